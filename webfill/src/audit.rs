@@ -1,5 +1,5 @@
-//! `webfill audit`: who fed, changed or was refused what, according to the audit logs of a dispatcher, of its key
-//! folder and of dashboards. It only reads files.
+//! `webfill audit`: shows who fed or changed something, and who was refused what. It reads only the audit logs of a
+//! dispatcher, of its key folder and of dashboards.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -67,7 +67,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
             folder.display()
         )));
     }
-    // These files are short.
+    // These files are short enough to be sorted in memory.
     let mut beside: Vec<DatedLine> = lines_of(beside)?.collect();
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
@@ -98,12 +98,12 @@ fn next_before(
     lines.next_if(|(own_ms, _)| *own_ms < at_ms)
 }
 
-/// The lines of files, one file after the other. Incomplete lines are left out.
+/// The lines of these files, one file after the other. Incomplete lines are left out.
 fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fault> {
     let opened = files
         .into_iter()
         .filter_map(|path| match File::open(&path) {
-            // The dispatcher has removed it meanwhile.
+            // The dispatcher has removed the file meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => {
                 Some(opened.map_err(|error| cannot_read(&path, &error, "read it as its owner")))
@@ -121,7 +121,7 @@ fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Faul
 }
 
 impl AuditOptions {
-    /// Whether a file may have wanted entries: one last written before the given time has none.
+    /// Whether a file may have wanted entries. A file that was last written before the given time has none.
     fn may_hold(&self, file: &Path) -> bool {
         let modified = file.metadata().and_then(|file| file.modified()).ok();
         let since_epoch = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -129,7 +129,7 @@ impl AuditOptions {
         self.since.is_none_or(|since_ms| written_ms >= since_ms)
     }
 
-    /// Prints a line if it is wanted. Returns false when the reader has closed the output.
+    /// Prints a line if it is wanted. Returns false if the reader has closed the output.
     fn show(&self, (at_ms, line): &DatedLine, out: &mut impl Write) -> Result<bool, Fault> {
         let is = |key: &str, wanted: &Option<String>| {
             wanted.is_none() || line[key].as_str() == wanted.as_deref()
@@ -152,7 +152,7 @@ impl AuditOptions {
     }
 }
 
-/// The members that every printed line shows in fixed places.
+/// The members that have a fixed position in every printed line.
 const PLACED: [&str; 6] = ["timestamp", "action", "who", "address", "by", "result"];
 
 /// A line for people: when, who and from where, the action, its result, and its object.

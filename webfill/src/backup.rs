@@ -47,7 +47,7 @@ pub struct BackupOptions {
 struct Sources {
     state: PathBuf,
     store: StoreUri,
-    /// If it is not the store.
+    /// The cache, unless it is the store.
     cache: Option<StoreUri>,
 }
 
@@ -92,7 +92,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
 }
 
 impl Sources {
-    /// Finds mistyped names before anything is copied, so the same folder can be used again.
+    /// Refuses mistyped names before anything is copied, so that the same folder can be used again.
     fn require(&self) -> Result<(), Fault> {
         require_frontier(&self.state)?;
         for uri in std::iter::once(&self.store).chain(&self.cache) {
@@ -101,7 +101,8 @@ impl Sources {
         Ok(())
     }
 
-    /// The dispatcher's file is copied first: a task that is done in it has its page in any later copy of the store.
+    /// Copies all files. The dispatcher's file comes first: the page of a task that is done in that copy is then in the
+    /// later copy of the store.
     fn copy_to(&self, folder: &Path, begun_ms: i64) -> Result<(), Fault> {
         let copy = Frontier::back_up(&self.state, folder, begun_ms);
         print(copy.map_err(Fault::error)?.display())?;
@@ -146,7 +147,7 @@ fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Faul
     Ok(())
 }
 
-/// Only its owner may read a backup, as with the state folder.
+/// Creates a folder that only its owner may read, like the state folder.
 fn create(folder: &Path) -> Result<(), Fault> {
     let unwritable = |error: std::io::Error| {
         Fault::usage(format!("cannot create {}: {error}", folder.display()))

@@ -1,5 +1,5 @@
-//! `webfill changes`: lists changes of pages, as judged by the dispatchers of a store. It reads only the store; a
-//! change is in it a few seconds after the page was fetched.
+//! `webfill changes`: lists changes of pages, as judged by the dispatchers of a store. It reads only the store, where a
+//! change appears a few seconds after the page was fetched.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ pub struct ChangesOptions {
 /// The application of watches without one of their own.
 const WATCHES: &str = "watches";
 
-/// Changes read at once.
+/// How many changes are read at a time.
 const AT_ONCE: u32 = 500;
 
 /// How often a follower queries the store, how often it checks for signals meanwhile, and how often it reports an
@@ -56,7 +56,7 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// Milliseconds since the epoch.
+/// Parses a time such as `2026-11-20` or `3d`; returns milliseconds since the epoch.
 pub fn since(text: &str) -> Result<i64, String> {
     let midnight = || parse_iso_time(&format!("{text}T00:00:00Z"));
     if let Some(at_ms) = parse_iso_time(text).or_else(midnight) {
@@ -123,7 +123,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Sleeps until the next check; false if a signal arrived.
+/// Sleeps until the next check. Returns false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + POLL_EVERY;
     while signals::asked() == Asked::Nothing {
@@ -143,8 +143,8 @@ fn print_change(change: &Change, as_json: bool) -> Result<(), Fault> {
     }
 }
 
-/// Removed text follows `-` or is in `[-…-]`, added text follows `+` or is in `{+…+}`. The text is a foreign page's:
-/// nothing in it may steer the terminal.
+/// A change as a paragraph. Removed text follows `-` or is in `[-…-]`, added text follows `+` or is in `{+…+}`. The
+/// text comes from a foreign page, so it must not control the terminal.
 fn paragraph(change: &Change) -> String {
     let kind = change.kind.as_str();
     let (url, at) = (visible(&change.url), iso_time(change.at_ms));

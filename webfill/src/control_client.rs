@@ -11,8 +11,8 @@ use webfill_service::Fault;
 use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
-/// How long to wait before a request is repeated: a restarted dispatcher has lost it. Every request
-/// is idempotent.
+/// How long to wait for an answer before a request is repeated, because a restarted dispatcher has lost it. Every
+/// request is idempotent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often, during a wait for an answer, the client checks whether to keep waiting.
@@ -27,8 +27,8 @@ pub struct ControlClient {
     connection: Connection,
 }
 
-/// Each try has a socket of its own, so a late answer to an abandoned request is never mistaken for the answer to the
-/// next one.
+/// The sockets of one attempt. Each attempt has its own, so a late answer to an abandoned request is never mistaken for
+/// the answer to the next one.
 struct Connection {
     sockets: Sockets,
     answers: mpsc::Receiver<Vec<u8>>,

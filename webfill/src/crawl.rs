@@ -1,10 +1,9 @@
-//! `webfill crawl`: runs a dispatcher, a supervisor and N workers on this machine, from the first
-//! seed to the summary.
+//! `webfill crawl`: runs a dispatcher, a supervisor and N workers on this machine, from the first seed to the summary.
 //!
-//! [`Crawl::prepare`] checks all settings before anything is opened; [`Crawl::run`] does the rest:
-//! lock the state folder, open the store, start the processes, feed the seeds, watch the crawl until
-//! it ends ([`watch`]), write values back ([`write_back`]), and drain the processes. After a crash,
-//! the same command with `--crawl ID` continues the crawl.
+//! [`Crawl::prepare`] checks all settings before anything is opened; [`Crawl::run`] does the rest. It locks the state
+//! folder, opens the store, starts the processes, feeds the seeds, watches the crawl until it ends ([`watch`]), writes
+//! values back ([`write_back`]), and drains the processes. After a crash, the same command with `--crawl ID` continues
+//! the crawl.
 
 mod claim;
 mod failures;
@@ -59,7 +58,7 @@ pub use run_record::{RunFile, WatchedRun};
 use watch::{End, Watch};
 use write_back::{Route, WritingBack};
 
-/// The settings of the crawl's processes, in the state folder.
+/// The file with the settings of the crawl's processes, in the state folder.
 const CONFIG_FILE: &str = "webfill.toml";
 
 pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
@@ -136,7 +135,7 @@ impl Crawl {
         })
     }
 
-    /// Runs the crawl to its end, and logs it.
+    /// Runs the crawl to its end, with a log of its own.
     pub fn run(self) -> Result<(Summary, End), Fault> {
         signals::install();
         let state = StateFolder::open(&self.settings.state, "crawl")?;
@@ -146,7 +145,8 @@ impl Crawl {
         self.run_in(state)
     }
 
-    /// Runs the crawl to its end, in a process that logs already: it may run several, one after the other.
+    /// Runs the crawl to its end in a process that already has a log. Such a process may run several crawls, one after
+    /// the other.
     pub fn run_in(mut self, state: StateFolder) -> Result<(Summary, End), Fault> {
         let started = Instant::now();
         let named_state = self.settings.state.clone();
@@ -180,7 +180,8 @@ impl Crawl {
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl(started, &named_state, shared, dataset, claim, same);
         if ended.is_err() && fleet::was_killed_at_end() && record.may_go_on()? {
-            // As after a death of this process, the next process resumes the run and sends its notifications.
+            // The run stays open, as if this process had been killed: the next one resumes it and sends its
+            // notifications.
             return ended;
         }
         record.end(&ended);
@@ -192,7 +193,7 @@ impl Crawl {
                 store: &*store,
             });
         }
-        // If this process is killed before this point, the next one resumes the run and sends the missing
+        // If this process is killed before the record is written, the next one resumes the run and sends the missing
         // notifications.
         record.keep()?;
         // Notifications that this run cannot deliver are delivered by the next one.
@@ -202,8 +203,8 @@ impl Crawl {
         ended
     }
 
-    /// Opens the store and the dataset, and claims the crawl: before the fleet starts, so that it is released only
-    /// after the fleet has ended.
+    /// Opens the store and the dataset, and claims the crawl. This happens before the fleet starts, so that the claim
+    /// is released only after the fleet has ended.
     fn open(
         &self,
         state: &StateFolder,
@@ -222,7 +223,7 @@ impl Crawl {
         RunNotifications::of(&run.watch, &self.settings, reports)
     }
 
-    /// The work between opening the store and the summary.
+    /// Does the work between opening the store and the summary.
     fn crawl(
         mut self,
         started: Instant,
@@ -300,8 +301,8 @@ impl Crawl {
         Ok((summary, end))
     }
 
-    /// Opens the crawl at the dispatcher and queues ended tasks again, if that is wanted. Returns their number, and
-    /// the counters before.
+    /// Opens the crawl at the dispatcher and, if requested, queues ended tasks again. Returns their number, and the
+    /// counters from before.
     fn open_crawl(
         &self,
         client: &mut ControlClient,
@@ -322,7 +323,7 @@ impl Crawl {
         Ok((opened, retried, before))
     }
 
-    /// The counts at the end.
+    /// What to count at the end.
     fn wanted(&self) -> findings::Wanted {
         let changes = self.spec.changes;
         findings::Wanted {
@@ -332,14 +333,14 @@ impl Crawl {
         }
     }
 
-    /// Begins or resumes the run of a watch, if it is one.
+    /// Begins or resumes the run of a watch, if this crawl is one.
     fn begin_run(&self, state: &StateFolder) -> Result<Option<RunRecord>, Fault> {
         let run = self.options.watched_run.as_ref();
         run.map(|run| RunRecord::begin(run, state.path()))
             .transpose()
     }
 
-    /// The folder of the crawl's files.
+    /// The state folder, which has the crawl's files.
     pub fn state(&self) -> &Path {
         &self.settings.state
     }
@@ -376,7 +377,7 @@ impl Crawl {
         plan.open().await.map(Some).map_err(unusable_store)
     }
 
-    /// Starts writing values back to the dataset, if configured.
+    /// Starts writing values back to the dataset, if that is configured.
     fn write_back(
         &self,
         dataset: Option<&Arc<Dataset>>,
@@ -441,7 +442,7 @@ impl Crawl {
         })
     }
 
-    /// A run of a watch refreshes values that were filled before it.
+    /// Which filled fields are wanted again. A run of a watch refreshes values that were filled before it.
     fn refresh(&self) -> RefreshRule {
         RefreshRule {
             since_ms: self.spec.run_began_ms,
@@ -449,7 +450,7 @@ impl Crawl {
         }
     }
 
-    /// The dataset as reported to the dispatcher, if there may be records.
+    /// The dataset to report to the dispatcher, if there may be records.
     fn chosen_dataset(&self) -> Option<ChosenDataset> {
         let has_records = self
             .seeds
@@ -458,7 +459,7 @@ impl Crawl {
         self.dataset_name.chosen().filter(|_| has_records)
     }
 
-    /// Prints that records from a pipe belong to a dataset shared with other pipes.
+    /// Warns that records from a pipe belong to a dataset shared with other pipes.
     fn print_dataset_of_pipe(&self, name: &DatasetName) {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
         let is_shown = has_records && self.options.progress != ProgressStyle::None;
@@ -481,7 +482,7 @@ impl Crawl {
     }
 }
 
-/// A store that cannot be opened at the start is a usage error, unless its disk is full.
+/// The fault of a store that cannot be opened at the start: a usage error, unless its disk is full.
 fn unusable_store(error: StoreError) -> Fault {
     match error {
         StoreError::Fatal { .. } => Fault::usage(error),

@@ -134,7 +134,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     })
 }
 
-/// Checks that the store can be opened: better reported here than on a page.
+/// Checks that the store can be opened, because a fault is better reported here than on a page.
 fn check(store: &StoreUri) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -144,7 +144,7 @@ fn check(store: &StoreUri) -> Result<(), Fault> {
     opened.map(drop).map_err(Fault::usage)
 }
 
-/// Reads the certificate and the tokens again while the dashboard runs. Faulty files change nothing.
+/// Reloads the certificate and the tokens while the dashboard runs. Faulty files change nothing.
 fn read_again(files: &HttpFiles, protection: &InForce) {
     match files.read() {
         Ok(read) => protection.replace(read),

@@ -1,4 +1,4 @@
-//! The flags that name a dataset in MongoDB as a crawl's input: their checks, and the opening.
+//! The flags that name a MongoDB dataset as a crawl's input: checks them, and opens the dataset.
 
 mod name;
 
@@ -43,14 +43,14 @@ pub struct DatasetOptions {
     pub refresh: bool,
 }
 
-/// The valid flags.
+/// A dataset whose flags are valid.
 pub struct DatasetPlan {
     source: DatasetSource,
     pub write_back: Option<WriteBack>,
 }
 
 impl DatasetOptions {
-    /// Checks the flags; nothing is opened. `None` if there is no dataset.
+    /// Checks the flags without opening anything. `None` if they name no dataset.
     pub fn validate(&self) -> Result<Option<DatasetPlan>, Fault> {
         let Some(uri) = &self.records else {
             return Ok(None);
@@ -107,7 +107,7 @@ impl DatasetPlan {
         to.is_some_and(|to| to.collection == self.source.collection())
     }
 
-    /// A text that is the same for the same dataset.
+    /// A text that identifies the dataset.
     pub fn identity(&self) -> String {
         self.source.identity()
     }

@@ -1,5 +1,4 @@
-//! `webfill demo`: serves a small web of four sites on loopback and completes a table from it, by the command that
-//! completes tables from the web.
+//! `webfill demo`: serves a small web of four sites on loopback, and completes a table from it with `webfill fill`.
 
 mod made_web;
 
@@ -27,7 +26,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let shown = folder.display();
     let cannot = |error| Fault::error(format!("cannot write to {shown}: {error}"));
     std::fs::write(folder.join("books.csv"), TABLE).map_err(cannot)?;
-    // The outputs have the names that the command prints.
+    // The command writes its outputs to the working folder, so that they have the names it prints.
     std::env::set_current_dir(&folder).map_err(cannot)?;
     let address = made_web::serve()?;
     print(format_args!(
@@ -57,12 +56,12 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     Ok(status)
 }
 
-/// A new folder, for the table and all that is made of it.
+/// Creates a folder for the table and everything made from it.
 fn made_folder(wanted: Option<PathBuf>) -> Result<PathBuf, Fault> {
     let path = wanted.unwrap_or_else(|| {
         std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()))
     });
-    // Fails if it exists: in a folder shared by all users, an existing one might not be ours.
+    // Creating an existing folder fails: in a folder shared by all users, it might not be ours.
     let made = std::fs::create_dir(&path).and_then(|()| path.canonicalize());
     made.map_err(|error| Fault::error(format!("cannot create {}: {error}", path.display())))
 }

@@ -1,9 +1,9 @@
-//! The sockets of a dispatcher, from the one address that a user gives.
+//! Derives the sockets of a dispatcher from the one address that a user gives.
 
 use webfill_dispatcher::Endpoints;
 use webfill_service::Fault;
 
-/// All endpoints of the dispatcher, derived from that of its tasks socket.
+/// All endpoints of a dispatcher, derived from that of its tasks socket.
 pub fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
     let wrong = || {
         Fault::usage(format!(

@@ -5,9 +5,8 @@
 //!   record has or lacks, which a first pass collects. `--sources` adds the sources of records and values.
 //! - In CSV, texts are written unchanged, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
 //!   cell that a spreadsheet would run as a formula gets a leading apostrophe, because the text comes from foreign
-//!   pages; without it, other programs read the original text. Numbers are spelt like the numbers that the user's
-//!   table has as texts ([`numbers`]). With `--list-separator`, lists from pages are written with it between their
-//!   entries.
+//!   pages; without it, other programs read the original text. Numbers are formatted like those that the user's table
+//!   has as texts ([`numbers`]). With `--list-separator`, it separates the entries of lists from pages.
 //! - Parquet keeps the types of values; values that fit none are JSON.
 //! - With `--since` or `--follow`, pages are read starting from a cursor ([`changes`]).
 
@@ -41,11 +40,11 @@ pub struct Wanted {
     pub what: ExportWhat,
     pub format: ExportFormat,
     pub cells: Cells,
-    /// With columns for the sources of records and values.
+    /// Whether to add columns for the sources of records and values.
     pub sources: bool,
-    /// With the id of the record that a row's page was fetched for, and these of its fields.
+    /// If set, adds the id of the record that a row's page was fetched for, and these fields of that record.
     pub parent: Option<Vec<String>>,
-    /// Include rows that are gone, with the time.
+    /// Whether to include rows that are gone, with the time since when.
     pub gone: bool,
     /// The separator between list entries in a cell; without it, lists are JSON.
     pub list_separator: Option<ListSeparator>,
@@ -82,7 +81,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         .map_err(|error| Fault::error(format!("cannot start the export: {error}")))?;
     let exported = runtime.block_on(async {
         let store = open_existing(&uri).await?;
-        // Created after the store was opened, so that a wrong store does not truncate the file.
+        // The file is created after the store was opened, so that a wrong store does not truncate it.
         let out: Box<dyn Write + Send> = match &options.output {
             None => terminal::data_stdout(),
             Some(path) => Box::new(File::create(path).map_err(|error| {
@@ -113,7 +112,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Reports the rows that are left out.
+/// Reports how many rows were left out because they are gone.
 fn report_gone(left_out: u64) {
     let records = match left_out {
         0 => return,
@@ -205,11 +204,11 @@ fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     Ok(Some(since))
 }
 
-/// How much an export has written.
+/// How much an export wrote and left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exported {
     pub rows: u64,
-    /// Rows of pages that are gone.
+    /// How many rows were left out because they are gone.
     pub left_out: u64,
 }
 

@@ -1,5 +1,5 @@
-//! `webfill extract`: reads the kept pages of a crawl again with the current mappings, and reports the changes.
-//! Nothing is fetched. It may run during a crawl, and can be repeated after an interruption.
+//! `webfill extract`: reads the kept pages of a crawl again with the current mappings, and reports what changes.
+//! Nothing is fetched. The command may run during a crawl, and can be repeated after an interruption.
 
 mod bodies;
 mod candidate;
@@ -65,7 +65,7 @@ pub struct ExtractOptions {
     pub json: bool,
 }
 
-/// Runs the command, on a thread whose stack is made for pages.
+/// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
     let prepared = Prepared::new(options)?;
     signals::install();
@@ -79,7 +79,7 @@ pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
         .unwrap_or_else(|_| Err(Fault::error("reading a page failed")))
 }
 
-/// The command, after all checks that are possible before anything is opened.
+/// The command after all checks that can be made before anything is opened.
 struct Prepared {
     options: ExtractOptions,
     settings: Settings,

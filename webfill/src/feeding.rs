@@ -1,10 +1,9 @@
-//! Feeds seeds of a local crawl, on a thread beside the one that watches the crawl: reads the input,
-//! puts records into the store, and hands URLs and crawl requests to the dispatcher.
+//! Feeds the seeds of a local crawl, on a thread beside the one that watches the crawl: reads the input, puts records
+//! into the store, and sends URLs and crawl requests to the dispatcher.
 //!
-//! The dispatcher answers a batch when it is durable, together with the position in the input, so a resumed crawl
-//! continues after the last answered batch. An edited input is read from its start. Crawl requests are fed again when
-//! resuming: the dispatcher finds their crawls again, and the command waits for these, too. Unusable lines are listed
-//! in a file.
+//! The dispatcher answers once a batch and the position in the input are durable, so a resumed crawl continues after
+//! the last answered batch. An edited input is read from its start. A resumed crawl feeds all crawl requests again: the
+//! dispatcher finds their crawls again, and the command waits for these, too. Unusable lines are listed in a file.
 
 mod broken_list;
 mod documents;
@@ -50,7 +49,7 @@ pub struct Input {
     /// The command's own crawl, and its settings.
     pub crawl: u32,
     pub spec: CrawlSpec,
-    /// The position in the input up to which seeds are durable from an earlier run.
+    /// The position in the input up to which an earlier run has fed the seeds.
     pub fed_lines: u64,
     pub endpoint: String,
     /// The fields that mappings extract, and the folder of mappings.
@@ -62,11 +61,11 @@ pub struct Input {
     pub broken_file: PathBuf,
     /// The file that lists lines repeating the record of another line.
     pub repeated_file: PathBuf,
-    /// The input was read to its end before: its lines may have moved since.
+    /// Whether an earlier run has read the input to its end. Its lines may have moved since.
     pub is_read_again: bool,
-    /// Each run gives other seeds; that they have changed is not reported.
+    /// Whether each run gives other seeds. Changed seeds are then not reported.
     pub seeds_vary: bool,
-    /// Report the dataset to the dispatcher when the first record is read.
+    /// Whether to report the dataset to the dispatcher when the first record is read.
     pub notes_dataset: bool,
     pub store: Arc<dyn Store>,
 }
@@ -115,12 +114,12 @@ impl Feeding {
         Arc::clone(&self.crawls)
     }
 
-    /// Messages about the input for people while the crawl runs; each line is returned once.
+    /// Messages for people about the input, while the crawl runs. Each is returned once.
     pub fn messages(&self) -> impl Iterator<Item = String> {
         self.messages.try_iter()
     }
 
-    /// Returns the fault that has ended the thread, if there is one.
+    /// Returns the fault that ended the thread, if one did.
     pub fn check(&mut self) -> Result<(), Fault> {
         match &self.thread {
             Some(thread) if thread.is_finished() => self.join(),
@@ -128,7 +127,7 @@ impl Feeding {
         }
     }
 
-    /// Stops reading, even before the end of the input, and returns the findings so far.
+    /// Stops reading, even before the end of the input. Returns the findings so far.
     pub fn stop(mut self) -> Result<Fed, Fault> {
         self.over.store(true, Ordering::Relaxed);
         self.join()?;
@@ -146,7 +145,7 @@ impl Feeding {
     }
 }
 
-/// Checks the URLs of the command line: unlike lines of a file, each of them must be valid.
+/// Checks the URLs from the command line. Unlike lines of a file, each of them must be valid.
 pub fn check_urls(urls: &[String]) -> Result<(), Fault> {
     for url in urls {
         webfill_urls::canonical(url, None).map_err(Fault::usage)?;

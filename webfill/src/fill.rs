@@ -6,8 +6,9 @@
 //!                                                            ▼
 //!                              filled table, evidence, doubts, summary
 //!
-//! Each stage may be run again: pages that are stored are not requested again, mappings that are there are used as they
-//! are, and all else is computed from these. So the same command resumes after any end, and gives the same outputs.
+//! Each stage may be run again: stored pages are not requested again, existing mappings are used unchanged, and
+//! everything else is computed from these. So the same command resumes after any interruption, and gives the same
+//! outputs.
 
 mod by_fleet;
 mod collection;
@@ -68,10 +69,10 @@ use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
 use crate::stdout::print;
 
-/// How often fetching and learning may follow each other: a sample, the rest, other layouts, pages behind links.
+/// The most rounds of fetching and learning: a sample, the rest, other layouts, pages behind links.
 const MOST_ROUNDS: usize = 8;
 
-/// So many links of a page are followed.
+/// The most links of a page that are followed.
 const MOST_BEHIND: usize = 10;
 
 pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
@@ -84,7 +85,7 @@ pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
     })
 }
 
-/// The same for a collection of MongoDB, of which a copy is completed.
+/// Completes a copy of a MongoDB collection.
 fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
     let project = Project::of_collection(&options.collection.file()?);
     project.require_own()?;
@@ -120,9 +121,9 @@ struct Fill {
     answers: Answers,
     /// The values that a person has accepted, by row and column.
     accepted: BTreeMap<(u64, usize), Change>,
-    /// Held from the beginning, if the table is a copy.
+    /// The lock of the project. If the table is a copy, it is held from before the copy is made.
     lock: Option<StateFolder>,
-    /// Where the table was copied from, and values are written back to.
+    /// The collection that the table was copied from, and that values are written back to.
     collection: Option<Collection>,
 }
 
@@ -172,7 +173,7 @@ impl Fill {
             self.options.check,
             usize::from(self.options.sample),
             match self.options.web.dispatcher {
-                // The fleet has its own.
+                // A fleet has its own delay.
                 Some(_) => None,
                 None => Some(self.settings.politeness.delay()),
             },
@@ -212,7 +213,7 @@ impl Fill {
         self.finish(&pages, &mappings, &readings, verdict)
     }
 
-    /// Fetches, learns and reads, until there is nothing more to be had.
+    /// Fetches, learns and reads, until nothing more can be filled.
     fn complete(&self, pages: &mut Pages<'_>) -> Result<(Mappings, Readings, Verdict), Fault> {
         let (table, project, precision) = (&self.table, &self.project, self.options.precision);
         let most = usize::from(self.options.sample);
@@ -237,7 +238,7 @@ impl Fill {
         if !outdated.is_empty() {
             learning::learn(table, project, pages, &mappings, &outdated)?;
             mappings = Mappings::load(project)?;
-            // Where nothing else is known, there is nothing to learn, and nothing to keep.
+            // For sites that are still outdated nothing could be learned, so their mappings are not kept.
             for site in unseen::outdated(table, pages, &mappings, &withdrawn).keys() {
                 mappings.remove(site)?;
             }
@@ -277,7 +278,7 @@ impl Fill {
         }
     }
 
-    /// Shows programs what this run does next.
+    /// For programs, prints what this run does next.
     fn begin(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
         if self.options.web.progress == ProgressStyle::Json {
             self.overview(pages).print_step(step, tallies);
@@ -304,7 +305,7 @@ impl Fill {
         let table = &self.table;
         let most = usize::from(self.options.sample);
         let to_check = sample::to_check(table, self.options.check, most);
-        // By the site of the links, the fields of the sites that they lead to.
+        // For each site of links, the fields worth filling on the sites that these links lead to.
         let mut fields: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
         for link in &table.links {
@@ -327,7 +328,7 @@ impl Fill {
         (0..table.links.len() as u32).filter(is_wanted).collect()
     }
 
-    /// Links of the pages of rows, behind which values may stand that the pages lack.
+    /// Links on the pages of rows that may lead to values which those pages lack.
     fn links_behind(
         &self,
         pages: &Pages<'_>,
@@ -346,7 +347,7 @@ impl Fill {
                 let is_read = |field| reading.fields.iter().any(|one| one.field == field);
                 let is_worth = |field| worth.contains(&(site.clone(), field));
                 if row.gaps().any(|field| !is_read(field) && is_worth(field)) {
-                    // The pages of rows are fetched for themselves.
+                    // Other rows' pages are left out, because they are fetched anyway.
                     let others = reading.links.iter().filter(|url| !self.table.has_link(url));
                     behind.extend(others.take(MOST_BEHIND).cloned());
                 }
@@ -355,7 +356,7 @@ impl Fill {
         behind.into_iter().collect()
     }
 
-    /// Writes all files, and says what came of it.
+    /// Writes all files, and reports the result.
     fn finish(
         &self,
         pages: &Pages<'_>,
@@ -384,7 +385,7 @@ impl Fill {
             changes.insert((row, field.column), change);
         }
         changes.extend(self.accepted.clone());
-        // First of all: what does not fit its column is not filled.
+        // This comes first, because values that do not fit their column are not filled.
         let filled = self.project.filled();
         let mut refused = self.table.write_filled(&filled, &changes)?;
         refused.extend(rejected);
@@ -400,7 +401,7 @@ impl Fill {
         let questions = doubtful.iter().filter(|cell| cell.is_proposed).count();
         evidence::write(&self.project, &sources, verdict)?;
         doubts::write(&self.project, &sources, &doubtful, &self.answers)?;
-        // Last: what is written has its evidence.
+        // This comes last, so that everything written has its evidence.
         let written = match &self.collection {
             Some(collection) => {
                 let count = collection.write_back(&self.project)?;

@@ -1,5 +1,4 @@
-//! The dispatcher and the supervisor of `webfill crawl`: starts them, restarts them if they die, and
-//! ends them.
+//! Starts the dispatcher and the supervisor of `webfill crawl`, restarts them if they die, and ends them.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,13 +13,13 @@ use webfill_service::{ExitStatus, Fault};
 /// How long a process may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// A process that dies this often, each time within a minute of its start, is not restarted again.
+/// A process that dies this often in a row, each time within a minute of its start, is not restarted.
 const MOST_EARLY_DEATHS: u32 = 5;
 
-/// Set if a process was killed when all that was left to do was its own end.
+/// Set if a process was killed when only its own end was left to do.
 static KILLED_AT_END: AtomicBool = AtomicBool::new(false);
 
-/// Whether the crawl failed only because one of its processes was killed at its end.
+/// Whether the crawl failed only because one of its processes was killed while it was ending.
 pub fn was_killed_at_end() -> bool {
     KILLED_AT_END.load(Ordering::Relaxed)
 }
@@ -33,7 +32,7 @@ struct Process {
     back_off: BackOff,
 }
 
-/// Both processes.
+/// The two processes of a crawl.
 pub struct Fleet {
     config_file: PathBuf,
     dispatcher: Process,
@@ -93,7 +92,8 @@ impl Drop for Fleet {
 }
 
 impl Process {
-    /// A process that is killed before it is ready, for example by the kernel for lack of memory, is started again.
+    /// Starts a process. If it is killed before it is ready, for example by the kernel for lack of memory, it is
+    /// started again.
     fn start(role: &'static str, config_file: &Path) -> Result<Process, Fault> {
         let mut deaths = 0;
         loop {
@@ -107,7 +107,7 @@ impl Process {
         }
     }
 
-    /// The inner error means that it ended before it was ready.
+    /// Starts a process once. The inner error means that it ended before it was ready.
     fn try_start(
         role: &'static str,
         config_file: &Path,
@@ -188,7 +188,7 @@ impl Process {
 
     /// The fault with which the process ended, from the last line on its standard error.
     fn fault(&self, status: std::process::ExitStatus) -> Fault {
-        // The line may still be on its way through the pipe.
+        // The line may still be in the pipe.
         std::thread::sleep(Duration::from_millis(50));
         let words = self
             .last_line
@@ -215,7 +215,7 @@ fn listen(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc::Receiver<()
         let Some(stderr) = stderr else { return };
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if line == "ready" {
-                // An error means that the line came a second time.
+                // An error means that the line `ready` was printed a second time.
                 let _ = send_ready.send(());
             }
             if !line.trim().is_empty() {

@@ -1,5 +1,5 @@
-//! `webfill health`: the health of mappings, as judged by the dispatchers of a store. It reads only the store; the
-//! latest pages are in it after a few seconds.
+//! `webfill health`: shows the health of mappings, as judged by the dispatchers of a store. It reads only the store,
+//! which includes the latest pages after a few seconds.
 
 mod pages;
 
@@ -82,7 +82,7 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// The health of all mappings. Entries written by other versions are skipped.
+/// The health of all mappings. Entries in another version's format are skipped.
 pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
     let states = store.health().await?;
     let read = |state: &HealthState| {
@@ -157,7 +157,7 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
     fields.map(row).collect()
 }
 
-/// In percent.
+/// Formats a share in percent.
 fn share(share: &Value) -> String {
     match share.as_f64() {
         Some(share) => format!("{:.1}", share * 100.0),
@@ -173,7 +173,7 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
         }
     }
     if !alert.of_pages().is_empty() {
-        // The store's text shows no password.
+        // As text, the store's address has no password.
         lines.push(visible(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
             shell::quote(&alert.mapping),

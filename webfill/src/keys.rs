@@ -23,14 +23,14 @@ use webfill_wire::keys::{
 };
 use webfill_wire::socket::{has_curve, is_local, key_pair_of};
 
-/// The name of the dispatcher's own files.
+/// The name of the dispatcher's own key files.
 pub const DISPATCHER: &str = "dispatcher";
 
-/// The names of the files of the dispatcher's next key, and of its former one.
+/// The names of the dispatcher's next and former key files.
 pub const NEXT: &str = "dispatcher-next";
 pub const FORMER: &str = "dispatcher-former";
 
-/// The prefix of the key in a secret key's file, so that it is not mistaken for a public key.
+/// The prefix of the key in the file of a secret key, so that the key is not mistaken for a public one.
 pub const SECRET_MARK: &str = "secret ";
 
 /// The bits of a file's mode that give access to other users than its owner.
@@ -64,7 +64,7 @@ impl KeyFolder {
         self.path.join("allowed")
     }
 
-    /// The audit log of changes to the list.
+    /// The audit log of changes to the allow list.
     pub fn audit_file(&self) -> PathBuf {
         self.path.join("audit.log")
     }
@@ -87,12 +87,12 @@ impl KeyFolder {
         let own = self.key_pair(role.as_str())?;
         let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));
         let server = read_public(&files[0])?;
-        // A fault of the next key is logged, and does not affect the use of the present one.
+        // A fault of the next key is logged. The present key is used all the same.
         let trusted = TrustedKeys::in_files(server, files.to_vec());
         Ok(ClientKeys { own, trusted })
     }
 
-    /// The pair to which the secret key of this owner belongs.
+    /// The key pair of this owner, made from its secret key.
     pub fn key_pair(&self, owner: &str) -> Result<KeyPair, Fault> {
         require_curve()?;
         let path = self.secret_file(owner);

@@ -1,4 +1,4 @@
-//! `webfill keys`: makes keys, and edits a dispatcher's list of allowed keys. A running dispatcher applies a changed
+//! `webfill keys`: creates keys, and edits a dispatcher's list of allowed keys. A running dispatcher applies a changed
 //! list immediately. The folder's audit log records who changed it.
 
 mod rotation;
@@ -186,7 +186,7 @@ fn make(
     print(keys.public)
 }
 
-/// A new pair of keys. The public key does not begin with a dash, because it would be taken for a flag.
+/// Creates a pair of keys. The public key does not begin with a dash, which would make it look like a flag.
 fn new_keys() -> Result<KeyPair, Fault> {
     loop {
         let keys = new_key_pair().map_err(Fault::error)?;
@@ -271,7 +271,7 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
     }
 }
 
-/// Serialises changes of the folder: no other one begins until this is dropped.
+/// Locks the folder for a change, so that no other change begins until the lock is dropped.
 fn lock(folder: &KeyFolder) -> Result<File, Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
@@ -284,7 +284,7 @@ fn lock(folder: &KeyFolder) -> Result<File, Fault> {
     Ok(turn)
 }
 
-/// Replaces the list atomically, so a dispatcher sees the old list or the new one.
+/// Changes the list atomically: a dispatcher sees either the old list or the new one.
 fn change(
     folder: &KeyFolder,
     edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
@@ -294,10 +294,10 @@ fn change(
     let (audited, changed) = edit(&text, &entries(folder, &text)?)?;
     let list = folder.list_file();
     let new = folder.path().join("allowed.new");
-    // Left by an interrupted change.
+    // An interrupted change may have left this file.
     let _ = fs::remove_file(&new);
     create(&new, &changed, 0o644)?;
-    // Written before the list, so that every change in force has an entry.
+    // The entry is written before the list, so that every change in force has one.
     audit(folder, &audited)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
 }

@@ -1,5 +1,5 @@
-//! `webfill lists`: how far the lists of a crawl were read, page by page, and which of their rows are gone. It reads
-//! only the store.
+//! `webfill lists`: shows page by page how far the lists of a crawl were read, and which of their rows are gone. It
+//! reads only the store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
     shown.end(options)
 }
 
-/// Marks the rows that a list does not hold any more, though most of them are missing.
+/// Marks the rows that a list no longer holds as gone, even if most rows are missing.
 async fn confirm(
     store: &dyn Store,
     crawl: &CrawlId,
@@ -135,11 +135,11 @@ async fn confirm(
     Ok((list, judged))
 }
 
-/// The rows of lists that are shown.
+/// The lists to show, as rows of a table.
 #[derive(Default)]
 struct Shown {
     counts: ListCounts,
-    /// The outcomes of pages that have failed.
+    /// The outcomes of failed pages.
     failed: BTreeSet<String>,
     rows: Vec<Vec<String>>,
 }
@@ -190,7 +190,7 @@ impl Shown {
     }
 }
 
-/// The outcome of a failed page.
+/// The outcome of the failed page, if the breach is one.
 fn outcome_of(breach: &webfill_store::Breach) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())
@@ -225,7 +225,7 @@ fn cells(list: &ListReading, judged: &[JudgedRows]) -> Vec<String> {
     ]
 }
 
-/// For people: the state, and the reason.
+/// The state of a list for people, with the reason.
 fn state(list: &ListReading, judged: &[JudgedRows]) -> String {
     let why =
         |breach: &webfill_store::Breach| format!("{} at {}", breach.why, visible(&breach.url));

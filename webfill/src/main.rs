@@ -1,6 +1,6 @@
 //! The `webfill` command: parses the command line, runs the subcommand, and returns its exit status.
 
-// Only `say!` and `terminal::stdout` may print, because they filter control characters.
+// Only `say!` and `terminal::stdout` may print, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod audit;
@@ -47,7 +47,7 @@ use webfill_service::{ExitStatus, Fault, child};
 
 use crate::cli::{Cli, Command};
 
-/// For many small, short-lived allocations from several threads. Compared with glibc's allocator, it saves a tenth of
+/// Suits many small, short-lived allocations from several threads. Compared with glibc's allocator, it saves a tenth of
 /// the CPU time, and the memory of workers does not grow. Refused allocations are noted for the reader of documents.
 #[global_allocator]
 static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc::MiMalloc);

@@ -22,7 +22,7 @@ pub struct ManualOptions {
     pub folder: PathBuf,
 }
 
-/// `command` is the whole command line.
+/// Writes all pages. `command` describes the whole command line.
 pub fn run(options: &ManualOptions, command: Command) -> Result<ExitStatus, Fault> {
     write(&options.folder, command).map_err(|error| {
         let folder = options.folder.display();
@@ -75,7 +75,7 @@ fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// The exit statuses of the command with this page. The first page covers all commands.
+/// The exit statuses to list on the page of this command. The main page has those of all commands.
 fn statuses(name: &str) -> &'static [ExitStatus] {
     use ExitStatus::{Done, Error, Fatal, Interrupted, Usage};
     match name {

@@ -7,8 +7,8 @@ use webfill_service::Fault;
 
 use crate::settings::Settings;
 
-/// Loads the mappings of a crawl or a fleet. If the default folder is missing there are none; another missing folder is an
-/// error.
+/// Loads the mappings of a crawl or a fleet. If the default folder is missing, there are no mappings; any other missing
+/// folder is an error.
 pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
     if folder == Settings::default().mappings && !folder.exists() {
         return MappingSet::from_sources(Vec::new()).map_err(Fault::usage);
@@ -16,7 +16,7 @@ pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
     MappingSet::load_dir(folder).map_err(Fault::usage)
 }
 
-/// Loads one file, or all of a folder, as named on the command line.
+/// Loads the mappings of one file, or of all files of a folder, as named on the command line.
 pub fn load_files(path: &Path) -> Result<MappingSet, Fault> {
     let loaded = if path.is_dir() {
         MappingSet::load_dir(path)

@@ -1,15 +1,16 @@
 //! `webfill mcp`: a server of the Model Context Protocol on standard input and output, through which agents use
 //! webfill.
 //!
-//! - There are tools only for what the user has named: a fleet, a store, a folder of tables. Requests to a fleet are
-//!   the public JSON of any client, with the rights of the key. A table is completed by `webfill fill` as a child.
-//! - Agents may follow what they read, and pages are written by strangers. So every result has the same form
-//!   ([`answer::Answer`]), which marks such texts as data, and is bounded.
+//! - Tools exist only for the resources that the user has named: a fleet, a store, a folder of tables. Requests to a
+//!   fleet are public JSON, as from any client, with the rights of the key. A table is completed by `webfill fill` as a
+//!   child process.
+//! - Agents may follow instructions that they read, and pages are written by strangers. So every result has the same
+//!   form ([`answer::Answer`]), which marks such texts as data, and is bounded.
 //! - Standard output carries the protocol and nothing else.
-//! - The end of standard input, or a signal, drains all children, and then ends the server. A second signal stops them
-//!   at once.
+//! - The end of standard input, or a signal, drains all children, and then ends the server. A second signal stops the
+//!   children immediately.
 //!
-//! Only this module and its folder know the crate `rmcp`.
+//! Only this module and its submodules use the crate `rmcp`.
 
 mod answer;
 mod arguments;
@@ -48,7 +49,7 @@ use self::store::StoredData;
 use crate::demand::ConnectionOptions;
 use crate::settings::Settings;
 
-/// In characters: a refusal may repeat what a table or a page says.
+/// The most characters of a refusal, which may repeat text from a table or a page.
 const LONGEST_REFUSAL: usize = 4_000;
 
 #[derive(Debug, Args)]
@@ -87,24 +88,24 @@ pub fn run(options: McpOptions) -> Result<ExitStatus, Fault> {
         .build()
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let served = runtime.block_on(server.serve_until_end(ended));
-    // A read of standard input may be under way, which nothing can end.
+    // A read of standard input may be in progress, and nothing can end it.
     runtime.shutdown_background();
     served
 }
 
-/// What agents may use.
+/// The resources that agents may use.
 #[derive(Clone)]
 struct Server {
     fleet: Option<Arc<Fleet>>,
     store: Option<Arc<StoredData>>,
     tables: Option<Arc<Tables>>,
-    /// Becomes true at the end of standard input.
+    /// Becomes true when standard input ends.
     closing: watch::Receiver<bool>,
 }
 
 impl Server {
     fn new(options: McpOptions, closing: watch::Receiver<bool>) -> Result<Server, Fault> {
-        // Before the first agent comes, as other commands do.
+        // Checked before the first agent connects, as other commands do at their start.
         Settings::load(options.config.as_deref())?.validate()?;
         let connection = ConnectionOptions {
             dispatcher: options.dispatcher,
@@ -145,7 +146,7 @@ impl Server {
         let mut closing = self.closing.clone();
         let session = async {
             let running = self.serve(transport).await?;
-            // What it returns says only how it has ended.
+            // The result only describes how the session ended.
             let _ = running.waiting().await;
             Ok::<(), ServerInitializeError>(())
         };
@@ -160,7 +161,7 @@ impl Server {
             tables.end(&mut signals).await;
         }
         if served.is_none() && !was_signalled {
-            // Answers that are under way still leave.
+            // Answers in progress are still sent.
             tokio::select! {
                 ended = session => served = Some(ended),
                 () = signals.next() => {}
@@ -188,7 +189,7 @@ impl Server {
         tools
     }
 
-    /// Runs a tool; `None` if there is none of this name.
+    /// Runs a tool; `None` if there is no tool of this name.
     async fn run(
         &self,
         tool: &str,
@@ -244,14 +245,14 @@ impl ServerHandler for Server {
         let given = request.arguments.unwrap_or_default();
         let ran = tokio::select! {
             ran = self.run(&request.name, given, &mut caller) => ran,
-            // Nobody waits for the answer any more.
+            // The client no longer waits for the answer.
             () = context.ct.cancelled() => Some(Err(Fault::interrupted("cancelled"))),
         };
         let Some(ran) = ran else {
             let unknown = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(unknown, None));
         };
-        // The agent is to read the reason, so it is a result of the tool and no error of the protocol.
+        // The agent should read the reason, so it is a result of the tool, not an error of the protocol.
         let refused = |fault: Fault| {
             let message: String = fault.message.chars().take(LONGEST_REFUSAL).collect();
             CallToolResult::error(vec![ContentBlock::text(message)])

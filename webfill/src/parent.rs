@@ -1,6 +1,6 @@
-//! The end of a command whose parent has died. The Python package starts commands with `--parent-process`, so that a
-//! killed interpreter leaves none behind. The kernel's own signal for this (`PR_SET_PDEATHSIG`) comes when the thread
-//! ends that has started the command, which may be long before its process.
+//! Ends a command whose parent has died. The Python package starts commands with `--parent-process`, so that a killed
+//! interpreter leaves none behind. The kernel's own signal for this (`PR_SET_PDEATHSIG`) is not used: it is sent when
+//! the thread ends that started the command, which may be long before its process ends.
 
 use std::os::unix::process::parent_id;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(200);
 /// How long the command may drain. Its children are killed when it ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Drains this process once its parent is another one than `parent`.
+/// Drains this process once its parent is no longer `parent`.
 pub fn end_with(parent: u32) {
     let watch = move || {
         while parent_id() == parent {

@@ -18,14 +18,14 @@ use crate::cli::ProgressStyle;
 use crate::demand::Tally;
 use crate::summary::{Counters, CutOff, format_duration};
 
-/// The first plain line shows early that all is well, or that something is wrong.
+/// The time of the first plain line, early enough to show whether all is well, and the interval of the others.
 const PLAIN_FIRST: Duration = Duration::from_secs(5);
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// The interval of plain lines during a feed, which takes less time than a crawl.
 const FEED_EVERY: Duration = Duration::from_secs(10);
 
-/// Rates are averages over this long.
+/// Rates are averages over this period.
 const WINDOW: Duration = Duration::from_secs(30);
 
 /// Longer estimates of the time left are not shown, because backoffs may have no end.
@@ -34,7 +34,7 @@ const LONGEST_LEFT: Duration = Duration::from_secs(30 * 86_400);
 /// Shorter estimates of the time left are not shown, because they are not precise enough.
 const SHORTEST_LEFT: Duration = Duration::from_secs(5);
 
-/// On a terminal with fewer columns there is no bar before the text.
+/// On a terminal with fewer columns, no bar is shown before the text.
 const ROOM_FOR_BAR: u16 = 100;
 
 /// The counters at one moment.
@@ -147,8 +147,8 @@ impl Progress {
     }
 
     /// An estimate of the time left. The end of the whole queue is estimated only after it has been shrinking for a
-    /// whole window. Until then, and while one slow site outlasts all others, the estimate is that site's queue times
-    /// its delay.
+    /// whole window. Until then, or if one slow site outlasts all others, the estimate is that site's queue times its
+    /// delay.
     fn time_left(&self, counters: &Counters) -> Option<String> {
         let least = Duration::from_millis(counters.least_time_left_ms);
         let (about, left) = match self.queue_ends_in() {
@@ -209,7 +209,7 @@ impl FeedProgress {
         }
     }
 
-    /// Prints a line of text that stays, above the bar.
+    /// Prints a line that stays, above the bar.
     pub fn print(&self, line: &str) {
         print_above(self.bar.as_ref(), self.style, line);
     }
@@ -246,7 +246,7 @@ fn print_above(bar: Option<&ProgressBar>, style: ProgressStyle, line: &str) {
     }
 }
 
-/// For programs.
+/// The counts for programs.
 fn counts(counters: &Counters, records: RecordCounts) -> Value {
     let done: u64 = counters.outcomes.values().sum();
     json!({
@@ -274,7 +274,7 @@ fn chosen(style: ProgressStyle) -> ProgressStyle {
     }
 }
 
-/// For people, without fractions of a second.
+/// Formats a duration for people, without fractions of a second.
 fn in_seconds(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -288,7 +288,7 @@ fn new_bar() -> ProgressBar {
     bar
 }
 
-/// The style for the terminal's present width.
+/// The style of the bar for the terminal's present width.
 fn bar_style() -> BarStyle {
     let (_, columns) = console::Term::stderr().size();
     let template = match columns < ROOM_FOR_BAR {

@@ -1,5 +1,5 @@
-//! Reloads a dispatcher: reads its mappings, and its settings with the same flags as at the start. This module
-//! decides which settings change.
+//! Reloads a dispatcher's mappings and settings. The settings are read with the same flags as at the start. This module
+//! decides which of them may change.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,7 +28,7 @@ const CHANGEABLE: [&str; 4] = [
     "backoff.",
 ];
 
-/// Reads again the settings and mappings that a dispatcher was started with. `in_force` are its present settings, and
+/// Reads the settings and mappings of a running dispatcher again. `in_force` are its present settings, and
 /// `has_mappings` says whether it has any mappings.
 pub fn read_again(
     options: DispatcherOptions,
@@ -50,7 +50,8 @@ pub fn read_again(
             Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
             None => ExcludedSites::default(),
         };
-        // The files of the start: others need a restart, because they may not protect what listens now.
+        // The files named at the start are used. Other ones need a restart, because they might not protect the
+        // listeners that are open.
         let protection = in_force.dispatcher.http_files().map_err(Fault::usage)?;
         let protection = protection.read()?;
         let differing = differing(&in_force, &settings)?;
@@ -88,8 +89,8 @@ fn is_changeable(name: &str) -> bool {
     })
 }
 
-/// The settings that name a file, and a hash of what the file holds. Mapping files have a version of their own. A
-/// file that cannot be read has none; the code that uses it reports the fault.
+/// For each setting that names a file, a hash of the file's content. Mapping files are left out, because they have a
+/// version of their own. A file that cannot be read has no hash; the code that uses it reports the fault.
 fn contents(settings: &Settings) -> BTreeMap<String, Option<u64>> {
     let config = &settings.dispatcher;
     let excluded = config.exclude_sites.as_deref().map(ExcludedSites::file);
@@ -130,7 +131,7 @@ fn differing(before: &Settings, now: &Settings) -> Result<Vec<String>, Fault> {
     Ok(differing.cloned().collect())
 }
 
-/// All values by their full names.
+/// All settings, by their full names.
 fn values(settings: &Settings) -> Result<BTreeMap<String, Value>, Fault> {
     let table = Table::try_from(settings)
         .map_err(|error| Fault::error(format!("cannot compare the settings: {error}")))?;

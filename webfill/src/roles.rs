@@ -1,5 +1,5 @@
-//! The subcommands `dispatcher`, `supervisor` and `worker`: each turns flags and settings into the
-//! configuration of its library crate, and calls it.
+//! The subcommands `dispatcher`, `supervisor` and `worker`. Each turns flags and settings into the configuration of its
+//! library crate, and runs it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::settings::Settings;
 /// The supervisor's name in a crawl with only one.
 pub const LOCAL_SUPERVISOR: &str = "local";
 
-/// The settings of a dispatcher, checked.
+/// The checked settings of a dispatcher.
 pub fn dispatcher_settings(options: &DispatcherOptions) -> Result<Settings, Fault> {
     let options = options.clone();
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
@@ -69,7 +69,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     log_fault(webfill_dispatcher::run(setup, sent, read_again))
 }
 
-/// The protection of requests by HTTP.
+/// The protection of requests over HTTP.
 fn protection(settings: &Settings, is_local: bool) -> Result<Protection, Fault> {
     match is_local {
         true => Ok(Protection::default()),
@@ -135,7 +135,7 @@ fn dispatcher_setup(
     })
 }
 
-/// The environment of the dashboard that the dispatcher serves.
+/// The setup of the dashboard that the dispatcher serves.
 fn dashboard_setup(
     config: Option<&Path>,
     settings: &Settings,
@@ -155,7 +155,8 @@ fn dashboard_setup(
     })
 }
 
-/// The setup for feeders of watches: a socket beside the dispatcher's, and its settings in force, including flags.
+/// The setup for feeders of watches: their socket, which is beside the dispatcher's, and the settings in force,
+/// including flags.
 fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup, Fault> {
     let config_file = state.path().join("feeders.toml");
     let mut settings = settings.clone();
@@ -170,7 +171,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
     })
 }
 
-/// The processes of `webfill crawl` have no metrics.
+/// Counts this start. Processes of `webfill crawl` have no metrics, so theirs are not counted.
 fn starts(state: &StateFolder, role: &str, is_local: bool) -> u64 {
     match is_local {
         true => 0,
@@ -178,7 +179,7 @@ fn starts(state: &StateFolder, role: &str, is_local: bool) -> u64 {
     }
 }
 
-/// The mappings as they are sent to supervisors.
+/// The mappings in the form in which they are sent to supervisors.
 pub fn distributed(mappings: &MappingSet) -> Mappings {
     let sources = mappings.sources().iter().map(|source| MappingSource {
         name: source.name.clone(),
@@ -190,7 +191,8 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
     }
 }
 
-/// A dispatcher of `webfill crawl` is not started by hand, so it cannot get the flag.
+/// How the dispatcher treats a restored state folder. A dispatcher of `webfill crawl` is not started by hand, so it
+/// cannot get the flag.
 fn restoring(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
@@ -219,7 +221,7 @@ fn group_bounds(politeness: &PolitenessConfig) -> GroupBounds {
     }
 }
 
-/// The settings of a supervisor, checked.
+/// The checked settings of a supervisor.
 fn supervisor_settings(options: SupervisorOptions) -> Result<Settings, Fault> {
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.supervisor.dispatcher, options.dispatcher);
@@ -281,7 +283,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let probes = probes.map_err(Fault::usage)?;
     let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
-        // In `webfill crawl` there is only one, because the state folder is locked.
+        // In `webfill crawl` there is only one supervisor, because the state folder is locked.
         instance: if is_local { 0 } else { state.instance()? },
         is_local,
         claim: is_local.then(|| ClaimFile::in_folder(&settings.state)),
@@ -303,7 +305,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         sockets,
         config_file,
     }));
-    // The last killed workers have no successors that would do it.
+    // Workers recover the archive of killed predecessors, but the last ones have no successors.
     if let Some(folder) = &settings.archive.warc {
         webfill_worker::recover_archive(folder);
     }

@@ -1,10 +1,10 @@
-//! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not. JSON lines are
-//! records, crawl requests ([`SeedRequest`]) or plain URLs; rows that an export has written are seeds as well.
+//! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not. JSON lines are records, crawl
+//! requests ([`SeedRequest`]) or plain URLs. Exported rows can be read as seeds, too.
 //!
 //! The input is streamed with one line in memory at a time, so its size does not matter. A line that cannot be used
-//! becomes a [`SeedFault`] with its number, and reading continues after it. The format is that of the file's
-//! extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also with `.gz`), or else that of the first line: `{` begins
-//! JSON lines, a header with a column `url` or `urls` begins CSV, anything else is one URL per line.
+//! becomes a [`SeedFault`] with its number, and reading continues after it. The format is decided by the file's
+//! extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also with `.gz`), or else by the first line: `{` begins JSON
+//! lines, a header with a column `url` or `urls` begins CSV, anything else is one URL per line.
 
 mod document;
 mod exported;
@@ -30,25 +30,25 @@ pub use list_cells::{ListCells, ListSeparator};
 pub use request::SeedRequest;
 use table::Header;
 
-/// The characters of a broken line that are shown.
+/// How many characters of a broken line are shown.
 const SHOWN_CHARS: usize = 160;
 
 /// Where a crawl begins: one or more URLs, and perhaps the record whose fields they may fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seed {
-    /// The line that it begins on, from 1.
+    /// The line on which the seed begins, counted from 1.
     pub line: u64,
     /// The record's id: its first URL if the input gives none. A seed without known or wanted fields
     /// has no record.
     pub id: Option<String>,
-    /// At least one, in canonical form.
+    /// At least one URL; all are canonical.
     pub urls: Vec<String>,
     /// The known fields of the record; a null field is missing.
     pub fields: Option<Map<String, Value>>,
     /// The fields to fill.
     pub want: Vec<String>,
-    /// The line lists the fields to fill, including fields that have a value. Otherwise, fields without a value are
-    /// to be filled.
+    /// Whether the line lists the fields to fill. Such a list may include fields that have a value; without a list, the
+    /// fields without a value are filled.
     pub lists_want: bool,
     /// Set if the seed is a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
@@ -57,7 +57,7 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// A plain URL.
+    /// Makes a seed of a plain URL.
     pub fn of_url(line: u64, url: String) -> Seed {
         Seed {
             line,
@@ -71,8 +71,8 @@ impl Seed {
         }
     }
 
-    /// For a refresh: fields that have a value are to be filled again, if a mapping extracts them. A list of
-    /// wanted fields stays as it is.
+    /// For a refresh, wants fields again that have a value, if a mapping extracts them. If the line lists the wanted
+    /// fields, the list stays as it is.
     pub fn want_again(&mut self, extracted: &BTreeSet<String>) {
         if self.lists_want {
             return;
@@ -85,16 +85,16 @@ impl Seed {
     }
 }
 
-/// A line, or a URL in one, that cannot be used.
+/// A line that cannot be used, or a URL in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeedFault {
     pub line: u64,
-    /// The id of the document, if it is from a dataset instead of a line.
+    /// The id of the document, if the seed comes from a dataset.
     pub document: Option<String>,
     /// The JSON path of the fault, if the line is a crawl request.
     pub path: Option<String>,
     pub reason: String,
-    /// The line, or the URL, shortened and without control characters.
+    /// The line or the URL, shortened and without control characters.
     pub text: String,
 }
 
@@ -109,7 +109,7 @@ impl SeedFault {
         }
     }
 
-    /// A refused crawl request.
+    /// The fault of a refused crawl request.
     pub fn of_request(line: u64, refusal: Refusal, text: &[u8]) -> SeedFault {
         SeedFault {
             path: Some(refusal.path),
@@ -122,7 +122,7 @@ impl SeedFault {
 pub struct SeedReader {
     lines: Lines,
     format: Format,
-    /// For crawl requests.
+    /// The parser of crawl requests.
     parser: RequestParser,
     ready: VecDeque<Result<Seed, SeedFault>>,
 }
@@ -134,14 +134,13 @@ enum Format {
 }
 
 impl SeedReader {
-    /// Opens a file, or standard input for `-`, and finds out its format. Crawl requests that expire
-    /// before `now_ms`, in milliseconds since the epoch, are refused. The error is a sentence that
-    /// names the file.
+    /// Opens a file, or standard input for `-`, and determines its format. Crawl requests that expire before `now_ms`,
+    /// in milliseconds since the epoch, are refused. The error is a sentence that names the file.
     pub fn open(path: &Path, now_ms: i64) -> Result<SeedReader, String> {
         SeedReader::of_lines(path, Lines::open(path), now_ms)
     }
 
-    /// The same for a file with this name that is already open.
+    /// Reads a file that is already open; `name` gives its format.
     pub fn of_file(name: &Path, file: File, now_ms: i64) -> Result<SeedReader, String> {
         SeedReader::of_lines(name, Lines::of(Box::new(file)), now_ms)
     }
@@ -163,14 +162,14 @@ impl SeedReader {
         })
     }
 
-    /// Sets which cells of a table are lists. JSON has lists of its own.
+    /// Sets which cells of a table are lists. In JSON, lists are written as such.
     pub fn read_lists(&mut self, lists: ListCells) {
         if let Format::Csv(header) = &mut self.format {
             header.read_lists(lists);
         }
     }
 
-    /// Whether the format has room for records.
+    /// Whether the format allows records.
     pub fn may_have_records(&self) -> bool {
         match &self.format {
             Format::Text => false,
@@ -179,7 +178,7 @@ impl SeedReader {
         }
     }
 
-    /// The mark of the input after the last returned seed.
+    /// The mark of the input after the last seed that was returned.
     pub fn mark(&self) -> Mark {
         self.lines.mark()
     }
@@ -224,7 +223,7 @@ impl Iterator for SeedReader {
     }
 }
 
-/// Keeps the URLs of a seed that can be crawled; the others become faults.
+/// Keeps the URLs of a seed that can be crawled. The others become faults.
 fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
     let mut judged = Vec::new();
     let mut urls = Vec::with_capacity(found.urls.len());
@@ -252,11 +251,11 @@ fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
     judged
 }
 
-/// The content of a line, before its URLs are judged.
+/// The content of a line, before its URLs are checked.
 #[derive(Default)]
 struct Found {
     id: Option<String>,
-    /// At least one.
+    /// At least one URL.
     urls: Vec<String>,
     fields: Map<String, Value>,
     want: Vec<String>,
@@ -265,8 +264,8 @@ struct Found {
 }
 
 impl Format {
-    /// Decides by the extension, then by the first line that is neither blank nor a comment. That
-    /// line is read again later, unless it is a CSV header.
+    /// Determines the format by the extension, or else by the first line that is neither blank nor a comment. That line
+    /// is read again later, unless it is a CSV header.
     fn of(path: &Path, lines: &mut Lines) -> Result<Format, String> {
         let by_name = Extension::of(path);
         let first = loop {
@@ -338,7 +337,7 @@ fn is_comment(text: &[u8]) -> bool {
 
 fn find_url(text: &[u8]) -> Result<Found, SeedFault> {
     let line = utf8(text)?;
-    // A `#` after a space begins a comment: a URL with a fragment has no space before it.
+    // A `#` after a space begins a comment. A fragment of a URL has no space before it.
     let mut before_signs = line.match_indices('#').map(|(at, _)| &line[..at]);
     let url = before_signs
         .find(|before| before.ends_with(char::is_whitespace))
@@ -361,7 +360,7 @@ fn utf8(text: &[u8]) -> Result<&str, SeedFault> {
     })
 }
 
-/// A text for people: one short line without control characters.
+/// Shortens a text for people to one line without control characters.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * SHOWN_CHARS)]);
     let visible = |c: char| if c.is_control() { '\u{FFFD}' } else { c };

@@ -1,6 +1,5 @@
-//! All settings. In descending priority, a setting comes from a flag, an environment variable, the
-//! settings file, or its default. The settings of each part are a struct beside the code that they
-//! configure.
+//! All settings. A setting comes from a flag, an environment variable, the settings file, or its default, in descending
+//! priority. The settings of each part are a struct beside the code that they configure.
 
 mod file;
 pub mod limits;
@@ -51,19 +50,19 @@ pub struct Settings {
     /// The folder of keys; without it, webfill only communicates within this machine.
     pub keys: Option<PathBuf>,
     pub dispatcher: DispatcherConfig,
-    /// The sources that the watches of a fleet may read.
+    /// The sources that watches of a fleet may read.
     pub watches: WatchesConfig,
-    /// How notifications of watches leave this machine, and what they may use of it.
+    /// How notifications of watches are sent, and which resources of this machine they may use.
     pub notifications: NotificationsConfig,
-    /// The addresses where metrics are served to Prometheus.
+    /// Where metrics are served to Prometheus.
     pub metrics: MetricsConfig,
-    /// The addresses where probes are answered.
+    /// Where probes are answered.
     pub probes: ProbesConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
-    /// Whether fetches are archived.
+    /// Whether and where fetches are archived.
     pub archive: ArchiveConfig,
     /// Whether documents (PDF, ...) are read.
     pub documents: DocumentsConfig,
@@ -71,7 +70,7 @@ pub struct Settings {
     pub bodies: BodiesConfig,
     /// The browser, and which pages need it.
     pub browser: BrowserConfig,
-    /// The failed tasks that are retried, and when.
+    /// Which failed tasks are retried, and when.
     pub retries: RetryTable,
     /// How long failing sites back off.
     pub backoff: BackoffTable,
@@ -134,8 +133,8 @@ impl Settings {
         })
     }
 
-    /// Reads the file that a parent process wrote. It contains the environment and the flags already,
-    /// so the environment is not read again: it would override the flags.
+    /// Reads a file that a parent process wrote. It already includes the environment and the flags. The environment is
+    /// not read again, because it would override the flags.
     pub fn written(file: &Path) -> Result<Settings, Fault> {
         let table = SettingsFile::read(file)?.table()?;
         Settings::from_table(table, |_| file.display().to_string())
@@ -179,7 +178,7 @@ impl Settings {
             })
     }
 
-    /// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no address may be
+    /// Refuses a crawl without `--contact`, unless private networks are allowed. Without either, no address may be
     /// fetched.
     pub fn require_contact(&self) -> Result<(), Fault> {
         if self.politeness.contact.is_some() || self.politeness.allow_private_networks {
@@ -227,8 +226,8 @@ impl Settings {
         separator.map_err(|refusal| Fault::usage(format!("list_separator: {refusal}")))
     }
 
-    /// The number of worker processes: as set, or one per core; with browsers only one, because a
-    /// browser keeps all cores busy.
+    /// The number of worker processes: the configured one, or one per core. With browsers it is one by default, because
+    /// a browser keeps all cores busy.
     pub fn workers(&self) -> u16 {
         match self.supervisor.workers {
             0 if self.has_browsers() => 1,
@@ -239,8 +238,8 @@ impl Settings {
         }
     }
 
-    /// The pages that a worker has a browser for. A worker of `webfill crawl` has one at hand if this machine has a
-    /// browser.
+    /// Which pages a worker renders in a browser. A worker of `webfill crawl` has a browser ready if this machine has
+    /// one.
     pub fn browser_use(&self, is_local: bool) -> BrowserUse {
         match self.has_browsers() {
             true => BrowserUse::Lane,
@@ -256,7 +255,7 @@ impl Settings {
         self.supervisor.lane == Lane::Browser
     }
 
-    /// The most pages that the workers process at the same time.
+    /// The most pages that the workers process at a time.
     pub fn in_flight(&self) -> u32 {
         let per_worker = match self.has_browsers() {
             true => self.browser.tabs,
@@ -265,7 +264,7 @@ impl Settings {
         u32::from(self.workers()).saturating_mul(u32::try_from(per_worker).unwrap_or(u32::MAX))
     }
 
-    /// The folders whose disks must have room. Logs do not count: without room, lines are left out.
+    /// The folders whose disks must have free space. Logs do not count: without space, log lines are dropped.
     pub fn written_folders(&self) -> Result<Vec<PathBuf>, Fault> {
         let mut folders = vec![self.state.clone()];
         for uri in [Some(self.store_uri()?), self.cache_uri()?]

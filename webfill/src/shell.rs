@@ -1,6 +1,6 @@
-//! Words of commands that people are advised to run.
+//! Quotes words of shell commands that are suggested to people.
 
-/// The text as one word of a shell, in quotes where it needs them.
+/// The text as one word for a shell, quoted if necessary.
 pub fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {

@@ -31,20 +31,21 @@ pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 pub struct Counters {
     pub finished: bool,
     pub limit_reached: bool,
-    /// Everything that is left backs off for longer than the given patience, until then.
+    /// Set if everything that is left backs off for longer than the patience: until when, in milliseconds since the
+    /// epoch.
     pub backoff_until_ms: Option<i64>,
-    /// How many sites with queued tasks are backing off, and the first of them.
+    /// How many sites with queued tasks are backing off, and the first few of them.
     pub backing_off: u64,
     pub backing_off_first: Vec<BackingOffSite>,
-    /// The least time that the slowest site needs for its queue, as far as sites are in memory.
+    /// The shortest time in which the slowest site can finish its queue, as far as sites are in memory.
     pub least_time_left_ms: u64,
     /// The sites that cannot be requested for a while.
     pub waiting: Waiting,
     /// Set while this machine cannot reach the web.
     pub cut_off: Option<CutOff>,
-    /// Why no tasks are leased for now: a disk is nearly full.
+    /// Why leasing is paused: a disk is nearly full.
     pub paused: Option<String>,
-    /// How long no tasks are leased, because the state folder is a copy of another.
+    /// For how many more seconds no tasks are leased, because the state folder is a copy of another one.
     pub quiet_s: u64,
     pub queued: u64,
     pub leased: u64,
@@ -64,7 +65,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Tasks that failed: neither a page, nor a refusal by the site's rules.
+    /// The number of failed tasks: those that ended neither in a page nor in a refusal by the site's rules.
     pub fn errors(&self) -> u64 {
         let is_error = |outcome: &str| {
             let known = outcome.parse::<Outcome>();
@@ -78,7 +79,7 @@ impl Counters {
     }
 }
 
-/// An offline machine: since when, and the evidence.
+/// Since when the machine has been offline, with the evidence.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CutOff {
     pub since_ms: i64,
@@ -86,7 +87,7 @@ pub struct CutOff {
 }
 
 impl CutOff {
-    /// For people.
+    /// The state for people.
     pub fn text(&self) -> String {
         format!(
             "paused since {}: this machine is offline ({})",
@@ -99,14 +100,14 @@ impl CutOff {
 /// Sites that cannot be requested for a while, counted.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Waiting {
-    /// How many, by what they wait for.
+    /// How many sites wait, by what they wait for.
     pub by: BTreeMap<String, u64>,
-    /// When the first of them is due.
+    /// When the first of these sites is due, in milliseconds since the epoch.
     pub first_ms: Option<i64>,
 }
 
 impl Waiting {
-    /// One short line for people; `None` if nothing waits.
+    /// A short line for people; `None` if no site waits.
     pub fn text(&self) -> Option<String> {
         const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
         let sites: u64 = self.by.values().sum();
@@ -145,7 +146,7 @@ pub struct SeenEvidence {
 }
 
 impl BackingOffSite {
-    /// For people: which site backs off until when, and why.
+    /// Describes for people until when the site backs off, and why.
     pub fn text(&self) -> String {
         let until = match self.until {
             Some(until) => format!("until {}", utc(until)),
@@ -168,15 +169,15 @@ impl BackingOffSite {
 /// A time for people, in UTC.
 fn utc(seconds: f64) -> String {
     let time = webfill_store::iso_time((seconds * 1_000.0) as i64);
-    // To the second.
+    // Cut after the seconds.
     format!("{}Z", &time[..19])
 }
 
-/// The records that this run wrote back to the dataset. A record counts each time it was written.
+/// How many records this run wrote back to the dataset. A record counts each time it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenBack {
     pub records: u64,
-    /// Records that the dataset's server refused.
+    /// How many records the dataset's server refused.
     pub refused: u64,
 }
 
@@ -185,7 +186,7 @@ pub struct WrittenBack {
 pub struct Summary {
     pub crawl_id: String,
     pub counters: Counters,
-    /// The pages of earlier runs of the crawl.
+    /// How many pages earlier runs of the crawl have fetched.
     pub pages_before: u64,
     /// How many ended tasks this run has queued again; `None` if that was not requested.
     pub retried: Option<u64>,
@@ -196,11 +197,11 @@ pub struct Summary {
     pub good_seeds: u64,
     pub broken_seeds: BrokenSeeds,
     pub repeated_seeds: RepeatedSeeds,
-    /// `None` if values are not written back.
+    /// The records written back; `None` if values are not written back.
     pub written_back: Option<WrittenBack>,
     /// Fields that records want but no mapping extracts.
     pub unfillable: BTreeSet<String>,
-    /// `None` if it was not counted.
+    /// The findings; `None` if they were not counted.
     pub findings: Option<Findings>,
     /// The final failures; `None` if they were not counted.
     pub failures: Option<Failures>,
@@ -286,7 +287,7 @@ impl Summary {
         text
     }
 
-    // Writing to a string cannot fail.
+    // Writes the first lines. Writing to a string cannot fail.
     fn write_head(&self, text: &mut String) {
         let counters = &self.counters;
         let how = self.ended_early.unwrap_or("finished");
@@ -335,7 +336,7 @@ impl Summary {
         }
     }
 
-    /// Writes what is left in the queue, and why.
+    /// Writes how much is left in the queue, and why.
     fn write_left(&self, text: &mut String) {
         let counters = &self.counters;
         let queued = counters.queued + counters.leased;
@@ -378,7 +379,7 @@ impl Summary {
         };
     }
 
-    /// Writes the commands that resume the crawl, or try again what has failed.
+    /// Writes the commands that resume the crawl or retry failed URLs.
     fn write_next_commands(&self, text: &mut String) {
         let same_crawl = format!(
             "the same command and --state {} --crawl {}",
@@ -412,7 +413,7 @@ pub fn printable(name: &str) -> String {
         .to_string()
 }
 
-/// A text without line breaks and control characters.
+/// Escapes line breaks and control characters.
 fn printable_text(text: &str) -> String {
     text.escape_debug().to_string()
 }

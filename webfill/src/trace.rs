@@ -1,7 +1,7 @@
-//! `webfill trace`: the history of one URL in chronological order, from the dispatcher's state, the page in the
-//! store, and the logs of all processes, which may come from many machines.
+//! `webfill trace`: shows the history of one URL in chronological order. It reads the dispatcher's state, the page in
+//! the store, and the logs of all processes, which may come from many machines.
 //!
-//! Lines belong to the history if they name the URL, or one of its tasks together with its crawl. Their detail
+//! Log lines belong to the history if they name the URL, or one of its tasks together with its crawl. Their detail
 //! depends on the log level: `log.level = "info,journey=debug"` logs each step.
 
 mod feeders;
@@ -95,7 +95,8 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The content of the dispatcher's file, if the dispatcher does not answer, and what that leaves out.
+/// The crawls that know the URL, from the dispatcher's file, if the dispatcher does not answer. Also names what is
+/// missing in the file.
 fn by_file(
     state: &Path,
     url: &str,

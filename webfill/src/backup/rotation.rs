@@ -1,7 +1,7 @@
-//! Many backups in one folder. Each is in a folder named after its time; older ones are removed.
+//! Keeps several backups in one folder. Each is in a folder named after its time; older ones are removed.
 //!
-//! A backup gets its name only once it is complete. The remains of an interrupted command have another name, are
-//! never mistaken for a backup, and are removed after a day. Nothing else in the folder is touched.
+//! A backup gets its name only once it is complete. The remains of an interrupted command have another name, are never
+//! mistaken for a backup, and are removed after a day. Nothing else in the folder is touched.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,17 +13,18 @@ use webfill_store::iso_time;
 /// The prefix of the name of an unfinished backup.
 const UNFINISHED: &str = "unfinished-";
 
-/// How many characters of a name give the day.
+/// The length of the part of a name that gives the day.
 const DAY: usize = "2026-11-27".len();
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The backups to keep.
+/// Which backups to keep.
 pub(super) struct Rotation<'f> {
     pub(super) folder: &'f Path,
-    /// How many of the latest ones.
+    /// How many of the latest backups to keep.
     pub(super) keep: usize,
-    /// The first backup of each day, for this many of the latest days with backups.
+    /// For how many days to keep the first backup of the day, from the latest one back. Days without backups do not
+    /// count.
     pub(super) keep_days: usize,
 }
 
@@ -72,7 +73,7 @@ impl Rotation<'_> {
     }
 }
 
-/// `2026-11-27T03-20-05.123Z`: sorts by time, and is valid in every file system.
+/// The name of a backup: `2026-11-27T03-20-05.123Z` sorts by time and is valid in every file system.
 fn name_of(at_ms: i64) -> String {
     iso_time(at_ms).replace(':', "-")
 }
@@ -185,7 +186,7 @@ mod tests {
         let last = [3, 4].map(|minute| name_of(now_ms + minute * 60_000));
         assert_eq!(backups.into_iter().cloned().collect::<Vec<_>>(), last);
         assert!(!names.contains(&dead));
-        // Four others, two backups, and the remains of the failed one.
+        // Four files that are no backups, two backups, and the remains of the failed one.
         assert_eq!(names.len(), 7, "{names:?}");
     }
 }

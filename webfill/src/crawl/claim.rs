@@ -2,8 +2,8 @@
 //! runs the same crawl of the same store from another state folder.
 //!
 //! A thread renews it and writes its end to a file. After that time, the supervisor starts no request until the claim
-//! is renewed. When this process dies, the claim lapses. The next process in the same state folder need not wait for
-//! that, because it holds the folder's lock.
+//! is renewed. When this process dies, the claim lapses. The next process in the same state folder holds the folder's
+//! lock, so it need not wait for that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -33,7 +33,7 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(3);
 pub struct Claim {
     hold: Arc<Hold>,
     waited: Duration,
-    /// Dropped at the end.
+    /// Dropped to make the thread release the claim and end.
     going_on: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -81,13 +81,13 @@ impl Claim {
         Ok(claim)
     }
 
-    /// How long nothing was started, because requests of a former process could be under way.
+    /// How long this process waited before the first request, because requests of a former process could be in flight.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// The children of the former process have started no request since the claim was taken over. Requests they had
-    /// started end within this time. The claim is renewed meanwhile.
+    /// Waits until no request of the former process can be in flight. Its children have started none since the claim
+    /// was taken over, and earlier ones end within `longest`. The claim is renewed meanwhile.
     fn wait_for_requests(&self, longest: Duration, prints: bool) -> Result<(), Fault> {
         if prints && !longest.is_zero() {
             webfill_service::say!(
@@ -115,15 +115,15 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.going_on = None;
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic, and if it did, nothing is left to do.
+            // The thread does not panic. Even if it did, there would be nothing left to do.
             let _ = thread.join();
         }
     }
 }
 
-/// Until when this process holds the crawl.
+/// How long this process holds the crawl.
 pub struct Hold {
-    /// By the machine's clock since boot.
+    /// When the claim ends, by the machine's clock since boot.
     until_ms: AtomicU64,
     /// Why the claim is no longer renewed.
     over: OnceLock<Fault>,
@@ -141,7 +141,7 @@ impl Hold {
     }
 
     /// Whether it is certain that no other process has taken over the crawl. It is uncertain while a renewal is
-    /// overdue. An error means that another process has, or that the claim will never be renewed.
+    /// overdue. An error means that another process has taken over, or that the claim will never be renewed.
     pub fn is_certain(&self) -> Result<bool, Fault> {
         match self.over.get() {
             Some(fault) => Err(fault.clone()),
@@ -149,14 +149,15 @@ impl Hold {
         }
     }
 
-    /// From now on no request starts. If this cannot be written, the time written before applies.
+    /// Makes the claim end now, so that no further request starts. If this cannot be written to the file, the time
+    /// written before applies.
     fn give_up(&self, why: Fault) {
         self.until_ms.store(0, Ordering::Release);
         let _ = self.file.write(0);
         let _ = self.over.set(why);
     }
 
-    /// The store has granted the renewal requested at `asked_ms`.
+    /// Extends the claim, after the store has granted the renewal requested at `asked_ms`.
     fn extend(&self, asked_ms: u64) -> std::io::Result<()> {
         let until_ms = asked_ms + HOLDS_FOR.as_millis() as u64;
         self.until_ms.store(until_ms, Ordering::Release);
@@ -175,7 +176,7 @@ impl Renewing {
         while over.recv_timeout(RENEW_EVERY) == Err(RecvTimeoutError::Timeout) {
             self.claim.beat += 1;
             let asked_ms = boot_ms();
-            // Retry while the store is unreachable: nobody can take over the crawl there either.
+            // An unreachable store is retried: nobody can take over the crawl there either.
             match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
                 Ok(true) => self.note_renewal(asked_ms),
                 Ok(false) => return self.hold.give_up(taken_over()),
@@ -186,11 +187,11 @@ impl Renewing {
             }
         }
         let release = self.store.release_crawl(self.claim.clone());
-        // A claim that is not released lapses.
+        // If releasing fails, the claim lapses by itself.
         let _ = runtime.block_on(async { tokio::time::timeout(RELEASE_WITHIN, release).await });
     }
 
-    /// If the disk is full, the next renewal writes the file again.
+    /// Extends the claim. If the disk is full, the next renewal writes the file again.
     fn note_renewal(&self, asked_ms: u64) {
         if let Err(error) = self.hold.extend(asked_ms) {
             tracing::warn!(
@@ -205,7 +206,7 @@ impl Renewing {
 fn new_claim(crawl: CrawlId, state: &StateFolder) -> Result<CrawlClaim, Fault> {
     let (now_ms, pid) = (now_ms(), std::process::id());
     let folder = format!("{:016x}", state.instance()?);
-    // Without a host name, the folder still identifies the process.
+    // Without a host name, the folder alone identifies the process.
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Ok(CrawlClaim {
         crawl,
@@ -231,8 +232,8 @@ fn try_claim(
     runtime.block_on(claiming).map_err(store_fault)
 }
 
-/// Watches a claim of another process until it has lapsed, then replaces it. Returns when it requested that, by the
-/// clock since boot.
+/// Watches a claim of another process until it has lapsed, then replaces it. Returns when the replacement was
+/// requested, by the clock since boot.
 fn wait_until_lapsed(
     runtime: &Runtime,
     store: &dyn Store,

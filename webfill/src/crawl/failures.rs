@@ -1,5 +1,5 @@
-//! Final failures of a finished crawl: counted for the summary. Unreachable records are listed in a file (`--dead`),
-//! each once.
+//! The final failures of a finished crawl. They are counted for the summary, and each unreachable record is listed once
+//! in a file (`--dead`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::control_client::ControlClient;
 use crate::fleet::Fleet;
 use crate::summary::{Failure, Failures};
 
-/// A page of a list.
+/// One page of a paged answer.
 #[derive(Deserialize)]
 struct Slice<T> {
     found: Vec<T>,
@@ -74,7 +74,7 @@ pub(super) fn read(
     Ok(failures)
 }
 
-/// Requests page after page.
+/// Requests all pages of an answer, and passes each item to `each`.
 fn each<T: for<'a> Deserialize<'a>>(
     client: &mut ControlClient,
     fleet: &mut Fleet,
@@ -105,7 +105,7 @@ impl<'a> DeadList<'a> {
     }
 
     fn add(&mut self, record: &DeadRecord) -> Result<(), Fault> {
-        // The key is the dataset and the id.
+        // The name consists of the dataset and the record's id; only the id is written.
         let id = record
             .name
             .split_once('/')

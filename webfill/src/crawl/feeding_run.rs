@@ -1,5 +1,5 @@
-//! Feeds a run of a watch to the dispatcher of a fleet, as `webfill crawl` does with its seeds, but without processes
-//! of its own. The dispatcher decides when the run is over; then the records are counted.
+//! Feeds a run of a watch to the dispatcher of a fleet, as `webfill crawl` does with its seeds, but without starting
+//! processes. When the dispatcher has decided that the run is over, its records are counted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct RunState {
     over: bool,
 }
 
-/// Feeds the run with this number of a watch, under the settings that its dispatcher has written.
+/// Feeds the run of this number of a watch, with the settings that its dispatcher has written.
 pub fn feed_run(
     config: &Path,
     endpoint: &str,
@@ -87,7 +87,7 @@ pub fn feed_run(
     Ok(ExitStatus::Done)
 }
 
-/// Queries the dispatcher about the run.
+/// A client that asks the dispatcher about the run.
 struct Asking {
     client: ControlClient,
     watch: String,
@@ -135,7 +135,7 @@ impl Crawl {
         Ok((store, self.open_dataset().await?))
     }
 
-    /// A crawl of a fleet, which has its own settings.
+    /// Adapts the crawl to a fleet, which has its own settings.
     fn of_fleet(
         options: CrawlOptions,
         settings: Settings,
@@ -146,7 +146,7 @@ impl Crawl {
             Seeds::of_file(path, file.map_err(Fault::usage)?)
         };
         let mut seeds = options.seeds.as_deref().map(open).transpose()?;
-        // Relative paths begin at the seeds folder, not at this process's working folder. There they would not be
+        // Relative paths start at the seeds folder, not at this process's working folder. Otherwise they would not name
         // files, and all watches would share the dataset of pipes.
         let place = |path: &Path| sources.seeds_path(&path.to_string_lossy());
         let seeds_path = options.seeds.as_deref().map(place).transpose();

@@ -15,20 +15,21 @@ use webfill_store::{CrawlId, FieldCounts, Lists, Marks, Store, StoreError, judge
 use crate::health;
 use crate::summary::{FieldsByMapping, Findings, ListCounts};
 
-/// How often a request to stop is checked for.
+/// How often to check whether a stop was requested.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// The counts to make in a crawl.
+/// What to count in a crawl.
 pub struct Wanted {
     /// The fields that mappings extract.
     pub fields: FieldsByMapping,
-    /// Count changes of pages since then, if the crawl compared pages.
+    /// The time since which changes of pages are counted, in milliseconds since the epoch. `None` if the crawl does not
+    /// compare pages.
     pub changed_since_ms: Option<i64>,
-    /// Some lists mark missing rows as gone, so mark these rows.
+    /// Whether some lists mark missing rows as gone; these rows are then marked.
     pub lists: bool,
 }
 
-/// Reads the crawl's pages in the store. `None` if the store fails, which it logs, or if a stop is requested
+/// Counts the results of the crawl in the store. `None` if the store fails, which is logged, or if a stop is requested
 /// meanwhile.
 pub fn count(
     runtime: &Runtime,

@@ -1,4 +1,4 @@
-//! Turns a crawl's flags into settings and the crawl's specification, and finds missing ones.
+//! Turns the flags of a crawl into its settings and its specification, and refuses commands without enough flags.
 
 use std::time::Duration;
 
@@ -59,15 +59,16 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     );
 }
 
-/// The default wait for dead and failing sites.
+/// How long to wait for dead and failing sites by default.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a run of a watch waits while all remaining sites back off. Also how long any crawl waits while this
-/// machine cannot reach the web, which says nothing about sites.
+/// How long a run of a watch waits while all remaining sites back off. Any crawl waits as long while this machine
+/// cannot reach the web, which says nothing about the sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
-/// A run of a watch has no patience with sites. As in a fleet, they back off as the tables say, and the next run
-/// continues with them. Failures of single pages are retried while the run lasts.
+/// Sets how long the crawl waits for failing sites. A run of a watch does not wait for them: as in a fleet, they back
+/// off by the dispatcher's tables, and the next run continues with them. Failures of single pages are retried while the
+/// run lasts.
 pub fn give_patience(settings: &mut Settings, options: &CrawlOptions) {
     let patience = &mut settings.dispatcher.patience;
     *patience = match (&options.watched_run, options.patience) {
@@ -86,7 +87,7 @@ pub fn limits(options: &CrawlOptions) -> Limits {
     }
 }
 
-/// A watch without a state folder gets one of its own, so that several watches can run side by side.
+/// Gives a watch without a state folder one of its own, so that several watches can run side by side.
 pub fn give_watch_a_folder(settings: &mut Settings, options: &CrawlOptions) {
     if let Some(run) = &options.watched_run
         && settings.state == Settings::default().state
@@ -99,7 +100,7 @@ pub fn has_seeds(options: &CrawlOptions) -> bool {
     !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
 
-/// Errors of a crawl's scope name members of a crawl request; this translates them into flags.
+/// Translates an error of a crawl's scope: it names a member of a crawl request, and the user gave a flag.
 pub fn scope_fault(error: ScopeError) -> Fault {
     Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
 }
@@ -124,7 +125,7 @@ pub fn refresh(options: &CrawlOptions) -> RefreshRule {
     }
 }
 
-/// Conditional by default if pages are refreshed.
+/// Whether requests are conditional. They are by default if pages are refreshed.
 fn is_conditional(options: &CrawlOptions) -> bool {
     let rechecks = options.refresh_after.is_some() || options.watched_run.is_some();
     options.conditional.unwrap_or(rechecks)
@@ -156,7 +157,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     }
 }
 
-/// With documents, their extensions are removed from the built-in list.
+/// The denied path extensions. With documents, their extensions are removed from the built-in list.
 fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<String>> {
     let with_documents = settings.documents.is_read().then(denied_beside_documents);
     options.deny_extensions.clone().or(with_documents)

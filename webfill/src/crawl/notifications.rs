@@ -1,6 +1,6 @@
-//! Notifications of a watch that runs on this machine. They are created and delivered after the run has ended and
-//! before the command ends. Those that cannot be delivered in time are reported. Delivery is retried during the wait
-//! for the next run, and after that run.
+//! Notifications of a watch that runs on this machine. They are created and delivered between the end of the run and
+//! the end of the command. Undelivered ones are reported. Delivery is retried during the wait for the next run, and
+//! after that run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::feeding::{now_ms, store_fault};
 use crate::settings::Settings;
 use crate::summary::Summary;
 
-/// How long delivery may take.
+/// The time limit for delivery after a run.
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Everything needed for notifications after a run.
@@ -30,12 +30,12 @@ pub struct RunNotifications {
     watch: Watch,
     state: PathBuf,
     permissions: Permissions,
-    /// Whether standard error is for people.
+    /// Whether messages for people are printed on standard error.
     prints: bool,
 }
 
 impl RunNotifications {
-    /// `None` if there are no recipients.
+    /// Prepares the notifications of a watch; `None` if it has no recipients.
     pub fn of(watch: &Watch, settings: &Settings, prints: bool) -> Option<RunNotifications> {
         (!watch.notify.is_empty()).then(|| RunNotifications {
             watch: watch.clone(),
@@ -45,7 +45,7 @@ impl RunNotifications {
         })
     }
 
-    /// Whether the targets can be used at all.
+    /// Checks that the targets can be used at all.
     pub fn check(watch: &Watch, settings: &Settings) -> Result<(), Fault> {
         let permissions = Permissions::of_user(settings.notifications.clone());
         let refused =
@@ -53,7 +53,7 @@ impl RunNotifications {
         permissions.check(watch, "$").map_err(refused)
     }
 
-    /// To be called before the run begins: only later changes are reported.
+    /// Notes the current state, so that only later changes are reported. Must be called before the run begins.
     pub fn begin(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
         let runs = RunFile::of(&self.state, &self.watch.name).ended(1)?;
         let last_change = runtime.block_on(run_changes::last_change(store));
@@ -85,7 +85,7 @@ impl RunNotifications {
         }
     }
 
-    /// Between two runs, tries to deliver remaining notifications. Returns whether some still remain.
+    /// Tries between two runs to deliver the remaining notifications. Returns whether any still remain.
     pub fn deliver_left(&self, give_up: impl Fn() -> bool) -> bool {
         let opened = LocalNotifications::open(&self.state);
         let left = opened.and_then(|notifications| {
@@ -109,7 +109,7 @@ impl RunNotifications {
         runs.extend(ended);
         self.warn_of_late(&notifications, run);
         let standing = standing(run.result);
-        // A notification holds a limited number of changes, so there may be several.
+        // A notification holds a limited number of changes, so several may be needed.
         loop {
             let changes = self.changes(&notifications, run);
             notifications.report(&RunEnded {
@@ -134,8 +134,8 @@ impl RunNotifications {
     }
 }
 
-/// A run that is over. It is reported before it is recorded as ended, so a process that is killed in between reports
-/// it again.
+/// A run that is over. It is reported before it is recorded as ended, so that it is reported again if the process is
+/// killed in between.
 pub struct EndedRun<'a> {
     pub record: &'a WatchRun,
     pub result: &'a Result<(Summary, End), Fault>,
@@ -180,7 +180,7 @@ impl RunNotifications {
     }
 }
 
-/// The standing alerts of the mappings that have read its pages; `None` if they were not checked.
+/// The standing alerts of the mappings that have read the run's pages; `None` if they were not checked.
 fn standing(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
     let (summary, _) = ended.as_ref().ok()?;
     let findings = summary.findings.as_ref()?;

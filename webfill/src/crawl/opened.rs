@@ -6,15 +6,15 @@ use webfill_store::{CrawlId, CrawlState, DatasetName, Store, StoreError};
 
 use crate::feeding;
 
-/// The dispatcher's knowledge of the crawl.
+/// What the dispatcher knows about the crawl.
 #[derive(serde::Deserialize)]
 pub(super) struct Opened {
     pub(super) crawl: u32,
     pub(super) fed_lines: u64,
-    /// The crawl was finished, and its input is read again.
+    /// Whether the crawl was finished and its input is read again.
     pub(super) begins_again: bool,
     dataset: Option<String>,
-    /// The dispatcher remembers the dataset of the crawl.
+    /// Whether the dispatcher remembers the dataset of the crawl.
     #[serde(default)]
     pub(super) notes_dataset: bool,
 }
@@ -27,7 +27,7 @@ impl Opened {
     }
 }
 
-/// Stores the crawl, unless it is stored already: records can only be put into a stored crawl. The
+/// Stores the crawl, unless it is stored already, because records can only be put into a stored crawl. Later the
 /// dispatcher updates it, but its first write may come after the first record.
 pub(super) async fn put_crawl_if_missing(
     store: &dyn Store,

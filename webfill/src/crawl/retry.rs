@@ -12,11 +12,11 @@ use crate::control_client::ControlClient;
 use crate::demand::retry_action;
 use crate::fleet::Fleet;
 
-/// An end of tasks that are to be queued again.
+/// How the tasks ended that are to be queued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetriedEnd {
     Outcome(Outcome),
-    /// In `http_error`, with this status.
+    /// Tasks that ended in `http_error` with this status.
     Status(u16),
 }
 
@@ -31,14 +31,14 @@ impl FromStr for RetriedEnd {
     }
 }
 
-/// The answer of the dispatcher.
+/// The dispatcher's answer to an action.
 #[derive(Deserialize)]
 struct Retried {
     total_requeued: u64,
 }
 
-/// If any ways are given, queues the crawl's tasks again that ended in one of them, and returns their number. The
-/// crawl is open and its seeds are not complete, so it does not finish before.
+/// Queues the crawl's tasks that ended in one of these ways again, and returns their number; `None` if no ways are
+/// given. The crawl is open and its seeds are not complete, so it does not finish before that.
 pub(super) fn queue_ended_again(
     ends: &[RetriedEnd],
     spec: &CrawlSpec,
@@ -62,7 +62,7 @@ pub(super) fn queue_ended_again(
     Ok(Some(requeued))
 }
 
-/// One action for the outcomes, and one for the statuses.
+/// The actions for these ends: one for all outcomes, and one for all statuses.
 pub fn retry_actions(ends: &[RetriedEnd], app_id: &str, crawl_id: &str) -> Vec<Value> {
     let (mut outcomes, mut statuses) = (Vec::new(), Vec::new());
     for end in ends {

@@ -18,14 +18,14 @@ use super::watch::{End, Limit};
 use crate::feeding::now_ms;
 use crate::summary::Summary;
 
-/// How often a run is resumed after its processes were killed at its end.
+/// How often a run may be resumed after its processes were killed at its end.
 const MOST_GONE_ON: usize = 5;
 
-/// The watch of a crawl, as far as the crawl must know it.
+/// The watch that a crawl is a run of.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,
-    /// When the run was due; `None` if it was requested now.
+    /// When the run was due; `None` if it was requested for now.
     pub due_ms: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ impl RunFile {
         Ok(runs.find_map(|line| serde_json::from_str(line).ok()))
     }
 
-    /// The latest runs that have ended, the newest first.
+    /// The latest runs that have ended, newest first.
     pub fn ended(&self, most: u64) -> Result<Vec<WatchRun>, Fault> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -92,13 +92,13 @@ impl RunFile {
     }
 }
 
-/// A current run.
+/// The current run and its record.
 pub struct RunRecord {
     file: RunFile,
     run: WatchRun,
     schedule: Schedule,
     window: Option<Duration>,
-    /// When its window passed, if no process was running it then.
+    /// When the run's window passed, if it did so while no process was running the run.
     over_ms: Option<i64>,
 }
 
@@ -119,7 +119,7 @@ impl RunRecord {
                 run
             }
             last => {
-                // The run must be later than all earlier fetches, even if the clock was set back meanwhile.
+                // The run must begin after all earlier fetches, even if the clock was set back meanwhile.
                 let ended_ms = last.as_ref().and_then(|last| last.ended_ms);
                 let began_ms = ended_ms.map_or(now_ms, |ended_ms| now_ms.max(ended_ms + 1));
                 let number = last.map_or(1, |last| last.number + 1);
@@ -143,25 +143,25 @@ impl RunRecord {
         self.run.started_ms
     }
 
-    /// How long the run may take in all.
+    /// How long the run may take in total.
     pub fn window_ms(&self) -> Option<i64> {
         self.window.map(|window| window.as_millis() as i64)
     }
 
-    /// The time from one run to the next.
+    /// The time from one run to the next, by the schedule.
     pub fn period_ms(&self) -> Option<i64> {
         self.schedule.period_ms(self.run.started_ms)
     }
 
-    /// How long the run may still take.
+    /// How long the run may still take; `None` without a window.
     pub fn window_over(&self) -> Option<Duration> {
         let gone_ms = now_ms().saturating_sub(self.run.started_ms).max(0);
         let gone = Duration::from_millis(gone_ms as u64);
         self.window.map(|window| window.saturating_sub(gone))
     }
 
-    /// Whether the next process may resume the run although this one has failed. The number of times is limited,
-    /// because the run itself may be the cause. Each time leaves a line.
+    /// Whether the next process may resume the run although this one has failed. The number of attempts is limited,
+    /// because the run itself may be the cause. Each attempt leaves a line in the file.
     pub fn may_go_on(&self) -> Result<bool, Fault> {
         let begun = self.file.lines_of(self.run.number)?;
         if begun > MOST_GONE_ON {
@@ -171,9 +171,9 @@ impl RunRecord {
         Ok(true)
     }
 
-    /// Notes how the run has ended. It is recorded by [`RunRecord::keep`].
+    /// Notes how the run has ended. [`RunRecord::keep`] records it.
     pub fn end(&mut self, ended: &Result<(Summary, End), Fault>) {
-        // Runs that were due after its window passed are made up for.
+        // If the window passed while no process ran, the run ended then. So runs that were due later are made up for.
         let ended_ms = self.over_ms.unwrap_or_else(now_ms);
         let (how, why) = match ended {
             Ok((_, end)) => (how(*end), None),
@@ -189,7 +189,7 @@ impl RunRecord {
         &self.run
     }
 
-    /// Records the end.
+    /// Writes the end of the run to the file.
     pub fn keep(self) -> Result<(), Fault> {
         self.file.add(&self.run)
     }
@@ -206,7 +206,7 @@ fn how(end: End) -> RunEnd {
     }
 }
 
-/// The part of the summary that is recorded.
+/// The counts of the summary that are recorded.
 fn counts(summary: &Summary) -> Map<String, Value> {
     const KEPT: &[&str] = &[
         "pages",
@@ -228,7 +228,7 @@ fn counts(summary: &Summary) -> Map<String, Value> {
     let found = ["changes", "documents", "unmatched"]
         .map(|key| (key.to_owned(), whole["found"][key].clone()))
         .into_iter()
-        // They are not wanted, or could not be counted.
+        // These counts were not wanted, or could not be made.
         .filter(|(_, count)| !count.is_null());
     kept.chain(found).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether a crawl that ran to its end counts as failed all the same (`--fail-on`), so that cron notices it.
+//! Decides whether a crawl that ran to its end still counts as failed (`--fail-on`), so that cron notices.
 
 use clap::ValueEnum;
 use webfill_service::ExitStatus;
@@ -26,7 +26,7 @@ pub enum FailOn {
 pub fn of(end: End, summary: &Summary, fail_on: &[FailOn]) -> (ExitStatus, Option<String>) {
     let reason = match end {
         End::Finished => fail_on.iter().find_map(|which| which.reason(summary)),
-        // It may be resumed, and missing results may still come.
+        // The crawl may be resumed, and missing results may still come.
         End::Interrupted | End::Limit(_) => None,
     };
     match reason {
@@ -36,7 +36,7 @@ pub fn of(end: End, summary: &Summary, fail_on: &[FailOn]) -> (ExitStatus, Optio
 }
 
 impl FailOn {
-    /// Why the crawl has failed in this way, if it has.
+    /// Why the crawl has failed by this condition; `None` if it has not.
     fn reason(self, summary: &Summary) -> Option<String> {
         let findings = summary.findings.as_ref();
         match self {
@@ -50,7 +50,7 @@ impl FailOn {
             FailOn::AllBroken => {
                 let broken = summary.broken_seeds.count;
                 let is_all = broken > 0 && summary.good_seeds == 0;
-                // A dataset is read from where an earlier run stopped.
+                // Only the first run counts: a later one reads the dataset from where an earlier one stopped.
                 let is_first = summary.counters.outcomes.is_empty();
                 (is_all && is_first).then(|| format!("all {broken} seeds are broken"))
             }

@@ -25,19 +25,19 @@ use crate::summary::{Counters, Failures, WrittenBack};
 /// How often the crawl's status is requested.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// How often its records are counted, at most.
+/// The shortest time between two counts of its records.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// Counting takes at most one part in this many of the time.
+/// Counting may take at most one part in this many of the time.
 const COUNT_SHARE: u32 = 20;
 
-/// How long the leased tasks may take to end, when the crawl ends early.
+/// How long leased tasks may take to end when the crawl ends early.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long an answer of the dispatcher may still be under way after its end.
+/// How long to wait for an answer of the dispatcher after it has ended.
 const ANSWER_AFTER_END: Duration = Duration::from_secs(1);
 
-/// Why the crawl ends.
+/// How the crawl ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Finished,
@@ -93,14 +93,14 @@ pub struct Watch {
     pub runtime: Rc<tokio::runtime::Runtime>,
     pub progress: Progress,
     pub deadline: Option<Instant>,
-    /// The crawl ends when the remaining tasks have made no progress for longer than this.
+    /// The limits of the crawl. One of them ends it when the remaining tasks have made no progress for too long.
     pub limits: Limits,
     pub counters: Counters,
     pub records: RecordCounts,
     pub count_at: Instant,
     /// The thread that writes values back to the dataset, if there is one.
     pub writing_back: Option<WritingBack>,
-    /// The claim: until when this process holds the crawl.
+    /// The claim to the crawl, with the time until which this process holds it.
     pub hold: Arc<Hold>,
     pub was_ours: bool,
 }
@@ -128,8 +128,8 @@ impl Watch {
                 writing_back.check()?;
             }
             self.update(client, fleet)?;
-            // Checked after the counters: if this process was stopped before reading them, another one may have
-            // finished the crawl.
+            // The claim is checked after the counters are read: if this process was stopped before reading them,
+            // another one may have finished the crawl.
             let is_ours = self.hold.is_certain()?;
             self.report_claim(is_ours);
             if self.counters.finished && is_ours {
@@ -157,7 +157,7 @@ impl Watch {
         }
     }
 
-    /// Asks for the crawl's status, counts its records if it is time, and shows both.
+    /// Requests the crawl's status, counts its records if it is time to, and shows both.
     fn update(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let request = LocalRequest::CrawlStatus {
             crawls: self.crawls(),
@@ -172,7 +172,7 @@ impl Watch {
             _ => {}
         }
         if self.counters.quiet_s > 0 && !was_quiet {
-            // Nothing can be done during that time.
+            // The waiting time does not count against the time limit, because nothing can be done meanwhile.
             let wait = Duration::from_secs(self.counters.quiet_s);
             self.deadline = self.deadline.map(|deadline| deadline + wait);
             self.progress.print(&format!(
@@ -185,14 +185,14 @@ impl Watch {
             let deadline = self.deadline;
             let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             self.count_records(&|| signals::asked() >= Asked::Drain || is_over())?;
-            // Counting a large store takes long; it must not keep the store busy.
+            // Counting a large store takes long, and must not keep the store busy.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
         self.progress.show(&self.counters, self.records);
         Ok(())
     }
 
-    /// Reports when requests stop for lack of a claim, and when they resume.
+    /// Reports when requests pause because the claim is uncertain, and when they resume.
     fn report_claim(&mut self, is_ours: bool) {
         if std::mem::replace(&mut self.was_ours, is_ours) == is_ours {
             return;
@@ -205,8 +205,8 @@ impl Watch {
         }
     }
 
-    /// Counts the crawl's records. An unavailable store takes long to answer, so counting ends when
-    /// `give_up` returns true.
+    /// Counts the crawl's records. An unavailable store is slow to answer, so counting ends when `give_up` returns
+    /// true.
     fn count_records(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         let counts = self.runtime.block_on(async {
             let mut counting = pin!(self.store.record_counts(&self.id));
@@ -226,7 +226,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Reports to a user who has interrupted the crawl what it is waiting for.
+    /// Shows a user who has interrupted the crawl what it still waits for.
     pub fn report_end(&self, end: End) {
         if end != End::Interrupted {
             return;
@@ -259,8 +259,7 @@ impl Watch {
         let patience = Instant::now() + DRAIN_PATIENCE;
         let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
         let crawls = self.crawls();
-        // The answer comes when all leases have ended. From here on, dead processes are not
-        // restarted.
+        // The answer comes when all leases have ended. Dead processes are not restarted from here on.
         let answer = {
             let fleet = RefCell::new(&mut *fleet);
             let ended_at = Cell::new(None);
@@ -276,14 +275,14 @@ impl Watch {
         };
         match answer {
             Some(counters) => {
-                // The supervisor has left, so its machine's state is the one known before.
+                // The supervisor has left, so the last known state of its machine is kept.
                 let cut_off = self.counters.cut_off.take();
                 self.counters = Counters {
                     cut_off,
                     ..counters
                 };
             }
-            // The answer was lost with the end of the dispatcher, so the earlier counters are reported.
+            // The answer was lost when the dispatcher ended, so the earlier counters are reported.
             None if fleet.has_no_dispatcher() => {}
             None => fleet.stop(),
         }

@@ -1,9 +1,10 @@
-//! Writes values that pages brought back to the dataset that the records came from: every few seconds
-//! while the crawl runs, and the rest at its end.
+//! Writes values that pages brought back to the dataset that the records came from: every few seconds while the crawl
+//! runs, and the rest at its end.
 //!
-//! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed
-//! once the dataset has it. So after a crash, at most one batch is written again. By then, values that it was to
-//! replace may be the user's own and are left alone. So a batch is begun only while the dataset's server answers.
+//! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed once
+//! the dataset has it. So after a crash, at most one batch is written again. The user may have changed values meanwhile
+//! that the batch was to replace; these are left alone. To make that rare, a batch is begun only while the dataset's
+//! server answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +25,7 @@ const EVERY: Duration = Duration::from_secs(3);
 /// The most records in one batch.
 const BATCH: u32 = 500;
 
-/// How long the end of the crawl waits for unavailable servers, and how often it tries them.
+/// How long the end of the crawl waits for unavailable servers, and how often it retries them.
 const PATIENCE: Duration = Duration::from_secs(120);
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
@@ -36,12 +37,12 @@ pub struct Route {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: Arc<Dataset>,
-    /// The collection that the dataset is read from, as records know it.
+    /// The name of the collection that the dataset is read from, as records have it.
     pub collection: String,
     pub to: WriteBack,
 }
 
-/// A handle on the thread that writes back.
+/// A handle of the thread that writes back.
 pub struct WritingBack {
     /// Dropped at the end of the crawl, which makes the thread write the rest.
     going_on: Option<Sender<()>>,
@@ -81,7 +82,7 @@ impl WritingBack {
         })
     }
 
-    /// Returns the fault that ended the thread, if there was one.
+    /// Returns the fault that ended the thread, if one did.
     pub fn check(&mut self) -> Result<(), Fault> {
         match &self.thread {
             Some(thread) if thread.is_finished() => self.join().map(drop),
@@ -89,7 +90,7 @@ impl WritingBack {
         }
     }
 
-    /// Lets the thread write the rest and end. Records no longer change.
+    /// Makes the thread write the rest and end. Records no longer change by then.
     pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WrittenBack, Fault> {
         self.going_on = None;
         while self
@@ -183,7 +184,7 @@ impl Writer {
         let refused = self.runtime.block_on(writing)?;
         let with_values = unwritten.iter().filter(|record| !record.fields.is_empty());
         let sent = with_values.count() as u64;
-        // Refused records are confirmed too: they would be refused again, and block the others.
+        // Refused records are confirmed, too. Otherwise they would be refused again and block the others.
         let confirming = store.confirm_written(crawl, unwritten);
         self.runtime.block_on(confirming)?;
         self.written.records += sent.saturating_sub(refused.len() as u64);

@@ -1,4 +1,5 @@
-//! The name of the dataset that a crawl's records belong to: the given name, or else the name of their source.
+//! The name of the dataset that a crawl's records belong to: the name that the user gives, or else that of their
+//! source.
 
 use std::path::Path;
 
@@ -14,11 +15,11 @@ const OF_PIPES: &str = "stdin";
 /// The dataset of a command without a source of records.
 const OF_NOTHING: &str = "urls";
 
-/// The name of a crawl's dataset.
+/// The name of a crawl's dataset, and where the name comes from.
 pub enum NamedDataset {
-    /// A flag or a setting names it.
+    /// A flag or a setting gives the name.
     Given(DatasetName),
-    /// It has the name of its source.
+    /// The dataset has the name of its source.
     OfSource(DatasetName),
     /// Records come through a pipe, which has no name.
     OfPipe(DatasetName),
@@ -50,7 +51,7 @@ impl NamedDataset {
         }
     }
 
-    /// The name. A crawl that has begun continues with the dataset of its records.
+    /// The name to use. A crawl that has begun keeps the dataset of its records.
     pub fn or_known(&self, known: Option<DatasetName>) -> DatasetName {
         match (self, known) {
             (NamedDataset::Given(name), _) => name.clone(),
@@ -64,7 +65,7 @@ impl NamedDataset {
         }
     }
 
-    /// The dataset as reported to the dispatcher, if there may be records.
+    /// The dataset to report to the dispatcher, if there may be records.
     pub fn chosen(&self) -> Option<ChosenDataset> {
         let (name, is_given) = match self {
             NamedDataset::Given(name) => (name, true),
@@ -78,7 +79,7 @@ impl NamedDataset {
     }
 }
 
-/// Whether it is standard input or something else that is not a file, such as the pipe that a shell makes for
+/// Whether the input is standard input or anything else that is not a file, such as the pipe that a shell makes for
 /// `<(...)`.
 fn is_pipe(path: &Path) -> bool {
     path.as_os_str() == "-" || !path.metadata().is_ok_and(|metadata| metadata.is_file())

@@ -1,5 +1,5 @@
-//! `webfill info`, `stop`, `pause` and `resume`: the actions of an application on its crawls, sent as
-//! the public JSON of the control socket.
+//! `webfill info`, `stop`, `pause` and `resume`: actions of an application on its crawls, sent as the public JSON of
+//! the control socket.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
     let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
     let mut connection = options.connection.connect()?;
     let mut answer = connection.act(&action)?;
-    // If an application has many crawls, each answer has one page of them.
+    // If an application has many crawls, the answer comes in pages.
     while let Some(next) = take(&mut answer, "next") {
         action["after"] = next;
         let mut page = connection.act(&action)?;
@@ -128,7 +128,7 @@ fn fresh_id() -> String {
     format!("{nanos:x}-{:x}", std::process::id())
 }
 
-/// The totals, and one line per crawl.
+/// Renders the totals, and one line per crawl.
 fn render_info(answer: &Value) -> String {
     let known = [
         ("appid", "application"),
@@ -152,7 +152,7 @@ fn render_info(answer: &Value) -> String {
         ("limits", "limits"),
         ("expires", "expires"),
     ];
-    // The reasons for waiting are printed as sentences, if there are any.
+    // If there are reasons for waiting, they are printed as sentences.
     let has_sentences = answer["waits"]
         .as_array()
         .is_some_and(|waits| !waits.is_empty());

@@ -1,8 +1,8 @@
 //! The lines of a feed, gathered into lists. The dispatcher accepts or refuses each list as a whole.
 //!
-//! A list with a refused request is sent again in two pieces: the requests before the refused one, then those after
-//! it. After a refusal the lists are short, and they double with each accepted list. So if every line of a file is
-//! refused, it costs one message per line, and no more.
+//! A list with a refused request is sent again in two parts: the requests before the refused one, then those after it.
+//! After a refusal lists are short, and they double in size with each accepted one. So even if every line of a file is
+//! refused, no more than one message per line is sent.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use crate::seeds::lines::{LineText, Lines};
 
 /// The most requests of one list.
 const MAX_REQUESTS: usize = 1_000;
-/// The most bytes of one list, unless a single request has more.
+/// The most bytes of one list; only a single request may have more.
 const MAX_BYTES: usize = 1 << 20;
 /// The fewest requests of a list after a refusal.
 const MIN_REQUESTS: usize = 1;
 
-/// A line that cannot be used, by its number from 1.
+/// A line that cannot be used, with its number from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadLine {
     pub(super) number: u64,
     pub(super) reason: String,
 }
 
-/// A crawl request as written in its line.
+/// A crawl request as it is written in its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     line: u64,
@@ -35,7 +35,7 @@ pub(super) struct Batch {
     requests: Vec<Request>,
 }
 
-/// Reads lines ahead, at most as many as one list takes.
+/// Reads lines ahead, at most as many as fit into one list.
 pub(super) struct Batches {
     lines: Lines,
     /// Requests that were read and are sent next.
@@ -75,9 +75,9 @@ impl Batches {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// The list was refused because of one of its requests, and none of them was accepted: the others are sent again.
-    /// Returns the line of the refused request. Returns `None` if its index is not known; then the list is divided to
-    /// find it.
+    /// Takes a list back that was refused because of one of its requests. None of them was accepted, so the others are
+    /// sent again. Returns the line of the refused request, or `None` if its index is not known; the list is then
+    /// divided to find it.
     pub(super) fn refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {
@@ -85,7 +85,7 @@ impl Batches {
             _ if count == 1 => Some(0),
             _ => None,
         };
-        // The dispatcher found the requests before the refused one valid.
+        // The dispatcher has found the requests before the refused one valid, so the next list ends with them.
         self.size = blamed.unwrap_or(count / 2).max(MIN_REQUESTS);
         let line = blamed.map(|index| batch.requests.remove(index).line);
         for request in batch.requests.into_iter().rev() {
@@ -113,7 +113,7 @@ impl Batches {
 }
 
 impl Batch {
-    /// The number of its first line.
+    /// The line number of the first request.
     pub(super) fn first_line(&self) -> u64 {
         self.requests[0].line
     }
@@ -133,7 +133,7 @@ fn is_empty(text: &[u8]) -> bool {
 /// dispatcher judges the request.
 fn request_in(text: Vec<u8>) -> Result<String, String> {
     webfill_api::parse_line(&text).map_err(|refusal| refusal.message)?;
-    // Parsing has found it to be UTF-8.
+    // Parsing has shown that the text is UTF-8.
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
@@ -141,8 +141,8 @@ fn request_in(text: Vec<u8>) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// Feeds a text to a dispatcher that refuses what contains `bad`; returns the lines accepted,
-    /// the lines refused and the number of lists sent.
+    /// Feeds a text to a dispatcher that refuses requests containing `bad`. Returns the accepted lines, the refused
+    /// lines, and the number of lists sent.
     fn fed(text: String, has_index: bool) -> (Vec<String>, Vec<u64>, usize) {
         let lines = Lines::of(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
         let mut batches = Batches::of(lines);

@@ -15,17 +15,17 @@ use crate::endpoints::endpoints_from;
 use crate::keys::{KeyFolder, check_reach};
 use crate::settings::Settings;
 
-/// The wait for an answer: longer than a busy dispatcher needs.
+/// How long to wait for an answer; a busy dispatcher needs less.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The wait for the answer to an order, which comes once the order is in force everywhere. A frozen
-/// supervisor may start its leased tasks until its lease ends, after ten seconds by default.
+/// How long to wait for the answer to an order, which comes once the order is in force everywhere. A frozen supervisor
+/// may start its leased tasks until its lease ends, after ten seconds by default.
 const ORDER_WAIT: Duration = Duration::from_secs(30);
 
 /// A request that is always answered immediately.
 const STATUS: &str = r#"{"action": "status"}"#;
 
-/// After this long, the user learns why the command waits.
+/// How long to wait before the user learns why the command waits.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// How often a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts
@@ -47,8 +47,7 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The dispatcher's endpoints, and the keys. Without keys, endpoints beyond this machine are
-    /// refused.
+    /// The dispatcher's endpoints, and the keys. Without keys, endpoints on other machines are refused.
     pub fn resolve(&self) -> Result<(Endpoints, Option<ClientKeys>), Fault> {
         let settings = Settings::load(self.config.as_deref())?;
         let dispatcher = &settings.supervisor.dispatcher;
@@ -61,7 +60,7 @@ impl ConnectionOptions {
         Ok((endpoints, keys))
     }
 
-    /// Sends a drain and waits for its end, which may take as long as the longest fetch. If the dispatcher was
+    /// Requests a drain and waits for its end, which may take as long as the longest fetch. If the dispatcher was
     /// replaced meanwhile, the request is sent again.
     pub(super) fn drain(&self, action: &Value) -> Result<Value, Fault> {
         let mut was_heard = false;
@@ -73,7 +72,7 @@ impl ConnectionOptions {
                     .request_times(action.to_string().as_bytes(), 1, ORDER_WAIT)?;
             match answer.map(Refusal::check) {
                 Some(Ok(answer)) => return Ok(answer),
-                // The supervisor has left since the request.
+                // The supervisor is no longer known, so it has left since the request.
                 Some(Err(refusal)) if was_heard && refusal.path == "$.supervisor" => {
                     let drained = &action["supervisor"];
                     return Ok(json!({"action": "drain", "drained": [drained], "lost": []}));
@@ -98,12 +97,12 @@ impl ConnectionOptions {
     }
 }
 
-/// The dispatcher's answer to one action.
+/// Sends one action, and returns the dispatcher's answer.
 pub fn act(connection: &ConnectionOptions, action: &Value) -> Result<Value, Fault> {
     connection.connect()?.act(action)
 }
 
-/// Feeds requests, which are accepted or refused as a whole; returns the dispatcher's answer.
+/// Feeds a list of requests, which is accepted or refused as a whole. Returns the dispatcher's answer.
 pub fn feed_list(
     connection: &ConnectionOptions,
     requests: &[Map<String, Value>],
@@ -124,13 +123,13 @@ pub(super) struct Connection {
 /// The dispatcher's reason for refusing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The place in the request, as a JSON path.
+    /// The position of the fault in the request, as a JSON path.
     pub(super) path: String,
     pub(super) message: String,
 }
 
 impl Connection {
-    /// To a dispatcher of this user's own, by its Unix socket.
+    /// Connects by a Unix socket to a dispatcher of this user.
     pub(super) fn on_this_machine(endpoint: String) -> Result<Connection, Fault> {
         Ok(Connection {
             client: ControlClient::connect(&endpoint)?,
@@ -165,7 +164,7 @@ impl Connection {
         Ok(Refusal::check(answer))
     }
 
-    /// Sends an action that is answered when it is in force everywhere.
+    /// Sends an action that is answered once it is in force everywhere.
     fn order(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         self.client.send(question.as_bytes());
         let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
@@ -232,7 +231,7 @@ impl Refusal {
         }
     }
 
-    /// For a refused list: the index of the invalid request, and the message about it.
+    /// If a request within a list was refused: its index, and the message about it.
     pub(super) fn of_list_entry(&self) -> Option<(usize, String)> {
         let inside = self.path.strip_prefix("$[")?;
         let (index, rest) = inside.split_once(']')?;

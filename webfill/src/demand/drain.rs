@@ -1,4 +1,4 @@
-//! `webfill drain`: supervisors finish their current fetches, give back their other tasks, and end.
+//! `webfill drain`: makes supervisors finish their current fetches, give back their other tasks, and end.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -20,7 +20,8 @@ pub struct DrainOptions {
     pub json: bool,
 }
 
-/// Waits until they have left. A supervisor that is lost instead is reported and counts as a failure.
+/// Requests the drain and waits until the supervisors have left. A supervisor that is lost instead is reported and
+/// counts as a failure.
 pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
     let mut action = json!({"action": "drain"});
     if let Some(name) = &options.supervisor {

@@ -17,7 +17,7 @@ use super::ConnectionOptions;
 /// The most messages that wait to be printed.
 const WAITING: usize = 100;
 
-/// How often signals are checked.
+/// How often to check for signals.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 const FIREHOSE: u32 = 1;
@@ -44,7 +44,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
         .topics(topics.clone());
     let (arrivals, arrived) = mpsc::sync_channel(WAITING);
     let sockets = Sockets::start(vec![spec], move |message| {
-        // A subscription matches a prefix: other applications' ids may begin like ours.
+        // A subscription matches a prefix, and another application's id may begin with ours.
         let is_ours = |topic: &Vec<u8>| topics.iter().any(|ours| ours.as_bytes() == topic);
         if topics == [""] || message.topic.as_ref().is_some_and(is_ours) {
             // Blocks while the queue is full; fails when printing has ended.
@@ -53,7 +53,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     })
     .map_err(Fault::error)?;
     let printed = print_messages(&arrived, terminal::stdout());
-    // In this order, because the socket's thread may be blocked by a full queue.
+    // The queue must be dropped first, because a full queue may block the socket's thread.
     drop(arrived);
     drop(sockets);
     match printed {
@@ -78,7 +78,7 @@ fn print_messages(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Res
         let message = match arrived.try_recv() {
             Ok(message) => message,
             Err(_) => {
-                // Before waiting for the next message.
+                // Printed messages become visible before the wait for the next one.
                 out.flush()?;
                 match arrived.recv_timeout(POLL_EVERY) {
                     Ok(message) => message,

@@ -1,9 +1,9 @@
-//! `webfill feed`: crawl requests into a running dispatcher.
+//! `webfill feed`: feeds crawl requests to a running dispatcher.
 //!
-//! An argument is one request or a list of requests; a file or standard input is JSON lines, which
-//! are streamed, so that memory holds at most one list of them ([`super::batches`]). Refused lines
-//! are printed on standard error with their number and the reason, and the others are fed. The
-//! dispatcher judges every request; this command only splits the lines.
+//! An argument is one request or a list of requests. A file or standard input has JSON lines, which are streamed, so
+//! that memory holds at most one list of them ([`super::batches`]). Refused lines are printed on standard error with
+//! their number and the reason, and the others are fed. The dispatcher judges every request; this command only splits
+//! the lines.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ fn open(path: &Path) -> Result<Batches, Fault> {
     Ok(Batches::of(lines))
 }
 
-/// A list is accepted or refused as a whole.
+/// Feeds a request or a list, which is accepted or refused as a whole.
 fn feed_whole(dispatcher: &mut Connection, text: &str, request: &Value) -> Result<Tally, Fault> {
     let mut tally = Tally::default();
     match dispatcher.feed(text)? {

@@ -1,12 +1,12 @@
-//! The progress of a crawl in sentences: what it waits for, its pace, its estimated finish, and its longest running
-//! tasks.
+//! Describes the progress of a crawl in sentences: what it waits for, its pace, its estimated finish, and its longest
+//! running tasks.
 
 use serde_json::Value;
 use webfill_store::iso_time;
 
 use super::table::{cell, visible};
 
-/// One line for each known fact.
+/// Describes the progress, with one line for each known fact.
 pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
     let waits = answer["waits"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
@@ -25,7 +25,7 @@ pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
     lines
 }
 
-/// `0.5 tasks a second: estimated finish of the pending tasks: ...`
+/// The pace and the estimated finish, such as `0.5 tasks a second: estimated finish of the pending tasks: ...`
 fn pace(answer: &Value) -> Option<String> {
     let per_second = answer["done_per_second"].as_f64();
     let pace = per_second.map(|pace| match pace {
@@ -65,7 +65,7 @@ fn rounded(number: f64) -> String {
     }
 }
 
-/// Seconds since the epoch as a time.
+/// Formats seconds since the epoch as a time.
 pub(super) fn time(seconds: &Value) -> String {
     match seconds.as_f64() {
         Some(seconds) => visible(&iso_time((seconds * 1_000.0) as i64)),

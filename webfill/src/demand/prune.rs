@@ -1,5 +1,5 @@
-//! `webfill prune`: drops finished crawls, through a running dispatcher or in a state folder that no process uses; or
-//! drops old pages of a store.
+//! `webfill prune`: drops finished crawls, through a running dispatcher or in a state folder that no process uses. Or
+//! it drops old pages of a store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -70,8 +70,8 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// One application after the other. If there is more than the dispatcher drops at once, the rest is left for the next
-/// time.
+/// Prunes one application after the other. If there is more than the dispatcher drops at once, the rest is left for the
+/// next time.
 fn prune_all_applications(options: &PruneOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
     require_frontier(&settings.state)?;
@@ -105,7 +105,7 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
     })
 }
 
-/// Does the same as a dispatcher, in one step.
+/// Prunes like a dispatcher, but in one step.
 fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Value, Fault> {
     require_frontier(state)?;
     let folder = StateFolder::open(state, "dispatcher")?;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use webfill_service::Fault;
 use webfill_store::{Cutoff, Dropped, Store, StoreError, StoreUri, open_existing};
 
-/// Drops the pages that were fetched before that, with the log entries that name them and the samples of pages as
-/// old.
+/// Drops the pages that were fetched longer ago than this. The log entries that name them, and samples of pages of the
+/// same age, are dropped as well.
 pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fault> {
     let uri: StoreUri = store.parse().map_err(Fault::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -42,7 +42,7 @@ async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<Dropped, StoreErr
         if !dropped.has_more {
             return Ok(all);
         }
-        // Leave as much time to processes that save meanwhile.
+        // Leaves as much time to other processes, which may be saving.
         tokio::time::sleep(began.elapsed()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `webfill reload`: reads mappings and settings again.
+//! `webfill reload`: makes the fleet reload mappings and settings.
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -123,7 +123,7 @@ fn unless_none(
     }
 }
 
-/// Seconds since the epoch.
+/// Parses a point in time, as seconds since the epoch or a duration from now.
 fn moment(text: &str, now: SystemTime) -> Result<u64, String> {
     if let Ok(seconds) = text.parse() {
         return Ok(seconds);

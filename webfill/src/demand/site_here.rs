@@ -1,5 +1,5 @@
-//! An action on a site of a crawl on this machine, by its state folder: through the crawl's dispatcher while it runs,
-//! otherwise in its file.
+//! An action on a site of a crawl on this machine, which is named by its state folder. While the crawl runs, its
+//! dispatcher carries the action out; otherwise its file is changed.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use webfill_service::state::{StateFolder, socket_folder};
 use super::connection::Connection;
 use crate::backup::require_frontier;
 
-/// Settings that need no dispatcher.
+/// The members of actions that need no dispatcher.
 const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
 pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {

@@ -1,4 +1,4 @@
-//! `webfill sites`: the states of sites in a running fleet.
+//! `webfill sites`: lists the states of sites in a running fleet.
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `webfill status`: the state of the fleet, as tables and sentences.
+//! `webfill status`: shows the state of the fleet, as tables and sentences.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ fn format_answer(answer: &Value) -> String {
     };
     let supervisors = answer.get("supervisors").cloned();
     let unfinished = answer.get("unfinished").cloned();
-    // In the order of the answer, which removing members would change.
+    // Filtering keeps the order of the answer, which removing members would change.
     let others = answer.iter().filter(|(key, _)| {
         let elsewhere = ["action", "supervisors", "unfinished"];
         !elsewhere.contains(&key.as_str())
@@ -67,7 +67,7 @@ fn format_answer(answer: &Value) -> String {
     parts.join("\n\n")
 }
 
-/// `up, 2.5 ms`
+/// Describes a server, such as `up, 2.5 ms`.
 fn describe_backend(state: &Value) -> String {
     match (&state["up"], &state["fault"]) {
         (Value::Bool(true), _) => format!("up, {} ms", cell(&state["latency_ms"])),
@@ -76,7 +76,7 @@ fn describe_backend(state: &Value) -> String {
     }
 }
 
-/// `12 in window, at least 1000 waiting`
+/// Describes the sites, such as `12 in window, at least 1000 waiting`.
 fn describe_sites(sites: &Value) -> String {
     let least = match sites["waiting_at_least"] == true {
         true => "at least ",
@@ -180,7 +180,7 @@ fn describe_crawl(crawl: &Value) -> String {
     state + &lines
 }
 
-/// All other members: plain values as pairs, lists of objects as tables, objects of numbers as a line.
+/// Renders all other members: plain values as pairs, lists of objects as tables, objects of numbers as a line.
 fn render_rest(answer: &Map<String, Value>) -> String {
     let mut plain = Vec::new();
     let mut tables = Vec::new();

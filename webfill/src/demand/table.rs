@@ -30,7 +30,7 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     rendered.collect::<Vec<_>>().join("\n")
 }
 
-/// One `name  value` line for each pair.
+/// Formats each pair as a line `name  value`.
 pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let rendered = pairs
@@ -54,7 +54,7 @@ pub fn cell(value: &Value) -> String {
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
         Value::String(text) => visible(text),
-        // Without `.0`.
+        // Formatted as an `f64`, a whole number has no `.0`.
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => visible(&other.to_string()),
     }

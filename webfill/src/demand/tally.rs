@@ -1,4 +1,4 @@
-//! Counts of what a feed has sent.
+//! Counts the results of feeding requests.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Tally {
         }
     }
 
-    /// For programs that follow a feed.
+    /// The counts for programs that follow a feed.
     pub fn counts(&self) -> Value {
         json!({
             "kind": "feed",
@@ -32,7 +32,7 @@ impl Tally {
         })
     }
 
-    /// `3 accepted (2 duplicate), 1 refused`.
+    /// The counts as a sentence: `3 accepted (2 duplicate), 1 refused`.
     pub fn sentence(&self) -> String {
         let mut sentence = format!("{} accepted", self.accepted);
         let skipped = self.skipped.iter();

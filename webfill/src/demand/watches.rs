@@ -1,5 +1,5 @@
-//! `webfill watch add`, `list`, `show`, `run NAME`, `pause`, `resume` and `remove`: the watches of a
-//! running fleet.
+//! `webfill watch add`, `list`, `show`, `run NAME`, `pause`, `resume` and `remove`: manage the watches of a running
+//! fleet.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ fn act(
     })
 }
 
-/// Reads a watch; returns its source and content.
+/// Reads a watch from a file or from the text itself. Returns its source and content.
 fn read(text: &str) -> Result<(String, Value), Fault> {
     if text.trim_start().starts_with('{') {
         let place = String::from("the watch");
@@ -218,7 +218,7 @@ fn run_row(run: &Value) -> Vec<String> {
     ]
 }
 
-/// Seconds since the epoch, as people read them.
+/// Formats seconds since the epoch for people.
 fn time(seconds: &Value) -> String {
     match seconds.as_f64() {
         Some(seconds) => webfill_store::iso_time((seconds * 1_000.0) as i64),

@@ -1,4 +1,4 @@
-//! `webfill why`: where a URL is now in the crawls of a running fleet, and why.
+//! `webfill why`: shows where a URL is now in the crawls of a running fleet, and why.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub fn why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     print_answer(&answer, options.json, render)
 }
 
-/// The dispatcher's answer for all crawls. It covers a part of them per request.
+/// Requests the dispatcher's answer for all crawls; each request covers a part of them.
 pub fn request_why(
     connection: &ConnectionOptions,
     url: &str,
@@ -50,7 +50,7 @@ pub fn request_why(
     Ok(answer)
 }
 
-/// Appends the continuation of an answer.
+/// Appends the next part of an answer.
 fn add(answer: &mut Value, mut more: Value) {
     answer["next"] = more["next"].take();
     let checked = [&*answer, &more].map(|part| part["crawls_checked"].as_u64());
@@ -62,7 +62,7 @@ fn add(answer: &mut Value, mut more: Value) {
     }
 }
 
-/// Once one crawl knows the URL, drops the guesses of crawls that do not.
+/// If one crawl knows the URL, drops the guesses of crawls that do not.
 fn forget_guesses(answer: &mut Value) {
     let Value::Array(crawls) = &mut answer["crawls"] else {
         return;
@@ -84,7 +84,7 @@ fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
     question
 }
 
-/// One sentence per crawl.
+/// Renders the answer as one sentence per crawl.
 fn render(answer: &Value) -> String {
     let crawls = answer["crawls"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = crawls

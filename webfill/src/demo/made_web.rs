@@ -1,5 +1,5 @@
-//! The web of the demo: twenty books at each of four sites. Each site has a layout of its own; one has some of its
-//! values behind a link, one refuses a folder to robots, and one page is gone.
+//! The web of the demo: twenty books at each of four sites. Each site has its own layout. One has some of its values
+//! behind a link, one forbids robots a folder, and one page is gone.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -20,7 +20,7 @@ const INDEX: &str = include_str!("../../demo/index.html");
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /reserve/\n";
 
-/// It is in the table, and no page any more.
+/// A page that the table links to, and that no longer exists.
 const GONE: &str = "index.example/entry/1497";
 
 /// Bodies by host and path.

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde_json::Value;
 use webfill_table::unlike_a_formula;
 
-/// The reader that the cells of a CSV file are meant for.
+/// Who is to read the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cells {
-    /// Programs: the texts as they are.
+    /// Programs: texts are written unchanged.
     Plain,
-    /// People who open the file in a spreadsheet: no text may be a formula.
+    /// People who open the file in a spreadsheet: no text may act as a formula.
     Spreadsheet,
 }
 

@@ -1,9 +1,9 @@
-//! `webfill export pages --since CURSOR [--follow]`: the pages that were saved after a cursor, and,
-//! with `--follow`, the pages that are saved from now on.
+//! `webfill export pages --since CURSOR [--follow]`: the pages that were saved after a cursor, and, with `--follow`,
+//! the pages that are saved from now on.
 //!
-//! Each line is a stored page with one more key, `cursor`, from which reading can continue after the page. A reader
-//! that stores the cursor of the last line it has processed, and begins with it the next time, misses no page. A page
-//! that was saved again is listed again, in its present version.
+//! Each line is a stored page with one more key, `cursor`. Reading can continue after the page from this cursor. A
+//! reader that stores the cursor of the last line it has processed, and begins with it the next time, misses no page. A
+//! page that was saved again is listed again, in its present version.
 
 use std::io::{self, Write};
 use std::thread;
@@ -16,10 +16,10 @@ use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 /// How often a follower queries the store for more pages.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
-/// How often signals are checked while waiting.
+/// How often to check for signals while waiting.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Lines are buffered up to this many bytes, and written as soon as there are no more.
+/// How many bytes of lines are buffered. They are written earlier when there are no more lines.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// How often a follower reports an unavailable store.
@@ -65,7 +65,7 @@ pub(super) async fn export(
     }
 }
 
-/// Sleeps until the next check; false if a signal arrived.
+/// Sleeps until the next check. Returns false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + POLL_EVERY;
     while signals::asked() == Asked::Nothing {

@@ -7,19 +7,19 @@ use webfill_values::Decimal;
 
 use crate::cli::ExportWhat;
 
-/// A column.
+/// A column of an export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     pub name: String,
     pub of: Of,
     pub kind: Kind,
-    /// A field whose values are only lists from pages.
+    /// Whether all values are lists from pages.
     pub is_list: bool,
-    /// How many decimals numbers get when written as text.
+    /// How many decimals numbers get if they are written as text.
     pub decimals: Option<usize>,
 }
 
-/// Where the values of a column are.
+/// Where a column's values are in a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Of {
     /// A member of the row.
@@ -28,19 +28,19 @@ pub enum Of {
     RecordId,
     /// A field of a record.
     Field(String),
-    /// The URL of the page that a field's value is from.
+    /// The URL of the page that the value of this field comes from.
     Source(String),
-    /// The URLs that a record came with.
+    /// The URLs that a record was given with.
     Urls,
     /// The id of the record that a row's page was fetched for.
     ParentId,
-    /// A field of that record.
+    /// A field of the record that a row's page was fetched for.
     ParentField(String),
     /// The time since when a row is gone.
     GoneAt,
 }
 
-/// The kind of values.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
@@ -55,15 +55,15 @@ pub enum Kind {
     Text,
     /// A list of texts.
     Texts,
-    /// ISO 8601, in milliseconds.
+    /// A time in ISO 8601, in milliseconds.
     Time,
-    /// Anything.
+    /// Any JSON value.
     Json,
 }
 
 use Kind::{Integer, Json, Text, Texts, Time};
 
-/// The columns of pages. Other programs rely on them.
+/// The columns of pages. Other programs rely on these names.
 pub const PAGES: [(&str, Kind); 31] = [
     ("_id", Text),
     ("app_id", Text),
@@ -114,11 +114,11 @@ pub const CHANGES: [(&str, Kind); 12] = [
     ("difference", Text),
 ];
 
-/// The columns of records after those of their fields.
+/// The columns of records that follow those of their fields.
 pub const BEHIND_FIELDS: [(&str, Kind); 3] =
     [("missing", Texts), ("resolved_at", Time), ("dataset", Text)];
 
-/// The prefix of source columns, and of fields whose names are taken.
+/// The prefix of columns with sources, and the prefix of fields whose names are taken.
 pub const SOURCE: &str = "source.";
 pub const FIELDS: &str = "fields.";
 
@@ -132,9 +132,9 @@ const GONE_AT: &str = "gone_at";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub name: String,
-    /// `None`: no record has a value.
+    /// The kind of its values; `None` if no record has a value.
     pub kind: Option<Kind>,
-    /// A page has a list as its value.
+    /// Whether a page has given a list as a value.
     pub has_lists: bool,
     /// See [`Column::decimals`].
     pub decimals: Option<usize>,
@@ -221,11 +221,11 @@ pub fn of_records(
 }
 
 impl Column {
-    /// The value of a row; null if it has none.
+    /// The value of the column in a row; null if there is none.
     pub fn value(&self, row: &Value) -> Value {
         match &self.of {
             Of::Member(name) => row[name].clone(),
-            // In a database that is not migrated yet, the key is the id.
+            // In a database that is not migrated yet, the key of the document is the record's id.
             Of::RecordId => row.get("record_id").unwrap_or(&row["_id"]).clone(),
             Of::Field(name) => row["fields"][name].clone(),
             Of::Source(name) => row["sources"][name]["url"].clone(),
@@ -240,7 +240,8 @@ impl Column {
     }
 }
 
-/// The URLs that a stored record came with; if the record is older than this feature, the URLs that have filled it.
+/// The URLs that a stored record was given with. A record stored before they were kept gives the URLs that have filled
+/// it.
 pub fn urls_of_record(record: &Value) -> Vec<String> {
     let kept = record["urls"].as_array().into_iter().flatten();
     let mut urls: Vec<String> = kept.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -256,7 +257,7 @@ pub fn urls_of_record(record: &Value) -> Vec<String> {
     urls
 }
 
-/// Doubles represent every integer up to it.
+/// The largest integer up to which doubles represent every integer.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// Whether a text is a number with too many digits for a JSON number.
@@ -295,7 +296,7 @@ impl Kind {
         matches!(self, Integer | LargeInteger | Number | Digits)
     }
 
-    /// The kind that values of both have.
+    /// The kind of a column that has values of both kinds.
     pub fn with(self, other: Kind) -> Kind {
         match (self, other) {
             (one, other) if one == other => one,

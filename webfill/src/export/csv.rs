@@ -10,7 +10,7 @@ use super::columns::{Column, FIELDS, Of, PARENT, SOURCE};
 use super::numbers::spelled;
 use crate::seeds::{ListSeparator, exported_cell};
 
-/// A file that is being written.
+/// A CSV file that is being written.
 pub struct CsvFile<W: Write> {
     out: csv::Writer<W>,
     columns: Vec<Column>,
@@ -40,7 +40,7 @@ impl<W: Write> CsvFile<W> {
     pub fn take(&mut self, row: &Value) -> io::Result<()> {
         for column in &self.columns {
             let value = match &column.of {
-                // So that the file can be used as seeds.
+                // The URLs are separated by spaces, so that the file can be used as seeds.
                 Of::Urls => Value::from(spaced(&column.value(row))),
                 Of::Field(_) => self.field(column, column.value(row)),
                 _ => column.value(row),
@@ -66,7 +66,7 @@ impl<W: Write> CsvFile<W> {
     }
 }
 
-/// A text that would be read as a list or an object is written as a JSON text, so that it is read as a text.
+/// Writes a text that would be read as a list or an object as a JSON string, so that it is read as a text.
 fn marked(value: Value) -> Value {
     match &value {
         Value::String(text) if exported_cell::value_of(text.clone()) != value => {
@@ -76,7 +76,8 @@ fn marked(value: Value) -> Value {
     }
 }
 
-/// Names of fields come from the user's data; with a prefix they are not formulas.
+/// The heading of a column. Names of fields come from the user's data and could be formulas; names with a prefix
+/// cannot.
 fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
@@ -87,7 +88,7 @@ fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
     }
 }
 
-/// URLs separated by spaces, with no spaces in them.
+/// The URLs as one text, separated by spaces. Spaces within a URL are escaped.
 fn spaced(urls: &Value) -> String {
     let urls = urls.as_array().into_iter().flatten();
     let without_spaces = |url: &str| {
@@ -98,7 +99,7 @@ fn spaced(urls: &Value) -> String {
     urls.join(" ")
 }
 
-/// Keeps the kind of the error, which distinguishes a closed pipe from other errors.
+/// Converts an error and keeps its kind, because a closed pipe is no failure.
 fn into_io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -1,15 +1,15 @@
-//! One kind and one spelling for the numbers of a field: a table has them as texts (`1664.00`), pages as numbers
-//! (193.0). Texts with leading zeros or other signs are not numbers, and neither are those of fields that have only
-//! texts.
+//! Gives the numbers of a field one kind and one format: a table has them as texts (`1664.00`), pages as numbers
+//! (193.0). Texts with leading zeros or other signs do not count as numbers. In a field that has only texts, numbers
+//! stay texts.
 
 use serde_json::{Number, Value};
 
 use super::columns::{Kind, is_long_number};
 
-/// The number of digits that doubles always hold.
+/// Every number with this many digits can be held by a double.
 const EXACT_DIGITS: usize = 15;
 
-/// The known kinds of a field's values.
+/// The kinds of a field's values seen so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
     /// The kind of the values that are not texts.
@@ -21,7 +21,7 @@ pub struct Values {
 enum Texts {
     #[default]
     None,
-    /// All are plain numbers; `decimals` is set if all have the same number of decimals.
+    /// All texts are plain numbers; `decimals` is set if all have the same number of decimals.
     Numbers {
         kind: Kind,
         decimals: Option<usize>,
@@ -64,7 +64,7 @@ impl Values {
         self.others.is_some_and(Kind::is_of_numbers)
     }
 
-    /// `None`: no record has a value.
+    /// The kind for all values; `None` if no record has a value.
     pub fn kind(&self) -> Option<Kind> {
         match (self.others, &self.texts) {
             (others, Texts::None) => others,
@@ -85,7 +85,7 @@ impl Values {
     }
 }
 
-/// The kind of a number that is a text, and how many decimals it has, if that counts.
+/// The kind of a number written as text. Also its number of decimals, unless its digits are too many for a JSON number.
 fn number_in(text: &str) -> Option<(Kind, Option<usize>)> {
     if is_long_number(text) {
         return Some((Kind::LongDigits, None));
@@ -95,7 +95,7 @@ fn number_in(text: &str) -> Option<(Kind, Option<usize>)> {
     Some((kind, Some(decimals)))
 }
 
-/// A text that is a number in plain form, and how many decimals it has.
+/// Parses a number in plain form. Also returns how many decimals it has.
 fn plain(text: &str) -> Option<(Number, usize)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -113,7 +113,7 @@ fn plain(text: &str) -> Option<(Number, usize)> {
     Some((number, decimals))
 }
 
-/// A number with this many decimals, or more if it has more.
+/// Formats a number with this many decimals, or more if it has more.
 pub fn spelled(number: &Number, decimals: usize) -> String {
     let text = number.to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -125,7 +125,8 @@ pub fn spelled(number: &Number, decimals: usize) -> String {
     }
 }
 
-/// A value in the form of a column of this kind. If numbers are texts of digits, such a text stays as it is.
+/// Converts a value to the form that a column of this kind has. If the column has numbers as texts of digits, such a
+/// text stays as it is.
 pub fn in_column(kind: Kind, value: Value) -> Value {
     match &value {
         Value::String(text) if kind.is_of_numbers() && kind != Kind::Digits => {
@@ -169,7 +170,7 @@ mod tests {
                 Some(Digits),
                 Some(0),
             ),
-            // Without a number from a page, and among other texts, they are texts.
+            // Numbers that are texts stay texts if no page gave a number, or if there are other texts.
             (vec![json!("1664.00"), json!("193")], Some(Text), None),
             (vec![json!("01067"), json!(1067)], Some(Json), None),
             (vec![json!("+5"), json!(5)], Some(Json), None),

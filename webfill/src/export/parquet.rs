@@ -1,6 +1,6 @@
 //! Writes an export as a Parquet file, one group of rows at a time. Only one group is in memory.
 //!
-//! Only this folder knows the crate `parquet`.
+//! Only this module and its submodules use the crate `parquet`.
 
 mod cells;
 
@@ -18,14 +18,14 @@ use super::columns::{Column, Kind};
 use super::numbers::in_column;
 use cells::Cells;
 
-/// A group ends after this many rows, or bytes.
+/// A group of rows ends after this many rows or bytes.
 const GROUP_ROWS: usize = 50_000;
 const GROUP_BYTES: usize = 16 << 20;
 
-/// A page of a column, the unit in which readers read.
+/// The size of a page of a column, which is the unit that readers read.
 const PAGE_BYTES: usize = 256 << 10;
 
-/// A file that is being written. Without [`ParquetFile::finish`] it cannot be read.
+/// A Parquet file that is being written. It cannot be read before [`ParquetFile::finish`] was called.
 pub struct ParquetFile<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<(Column, Cells)>,
@@ -88,7 +88,8 @@ impl<W: Write + Send> ParquetFile<W> {
     }
 }
 
-/// Kinds are collected in a first pass. Other processes may have written since.
+/// The error about a value of an unexpected kind. The kinds were collected in a first pass, and another process may
+/// have written since.
 fn surprise(column: &Column, found: &str) -> io::Error {
     io::Error::other(format!(
         "`{}` became {found} during the export: export again",
@@ -96,7 +97,7 @@ fn surprise(column: &Column, found: &str) -> io::Error {
     ))
 }
 
-/// Keeps a fault of the output, which may be a closed pipe.
+/// Converts an error. An I/O error of the output is kept, because it may be a closed pipe.
 fn fault(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
@@ -114,7 +115,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// Any value may be missing.
+/// The type of a column. Any value may be missing.
 fn field(column: &Column) -> Result<Type, ParquetError> {
     let name = column.name.as_str();
     let (physical, logical) = match column.kind {
@@ -137,7 +138,7 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// A list of texts, of which none is missing, in the form that the format prescribes.
+/// The type of a list of texts, as the format prescribes it. No text in a list is missing.
 fn list(name: &str) -> Result<Type, ParquetError> {
     let element = Type::primitive_type_builder("element", Physical::BYTE_ARRAY)
         .with_logical_type(Some(LogicalType::String))

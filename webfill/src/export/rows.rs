@@ -11,7 +11,7 @@ use super::numbers::Values;
 use super::{Exported, Wanted};
 use crate::cli::ExportWhat;
 
-/// Changes read at once.
+/// How many changes are read at a time.
 const AT_ONCE: u32 = 500;
 
 /// Passes every row to `each`.
@@ -67,8 +67,8 @@ async fn each_change(
     }
 }
 
-/// The wanted fields of rows' parents, in the requested order, each with the kind of its values; `None` if parents
-/// are not wanted.
+/// The requested fields of parent records, in the requested order, each with the kind of its values. `None` if parents
+/// are not exported.
 pub async fn fields_of_parent(
     store: &dyn Store,
     wanted: &Wanted,

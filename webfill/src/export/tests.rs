@@ -1,4 +1,4 @@
-//! Exports from a small store.
+//! Tests exports from a small store.
 
 use serde_json::{Map, json};
 use webfill_store::{Crawl, CrawlId, CrawlState, DatasetRecord, Page, Record, Save, open};
@@ -42,7 +42,7 @@ async fn exported(what: ExportWhat, format: ExportFormat) -> String {
     String::from_utf8(exported_as(&wanted(what, format)).await).unwrap()
 }
 
-/// A store with one page and two records, of which the page fills one.
+/// Fills a store with one page and two records; the page fills one of them.
 async fn fill(store: &dyn Store) {
     let id = CrawlId::new("app", "c1");
     let crawl = Crawl {
@@ -192,7 +192,7 @@ async fn json_lines_are_the_stored_documents() {
     );
 }
 
-/// The seeds in a file with this content.
+/// Reads the seeds from a file with this content.
 fn seeds(name: &str, content: &[u8]) -> Vec<Seed> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -211,7 +211,7 @@ async fn exported_files_can_be_used_as_seeds() {
     let csv = exported_as(&with_sources).await;
     for (name, content) in [("a.jsonl", lines.into_bytes()), ("a.csv", csv)] {
         let seeds = seeds(name, &content);
-        // The second record has no URL.
+        // The second record has no URL, so only one seed remains.
         assert_eq!(seeds.len(), 1, "{name}");
         let seed = &seeds[0];
         assert_eq!(seed.id.as_deref(), Some("1"), "{name}");

@@ -1,4 +1,4 @@
-//! Bodies that a crawl has kept (`--keep-bodies`).
+//! Reads bodies that a crawl has kept (`--keep-bodies`).
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Kept {
         }
     }
 
-    /// Some bodies; an empty list only at the end.
+    /// The next bodies; an empty list means the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let read = async || self.bodies.bodies(&self.crawl, self.after.clone()).await;
         let bodies = patiently(read).await?;

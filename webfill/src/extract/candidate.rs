@@ -1,4 +1,4 @@
-//! Bodies that were kept, from any of their sources.
+//! Kept bodies, from any of their sources.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A body that may belong to a stored page.
 pub struct Candidate {
     pub page_id: String,
-    /// If it is known.
+    /// The hash of the body, if the source gives one.
     pub content_hash: Option<String>,
     pub is_rendered: bool,
     pub content: Content,
@@ -14,9 +14,9 @@ pub struct Candidate {
 
 pub enum Content {
     Plain(Vec<u8>),
-    /// A body of several pages.
+    /// A body that several pages share.
     Shared(Arc<[u8]>),
-    /// Compressed, and how long it is.
+    /// A compressed body, with its uncompressed length.
     Packed {
         bytes: u64,
         packed: Vec<u8>,

@@ -11,7 +11,7 @@ use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreErro
 use super::candidate::{Candidate, Content};
 use super::patiently::patiently;
 
-/// Pages checked at once.
+/// How many pages are checked at a time.
 const BATCH_PAGES: usize = 32;
 
 pub struct Kept {
@@ -37,7 +37,7 @@ impl Kept {
         }
     }
 
-    /// Some documents; an empty list only at the end.
+    /// The next documents; an empty list means the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         while batch.is_empty() && !self.is_over {
@@ -55,7 +55,7 @@ impl Kept {
         Ok(documents)
     }
 
-    /// The documents, the cursor to continue from, and whether they are the last.
+    /// The next documents, the cursor to continue from, and whether they are the last ones.
     async fn find_documents(&self) -> Result<(Vec<(String, String)>, Cursor, bool), StoreError> {
         let mut documents = Vec::new();
         let mut reached = self.cursor.clone();
@@ -80,7 +80,7 @@ impl Kept {
         }
     }
 
-    /// `None` if the folder does not have it.
+    /// The document as a candidate; `None` if the folder does not have it.
     fn candidate(&self, page_id: String, sha256: &str) -> Option<Candidate> {
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (upper, lower) = (sha256.get(..2)?, sha256.get(2..4)?);

@@ -1,11 +1,11 @@
-//! Calls of a store that may be busy.
+//! Retries calls of a store that is busy.
 
 use std::time::Duration;
 
 use webfill_service::Fault;
 use webfill_store::StoreError;
 
-/// How often a call to a busy store is tried, and the pause before the first retry.
+/// How often a call is attempted while the store is busy, and the pause before the first retry.
 const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 

@@ -1,5 +1,5 @@
-//! Reads kept pages again, a batch at a time: looks up the stored pages, runs the mappings, compares, and stores new
-//! values.
+//! Reads kept pages again in batches: looks up the stored pages, runs the mappings, compares the values, and stores the
+//! new ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::seen::Seen;
 use super::{ExtractOptions, bodies, documents, warc};
 use crate::feeding::now_ms;
 
-/// Where kept pages come from.
+/// The source of kept pages.
 pub enum Source {
     Bodies(bodies::Kept),
     Warc(warc::Archive),
@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// Some pages; an empty list only at the end.
+    /// The next pages; an empty list means the end.
     async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         match self {
             Source::Bodies(kept) => kept.next().await,
@@ -55,7 +55,7 @@ impl Source {
         }
     }
 
-    /// Why there was nothing to read.
+    /// The message if there was nothing to read.
     pub fn why_empty(name: &str, crawl: &CrawlId) -> String {
         match name {
             "bodies" => format!(
@@ -67,7 +67,7 @@ impl Source {
     }
 }
 
-/// The parts of a stored page that matter here.
+/// The parts of a stored page that are needed here.
 struct StoredPage {
     url: String,
     content_type: Option<String>,
@@ -84,12 +84,12 @@ struct StoredPage {
     links: Vec<String>,
     depth: u16,
     is_document: bool,
-    /// If it is a document.
+    /// For a document, whether it could be read when it was fetched.
     was_readable: bool,
 }
 
 impl StoredPage {
-    /// `None` if the stored page was not read.
+    /// Takes the parts from a stored page; `None` if the crawl has not read that page, as its outcome shows.
     fn of(page: &Map<String, Value>) -> Option<StoredPage> {
         let text = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
         let object = |name: &str| match page.get(name) {
@@ -123,7 +123,7 @@ impl StoredPage {
             records: texts("records"),
             links: texts("links"),
             depth: depth.map_or(0, |depth| u16::try_from(depth).unwrap_or(u16::MAX)),
-            // A sitemap has this member, too, but was read as a page, if at all.
+            // Sitemaps have this member, too, but a sitemap is read as a page, if at all.
             is_document: page
                 .get("document")
                 .is_some_and(|document| document["sha256"].is_string()),
@@ -135,7 +135,7 @@ impl StoredPage {
         })
     }
 
-    /// The data to store after reading it again.
+    /// The data to store after the page was read again.
     fn reread(self, page_id: String, read: PageRead) -> Reread {
         let is_same = self.outcome != Outcome::ExtractError
             && self.mapping == read.mapping
@@ -169,7 +169,7 @@ impl StoredPage {
     }
 }
 
-/// The parts of a page that are looked up; the others may be long.
+/// The members of a page that are looked up. Others may be long.
 const PARTS: [&str; 16] = [
     "_id",
     "url",
@@ -189,7 +189,7 @@ const PARTS: [&str; 16] = [
     "alternatives",
 ];
 
-/// See the module.
+/// Reads kept pages again, as the module's documentation describes.
 pub struct Reading<'r> {
     store: &'r dyn Store,
     reader: &'r PageReader,
@@ -197,9 +197,9 @@ pub struct Reading<'r> {
     options: &'r ExtractOptions,
     seen: Seen,
     report: Report,
-    /// Set for a trial run.
+    /// Set for a dry run, which changes nothing.
     trial: Option<Arc<Trial>>,
-    /// The counts of record values.
+    /// The numbers of changed record values.
     values: ValueTally,
 }
 
@@ -229,7 +229,7 @@ impl<'r> Reading<'r> {
         Ok(self.report)
     }
 
-    /// Reads all pages of the source, or those up to an interruption.
+    /// Reads all pages of the source, or those before an interruption.
     pub async fn read_all(&mut self, source: &mut Source) -> Result<ExitStatus, Fault> {
         loop {
             let candidates = source.next().await?;
@@ -242,7 +242,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// Returns false if it was interrupted; everything read before is stored.
+    /// Reads a batch. Returns false after an interruption; everything read before it is stored.
     async fn read_batch(&mut self, candidates: Vec<Candidate>) -> Result<bool, Fault> {
         let stored = self.look_up(&candidates).await?;
         let mut rereads = Vec::new();
@@ -295,7 +295,7 @@ impl<'r> Reading<'r> {
         patiently(find).await?.map_err(Fault::error)
     }
 
-    /// Reads a page, if the candidate's body is its body, and counts what differs.
+    /// Reads a page, if the candidate is its body, and counts the differences.
     async fn read(&mut self, candidate: Candidate, page: StoredPage) -> Option<Reread> {
         self.report.has_found = true;
         let is_same = candidate.content_hash.map(|hash| hash == page.content_hash);
@@ -372,7 +372,7 @@ impl<'r> Reading<'r> {
         let put = async || {
             let put = self.store.put_reread(rereads.clone(), self.trial.clone());
             let answers = put.await;
-            // Count stored pages even if the rest must be retried.
+            // Pages that were stored count even if others must be retried.
             for answer in answers.iter().flatten() {
                 self.values.add(&answer.changes)?;
             }

@@ -1,5 +1,5 @@
-//! The result of reading pages again: for each mapping and field, how many values are new, changed, the same, or
-//! lost, with examples.
+//! The result of reading pages again: for each mapping and field, how many values are new, changed, unchanged or lost,
+//! with examples.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +9,11 @@ use webfill_store::{CrawlId, Listing, RereadAnswer, ValueCounts, has_value};
 
 use crate::demand::table::{table, visible};
 
-/// Longer values in examples are truncated, in JSON and in text.
+/// Limits of a value in examples, in JSON and in text. Longer values are truncated.
 const MOST_VALUE_BYTES: usize = 4 << 10;
 const MOST_SHOWN_CHARS: usize = 80;
 
-/// The most unreadable pages and torn files that are listed.
+/// The most unreadable pages, and the most torn files, that are listed.
 const MOST_LISTED: usize = 20;
 
 /// The name for pages that no mapping reads, now or before.
@@ -28,13 +28,13 @@ pub enum Why {
 
 #[derive(Debug, Default)]
 struct FieldCounts {
-    /// There was no value, and now there is one.
+    /// Pages without a value before, and with one now.
     new: u64,
     changed: u64,
     same: u64,
-    /// There was a value, and now there is none.
+    /// Pages with a value before, and without one now.
     lost: u64,
-    /// There is no value, and there was none.
+    /// Pages without a value before and now.
     empty: u64,
     examples: u64,
 }
@@ -50,7 +50,7 @@ struct MappingCounts {
     pages: u64,
     changed_pages: u64,
     fields: BTreeMap<String, FieldCounts>,
-    /// How many rows are listed, by their dataset.
+    /// How many rows are listed, by dataset.
     rows: BTreeMap<String, u64>,
 }
 
@@ -64,7 +64,7 @@ struct Example {
     new: Value,
 }
 
-/// See the module.
+/// The report on reading pages again.
 #[derive(Debug)]
 pub struct Report {
     app_id: String,
@@ -72,7 +72,7 @@ pub struct Report {
     pub source: &'static str,
     is_trial: bool,
     most_examples: u64,
-    /// At least one body belonged to a stored page of the crawl.
+    /// Whether at least one body belonged to a stored page of the crawl.
     pub has_found: bool,
     read: u64,
     written: u64,
@@ -82,13 +82,13 @@ pub struct Report {
     of_another_fetch: u64,
     failed: u64,
     failures: Vec<(String, String)>,
-    /// How many records have new or changed values, and how many values by field.
+    /// How many records have new or changed values, and the number of these values by field.
     pub records: (u64, ValueCounts),
     mappings: BTreeMap<String, MappingCounts>,
     examples: Vec<Example>,
-    /// Pages of an archive whose bodies were not searched for.
+    /// How many pages of an archive were left out, because their bodies were not searched for.
     pub left_out: u64,
-    /// Torn files.
+    /// The paths of torn files.
     pub torn: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl Report {
         }
     }
 
-    /// A page could not be read or its values could not be stored. It stays unchanged.
+    /// Notes that a page could not be read or its values could not be stored. The stored page stays unchanged.
     pub fn fail(&mut self, url: &str, reason: &str) {
         self.failed += 1;
         if self.failures.len() < MOST_LISTED {

@@ -1,10 +1,10 @@
-//! Pages that were already read, because an archive may have a page several times. The memory is bounded; a forgotten
-//! page is read once more and found unchanged.
+//! Remembers pages that were already read, because an archive may have a page several times. Memory is bounded: a
+//! forgotten page is read once more, and found unchanged.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-/// A generation of pages. There are two: when the younger one is full, the older one is forgotten.
+/// The most pages in a generation. There are two generations: when the younger one is full, the older one is forgotten.
 const MOST_PAGES: usize = 1_000_000;
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! Pages from an archive (`--warc`). A record may refer to another one with the same body. Those bodies are searched
-//! for in a second pass over all files.
+//! Reads pages from an archive (`--warc`). A record may refer to another one that has the same body. Such bodies are
+//! found in a second pass over all files.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::candidate::{Candidate, Content};
 const BATCH_PAGES: usize = 32;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// The most pages whose body is in another record; further ones are left out and counted.
+/// The most pages whose body is in another record. Further ones are left out and counted.
 const MOST_AWAITED: usize = 200_000;
 
 pub struct Archive {
@@ -25,11 +25,11 @@ pub struct Archive {
     max_body_bytes: usize,
     left: VecDeque<PathBuf>,
     open: Option<(PathBuf, WarcReader)>,
-    /// Keys of pages by the digests of their bodies.
+    /// The keys of pages whose bodies are in other records, by the digests of these bodies.
     awaited: HashMap<String, Vec<String>>,
     awaited_pages: usize,
     is_second_pass: bool,
-    /// Pages beyond the limit, whose bodies are not searched for.
+    /// How many pages were left out, because their bodies were not searched for.
     pub left_out: u64,
     /// Files that could not be read.
     pub torn: Vec<String>,
@@ -54,7 +54,7 @@ impl Archive {
         })
     }
 
-    /// Some pages; none only at the end.
+    /// The next pages; an empty list means the end.
     pub fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         let mut bytes = 0;
@@ -69,7 +69,7 @@ impl Archive {
         Ok(batch)
     }
 
-    /// The next answer of all files, and then of all files once more if bodies are awaited.
+    /// The next answer of any file. After the last file, all files are read once more if bodies are awaited.
     fn next_answer(&mut self) -> Result<Option<ArchivedAnswer>, Fault> {
         loop {
             if let Some((path, reader)) = &mut self.open {
@@ -94,7 +94,7 @@ impl Archive {
             };
             match WarcReader::open(&path, self.max_body_bytes) {
                 Ok(reader) => self.open = Some((path, reader)),
-                // A file that was still being written has got its final name since.
+                // The file was still being written when it was listed, and has its final name now.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     let complete = path.with_extension("");
                     if complete.exists() {
@@ -138,7 +138,7 @@ impl Archive {
         if waiting.is_some_and(|ids| ids.contains(&id)) {
             return;
         }
-        // This many pages with the same body are hardly real pages.
+        // More pages than this with the same body are hardly real pages.
         let is_full = waiting.is_some_and(|ids| ids.len() >= BATCH_PAGES);
         if is_full || self.awaited_pages >= MOST_AWAITED {
             self.left_out += 1;

@@ -1,5 +1,5 @@
-//! Lists the seeds that cannot be used: all of them in a file, the first few in the summary. A crawl
-//! request is listed with the JSON path of its fault.
+//! Lists seeds that cannot be used: all of them in a file, the first few in the summary. A crawl request is listed with
+//! the JSON path of its fault.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::summary::{BrokenSeed, BrokenSeeds};
 /// The most broken seeds in the summary.
 const LISTED: usize = 5;
 
-/// The list.
+/// The list of broken seeds.
 pub struct BrokenList {
     file: ListFile,
     broken: BrokenSeeds,
@@ -27,7 +27,7 @@ impl BrokenList {
         }
     }
 
-    /// See [`ListFile::go_on`].
+    /// See [`ListFile::append`].
     pub fn append(&mut self) {
         self.file.append();
     }

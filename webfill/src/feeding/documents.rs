@@ -1,7 +1,7 @@
 //! Reads seeds that are documents of a dataset, in chunks and in the order of their ids.
 //!
-//! A resumed crawl skips the documents that were fed. Whether they are still the same shows only at their end; if
-//! not, all are read and fed from the first one.
+//! A resumed crawl skips the documents that were fed. Whether they are unchanged is known only after the last of them;
+//! if they are not, all documents are read and fed from the first one.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct DatasetSeeds {
 /// Reads the documents that an earlier run has not fed.
 pub(super) fn read_documents(seeds: DatasetSeeds, fed: u64, bring: &Bring) {
     if let Err(fault) = bring_all(&seeds, fed, bring) {
-        // After the crawl, nobody waits for it.
+        // An error means that the crawl is over and nobody receives the fault.
         let _ = bring.send(Err(fault));
     }
 }
@@ -58,7 +58,7 @@ fn bring_all(seeds: &DatasetSeeds, fed: u64, bring: &Bring) -> Result<(), Fault>
 struct DocumentReader<'s> {
     seeds: &'s DatasetSeeds,
     documents: Documents,
-    /// Documents that were read too far ahead.
+    /// Documents that were read ahead, beyond the chunk.
     ahead: Vec<DatasetDocument>,
     mark: Mark,
     fault: Option<Fault>,
@@ -75,7 +75,7 @@ impl<'s> DocumentReader<'s> {
         })
     }
 
-    /// Skips documents; false if there are fewer, or after a fault.
+    /// Skips documents up to this position. Returns false if there are fewer, or after a fault.
     fn skip_to(&mut self, line: u64) -> bool {
         while self.mark.line < line {
             match self.next() {
@@ -116,7 +116,8 @@ impl<'s> DocumentReader<'s> {
     }
 }
 
-/// The mark after a document. It covers the links but not the fields, because a crawl may write fields itself.
+/// The mark after a document. It covers the document's links but not its fields, because the crawl itself may write
+/// fields.
 fn behind(mark: Mark, document: &DatasetDocument) -> Mark {
     let links = ["url", "urls", "want"].map(|name| document.members.get(name));
     mark.then(json!([document.id, links]).to_string().as_bytes())

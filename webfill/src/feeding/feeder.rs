@@ -1,4 +1,4 @@
-//! The feeding thread: reads seeds in batches, puts their records into the store, and hands their URLs and requests to
+//! The feeding thread: reads seeds in batches, puts their records into the store, and sends their URLs and requests to
 //! the dispatcher.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ use super::{Crawls, Fed, Input, unfillable};
 use crate::control_client::ControlClient;
 use crate::seeds::{Seed, SeedFault};
 
-/// Seeds sent to the dispatcher together.
+/// How many seeds are sent to the dispatcher together.
 const BATCH: usize = 500;
 
 /// The most fields without a mapping that the summary names.
@@ -39,7 +39,7 @@ pub(super) struct Feeder {
     good: u64,
     broken: BrokenList,
     repeated: RepeatedList,
-    /// The seeds are documents, which are reported by their ids instead of line numbers.
+    /// Whether the seeds are documents. These are reported by their ids instead of line numbers.
     is_dataset: bool,
     unfillable: BTreeSet<String>,
     messages: Sender<String>,
@@ -133,7 +133,7 @@ impl Feeder {
                     if self.refuses_browser(&seed)? {
                         continue;
                     }
-                    // A request is fed again when resuming, so that its crawl is found again and waited for.
+                    // A resumed crawl feeds requests again, so that their crawls are found again and waited for.
                     match seed.line > fed || seed.request.is_some() {
                         true => self.batch.push(seed),
                         false => self.good += 1,
@@ -158,7 +158,7 @@ impl Feeder {
 
     fn begin(&mut self, start: &Start) {
         if start.position.line() > 0 {
-            // Documents that were fed are not read again.
+            // Documents that were fed are not read again, so their faults stay listed.
             self.broken.append();
         }
         if start.fed > 0 {
@@ -168,7 +168,7 @@ impl Feeder {
         if start.is_changed && !self.input.seeds_vary {
             let message =
                 "the seeds have changed since they were read: reading all from the first one";
-            // After the crawl, nobody listens.
+            // An error means that the crawl is over and nobody receives messages.
             let _ = self.messages.send(message.to_owned());
         }
     }
@@ -187,7 +187,7 @@ impl Feeder {
     }
 
     /// Notes wanted fields that no mapping extracts, and reports each immediately. Otherwise a misspelt column would
-    /// stay empty, which shows only after hours.
+    /// stay empty, and that would be noticed only after hours.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
             if self.unfillable.len() < MOST_UNFILLABLE
@@ -196,14 +196,14 @@ impl Feeder {
             {
                 let message =
                     unfillable::message(name, &self.input.extracted, &self.input.mappings);
-                // After the crawl, nobody listens.
+                // An error means that the crawl is over and nobody receives messages.
                 let _ = self.messages.send(message);
             }
         }
     }
 
     /// Sends the batch. Records go first, so that no page is stored before the record it fills. If the crawl ends
-    /// meanwhile, the position in the input is not noted either.
+    /// meanwhile, the position in the input is not stored either.
     fn send_batch(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
         self.note_dataset(&batch)?;
@@ -240,10 +240,10 @@ impl Feeder {
         for message in requests.into_messages() {
             self.feed_requests(message)?;
         }
-        // Lines that count as fed are not listed again.
+        // The lists are flushed first, because lines that count as fed are not listed again.
         self.repeated.flush()?;
         self.broken.flush()?;
-        // The command's own crawl comes last, because with it the dispatcher notes the position in the input.
+        // The command's own crawl comes last: with its batch the dispatcher stores the position in the input.
         self.feed(own, position.fed_lines())
     }
 
@@ -259,7 +259,7 @@ impl Feeder {
             .map(drop)
     }
 
-    /// Lists a seed whose record the store refuses.
+    /// Lists a seed whose record was refused by the store.
     fn refuse(&mut self, seed: Seed, reason: String) -> Result<(), Fault> {
         let id = seed.id.unwrap_or_default();
         self.broken.add(&SeedFault {
@@ -307,8 +307,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Lists a crawl request as broken that wants pages in the lane `browser`, if this command's workers have no
-    /// browsers: the crawl would wait forever.
+    /// Lists a crawl request as broken if it wants the lane `browser` and this command's workers have no browsers.
+    /// Otherwise the crawl would wait forever.
     fn refuses_browser(&mut self, seed: &Seed) -> Result<bool, Fault> {
         let request = seed.request.as_deref();
         let Some(request) = request.filter(|request| request.needs_browser) else {
@@ -325,7 +325,7 @@ impl Feeder {
         Ok(true)
     }
 
-    /// Repeats the request until there is an answer; `None` if the crawl is over before.
+    /// Repeats the request until there is an answer. `None` if the crawl is over first.
     fn request(&mut self, request: &LocalRequest) -> Result<Option<Value>, Fault> {
         let over = Arc::clone(&self.over);
         let answer = self

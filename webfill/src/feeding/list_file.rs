@@ -1,5 +1,5 @@
-//! A file of JSON lines that lists seeds for people to check. It is created with its first line. A resumed crawl
-//! appends to the list of an earlier run, as far as that covers input that is not fed again.
+//! A file of JSON lines that lists seeds for people to check. It is created with its first line. A resumed crawl keeps
+//! the list of an earlier run, and appends to it, if that list covers input that is not fed again.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use webfill_service::Fault;
 use webfill_service::state::PRIVATE;
 
-/// The file.
+/// The file of a list.
 pub struct ListFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,
@@ -26,12 +26,12 @@ impl ListFile {
         }
     }
 
-    /// Appends to the list of an earlier run.
+    /// Makes later lines be appended to the list of an earlier run.
     pub fn append(&mut self) {
         self.appends = true;
     }
 
-    /// Adds a line; returns the path of the file, which exists now.
+    /// Adds a line. Returns the path of the file, which exists by then.
     pub fn add(&mut self, line: &Value) -> Result<&Path, Fault> {
         match self.write(line) {
             Ok(()) => Ok(&self.path),

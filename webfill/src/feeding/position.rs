@@ -1,5 +1,5 @@
-//! The position in an input, as one number that the dispatcher keeps. It has 4 bits that count how often the input was
-//! read from its start, 23 bits of a hash of all that was read, and 36 bits of lines read.
+//! The position in an input, as one number that the dispatcher stores: 4 bits count how often the input was read from
+//! its start, 23 bits are a hash of everything that was read, and 36 bits are the number of lines read.
 //!
 //! A resumed crawl skips fed lines only if the input still begins with the lines that were read. An edited input is
 //! read from its start: no line may be lost, and the dispatcher recognises seeds that were fed before.
@@ -15,14 +15,14 @@ use crate::seeds::Mark;
 /// A position in an input.
 #[derive(Debug, Clone, Copy)]
 pub struct Position {
-    /// How often the input was read from its start although a part of it had been fed.
+    /// How often the input was read from its start although a part of it had already been fed.
     reading: u64,
-    /// A hash that identifies the input in addition to its lines; 0 for a pipe, which is always read from its
-    /// beginning.
+    /// A hash of the input's beginning, or of a dataset's identity; 0 for a pipe, which cannot be read twice. It
+    /// identifies lines of this input in the store.
     beginning: u64,
     mark: Mark,
-    /// The input consists of lines, which may repeat the records of other lines. Each document is a record of its
-    /// own.
+    /// Whether the input has lines, which may repeat the records of other lines. In a dataset, each document is a
+    /// record of its own.
     has_lines: bool,
 }
 
@@ -32,7 +32,7 @@ const LINE_BITS: u32 = 36;
 const BEGINNING_BYTES: usize = 4_096;
 
 impl Position {
-    /// For a crawl without an input.
+    /// The position of a crawl without an input.
     pub const NOWHERE: Position = Position {
         reading: 0,
         beginning: 0,
@@ -48,7 +48,7 @@ impl Position {
         }
     }
 
-    /// The beginning of a regular file, wherever it is read at the moment.
+    /// The beginning of a regular file, wherever its descriptor is positioned now.
     pub fn start_of_file(seeds: &File) -> io::Result<Position> {
         let mut beginning = Vec::new();
         ReadAgain::new(seeds.try_clone()?)
@@ -60,7 +60,7 @@ impl Position {
         })
     }
 
-    /// The beginning of a dataset, which is identified by a text.
+    /// The beginning of a dataset, which this text identifies.
     pub fn start_of_dataset(identity: &str) -> Position {
         let hash = chained_hash(0, identity.as_bytes());
         Position {
@@ -70,7 +70,7 @@ impl Position {
         }
     }
 
-    /// Lines or documents read.
+    /// How many lines or documents were read.
     pub fn line(&self) -> u64 {
         self.mark.line
     }
@@ -83,8 +83,8 @@ impl Position {
         self.mark = mark;
     }
 
-    /// The position to begin at if an earlier run has fed a part of the input, and the lines that count as fed.
-    /// `mark_at` gives the mark of the input after that many lines.
+    /// The position to begin at when an earlier run may have fed a part of the input, and the number of lines that
+    /// count as fed. `mark_at` returns the mark of the input after that many lines.
     pub fn resumed(
         mut self,
         fed_lines: u64,
@@ -103,12 +103,12 @@ impl Position {
         (self, 0)
     }
 
-    /// Whether an earlier run has fed a part of an input, and this input can be read twice.
+    /// Whether an earlier run has fed a part of the input and the input can be read twice.
     pub fn may_resume(&self, fed_lines: u64) -> bool {
         self.beginning != 0 && parts(fed_lines).2 > 0
     }
 
-    /// The number for the dispatcher.
+    /// The position as the number that the dispatcher stores.
     pub fn fed_lines(&self) -> u64 {
         match self.beginning {
             0 => number(self.reading, 0, self.mark.line),
@@ -116,13 +116,13 @@ impl Position {
         }
     }
 
-    /// The number that identifies a line of the input in the store, if the input has lines.
+    /// The number that identifies a line of the input in the store; `None` if the input has no lines.
     pub fn of_line(&self, line: u64) -> Option<u64> {
         self.has_lines
             .then(|| number(self.reading, self.beginning, line))
     }
 
-    /// The line with this number, if it was read in this reading of the input.
+    /// The line that has this number in the store, if it was read in this reading of the input.
     pub fn line_at(&self, kept: u64) -> Option<u64> {
         let (reading, beginning, line) = parts(kept);
         let is_here = (reading, beginning) == (self.reading, self.beginning);
@@ -143,12 +143,12 @@ fn parts(number: u64) -> (u64, u64, u64) {
     )
 }
 
-/// The bits of a hash that are kept; never 0, which means that there is none.
+/// The bits of a hash that are stored. They are never 0, which means that there is no hash.
 fn cut(hash: u64) -> u64 {
     hash & ((1 << HASH_BITS) - 1) | 1
 }
 
-/// Reads a regular file from its beginning, whatever else is read through the same descriptor.
+/// Reads a regular file from its beginning, even if others read through the same descriptor.
 pub struct ReadAgain {
     file: File,
     at: u64,

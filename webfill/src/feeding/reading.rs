@@ -17,10 +17,10 @@ use crate::seeds::lines::Lines;
 use crate::seeds::{ListCells, Mark, Seed, SeedFault, SeedReader};
 use crate::settings::Settings;
 
-/// The most seeds that are read ahead; of documents it is one chunk.
+/// The most seeds that are read ahead; of documents, one chunk.
 const AHEAD: usize = 500;
 
-/// If nothing was read for this long, the seeds so far are fed.
+/// After this long without a new seed, the seeds so far are fed.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The input that seeds are read from.
@@ -29,16 +29,16 @@ pub enum Source {
     Dataset(DatasetSeeds),
 }
 
-/// The lines to read.
+/// The lines of an input.
 pub struct Seeds {
     reader: SeedReader,
     start: Position,
-    /// The regular file that they are in.
+    /// The file with the lines, if it is a regular file.
     file: Option<File>,
 }
 
 impl Seeds {
-    /// Opens the input, once: a pipe cannot be read twice.
+    /// Opens the input. It is opened only once, because a pipe cannot be read twice.
     pub fn open(path: &Path) -> Result<Seeds, Fault> {
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if std::fs::metadata(path).is_ok_and(|found| found.is_file())
@@ -68,7 +68,8 @@ impl Seeds {
         })
     }
 
-    /// If a separator is set, reads the cells of a field as lists if mappings give it several values.
+    /// Sets which cells are read as lists, if a separator is given: those of fields that get several values from
+    /// mappings.
     pub fn read_lists_of(
         &mut self,
         mappings: &MappingSet,
@@ -90,7 +91,7 @@ impl Seeds {
         lines.ok()?.mark_at(line)
     }
 
-    /// Whether the format has room for records.
+    /// Whether the input's format allows records.
     pub fn may_have_records(&self) -> bool {
         self.reader.may_have_records()
     }
@@ -98,25 +99,25 @@ impl Seeds {
 
 /// The next item of an input.
 pub enum Next {
-    /// Where reading begins; the first item.
+    /// Where reading begins. This is always the first item.
     Start(Start),
     /// A seed, and the mark of the input after it.
     Seed(Seed, Mark),
     Broken(SeedFault),
     /// Documents that are fed together, with the position after them.
     Chunk(Chunk),
-    /// Nothing was read for a while.
+    /// Nothing was read for some time.
     Pause,
     End,
 }
 
-/// The progress of an earlier run.
+/// Where reading begins, and what an earlier run has fed.
 #[derive(Clone, Copy)]
 pub struct Start {
     pub position: Position,
-    /// The lines or documents that are fed already.
+    /// How many lines or documents are already fed.
     pub fed: u64,
-    /// An earlier run has fed a part of another input, or of this one before it was edited.
+    /// Whether an earlier run has fed a part of another input, or of this one before it was edited.
     pub is_changed: bool,
 }
 
@@ -188,7 +189,7 @@ impl Reading {
         }
     }
 
-    /// The thread has ended, at the end of the input or by a panic.
+    /// Handles the end of the thread, either at the end of the input or by a panic.
     fn end(&mut self) -> Result<Next, Fault> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(_)) => Err(Fault::error("reading seeds panicked")),

@@ -17,9 +17,9 @@ const STORE_RETRY: Duration = Duration::from_millis(500);
 
 /// The state of a seed once its record is in the store.
 pub enum Put {
-    /// Its URLs are crawled: fields are missing, or the seed has no record.
+    /// Its URLs are crawled, because fields are missing or the seed has no record.
     Open,
-    /// No field is missing, so its URLs are crawled only if they list rows.
+    /// No field is missing. Its URLs are crawled only if they list rows.
     NothingToDo,
     /// The store refuses the record.
     Refused(String),
@@ -28,18 +28,18 @@ pub enum Put {
 /// A seed whose record is in the store.
 pub struct Taken {
     pub put: Put,
-    /// The earlier line with the same record.
+    /// The earlier line of the input that has the same record.
     pub earlier_line: Option<u64>,
 }
 
-/// The fields that are refreshed although they have a value.
+/// Which fields are refreshed although they have a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RefreshRule {
-    /// All wanted ones, when their record enters the crawl.
+    /// All wanted fields, when their record enters the crawl.
     pub on_entry: bool,
-    /// Those that a page filled at least this long ago, in each run.
+    /// In each run, fields that a page filled at least this long ago, in milliseconds.
     pub after_ms: Option<u64>,
-    /// Those that a page filled before this time, in milliseconds since the epoch.
+    /// Fields that a page filled before this time, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl RefreshRule {
         self.on_entry || self.after_ms.is_some() || self.since_ms.is_some()
     }
 
-    /// The least age of fields to refresh.
+    /// How old fields must be to be refreshed.
     fn age_ms(self, now_ms: i64) -> Option<u64> {
         let since = self.since_ms;
         let since = since.map(|since_ms| now_ms.saturating_sub(since_ms).max(0) as u64);
@@ -108,7 +108,7 @@ impl Records {
         batch.iter().map(taken).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Retries while the store is unreachable and the crawl runs.
+    /// Puts seeds into the store. While the store is unreachable and the crawl runs, this is retried.
     fn put_until_taken(
         &self,
         records: Vec<DatasetRecord>,
@@ -140,7 +140,7 @@ impl Records {
         let wanted = seed.want.iter();
         let on_entry = match self.refresh.on_entry {
             true => wanted.cloned().collect(),
-            // A line that wants a field which has a value wants another value.
+            // If a line lists a field that has a value, it wants another value.
             false if seed.lists_want => wanted.filter(is_known).cloned().collect(),
             false => Vec::new(),
         };

@@ -11,7 +11,7 @@ use crate::summary::{RepeatedSeed, RepeatedSeeds};
 /// The most repeated seeds in the summary.
 const LISTED: usize = 5;
 
-/// The list.
+/// The list of repeated seeds.
 pub struct RepeatedList {
     file: ListFile,
     repeated: RepeatedSeeds,
@@ -25,12 +25,12 @@ impl RepeatedList {
         }
     }
 
-    /// See [`ListFile::go_on`].
+    /// See [`ListFile::append`].
     pub fn append(&mut self) {
         self.file.append();
     }
 
-    /// Adds a line that has the record of an earlier one.
+    /// Adds a line that repeats the record of an earlier one.
     pub fn add(&mut self, line: u64, earlier: u64, id: &str) -> Result<(), Fault> {
         let repeated = RepeatedSeed {
             line,

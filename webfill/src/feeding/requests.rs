@@ -1,12 +1,12 @@
-//! Crawl requests among the seeds, on their way to the dispatcher. They are gathered into messages of bounded size,
-//! and listed as broken seeds if the dispatcher refuses them.
+//! Crawl requests among the seeds. They are gathered into messages of bounded size for the dispatcher, and listed as
+//! broken seeds if the dispatcher refuses them.
 
 use webfill_api::Refusal;
 use webfill_scheduler::local_crawl::LineRequest;
 
 use crate::seeds::{SeedFault, SeedRequest};
 
-/// The bytes of requests in one message, unless a single request has more.
+/// The most bytes of requests in one message; only a single request may have more.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// The requests of a batch of seeds, each with the number of its line.
@@ -59,7 +59,7 @@ pub struct RefusedLine {
 }
 
 impl RefusedLine {
-    /// The broken seed for the list. `sent` are the requests of its message.
+    /// The refused request as a broken seed, for the list. `sent` has all requests of the message.
     pub fn fault(&self, sent: &[LineRequest]) -> SeedFault {
         let request = sent.iter().find(|one| one.line == self.line);
         let text = request.map_or_else(String::new, |one| one.request.to_string());

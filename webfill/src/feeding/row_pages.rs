@@ -1,9 +1,9 @@
-//! Knows which pages list rows. These pages are wanted even if the records that name them are complete.
+//! Recognises pages that list rows. These pages are wanted even if the records that name them are complete.
 
 use webfill_mapping::MappingSet;
 use webfill_urls::canonical;
 
-/// Knows the pages of mappings with rows.
+/// The mappings, by which pages that list rows are recognised.
 pub struct RowPages {
     mappings: MappingSet,
     has_any: bool,

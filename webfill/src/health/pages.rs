@@ -1,7 +1,7 @@
-//! `webfill health --pages DIR`: pages from before and after a change, as files.
+//! `webfill health --pages DIR`: writes pages from before and after a change as files.
 //!
-//! `DIR/MAPPING/before-01.html` and so on, each as decoded by webfill, in UTF-8. `pages.jsonl` beside them gives for
-//! each page its URL, the time of its fetch, and the fields that were found.
+//! They are `DIR/MAPPING/before-01.html` and so on, each as webfill has decoded it, in UTF-8. `pages.jsonl` beside them
+//! has for each page its URL, the time of its fetch, and the fields that were found.
 
 use std::fmt::Display;
 use std::fs;
@@ -12,7 +12,7 @@ use webfill_health::Alert;
 use webfill_service::Fault;
 use webfill_store::{Sample, Store, iso_time};
 
-/// No kept page is larger.
+/// The largest size of a kept page, in bytes.
 const MOST_BYTES: usize = 2 << 20;
 
 /// Writes the pages of an alert.
@@ -36,7 +36,7 @@ pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Re
         let line = json!({
             "file": name,
             "url": sample.url,
-            // The text is in UTF-8, whatever it declares.
+            // The text is in UTF-8, whatever the page declares.
             "content_type": "text/html; charset=utf-8",
             "page": sample.page,
             "at": iso_time(sample.at_ms),
@@ -47,7 +47,7 @@ pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Re
     fs::write(folder.join("pages.jsonl"), listed).map_err(|error| failed(&error))
 }
 
-/// A name derived from `.../before/00`.
+/// The file's name, made from a sample's id such as `.../before/00`.
 fn name_of(sample: &Sample) -> Option<String> {
     let mut parts = sample.id.rsplit('/');
     let number: u32 = parts.next()?.parse().ok()?;

@@ -1,10 +1,10 @@
 //! Replaces the dispatcher's key while the fleet is running. Supervisors and clients trust both the present and the
 //! next key until the next one has replaced the present one everywhere.
 //!
-//! On the dispatcher's machine the next pair replaces the present one, which is kept as the former pair until
-//! somebody removes it. Each file is replaced atomically, the secret key first. After an interruption, the same
-//! command completes the rotation. On machines without the dispatcher's secret key, its next public key replaces the
-//! present one.
+//! On the dispatcher's machine the next pair replaces the present one. The present one is kept as the former pair until
+//! somebody removes it. Each file is replaced atomically, the secret key first. After an interruption, the same command
+//! completes the rotation. On machines without the dispatcher's secret key, its next public key replaces the present
+//! one.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -79,7 +79,8 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     print(public)
 }
 
-/// The next secret key must belong to the public key; or the present one, if the secret key was already replaced.
+/// Checks that the next secret key belongs to the public key. If the secret key was already replaced, the present one
+/// must.
 fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     let is_begun = !folder.secret_file(NEXT).exists();
     let owner = if is_begun { DISPATCHER } else { NEXT };
@@ -93,7 +94,8 @@ fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     )))
 }
 
-/// The dispatcher's user can read the present secret key, and must be able to read the next one.
+/// Checks that both secret keys have the same owner: the dispatcher's user can read the present one, and must be able
+/// to read the next one.
 fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     let (present, next) = (folder.secret_file(DISPATCHER), folder.secret_file(NEXT));
     let owner = |path: &Path| fs::symlink_metadata(path).map(|file| file.uid());
@@ -113,11 +115,11 @@ fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     )))
 }
 
-/// One file that is replaced.
+/// The replacement of one file.
 struct Step {
     present: PathBuf,
     next: PathBuf,
-    /// Where the present file is kept, if it is.
+    /// Where the present file is kept, if it is kept.
     former: Option<PathBuf>,
 }
 
@@ -130,7 +132,7 @@ impl Step {
         }
     }
 
-    /// Refuses a link: it would replace the present file, and its target may change.
+    /// Refuses a link: it would take the place of the present file, and its target may change.
     fn check_next(&self) -> Result<(), Fault> {
         match fs::symlink_metadata(&self.next) {
             Ok(next) if !next.is_file() => Err(Fault::usage(format!(
@@ -141,8 +143,8 @@ impl Step {
         }
     }
 
-    /// Refuses a former key that an earlier rotation left. One that this rotation kept before an interruption is
-    /// fine.
+    /// Refuses a former key that is left from an earlier rotation. One that this rotation kept before an interruption
+    /// is fine.
     fn check_former(&self) -> Result<(), Fault> {
         let Some(former) = self.former.as_ref().filter(|former| former.exists()) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Writes into a folder of keys. Files that root creates there belong to the owner of the dispatcher's secret key or,
-//! without one, to the folder's owner, so that the dispatcher's user can read and change them later. Existing files
+//! Writes files in a folder of keys. Files that root creates there belong to the owner of the dispatcher's secret key
+//! or, without one, to the folder's owner, so that the dispatcher's user can read and change them later. Existing files
 //! keep their owner.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -14,7 +14,7 @@ use webfill_store::iso_time;
 use crate::feeding::now_ms;
 use crate::keys::{DISPATCHER, KeyFolder};
 
-/// Writes a file that must not exist yet. An incomplete file is removed.
+/// Writes a file that must not exist yet. If writing fails, the incomplete file is removed.
 pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
     let mut file = OpenOptions::new()
         .create_new(true)
@@ -62,9 +62,9 @@ pub(super) fn audit(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
         .map_err(|error| cannot_write(&path, &error))
 }
 
-/// The folder may belong to another user, who must not make root write elsewhere. So if that user has replaced the
-/// log by a link, the link is not followed. An existing log is opened without O_CREAT; with it, the kernel refuses
-/// root another user's file in a sticky folder (`fs.protected_regular`).
+/// Opens the audit log. The folder may belong to another user, who must not make root write elsewhere. So if that user
+/// has replaced the log by a link, the link is not followed. An existing log is opened without O_CREAT; with it, the
+/// kernel refuses root another user's file in a sticky folder (`fs.protected_regular`).
 fn open_audit(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options
@@ -107,7 +107,7 @@ fn give_to_owner_of_keys(file: &File, path: &Path) -> io::Result<()> {
     fchown(file, Some(whose.uid()), Some(whose.gid()))
 }
 
-/// Before a file replaces another: gives it the owner and the mode of that one, so that the same users can read it.
+/// Gives a new file the owner and the mode of the file that it will replace, so that the same users can read it.
 pub(super) fn make_like(new: &Path, present: &Path) -> io::Result<()> {
     let present = match fs::symlink_metadata(present) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! `commands.md`: every command with its arguments, as Markdown.
+//! Generates `commands.md`: every command with its arguments, as Markdown.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ change it, change the help texts in `webfill/src`. [data.md](data.md) explains
 what commands print and how they exit.
 ";
 
-/// The guide for a command.
+/// The guide that the page of a command links to.
 const GUIDES: [(&str, &str); 29] = [
     ("webfill audit", "../explanation/security.md#the-audit-log"),
     ("webfill backup", "../how-to/operate.md"),
@@ -53,7 +53,7 @@ const GUIDES: [(&str, &str); 29] = [
     ),
 ];
 
-/// The page of a built command line.
+/// The page for the whole command line, which must be built.
 pub fn page(webfill: &Command) -> String {
     let mut page = HEAD.to_owned();
     let commands = leaves(webfill);
@@ -70,7 +70,7 @@ pub fn page(webfill: &Command) -> String {
     page
 }
 
-/// The commands that can be run: instead of a command with subcommands, its subcommands.
+/// The commands that can be run. A command with subcommands is replaced by them.
 fn leaves(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands();
     let below = below.filter(|one| !one.is_hide_set() && one.get_name() != "help");
@@ -115,7 +115,7 @@ fn is_listed(argument: &Arg) -> bool {
     !argument.is_hide_set() && !general
 }
 
-/// `webfill mapping test`.
+/// The name of a command as it is typed, such as `webfill mapping test`.
 fn name_of(command: &Command) -> String {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let words = command.get_bin_name().unwrap_or(name);
@@ -131,7 +131,7 @@ fn about_of(command: &Command) -> String {
     }
 }
 
-/// An argument as it is typed: `--delay <SECONDS>` is `--delay SECONDS`.
+/// An argument as it is typed: `--delay SECONDS` for `--delay <SECONDS>`.
 fn typed(argument: &Arg) -> String {
     let values = match argument
         .get_num_args()
@@ -157,7 +157,7 @@ fn values_of(argument: &Arg) -> String {
     let possible = argument.get_possible_values();
     if !possible.is_empty() && !argument.is_hide_possible_values_set() {
         let names: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
-        // A list that is too long for the name is given with the meaning.
+        // A longer list does not fit beside the name, so it is given with the meaning.
         if names.concat().len() < 40 {
             return names.join("|");
         }
@@ -171,7 +171,7 @@ fn values_of(argument: &Arg) -> String {
     format!("{}{}", names.join(" "), if many { "..." } else { "" })
 }
 
-/// The help of an argument as the cell of a table, and the default that it names.
+/// The help of an argument as a table cell, and the default that the help names.
 fn meaning_and_default(argument: &Arg) -> (String, String) {
     let help = argument.get_long_help().or(argument.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
@@ -199,7 +199,7 @@ fn meaning_and_default(argument: &Arg) -> (String, String) {
     (cell(&meaning), cell(&default))
 }
 
-/// A text within one cell of a table.
+/// Formats a text for one cell of a table.
 fn cell(text: &str) -> String {
     text.replace("\n\n", ". ")
         .replace('\n', " ")

@@ -1,4 +1,4 @@
-//! Generates `outcomes.md` from the closed lists of outcomes and reasons. A new name does not build until it has its
+//! Generates `outcomes.md` from the closed lists of outcomes and reasons. A new name does not compile until it has its
 //! sentence here.
 
 use std::fmt::Write;
@@ -62,7 +62,7 @@ fn result(end: TaskEnd) -> &'static str {
 
 fn trouble(outcome: Outcome) -> String {
     match outcome.site_trouble() {
-        // The status decides, not the outcome.
+        // Whether the site backs off depends on the status, not on the outcome.
         None if outcome == Outcome::HttpError => {
             let (busy, blocked) = (BackoffReason::Busy, BackoffReason::Blocked);
             format!("`{busy}` for 429 and 503, `{blocked}` for 401 and 403; if repeated")
@@ -73,7 +73,7 @@ fn trouble(outcome: Outcome) -> String {
     }
 }
 
-/// As Markdown, with links from `docs/reference/`.
+/// The meaning of an outcome as Markdown, with links relative to `docs/reference/`.
 fn meaning(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "the page was fetched with a 2xx status and read in full",

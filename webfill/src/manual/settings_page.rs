@@ -32,10 +32,10 @@ const FILE_HEAD: &str = "\
 # \"No default\" means that the setting is unset; the value shown is then an example.
 ";
 
-/// The longest line of an explanation in the file.
+/// The longest line of an explanation in the example file, in characters.
 const LINE_CHARS: usize = 118;
 
-/// `settings.md`, with the defaults of the program.
+/// Generates `settings.md`, with the defaults of the program.
 pub fn page(defaults: &Table) -> String {
     let mut page = PAGE_HEAD.to_owned();
     for section in SECTIONS {
@@ -58,7 +58,7 @@ pub fn page(defaults: &Table) -> String {
     page
 }
 
-/// `webfill.toml`, with every key commented out.
+/// Generates `webfill.toml`, with every key commented out.
 pub fn example_file(defaults: &Table) -> String {
     let mut file = FILE_HEAD.to_owned();
     for section in SECTIONS {
@@ -127,8 +127,7 @@ fn explain(markdown: &str, file: &mut String) {
     }
 }
 
-/// A text with Markdown links replaced by the names of their files: `[text](page.md#part)` is `text
-/// (docs/reference/page.md)`.
+/// Replaces Markdown links by the names of their files: `[text](page.md#part)` becomes `text (docs/reference/page.md)`.
 fn plain(markdown: &str) -> String {
     let mut plain = String::new();
     let mut rest = markdown;
@@ -154,7 +153,7 @@ fn plain(markdown: &str) -> String {
     plain
 }
 
-/// The first link of a text: the part before it, its text, its target, and the part after it.
+/// Finds the first link of a text: returns the part before it, its text, its target, and the part after it.
 fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     let middle = text.find("](")?;
     let start = text[..middle].rfind('[')?;

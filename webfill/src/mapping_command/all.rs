@@ -55,7 +55,7 @@ struct Run<'o> {
     set: Arc<MappingSet>,
     engine: Engine,
     fetching: Fetching<'o>,
-    /// `case`, and `expected`, `found` and perhaps `rows`, or `error`.
+    /// Differing cases, each as an object with `case`, and `expected`, `found` and perhaps `rows`, or `error`.
     differing: Vec<Value>,
 }
 
@@ -106,7 +106,8 @@ impl Run<'_> {
     }
 }
 
-/// Rows are compared one by one, so that a missing value in one row does not make all others differ.
+/// The result without its rows, which are compared one by one. Otherwise a missing value in one row would make all
+/// others differ.
 fn without_rows(result: &Value) -> Value {
     let mut result = result.clone();
     if let Some(members) = result.as_object_mut() {

@@ -1,4 +1,4 @@
-//! The pages of golden cases, for the warnings of `webfill mapping check`.
+//! Reads the pages of golden cases, for the warnings of `webfill mapping check`.
 
 use std::path::Path;
 

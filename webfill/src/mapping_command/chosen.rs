@@ -1,4 +1,4 @@
-//! The mapping to try on a page, and its fields.
+//! Chooses the mapping to try on a page, and its fields.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ const NAMES_SHOWN: usize = 10;
 /// The mappings named on the command line, with only the requested fields.
 pub struct Chosen {
     pub set: Arc<MappingSet>,
-    /// The one that `--mapping` names.
+    /// The mapping that `--mapping` names.
     named: Option<MappingIndex>,
-    /// Those that `--field` names.
+    /// The fields that `--field` names.
     fields: Vec<String>,
     file: PathBuf,
 }
@@ -45,8 +45,8 @@ impl Chosen {
         })
     }
 
-    /// The named mapping; otherwise the one that a crawl would use for the URL, if there is one; without a URL, the
-    /// only one.
+    /// The mapping to try: the named one, or else the one that a crawl would use for the URL, if there is one. Without
+    /// a URL, the only mapping of the file.
     pub fn for_page(&self, url: Option<&Url>) -> Result<Option<MappingIndex>, Fault> {
         let file = self.file.display();
         if self.named.is_some() {
@@ -70,7 +70,8 @@ impl Chosen {
         indexes.any(|index| !self.set.rows_of(index).is_empty())
     }
 
-    /// The mapping of the only page. It must have one, with at least one of the requested fields.
+    /// The mapping to try if there is only one page. The page must have a mapping, with at least one of the requested
+    /// fields.
     pub fn for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
         let file = self.file.display();
         let Some(index) = self.for_page(url)? else {
@@ -100,7 +101,7 @@ fn by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fa
     })
 }
 
-/// Refuses a field that neither the named mapping nor, without one, any mapping has.
+/// Refuses a field that the named mapping does not have. If no mapping is named, some mapping must have it.
 fn check_field(
     set: &MappingSet,
     named: Option<MappingIndex>,
@@ -130,7 +131,7 @@ fn check_field(
     )))
 }
 
-/// `is people`, or `are people, places and 3 more`.
+/// Lists names with a verb: `is people`, or `are people, places and 3 more`.
 fn list_names<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let names = nearest_first(typed, names);
     let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");

@@ -22,16 +22,16 @@ use super::save::golden_folder;
 use super::sources::{Place, Source};
 use crate::cli::PageFetchOptions;
 
-/// See [`Host`].
+/// Implements [`Host`].
 #[derive(Debug)]
 pub struct DashboardHost {
     options: PageFetchOptions,
-    /// One page is fetched at a time, so that each fetch knows of the previous one.
+    /// Allows one fetch at a time, so that each fetch knows the time of the previous one.
     fetching: Arc<Mutex<()>>,
 }
 
 impl DashboardHost {
-    /// `config` is the settings file for fetching pages.
+    /// `config` is the settings file, which has the settings for fetching pages.
     pub fn new(config: Option<&Path>) -> DashboardHost {
         DashboardHost {
             options: PageFetchOptions {
@@ -65,7 +65,7 @@ impl Host for DashboardHost {
 }
 
 fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
-    // Because a URL is named, this reads what is known about the URL and its site, including the last request.
+    // Naming a URL makes this read what is known about the URL and its site, including the last request.
     let asked = Source::web(url);
     let mut fetching = Fetching::open(options, mappings, &[asked])?;
     let source = fetching.source(url)?;
@@ -108,7 +108,7 @@ fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
     case.keep()
 }
 
-/// A listing, as read by a job.
+/// Converts a listing that a job has read.
 fn listing(read: &Value) -> Listing {
     let rows = read["rows"].as_array().into_iter().flatten().enumerate();
     let links = |position: usize| {
@@ -135,10 +135,10 @@ pub fn dashboard_job() -> Result<ExitStatus, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!("a job of the dashboard cannot be done: {error}"))
     };
-    // If the machine lacks memory, this process should be killed first. If this cannot be set, nothing else breaks.
+    // If memory runs out, the kernel should kill this process first. If this setting fails, nothing else breaks.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    // The thread that reads pages confines itself, and the system calls of both threads; the other one only waits for
-    // it.
+    // The thread that reads pages confines its own access and the system calls of both threads. The other thread only
+    // waits for it.
     let working = std::thread::Builder::new()
         .stack_size(STACK_BYTES.max(PageReader::STACK_BYTES))
         .spawn(move || {
@@ -154,8 +154,8 @@ pub fn dashboard_job() -> Result<ExitStatus, Fault> {
 /// The most bytes of a document's text, as in crawls.
 const DOCUMENT_TEXT_BYTES: u64 = 10 << 20;
 
-/// By the content type, the file's ending, or the content, in this order. Documents are read here: this process is
-/// confined as their readers are.
+/// Decodes a page by its content type, file ending or content, in this order. Documents are read in this process,
+/// because it is as confined as their readers are.
 fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String> {
     if is_document(content_type, body)
         && let Ok(report) = webfill_reader::process::read(body.to_vec(), &limits())
@@ -172,7 +172,7 @@ fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decod
     })
 }
 
-/// The text that a crawl with `--documents` would apply a mapping to.
+/// The text of a document, to which a crawl with `--documents` would apply a mapping.
 fn of_document(report: Report) -> Result<Decoded, String> {
     match report.status {
         Status::Text | Status::NoText => Ok(Decoded {

@@ -4,11 +4,11 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::demand::table::visible;
 
-/// Unchanged lines around each change.
+/// The number of unchanged lines shown around each change.
 const CONTEXT: usize = 2;
 
-/// The lines that differ, with some context; `-` marks the old one, `+` the new one. Control characters of pages do
-/// not reach a terminal.
+/// The lines that differ, with some context: `-` marks old lines, `+` new ones. Control characters of pages are not
+/// printed.
 pub fn lines_that_differ(old: &str, new: &str) -> String {
     let difference = TextDiff::from_lines(old, new);
     let groups = difference.grouped_ops(CONTEXT);

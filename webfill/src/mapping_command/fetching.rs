@@ -1,5 +1,5 @@
-//! Pages that are named by their URLs. They are taken from the folder of kept pages, or fetched politely once and
-//! kept there.
+//! Provides pages named by their URLs: from the folder of kept pages, or by fetching them once, politely, and keeping
+//! them there.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::settings::Settings;
 /// The folder of kept pages, beside the mapping.
 const FOLDER: &str = "pages";
 
-/// Everything needed to get pages, opened when the first one is needed.
+/// Everything needed to provide pages.
 pub struct Fetching<'o> {
     options: &'o PageFetchOptions,
     kept: Kept,
@@ -33,8 +33,8 @@ struct Web {
 }
 
 impl<'o> Fetching<'o> {
-    /// Refuses settings that do not allow fetching pages that are not kept yet. Pages are kept in the folder of
-    /// `--keep`, or else in one beside the mapping file or folder.
+    /// Opens the folder of kept pages: that of `--keep`, or else one beside the mapping file or folder. If a page is
+    /// not kept yet, refuses settings that do not allow fetching.
     pub fn open(
         options: &'o PageFetchOptions,
         mapping: &Path,
@@ -61,7 +61,7 @@ impl<'o> Fetching<'o> {
         Ok(fetching)
     }
 
-    /// The kept page of a URL, fetched now if there is none or it is to be refetched.
+    /// The kept page of a URL. It is fetched now if there is none, or if it is to be fetched again.
     pub fn source(&mut self, url: &Url) -> Result<Source, Missing> {
         let Some((source, ago)) = self.known(url) else {
             return self.fetch(url);
@@ -73,7 +73,7 @@ impl<'o> Fetching<'o> {
         Ok(source)
     }
 
-    /// The limits of a document, as crawls have them.
+    /// The limits for reading documents, which are the same as in crawls.
     pub fn documents(&self) -> Result<DocumentsConfig, Fault> {
         let settings = Settings::load(self.options.config.as_deref())?;
         Ok(settings.documents)
@@ -141,7 +141,7 @@ impl From<Missing> for Fault {
     }
 }
 
-/// The folder of `--keep`, or else the one beside the mapping.
+/// The folder of kept pages: that of `--keep`, or else the one beside the mapping.
 fn folder(options: &PageFetchOptions, mapping: &Path) -> PathBuf {
     let beside = match mapping.is_dir() {
         true => Some(mapping),
@@ -200,7 +200,7 @@ fn describe(no_page: &NoPage) -> String {
     }
 }
 
-/// `5 s`, `3 min`, `2 h` or `4 days`.
+/// Formats an age: `5 s`, `3 min`, `2 h` or `4 days`.
 fn render_age(ago: Duration) -> String {
     match ago.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),

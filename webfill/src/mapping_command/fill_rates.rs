@@ -1,5 +1,5 @@
-//! How often mappings fill their fields on several pages, and the pages where they do not. Writing to a string cannot
-//! fail.
+//! Counts how often mappings fill their fields on several pages, and lists the pages where they do not. Writing to a
+//! string cannot fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use webfill_mapping::{Extraction, Listing, Row};
 
 use crate::demand::table::{table, visible};
 
-/// The most pages of a kind named in text, and in JSON.
+/// The most pages named for a field, in text and in JSON.
 const PAGES_IN_TEXT: usize = 3;
 const PAGES_IN_JSON: usize = 10;
 
@@ -29,12 +29,12 @@ struct OfMapping {
     rows: Vec<OfRows>,
 }
 
-/// The rows of one rule.
+/// The counts of the rows of one rule.
 struct OfRows {
     dataset: String,
     rows: usize,
     none_on: Vec<String>,
-    /// The number of rows with a value, by field.
+    /// For each field, the number of rows with a value.
     fields: Vec<(String, usize)>,
 }
 
@@ -45,7 +45,7 @@ struct OfField {
 }
 
 impl FillRates {
-    /// Adds a page that a mapping with these fields and rows was tried on.
+    /// Adds the result for a page. `fields` and `rows` are those of the mapping that was tried.
     pub fn add(
         &mut self,
         page: &str,
@@ -241,7 +241,7 @@ fn pages(count: usize) -> String {
     }
 }
 
-/// The first names, and the number of further ones.
+/// The first few names, and the number of the others.
 fn some(names: &[String]) -> String {
     let shown = names.iter().take(PAGES_IN_TEXT);
     let shown: Vec<String> = shown.map(|name| visible(name)).collect();

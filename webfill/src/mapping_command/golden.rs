@@ -1,6 +1,6 @@
-//! Golden cases: a page, and the result that a mapping must yield on it. They are beside the mappings, as
+//! Golden cases: a page, and the result that a mapping must yield on it. They are stored beside the mappings, as
 //! `golden/MAPPING/CASE.html` (or another ending) with `CASE.json`. The JSON has `url`, `mapping`, `fields`, `links`,
-//! `rows` if the mapping has them, and `content_type` if known. Members that it leaves out are not compared.
+//! `rows` if the mapping has them, and `content_type` if known. Members that the JSON omits are not compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::row_difference;
 use super::sources::{Place, Source};
 use super::writing::write_atomically;
 
-/// The folder of golden cases, beside the mappings.
+/// The name of the folder of golden cases, which is beside the mappings.
 pub const FOLDER: &str = "golden";
 
 /// The members that are compared.
@@ -26,7 +26,7 @@ const MOST_NAME_CHARS: usize = 80;
 
 /// A kept case.
 pub struct Case {
-    /// Its JSON.
+    /// The path of its JSON.
     pub path: PathBuf,
     pub url: Url,
     content_type: Option<String>,
@@ -55,7 +55,7 @@ impl Case {
         })
     }
 
-    /// Its page: the file of the same name with another ending.
+    /// The page of the case: the file with the same name and another ending.
     pub fn page(&self) -> Result<Source, Fault> {
         let missing = || {
             let path = self.path.display();
@@ -97,11 +97,11 @@ impl Case {
     }
 }
 
-/// The expected and the actual result.
+/// A difference between the expected and the actual result.
 pub struct Difference {
     pub expected: Value,
     pub found: Value,
-    /// The rows and fields that differ, for people.
+    /// The rows and fields that differ, as lines for people.
     pub rows: Vec<String>,
 }
 
@@ -149,25 +149,25 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(files)
 }
 
-/// A case to be kept.
+/// A case to keep.
 pub struct NewCase<'c> {
     /// The folder of all golden cases.
     pub folder: &'c Path,
-    /// Made from the URL if there is none.
+    /// The name of the case; `None` makes one from the URL.
     pub name: Option<&'c str>,
-    /// A number is appended if another page has the name.
+    /// Whether to append a number if another page has the name.
     pub is_numbered: bool,
     pub url: &'c Url,
     pub content_type: Option<&'c str>,
     pub body: &'c [u8],
-    /// The file ending, without a dot.
+    /// The ending of the page's file, without a dot.
     pub ending: &'c str,
     pub extraction: &'c Extraction,
 }
 
 impl NewCase<'_> {
-    /// Keeps it, replacing an earlier case of the same URL. The page is written before its JSON, so that there is
-    /// never a case without a page. A former page with another ending is removed last. Returns the path of the JSON.
+    /// Keeps the case, and replaces an earlier case of the same URL. The page is written before its JSON, so that there
+    /// is never a case without a page. An old page with another ending is removed last. Returns the path of the JSON.
     pub fn keep(&self) -> Result<PathBuf, Fault> {
         let mapping = self.extraction.mapping.as_deref().unwrap_or_default();
         let folder = self.folder.join(mapping);
@@ -182,7 +182,7 @@ impl NewCase<'_> {
                 kept[name] = value.take();
             }
         }
-        // A JSON page would have the file name of its case.
+        // With the ending `json`, a page would have the file name of its case.
         let ending = match self.ending {
             "json" | "" => "txt",
             other => other,
@@ -198,7 +198,7 @@ impl NewCase<'_> {
         Ok(case)
     }
 
-    /// The first free name, or that of a case of this URL.
+    /// The path for the case: the first free one, or that of an existing case of this URL.
     fn place(&self, folder: &Path) -> Result<PathBuf, Fault> {
         let name = match self.name {
             Some(name) if is_file_name(name) => name.to_owned(),
@@ -229,7 +229,7 @@ impl NewCase<'_> {
     }
 }
 
-/// The pages of a case, without its JSON.
+/// The files of a case besides its JSON.
 fn files_beside(case: &Path) -> Result<Vec<PathBuf>, Fault> {
     let Some(folder) = case.parent().filter(|folder| folder.is_dir()) else {
         return Ok(Vec::new());
@@ -244,7 +244,7 @@ fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_plain)
 }
 
-/// A name from the last parts of a URL: `https://people.example/p/ada.html?x=1` gives `ada_html_x_1`.
+/// Makes a name from the last parts of a URL: `ada_html_x_1` for `https://people.example/p/ada.html?x=1`.
 pub fn name_of(url: &Url) -> String {
     let path = url.path().trim_end_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -289,7 +289,7 @@ mod tests {
         };
         let place = folder.join("people");
         keep("html").unwrap();
-        // The new page cannot replace a folder.
+        // A page cannot be written over a folder.
         fs::create_dir(place.join("ada.xml")).unwrap();
         keep("xml").unwrap_err();
         assert!(place.join("ada.html").is_file());

@@ -1,6 +1,6 @@
-//! Pages that were fetched to try mappings on, kept in a folder so that each is fetched once. Its index has a line
-//! for each request. A page is kept with its URL and the time of its fetch. A page is written before its line, so the
-//! index names no page that is not there.
+//! Pages that were fetched to try mappings on, kept in a folder so that each is fetched once. Its index has a line for
+//! each request. A page is kept with its URL and the time of its fetch. A page is written before its line, so every
+//! page in the index exists.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -17,31 +17,31 @@ use webfill_worker::{Now, SinglePage, is_document};
 use super::listed_file::in_folder;
 use super::sources::{Place, Source};
 
-/// The list of its pages.
+/// The name of the index.
 pub const INDEX: &str = "pages.jsonl";
-/// Enough hash digits that two pages of a host do not share a file.
+/// The number of hash digits in a file name: enough that two pages of a host do not share a file.
 const HASH_DIGITS: usize = 12;
 
-/// A folder of pages.
+/// A folder of kept pages.
 pub struct Kept {
     folder: PathBuf,
     lines: Vec<Line>,
 }
 
-/// A request.
+/// A request, as a line of the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Line {
-    /// As requested.
+    /// The requested URL.
     url: String,
     asked_at_ms: i64,
-    /// `None` if there was no page.
+    /// The page; `None` if the request returned none.
     page: Option<KeptPage>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KeptPage {
     file: String,
-    /// After redirects.
+    /// The URL after redirects.
     url: String,
     content_type: Option<String>,
 }
@@ -99,7 +99,7 @@ impl Kept {
         source.is_there().then(|| (source, line.ago()))
     }
 
-    /// The latest fetch of each page, in the order of their first fetches.
+    /// All pages, each by its latest fetch, in the order of their first fetches.
     pub fn pages(&self) -> Vec<Source> {
         let mut pages: Vec<&KeptPage> = Vec::new();
         for page in self.lines.iter().filter_map(|line| line.page.as_ref()) {
@@ -121,7 +121,7 @@ impl Kept {
         same.map(Line::ago).min()
     }
 
-    /// Keeps a page.
+    /// Keeps a page that was fetched from this URL.
     pub fn keep(&mut self, url: &Url, page: &SinglePage) -> Result<Source, Fault> {
         let file = file_name(url, page);
         let (path, part) = (
@@ -142,7 +142,7 @@ impl Kept {
         Ok(source)
     }
 
-    /// Notes a request that returned no page. Its site's delay applies all the same.
+    /// Notes a request that returned no page. It counts for the delay between requests to its site.
     pub fn note_request(&mut self, url: &Url) -> Result<(), Fault> {
         self.note(url, None)
     }

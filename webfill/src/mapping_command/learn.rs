@@ -1,7 +1,7 @@
 //! `webfill mapping learn`: learns a mapping from pages and the records that link to them.
 //!
-//! It first collects the URLs of the pages, then the records that link to them, and then reads the pages with known
-//! values. With `--fetch`, and with examples only, the records or the examples decide which pages are fetched.
+//! It collects first the URLs of the pages, then the records that link to them, and then reads the pages with known
+//! values. With `--fetch`, or if only examples are given, the records or the examples decide which pages are fetched.
 
 pub mod archive;
 pub mod folder;
@@ -36,12 +36,12 @@ use self::stored::StoredCrawl;
 use crate::cli::MappingLearnOptions;
 use crate::settings::Settings;
 
-/// Runs the command, on a thread whose stack is made for pages.
+/// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: MappingLearnOptions) -> Result<ExitStatus, Fault> {
     on_thread("learn", move || learn(&options))
 }
 
-/// Runs something on a thread whose stack is made for pages.
+/// Runs a function on a thread whose stack is large enough for reading pages.
 pub fn on_thread(
     name: &str,
     run: impl FnOnce() -> Result<ExitStatus, Fault> + Send + 'static,
@@ -98,7 +98,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         .enumerate()
         .filter(|(at, _)| !listed.lists(*at));
     let single: Vec<Gathered> = single.map(|(_, page)| page.clone()).collect();
-    // Other pages than those that list records are used if records link to them.
+    // Pages that do not list records are used if records link to them.
     if listed.is_empty() || join::is_any_known(&single, &records, &said) {
         let mut joined = join::join(&single, &records, &said)?;
         if options.fields.is_empty() {
@@ -148,7 +148,7 @@ fn is_said(said: &SaidOfPages, field: &str) -> bool {
     said.values().any(|fields| fields.contains_key(field))
 }
 
-/// URLs, as hashes: a crawl may have millions.
+/// A set of URLs, stored as hashes because a crawl may have millions.
 #[derive(Default)]
 struct Urls {
     hasher: RandomState,
@@ -213,7 +213,7 @@ fn gather(
     web::fetch(options, said, runtime)
 }
 
-/// Gathers pages with known values first.
+/// Gathers pages, and prefers those with known values.
 fn gather_with(
     records: &KnownRecords,
     said: &SaidOfPages,
@@ -229,7 +229,7 @@ fn gather_with(
     Ok(gathering.into())
 }
 
-/// The name from `--name`, or else that of a site.
+/// The name given by `--name`, or else the name of the first page's site.
 fn name(options: &MappingLearnOptions, pages: &[Gathered]) -> String {
     if let Some(name) = &options.name {
         return name.clone();
@@ -243,14 +243,14 @@ fn name_of_site(url: &Url) -> String {
     site(url).replace(|c| !is_plain(c), "_")
 }
 
-/// Gives each mapping this name, with a number from the second one on.
+/// Gives each mapping this name; from the second one on, with a number.
 fn number(learned: &mut Learned, name: &str) {
     for (at, mapping) in learned.mappings.iter_mut().enumerate().skip(1) {
         mapping.mapping["name"] = format!("{name}{}", at + 1).into();
     }
 }
 
-/// Names each mapping after its site, with a number from the second one of a site on.
+/// Names each mapping after its site; from the second one of a site on, with a number.
 fn name_after_sites(learned: &mut Learned) {
     let mut of_site: HashMap<String, usize> = HashMap::new();
     for mapping in &mut learned.mappings {
@@ -267,7 +267,7 @@ fn name_after_sites(learned: &mut Learned) {
     }
 }
 
-/// 1 if a requested field was not learned, or if nothing was.
+/// The exit status: 1 if a requested field was not learned, or if nothing was.
 fn status(options: &MappingLearnOptions, learned: &Learned) -> ExitStatus {
     let reports = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
     let found: HashSet<&str> = reports

@@ -1,9 +1,9 @@
-//! Files named by a list of pages. Lists come with folders from elsewhere, so they must not name files outside their
-//! folder.
+//! Finds files that a list of pages names. Such lists come with folders from elsewhere, so they must not name files
+//! outside their folder.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The file of this name in the folder; an error says why it does not belong to the folder.
+/// The path of this file in the folder. The error says why the file does not belong to the folder.
 pub fn in_folder(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let outside = || format!("`{name}` is outside of the folder {}", folder.display());
@@ -11,7 +11,7 @@ pub fn in_folder(folder: &Path, name: &str) -> Result<PathBuf, String> {
         return Err(outside());
     }
     let file = folder.join(name);
-    // A missing file is reported by the code that reads it.
+    // If the file is missing, the code that reads it reports that.
     let real = file.canonicalize().ok().zip(folder.canonicalize().ok());
     match real {
         Some((real, folder)) if !real.starts_with(&folder) => Err(outside()),

@@ -1,4 +1,4 @@
-//! The pages that mappings are tried on.
+//! A page that mappings are tried on.
 
 use std::io::Read;
 use std::path::Path;
@@ -23,15 +23,15 @@ pub const PAGE_TIME: Duration = Duration::from_secs(30);
 /// The base of links on a page whose URL is unknown.
 const UNKNOWN_URL: &str = "https://page.invalid/";
 
-/// A page, decoded.
+/// A decoded page.
 pub struct Page {
-    /// The name it was given.
+    /// The name by which the user gave the page.
     pub name: String,
     pub url: Option<Url>,
     base: Url,
     kind: Kind,
     text: String,
-    /// The metadata of a document.
+    /// The metadata, if the page is a document.
     metadata: Option<Vec<Metadatum>>,
 }
 
@@ -72,12 +72,12 @@ impl Page {
         Ok(page)
     }
 
-    /// Whether it is neither a page nor a document.
+    /// Whether the content is neither a page nor a document.
     pub fn is_binary(&self) -> bool {
         self.kind == Kind::Unsupported
     }
 
-    /// Takes the text that a crawl with `--documents` would apply a mapping to.
+    /// Uses the text of a document, to which a crawl with `--documents` would apply a mapping.
     fn take_document(&mut self, document: ReadDocument) -> Result<(), Fault> {
         let stored = |name: &str| document.stored.get(name).and_then(Value::as_str);
         let kind = stored("type").unwrap_or_default();
@@ -116,7 +116,7 @@ impl Page {
         }
     }
 
-    /// `rows` are the positions of the rows to trace; if empty, some are chosen.
+    /// Traces a mapping on the page. `rows` are the positions of the rows to trace; if it is empty, some are chosen.
     pub fn trace(&self, engine: &Engine, mapping: MappingIndex, rows: &[usize]) -> Option<Trace> {
         let metadata = self.metadata.as_deref();
         engine.trace_rows(Some(mapping), self.input(), metadata, rows)
@@ -144,7 +144,7 @@ fn read_body(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(body)
 }
 
-/// The kind of page, by the given type, the file's name or its content, in this order.
+/// The kind of a page, decided by its content type, its file name or its content, in this order.
 fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match (content_type, extension) {

@@ -1,5 +1,5 @@
-//! `webfill mapping repair`: relearns the fields that a changed layout has broken. The values extracted before the
-//! change serve as known values for the pages fetched after it. Nothing is written unless requested.
+//! `webfill mapping repair`: learns new chains for the fields that a changed layout has broken. The values extracted
+//! before the change serve as known values for the pages fetched after it. Nothing is written unless requested.
 
 mod anew;
 mod evidence;
@@ -24,7 +24,7 @@ use crate::cli::MappingRepairOptions;
 use crate::mapping_files::load_files;
 use crate::stdout::print;
 
-/// Runs the command, on a thread whose stack is made for pages.
+/// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: MappingRepairOptions) -> Result<ExitStatus, Fault> {
     on_thread("repair", move || repair(&options))
 }
@@ -86,7 +86,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     repair.finish(options, &broken, &evidence)
 }
 
-/// Why rows are left alone.
+/// The reason why rows are not repaired.
 const ROWS_STAY: &str = "rules of rows cannot be repaired: learn new ones with `webfill mapping learn`, or point at rows in the mapping editor";
 
 fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
@@ -98,7 +98,7 @@ fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
 
 /// The mapping to be repaired.
 struct Broken {
-    /// The file.
+    /// The content of the mapping file.
     file: Value,
     name: String,
     reader: Reader,
@@ -137,15 +137,15 @@ impl Broken {
         })
     }
 
-    /// The broken fields: on most pages that had a value, they now have none or a certainly wrong one. For fields
-    /// named by the alert, a few such pages are enough, and all other values count as wrong.
+    /// The broken fields: on most pages that had a value, they now have none, or one that is certainly wrong. For
+    /// fields named by the alert, a smaller part of these pages is enough, and any differing value counts as wrong.
     fn fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);
             let (mut labelled, mut wrong, mut empty, mut judged) = (0, 0, 0, 0_usize);
             let pages = evidence.now.iter().zip(&former.now);
             for (known, (page, read)) in evidence.labels(field).zip(pages) {
-                // A page that was not read to its end proves nothing.
+                // A page that could not be read completely proves nothing.
                 let Some(read) = read else { continue };
                 let is_wrong = match (&known, read.get(*field)) {
                     (_, None) => true,
@@ -171,13 +171,13 @@ impl Broken {
         self.declared.iter().filter(is_broken).cloned().collect()
     }
 
-    /// The pages where a field is not read as before, those with a known value first.
+    /// The pages where a field is not read as before; those with a known value come first.
     fn pages(&self, evidence: &Evidence, former: &Readings, field: &String) -> Vec<Page> {
         let mut pages = Vec::new();
         let labels = evidence.labels(field).zip(&former.now);
         for (page, (known, read)) in evidence.now.iter().zip(labels) {
             let is_read = match (&known, read.as_ref().map(|read| read.get(field))) {
-                // It was not read to its end.
+                // The page could not be read completely.
                 (_, None) => true,
                 (Some(known), Some(Some(read))) => are_same(known, read),
                 (None, Some(read)) => read.is_some(),
@@ -201,9 +201,9 @@ impl Broken {
         pages
     }
 
-    /// Gives the learned fields their new chains, in the order that reads most pages correctly, and refuses chains
-    /// that read no more than the former ones. All fields are tried at once, so that each page is read once for each
-    /// order.
+    /// Gives the learned fields their new chains, combined with the former ones in the order that reads most pages
+    /// correctly. Refuses chains that read no more pages correctly than the former ones. All fields are tried together,
+    /// so each page is read once for each order.
     fn mend(
         &self,
         evidence: &Evidence,

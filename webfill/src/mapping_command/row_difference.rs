@@ -1,4 +1,4 @@
-//! The rows of a golden case that differ, and the fields.
+//! Finds the rows and fields of a golden case that differ.
 
 use std::collections::{HashMap, HashSet};
 

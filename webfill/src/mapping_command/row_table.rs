@@ -1,4 +1,4 @@
-//! The rows of a page as a table for people. It fits on a screen, and says what was left out.
+//! Formats the rows of a page as a table for people. The table fits on a screen, and names what was left out.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ use crate::demand::table::{cell, table, visible};
 const ROWS_SHOWN: usize = 20;
 const CELL_CHARS: usize = 40;
 const TABLE_CHARS: usize = 120;
-/// The head of the column that counts the rows, and the one used if the rows have a field with that name. No field is
-/// named `#`.
+/// The heading of the column with the row numbers. The second one is used if the rows have a field with the first name;
+/// no field is named `#`.
 const POSITION: &str = "row";
 const OTHER_POSITION: &str = "#";
-/// Between two columns.
+/// The width of the gap between two columns.
 const GAP: usize = 2;
 
-/// The rows of one rule. Writing to a string cannot fail.
+/// The table for the rows of one rule. Writing to a string cannot fail.
 pub fn text(listing: &Listing) -> String {
     let dataset = visible(&listing.dataset);
     let count = match listing.rows.len() {
@@ -68,7 +68,7 @@ pub fn text(listing: &Listing) -> String {
     output
 }
 
-/// Where the rows lead, and for what.
+/// Describes where the rows link to, and which fields are wanted from there.
 fn leads(listing: &Listing) -> String {
     if listing.want.is_empty() {
         return String::new();
@@ -86,7 +86,7 @@ fn leads(listing: &Listing) -> String {
     )
 }
 
-/// The columns that fit, and the others.
+/// The columns that fit on a screen, and the others.
 fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let shown = || listing.rows.iter().take(ROWS_SHOWN);
     let mut room = TABLE_CHARS - POSITION.len();

@@ -1,5 +1,5 @@
 //! Warnings of `webfill mapping check` about rows. It finds lists side by side that should be rows. With the pages of
-//! golden cases it also finds rows without a unique key, rules that find nothing, and lists that are to mark missing
+//! golden cases it also finds rows without a unique key, rules that find nothing, and lists that should mark missing
 //! rows as gone but cannot.
 
 mod side_by_side;
@@ -13,7 +13,7 @@ use super::page::Page;
 use super::save::wants;
 use side_by_side::{SideBySide, lists_of};
 
-/// A warning, and what to write instead.
+/// A warning, and the mapping to write instead.
 pub struct Warning {
     pub text: String,
     pub rewrite: Option<Value>,
@@ -112,10 +112,10 @@ fn not_complete(mapping: &str, dataset: &str) -> Warning {
     }
 }
 
-/// How lists that mark missing rows as gone continue, over all pages.
+/// Whether lists that mark missing rows as gone can be followed to their next page, over all pages.
 #[derive(Default)]
 struct Continuing {
-    /// Pages with links, and pages with links that the mapping itself reads.
+    /// The number of pages with links, and of those whose next page the mapping itself reads.
     with_links: usize,
     with_next: usize,
     without_count: usize,
@@ -155,9 +155,9 @@ impl Continuing {
 struct Lacks {
     dataset: String,
     rows: usize,
-    /// The number of rows that lack a field of the key, by field.
+    /// For each field of the key, the number of rows that lack it.
     missing: BTreeMap<String, usize>,
-    /// Rows that share their key with another row of the page, and one of these keys.
+    /// The number of rows that share their key with another row of the page, and one such key.
     again: usize,
     example: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `webfill mapping save`: keeps a page and what the mapping yields on it as a golden case.
+//! `webfill mapping save`: keeps a page and the result of the mapping on it as a golden case.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub fn wants() -> Wants {
     }
 }
 
-/// The folder of the golden cases of a mapping file, or of a folder of them.
+/// The folder of golden cases that belongs to a mapping file or a folder of mappings.
 pub fn golden_folder(mappings: &Path) -> std::path::PathBuf {
     let folder = match mappings.is_dir() {
         true => Some(mappings),
@@ -118,7 +118,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
     Ok(source)
 }
 
-/// The page as named by the list beside it.
+/// The page as described by the index in its folder, if there is one.
 fn kept(path: &Path) -> Result<Option<Source>, Fault> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if !Kept::is_in(folder) {

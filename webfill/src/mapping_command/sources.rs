@@ -10,20 +10,20 @@ use webfill_urls::Url;
 use super::kept::Kept;
 use crate::cli::MappingTestOptions;
 
-/// A page to be read.
+/// A page to read.
 pub struct Source {
-    /// For people.
+    /// The name shown to people.
     pub name: String,
     pub place: Place,
     pub url: Option<Url>,
     pub content_type: Option<String>,
-    /// It was found in a folder, which may contain other files than pages.
+    /// Whether the page was found in a folder, which may contain other files than pages.
     pub is_found: bool,
 }
 
-/// Where a page is.
+/// The place where a page is.
 pub enum Place {
-    /// `-` is standard input.
+    /// The path of a file; `-` is standard input.
     File(PathBuf),
     Web(Url),
 }
@@ -49,12 +49,12 @@ impl Source {
         }
     }
 
-    /// Whether its file exists.
+    /// Whether the page is a file that exists.
     pub fn is_there(&self) -> bool {
         matches!(&self.place, Place::File(path) if path.is_file())
     }
 
-    /// Its file, or its URL.
+    /// The path of the page's file, or its URL.
     pub fn shown_path(&self) -> String {
         match &self.place {
             Place::File(path) => path.display().to_string(),
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// The pages on the command line, and whether they may be several.
+/// The pages named on the command line, and whether there may be several.
 pub fn of_command(options: &MappingTestOptions) -> Result<(Vec<Source>, bool), Fault> {
     let mut sources = Vec::new();
     let mut are_several = options.pages.len() > 1;
@@ -120,8 +120,8 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
     webfill_urls::canonical(text, None).map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
 }
 
-/// The pages of a folder, in order of name: its files except hidden ones, and except a `.json` beside a page of the
-/// same name, which has the expected result of that page.
+/// The pages of a folder, sorted by name: all its files except hidden ones. A `.json` beside a page of the same name
+/// has the expected result of that page, so it is left out.
 fn of_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));

@@ -1,5 +1,5 @@
-//! A trace for people: each field with its steps, and the input and output of each step. Writing to a string cannot
-//! fail.
+//! Formats a trace for people: each field with its steps, and the input and output of each step. Writing to a string
+//! cannot fail.
 
 use std::fmt::Write;
 
@@ -127,7 +127,7 @@ fn render_steps(text: &mut String, steps: &[StepTrace]) {
     }
 }
 
-/// The value of the only parameter; several parameters are shown with their names.
+/// Formats the parameters of a step. A single one is shown without its name.
 fn parameters(step: &StepTrace) -> String {
     let mut parameters = step.parameters.iter();
     match (parameters.next(), parameters.next()) {
@@ -137,7 +137,7 @@ fn parameters(step: &StepTrace) -> String {
     }
 }
 
-/// `nothing`, or `2 values: "a", "b"`.
+/// Formats values: `nothing`, or `2 values: "a", "b"`.
 fn values(values: &Values) -> String {
     if let [only] = values.shown.as_slice()
         && only.starts_with("(the page, ")

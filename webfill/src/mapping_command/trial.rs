@@ -48,13 +48,13 @@ struct Trial {
     chosen: Chosen,
     engine: Engine,
     trace: bool,
-    /// The positions of the rows that are traced.
+    /// The positions of the rows to trace.
     rows: Vec<usize>,
     format: TrialFormat,
 }
 
 impl Trial {
-    /// Prints what the mapping yields on a page.
+    /// Prints the result of the mapping on a page.
     fn on_one(&self, source: &Source, fetching: &mut Fetching<'_>) -> Result<ExitStatus, Fault> {
         let page = Page::read(source, fetching)?;
         let index = self.chosen.for_only_page(page.url.as_ref())?;
@@ -76,7 +76,7 @@ impl Trial {
         Ok(ExitStatus::Done)
     }
 
-    /// Prints how often the mappings fill their fields; as JSON, also a line for each page.
+    /// Prints how often the mappings fill their fields. As JSON, it also prints a line for each page.
     fn on_several(
         &self,
         sources: &[Source],
@@ -171,7 +171,7 @@ impl Trial {
     }
 }
 
-/// The result for standard output.
+/// The result as JSON, for standard output.
 fn result_json(extraction: &Extraction) -> Value {
     let mut report = json!({
         "mapping": extraction.mapping,

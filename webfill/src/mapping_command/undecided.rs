@@ -1,7 +1,7 @@
 //! Warnings of `webfill mapping check` about texts of golden cases that `number` and `date` leave out: texts that can
-//! be read in two ways while no notation is set, and texts with several numbers. A crawl reads each page by itself,
-//! so that a page's values do not depend on earlier pages. The notation that all pages show together is found here,
-//! and set in the mapping.
+//! be read in two ways while no notation is set, and texts with several numbers. A crawl reads each page by itself, so
+//! that its values do not depend on earlier pages. Here all pages are considered together, and the notation that they
+//! show is suggested for the mapping.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use webfill_values::{
 
 use super::page::Page;
 
-/// Mapping, field with its place, processor, and whether no setting decides how it reads.
+/// A step: mapping, field and position, processor, and whether no setting decides how the processor reads.
 type Step = (String, String, &'static str, bool);
 
-/// The warnings about mappings with the pages of their golden cases.
+/// Warns about mappings, using the pages of their golden cases.
 pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> {
     let mut inputs: BTreeMap<Step, Vec<Vec<String>>> = BTreeMap::new();
     let first_rows: Vec<usize> = (0..RowsTrace::MOST_ROWS).collect();
@@ -116,7 +116,8 @@ fn several_numbers(
     ))
 }
 
-/// The texts that are undecided without a setting, or with the first or the second one.
+/// For each text, whether it is undecided: without a setting (`setting` 0), or with the first or the second possible
+/// one.
 fn undecided(processor: &str, texts: &[String], setting: usize) -> Vec<bool> {
     if processor == "number" {
         let notation = NumberNotation {

@@ -1,4 +1,4 @@
-//! Writes mapping files atomically, and never over an existing one.
+//! Writes mapping files atomically.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
         .map_err(|error| Fault::error(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2`, ..., which no folder of mappings
-/// reads.
+/// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2` and so on. No folder of mappings reads these
+/// names.
 pub fn keep_former(path: &Path) -> Result<PathBuf, Fault> {
     let former = (1_u32..)
         .map(|number| PathBuf::from(format!("{}.{number}", path.display())))

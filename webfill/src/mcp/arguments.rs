@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use webfill_service::Fault;
 
-/// The arguments that a call gave.
+/// Parses the arguments of a call.
 pub fn read<A: DeserializeOwned>(given: JsonObject) -> Result<A, Fault> {
     serde_json::from_value(Value::Object(given))
         .map_err(|error| Fault::usage(format!("the arguments: {error}")))

@@ -1,4 +1,4 @@
-//! The agent that waits for an answer, and is notified of progress if it asked for that.
+//! The agent that waits for an answer. It is notified of progress if it has requested that.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,17 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::watch;
 
-/// The least time between two notifications of progress.
+/// The shortest time between two notifications of progress.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The longest wait for the end of something, in seconds.
+/// The longest time that a call may wait for the end of a run or a crawl, in seconds.
 const LONGEST_WAIT: u64 = 600;
 
 pub struct Caller {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
-    /// Notifications so far; the protocol wants a number that grows, and ours may fall as links are found.
+    /// How many notifications were sent. The protocol requires a progress number that grows, and the real progress may
+    /// fall as links are found.
     sent: u32,
     last: Option<Instant>,
     closing: watch::Receiver<bool>,
@@ -33,7 +34,7 @@ impl Caller {
         }
     }
 
-    /// Reports how far the work is, at most once a second.
+    /// Reports the progress of the work, at most once a second.
     pub async fn report(&mut self, progress: String) {
         let Some(token) = &self.token else { return };
         if self.last.is_some_and(|last| last.elapsed() < EVERY) {
@@ -43,16 +44,17 @@ impl Caller {
         self.last = Some(Instant::now());
         let progress = ProgressNotificationParam::new(token.clone(), f64::from(self.sent))
             .with_message(progress);
-        // A client that has gone needs none.
+        // An error means that the client has gone and needs no notification.
         let _ = self.peer.notify_progress(progress).await;
     }
 
-    /// When a wait of this many seconds is over.
+    /// The time at which a wait of this many seconds ends.
     pub fn deadline(seconds: u64) -> tokio::time::Instant {
         tokio::time::Instant::now() + Duration::from_secs(seconds.min(LONGEST_WAIT))
     }
 
-    /// Waits for something until the deadline; `None` if it did not come, or the client has closed its end.
+    /// Waits for a future until the deadline. `None` if it was not ready by then, or if the client has closed the
+    /// connection.
     pub async fn wait<T>(
         &mut self,
         deadline: tokio::time::Instant,

@@ -1,4 +1,4 @@
-//! The evidence and the doubts of a table, part by part, out of the files beside it.
+//! Reads the evidence and the doubts of a table in parts, from the files beside it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -12,13 +12,13 @@ use super::answer::{Answer, MOST_ROW_BYTES, size};
 use super::arguments::{ResultsArguments, WhatArgument};
 use crate::fill::Project;
 
-/// The most entries of an answer.
+/// The most entries in an answer.
 const MOST_ROWS: u32 = 100;
 
-/// The most entries that one call reads, whether they are wanted or not.
+/// The most entries that one call reads, wanted or not.
 const MOST_READ: u64 = 100_000;
 
-/// An entry of one of the files, or why it cannot be read.
+/// An entry of one of the files, or the reason why it cannot be read.
 type Entry = Result<Value, Fault>;
 
 pub fn read(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault> {
@@ -55,13 +55,13 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// When a file was changed last: entries of another version have other places.
+/// When a file was last changed. In another version of the file, entries have other positions.
 fn changed_ms(file: &File) -> std::io::Result<u128> {
     let changed = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
     Ok(changed.map(|since| since.as_millis()).unwrap_or_default())
 }
 
-/// The number of entries before the place that a cursor names.
+/// The number of entries before the position that a cursor names.
 fn start(cursor: &str, changed: u128) -> Result<u64, Fault> {
     let parts = cursor.split_once('.');
     let parts =
@@ -77,7 +77,7 @@ fn start(cursor: &str, changed: u128) -> Result<u64, Fault> {
     }
 }
 
-/// The wanted entries that fit into an answer; and, if there may be more, how many were read.
+/// The wanted entries that fit into an answer. If there may be more, also how many entries were read.
 fn part(
     mut entries: impl Iterator<Item = Entry>,
     limit: usize,
@@ -93,7 +93,7 @@ fn part(
             continue;
         }
         bytes += size(&entry) + 1;
-        // One that is too large alone is cut.
+        // An entry that is too large even alone is shortened.
         if rows.len() == limit || (bytes > MOST_ROW_BYTES && !rows.is_empty()) {
             return Ok((rows, Some(read)));
         }

@@ -1,4 +1,4 @@
-//! The tools of tables: they start runs of `webfill fill`, and show their progress and results.
+//! The tools for tables: they start runs of `webfill fill`, and show their progress and results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const STOPPED: &str = "stopped; `fill` resumes it";
 
 pub struct Tables {
     folder: Folder,
-    /// What the user has decided for all tables.
+    /// The flags that the user has set for all tables.
     fixed: Vec<String>,
     fills: Fills,
 }
@@ -54,7 +54,7 @@ impl Tables {
         let fill = self
             .fills
             .start(&table, &given.table, &arguments, given.dry_run)?;
-        // If the call is cancelled, so is the run.
+        // If the call is cancelled, the run is stopped as well.
         let mut stopping = StopOnDrop(Some(Arc::clone(&fill)));
         wait(&fill, given.wait_seconds, caller).await;
         stopping.0 = None;
@@ -130,7 +130,7 @@ impl Tables {
         self.fills.end(signals).await;
     }
 
-    /// How far a table is; an error if its run has failed.
+    /// The progress of a table; an error if its run has failed.
     fn show(&self, table: &Path, fill: Option<&Fill>) -> Result<Answer, Fault> {
         let FillState { progress, end } = fill
             .map(|fill| fill.state.borrow().clone())
@@ -138,7 +138,7 @@ impl Tables {
         let name = self.folder.name_of(table);
         let summary = summary(&Project::of(table).overview());
         let state = match (&end, fill) {
-            // Before it has read its table, a signal simply ends it.
+            // Until the run has read its table, a signal ends it without an exit code.
             (Some(End { code: None, .. }), Some(fill)) if fill.was_asked_to_stop() => STOPPED,
             (Some(end), fill) => match state_of(&name, end)? {
                 "complete" if fill.is_some_and(|fill| fill.is_dry) => "planned",
@@ -163,7 +163,7 @@ impl Tables {
     }
 }
 
-/// The state of a run that has ended by itself or was stopped.
+/// The state of a run that ended by itself or was stopped.
 fn state_of(name: &str, end: &End) -> Result<&'static str, Fault> {
     let is = |status: ExitStatus| end.code == Some(i32::from(status.code()));
     if is(ExitStatus::Done) {
@@ -183,7 +183,7 @@ fn state_of(name: &str, end: &End) -> Result<&'static str, Fault> {
     Err(Fault::error(format!("{name}: {why}")))
 }
 
-/// What the run has written of itself; null if there is nothing.
+/// The summary that the run has written; null if there is none.
 fn summary(overview: &Path) -> Value {
     let written = std::fs::read(overview).ok();
     let read = written.and_then(|text| serde_json::from_slice(&text).ok());
@@ -206,7 +206,7 @@ async fn wait(fill: &Fill, seconds: u64, caller: &mut Caller) {
     }
 }
 
-/// `fetch: 12 of 80 URLs done, 1 failed; 40 of 115 gaps filled`
+/// Describes the state of a run: `fetch: 12 of 80 URLs done, 1 failed; 40 of 115 gaps filled`
 fn sentence(state: &FillState) -> String {
     let count = |kind: &str, key: &str| state.progress.get(kind)?[key].as_u64();
     let step = state
@@ -224,7 +224,7 @@ fn sentence(state: &FillState) -> String {
     sentence
 }
 
-/// The names of columns as the command takes them.
+/// The names of columns in the form that the command takes.
 fn columns(argument: &str, names: &[String]) -> Result<Option<String>, Fault> {
     if let Some(name) = names.iter().find(|name| name.contains(',')) {
         return Err(Fault::usage(format!(

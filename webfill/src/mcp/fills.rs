@@ -1,5 +1,5 @@
-//! Runs of `webfill fill`, as children of this process: each leads a process group of its own, so that signals come to
-//! it from here only, and drains if this process is killed.
+//! Runs of `webfill fill` as child processes. Each leads a process group of its own, so that only this process sends it
+//! signals, and drains if this process is killed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
@@ -16,22 +16,22 @@ use webfill_service::{Fault, child};
 
 use super::input::Signals;
 
-/// Ended runs whose end is remembered; older ones are in the files of their tables.
+/// How many ended runs are remembered. The results of older ones are in the files beside their tables.
 const MOST_ENDED: usize = 64;
 
-/// How much of the output of a run is kept.
+/// How much of a run's output is kept, in bytes, and how many of its last lines on standard error.
 const MOST_PRINTED: u64 = 64 << 10;
 const MOST_LINES: usize = 20;
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// How long a run may drain at the end, and then stop.
+/// How long runs may drain when the server ends, and how long they may then take to stop.
 const DRAINS_FOR: Duration = Duration::from_secs(10);
 const STOPS_FOR: Duration = Duration::from_secs(5);
 
-/// How often a run that has closed its pipes is checked.
+/// How often to check for the end of a run that has closed its pipes.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// Starts the program's own sentences.
+/// The prefix of the program's own messages.
 const PREFIX: &str = "webfill: ";
 
 /// The runs. One goes at a time: each has a dispatcher of its own, so that two would request from a site at twice the
@@ -41,9 +41,9 @@ pub struct Fills(Mutex<Runs>);
 
 #[derive(Debug, Default)]
 struct Runs {
-    /// By the paths of their tables.
+    /// The runs by the paths of their tables.
     by_table: BTreeMap<PathBuf, Arc<Fill>>,
-    /// The server ends, and no run starts any more.
+    /// Whether the server is ending, so that no further run starts.
     is_ending: bool,
 }
 
@@ -52,30 +52,30 @@ struct Runs {
 pub struct Fill {
     child: Arc<Mutex<Child>>,
     was_asked_to_stop: AtomicBool,
-    /// It only shows its plan.
+    /// Whether the run only shows its plan.
     pub is_dry: bool,
     pub state: watch::Receiver<FillState>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct FillState {
-    /// The last line of progress of each kind.
+    /// The last line of progress, by its kind.
     pub progress: Map<String, Value>,
     pub end: Option<End>,
 }
 
 #[derive(Debug, Clone)]
 pub struct End {
-    /// `None` if a signal has killed it.
+    /// The exit code; `None` if a signal killed the run.
     pub code: Option<i32>,
-    /// What it has printed: the plan, and the summary in sentences.
+    /// The output of the run: the plan, and the summary in sentences.
     pub printed: String,
-    /// Its last sentence on standard error.
+    /// The last message of the run on standard error.
     pub said: String,
 }
 
 impl Fills {
-    /// Starts a run. `name` is that of the table for people.
+    /// Starts a run. `name` is the table's name for people.
     pub fn start(
         &self,
         table: &Path,
@@ -110,14 +110,14 @@ impl Fills {
         lock(&self.0).by_table.get(table).cloned()
     }
 
-    /// Drains all runs and waits for their ends. A signal, or a drain that takes long, stops them at once.
+    /// Drains all runs and waits for their ends. A signal, or a drain that takes too long, stops them immediately.
     pub async fn end(&self, signals: &mut Signals) {
         let fills: Vec<Arc<Fill>> = {
             let mut runs = lock(&self.0);
             runs.is_ending = true;
             runs.by_table.values().cloned().collect()
         };
-        // One that drains already would stop at once.
+        // A run that is already draining would stop immediately.
         let undrained = fills.iter().filter(|fill| !fill.was_asked_to_stop());
         undrained.for_each(|fill| fill.stop());
         for (patience, is_last) in [(DRAINS_FOR, false), (STOPS_FOR, true)] {
@@ -147,7 +147,7 @@ impl Fill {
             .arg("--progress=json")
             .arg(format!("--parent-process={}", std::process::id()))
             .args(arguments)
-            // It names a collection to complete instead.
+            // The variable would name a collection to complete instead of the table.
             .env_remove("WEBFILL_RECORDS")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -178,18 +178,19 @@ impl Fill {
         self.was_asked_to_stop.load(Ordering::Relaxed)
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the run.
     pub async fn ended(&self) {
         let mut state = self.state.clone();
-        // An error means that nothing attends it any more.
+        // An error means that the thread which follows the run is gone.
         let _ = state.wait_for(|state| state.end.is_some()).await;
     }
 
-    /// The first time it drains: fetches under way finish. The second time it stops at once. What was fetched stays.
+    /// Stops the run. The first call drains it: fetches in progress are finished. The second call stops it immediately.
+    /// Fetched pages are kept.
     pub fn stop(&self) {
         self.was_asked_to_stop.store(true, Ordering::Relaxed);
         let mut child = lock(&self.child);
-        // It was not waited for, so the id is still its own.
+        // The child was not waited for, so the id is still its own.
         if let Ok(None) = child.try_wait() {
             child::ask_to_drain(&child);
         }
@@ -200,7 +201,7 @@ impl Fill {
     }
 }
 
-/// Stops a run whose starter does not want it any more.
+/// Stops a run on drop, because its caller no longer wants it.
 pub struct StopOnDrop(pub Option<Arc<Fill>>);
 
 impl Drop for StopOnDrop {
@@ -234,7 +235,7 @@ fn attend(
         }
     }
     let printed = printing.join().unwrap_or_default();
-    // Its pipes are closed, so it ends.
+    // The run has closed its pipes, so it is about to end.
     let status = loop {
         let ended = lock(child).try_wait();
         match ended {
@@ -252,7 +253,7 @@ fn attend(
     });
 }
 
-/// Reads all, and returns its start.
+/// Reads the output to its end, and returns its beginning.
 fn read_most(mut output: impl Read) -> String {
     let mut start = Vec::new();
     let _ = output.by_ref().take(MOST_PRINTED).read_to_end(&mut start);
@@ -260,7 +261,7 @@ fn read_most(mut output: impl Read) -> String {
     String::from_utf8_lossy(&start).into_owned()
 }
 
-/// The lines of a stream, each cut off where it is too long.
+/// The lines of a stream. Lines that are too long are truncated.
 struct Lines<R>(R);
 
 impl<R: BufRead> Iterator for Lines<R> {
@@ -280,14 +281,14 @@ impl<R: BufRead> Iterator for Lines<R> {
     }
 }
 
-/// A line of progress, with its kind.
+/// Parses a line of progress. Also returns its kind.
 fn event(line: &str) -> Option<(String, Value)> {
     let event: Value = serde_json::from_str(line).ok()?;
     let kind = event.get("kind")?.as_str()?.to_owned();
     Some((kind, event))
 }
 
-/// The last sentence of the program, which may have several lines.
+/// The last message of the program, which may have several lines.
 fn sentence(said: &[String]) -> String {
     let start = said.iter().rposition(|line| line.starts_with(PREFIX));
     let said = said[start.unwrap_or(0)..].join("\n");

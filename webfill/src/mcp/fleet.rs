@@ -1,4 +1,5 @@
-//! The tools of a fleet: each sends one action of the public JSON, and the dispatcher judges it by the key.
+//! The tools for a fleet. Each sends one action as public JSON, and the dispatcher decides by the key whether to allow
+//! it.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use crate::demand::{self, ConnectionOptions};
 /// The most requests of one feed.
 const MOST_REQUESTS: usize = 1_000;
 
-/// Requests to the dispatcher at a time; each has a thread and a connection.
+/// The most requests to the dispatcher at a time. Each has its own thread and connection.
 const AT_A_TIME: usize = 8;
 
-/// How often a crawl that is waited for is checked.
+/// How often to check a crawl that a call waits for.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
 const WHOLE: &str = "`webfill info`, `why` and `status` with --json print the whole";
@@ -29,7 +30,7 @@ pub struct Fleet {
 
 impl Fleet {
     pub fn new(connection: ConnectionOptions) -> Result<Fleet, Fault> {
-        // A fault of the address or of the keys is one of the command.
+        // A faulty address or key is reported when the command starts.
         connection.resolve()?;
         Ok(Fleet {
             connection,

@@ -1,4 +1,4 @@
-//! The folder that agents may use. No path leads out of it, with or without links.
+//! The folder that agents may use. No path leads out of it, not even through links.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ impl Folder {
         }
     }
 
-    /// A file by its path in the folder. A refusal does not show whether there is a file outside.
+    /// A file, by its path in the folder. A refusal does not reveal whether a file exists outside.
     pub fn file(&self, name: &str) -> Result<PathBuf, Fault> {
         let found = self.0.join(name).canonicalize().ok();
         let found = found.filter(|path| path.starts_with(&self.0) && path.is_file());
@@ -33,7 +33,8 @@ impl Folder {
         })
     }
 
-    /// A table. Its outputs stand beside it, and are files and folders, or links to files in the folder.
+    /// A table, by its path in the folder. Its outputs are created beside it, so these must be files, folders, or links
+    /// to files in the folder.
     pub fn table(&self, name: &str) -> Result<PathBuf, Fault> {
         let table = self.file(name)?;
         let outputs = format!("{}.", Project::of(&table).name());
@@ -47,7 +48,7 @@ impl Folder {
         Ok(table)
     }
 
-    /// The path of a file for agents.
+    /// The path of a file as agents see it.
     pub fn name_of(&self, path: &Path) -> String {
         let name = path.strip_prefix(&self.0).unwrap_or(path);
         name.display().to_string()
@@ -70,7 +71,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Whether a link leads to a file in the folder, or to a name beside it that is free.
+    /// Whether a link leads to a file in the folder, or to a free name in the link's own folder.
     fn has_target(&self, link: &Path) -> bool {
         if let Ok(target) = link.canonicalize() {
             return target.starts_with(&self.0) && target.is_file();
@@ -79,7 +80,7 @@ impl Folder {
             return false;
         };
         let beside = link.with_file_name(&target);
-        // A second link could lead anywhere.
+        // The free name must be in the link's own folder, because a further link on the way could lead anywhere.
         beside.parent() == link.parent()
             && beside.file_name() == Some(target.as_os_str())
             && beside.symlink_metadata().is_err()

@@ -1,4 +1,4 @@
-//! What ends the server: the end of standard input, or a signal.
+//! The events that end the server: the end of standard input, or a signal.
 
 use std::io;
 use std::pin::Pin;
@@ -9,8 +9,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use webfill_service::Fault;
 
-/// Standard input, whose end is known at once. The protocol's library would first wait for the answers that are under
-/// way.
+/// Standard input that reports its end immediately. The protocol's library would first wait for the answers in
+/// progress.
 pub struct Input<R> {
     inner: R,
     ended: watch::Sender<bool>,
@@ -56,7 +56,7 @@ impl Signals {
         ]))
     }
 
-    /// Waits for one.
+    /// Waits for one of the signals.
     pub async fn next(&mut self) {
         let [interrupt, terminate] = &mut self.0;
         tokio::select! {

@@ -1,4 +1,4 @@
-//! The tools of a store: lists with cursors, and single records and pages with all that is known of them.
+//! The tools for a store: lists with cursors, and single records and pages with everything known about them.
 
 use std::pin::Pin;
 
@@ -16,15 +16,15 @@ use super::arguments::{
     PageArguments, PagesArguments, RecordArguments, RecordStateArgument, RecordsArguments,
 };
 
-/// The most rows of an answer.
+/// The most rows in an answer.
 const MOST_ROWS: u32 = 100;
 
-/// Reads of one answer: without indexes a read may check many rows and find none.
+/// The most reads for one answer. Without an index, a read may check many rows and find none.
 const MOST_READS: usize = 50;
 
 const WHOLE: &str = "`webfill export` has the whole";
 
-/// A read of a part of a list.
+/// A read of one part of a list.
 type Reading<T> = Pin<Box<dyn Future<Output = Result<Slice<T>, StoreError>> + Send>>;
 
 pub struct StoredData {
@@ -40,7 +40,7 @@ impl StoredData {
         })
     }
 
-    /// Opened at its first use: a fleet may create it later, and a server may come back.
+    /// The store, opened when it is first used: a fleet may create it later, and a server may become reachable again.
     async fn browsing(&self) -> Result<Browsing, Fault> {
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
@@ -135,7 +135,7 @@ impl StoredData {
     }
 }
 
-/// A part of a list. If it is too large, fewer rows are read, so that the cursor leads to the others.
+/// One part of a list. If the rows are too large for an answer, fewer are read, so that the cursor leads to the others.
 async fn rows<T>(
     cursor: Option<String>,
     limit: u32,
@@ -172,7 +172,7 @@ fn record_row(row: &RecordRow) -> Value {
         "id": row.id,
         "missing": row.missing,
         "resolved_at": row.resolved_at_ms.map(iso_time),
-        // Null if they are long: `read_record` has them.
+        // Null if the fields are long; `read_record` returns them.
         "fields": row.fields,
     })
 }

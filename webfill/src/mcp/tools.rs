@@ -1,4 +1,4 @@
-//! The tools, as agents see them.
+//! The tools, as they are described to agents.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ fn reads() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(true)
 }
 
-/// Nothing that a tool does destroys anything.
+/// Annotations of a tool that changes something. No tool destroys anything.
 fn changes() -> ToolAnnotations {
     ToolAnnotations::new()
         .read_only(false)

@@ -1,6 +1,6 @@
 //! Progress for programs: JSON objects on standard error, one per line, as `docs/reference/progress.schema.json`
-//! describes them. In any second there are at most [`MOST_A_SECOND`]: counts that the next ones outdate are skipped,
-//! other lines wait.
+//! describes them. At most [`MOST_A_SECOND`] lines are printed in any second. Counts that later ones would soon replace
+//! are skipped; other lines wait.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -17,14 +17,14 @@ const COUNTS_EVERY: Duration = Duration::from_millis(200);
 /// When the last lines of this process were printed.
 static PRINTED: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
 
-/// Counts that change all the time.
+/// Prints counts that change continually.
 #[derive(Default)]
 pub struct Counts {
     printed: Option<(Instant, Value)>,
 }
 
 impl Counts {
-    /// Prints a line if anything has changed, and the last one is old enough.
+    /// Prints a line if it has changed and the last one is old enough.
     pub fn show(&mut self, line: Value) {
         let is_due = |(at, _): &(Instant, Value)| at.elapsed() >= COUNTS_EVERY;
         if self.printed.as_ref().is_none_or(is_due) {
@@ -32,7 +32,7 @@ impl Counts {
         }
     }
 
-    /// The same for the last line, whenever the one before was printed.
+    /// Prints a line if it has changed, however recent the previous line is. For the last counts.
     pub fn show_last(&mut self, line: Value) {
         if self.printed.as_ref().is_none_or(|(_, last)| *last != line) {
             print(&line);
@@ -41,12 +41,12 @@ impl Counts {
     }
 }
 
-/// Prints a sentence.
+/// Prints a sentence, as a line of the kind `message`.
 pub fn print_message(text: &str) {
     print(&json!({"kind": "message", "text": text}));
 }
 
-/// Prints a line, which waits if there were too many.
+/// Prints a line. It waits if too many were printed within a second.
 pub fn print(line: &Value) {
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
     if printed.len() == MOST_A_SECOND

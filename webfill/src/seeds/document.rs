@@ -11,20 +11,20 @@ use super::{Found, Seed, SeedFault, json, judge, shown};
 /// How a crawl reads documents.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentRules {
-    /// Fields that already have a value are wanted again.
+    /// Whether fields that already have a value are wanted again.
     pub refresh: bool,
-    /// Found values are written back into the dataset.
+    /// Whether found values are written back into the dataset.
     pub writes_back: bool,
-    /// They are written to the documents that are read, not to another collection.
+    /// Whether values are written to the documents that are read, not to another collection.
     pub writes_to_source: bool,
-    /// The database and the collection that is read, with a dot between them.
+    /// The database and collection that are read, with a dot between them.
     pub collection: String,
     /// The fields that mappings extract. With `refresh`, only these are wanted again: no page could
     /// fill the others.
     pub extracted: BTreeSet<String>,
 }
 
-/// Reads the `number`th document of the input. Returns its seed, and the faults of its URLs.
+/// Reads document number `number` of the input. Returns its seed, and the faults of its URLs.
 pub fn read_document(
     document: DatasetDocument,
     number: u64,
@@ -104,7 +104,8 @@ fn found(
     })
 }
 
-/// Links are a text, a list, or a list of lists, which projections make. Empty ones are ignored.
+/// Adds the links of a document. They are a text, a list, or a list of lists, which projections may create. Empty ones
+/// are ignored.
 fn gather(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
     match links {
         Value::Null => {}

@@ -1,5 +1,5 @@
-//! Reads rows written by `webfill export` as seeds: records with their URLs, their fields and their missing fields;
-//! pages as plain URLs.
+//! Reads rows written by `webfill export` as seeds: records with their URLs, fields and missing fields, and pages as
+//! plain URLs.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 
 const NO_URL: &str = "no URL: the record was stored before its URLs were kept";
 
-/// Reads an object; `None` if it is not from an export.
+/// Reads an exported object; `None` if the object is not from an export.
 pub(super) fn read(object: &Map<String, Value>) -> Option<Result<Found, String>> {
     let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
     if has(&["_id", "fields", "sources", "missing"]) {
@@ -43,7 +43,7 @@ fn read_record(object: &Map<String, Value>) -> Result<Found, String> {
     })
 }
 
-/// The meaning of the columns of an exported CSV file; `None` if it is not one.
+/// The meanings of the columns of an exported CSV file; `None` if it is not one.
 pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
     let begins_alike = names.len() >= PAGES.len()
         && PAGES

@@ -3,15 +3,15 @@
 use serde_json::Value;
 use webfill_values::exact_json;
 
-/// The value of a cell written by [`crate::export`]: lists and objects are JSON, and texts that would read as such
-/// are JSON texts.
+/// The value of a cell written by [`crate::export`]. Lists and objects are written as JSON, and so is a text that would
+/// be read as one of these.
 pub fn value_of(cell: String) -> Value {
     let is_json = cell.starts_with(['[', '{']) || is_marked_text(&cell);
     let value = is_json.then(|| exact_json(&cell).ok()).flatten();
     value.unwrap_or(Value::String(cell))
 }
 
-/// A list of an exported file that is a field of a record stays a list; a text in quotes is one that reads as a list.
+/// Whether a cell is a text that was written as JSON, because it would otherwise be read as a list or an object.
 fn is_marked_text(cell: &str) -> bool {
     cell.starts_with("\"[") || cell.starts_with("\"{") || cell.starts_with("\"\\\"")
 }

@@ -7,13 +7,13 @@ use webfill_api::{RequestParser, nearest, request_keys};
 use super::request::SeedRequest;
 use super::{Found, SeedFault, exported};
 
-/// The keys of a record. `url` stands for one of `urls`, as in CSV.
+/// The keys of a record. `url` is a short form of `urls` with one URL, as in CSV.
 const RECORD_KEYS: [&str; 5] = ["id", "url", "urls", "fields", "want"];
 
-/// The keys that only records have: one of them makes an object a record.
+/// The keys that only records have. Any of them makes an object a record.
 const ONLY_OF_RECORDS: [&str; 4] = ["id", "urls", "fields", "want"];
 
-/// An unknown key is answered with a known one that is at most this many edits away.
+/// For an unknown key, the fault suggests a known one at most this many edits away.
 const NEAR: usize = 2;
 
 /// Reads a line.
@@ -47,8 +47,8 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
     })
 }
 
-/// The fault of an object that would be a record if a key were spelt right: an unknown key is nearer to a key of
-/// records than to any key of crawl requests. An object that names an application or a crawl is not a record.
+/// The fault of an object that would be a record if a key were spelt correctly, because an unknown key is closer to a
+/// key of records than to any key of crawl requests. An object that names an application or a crawl is not a record.
 fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
     if object.contains_key("appid") || object.contains_key("crawlid") {
         return None;
@@ -83,7 +83,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         Some(Value::String(id)) if id.is_empty() => return Err(String::from("`id` is empty")),
         Some(Value::String(id)) => Some(id),
         Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Some(id.to_string()),
-        // As a float it may have lost digits, and could match other records' ids, too.
+        // The number was read as a float, so it may have lost digits and could match other records' ids.
         Some(Value::Number(_)) => {
             return Err(String::from(
                 "`id` is a number that would lose digits: write it as a text",

@@ -1,4 +1,4 @@
-//! The lines of an input: numbered, of bounded length, gunzipped.
+//! The lines of an input: numbered, of limited length, decompressed if necessary.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use webfill_urls::chained_hash;
 
-/// The longest line that is read; a longer one is broken.
+/// The longest line that is read, in bytes. A longer one counts as broken.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -17,9 +17,9 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// How far an input was read, with a hash of its content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Lines read, or documents if the input is a dataset.
+    /// The number of lines that were read, or of documents if the input is a dataset.
     pub line: u64,
-    /// A hash of all of them.
+    /// A hash of these lines or documents.
     pub hash: u64,
 }
 
@@ -35,7 +35,7 @@ impl Mark {
 
 /// One line, without its end.
 pub(crate) struct Line {
-    /// From 1.
+    /// The number of the line, counted from 1.
     pub(crate) number: u64,
     pub(crate) text: LineText,
     /// The mark after the line.
@@ -44,7 +44,7 @@ pub(crate) struct Line {
 
 pub(crate) enum LineText {
     Whole(Vec<u8>),
-    /// The line is too long, or reading failed in it; after a failure it is the last line.
+    /// The line is too long, or reading failed within it. After a failure it is the last line.
     Broken {
         reason: String,
         beginning: Vec<u8>,
@@ -77,7 +77,7 @@ impl Lines {
         Lines::of(Box::new(file))
     }
 
-    /// The lines of any reader.
+    /// The lines of any input.
     pub(crate) fn of(input: Box<dyn Read + Send>) -> Result<Lines, String> {
         let (beginning, input) = begin(input).map_err(|error| error.to_string())?;
         if !beginning.starts_with(&GZIP) {
@@ -89,7 +89,7 @@ impl Lines {
         Lines::of_text(&beginning, unpacked)
     }
 
-    /// `beginning` holds the first bytes of `input`, which still returns them.
+    /// The lines of an input whose first bytes are `beginning`. `input` still returns these bytes.
     fn of_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
         match beginning {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
@@ -117,13 +117,13 @@ impl Lines {
         self.taken
     }
 
-    /// Reads until this many lines are read; `None` if there are fewer.
+    /// The mark after this many lines; `None` if there are fewer.
     pub(crate) fn mark_at(mut self, line: u64) -> Option<Mark> {
         while self.read.line < line && self.read_on().is_some() {}
         (self.read.line == line).then_some(self.read)
     }
 
-    /// Puts lines back, to be read in this order.
+    /// Puts lines back, which are then read in this order.
     pub(crate) fn unread(&mut self, lines: Vec<Line>) {
         for line in lines.into_iter().rev() {
             self.unread.push_front(line);
@@ -173,8 +173,8 @@ impl Lines {
         })
     }
 
-    /// Reads to the end of the line and keeps at most [`MAX_LINE_BYTES`] of it. Returns its length,
-    /// line end included; 0 at the end of the input.
+    /// Reads to the end of a line, and keeps at most [`MAX_LINE_BYTES`] of it. Returns the length of the line including
+    /// its end, or 0 at the end of the input.
     fn read_line(&mut self, text: &mut Vec<u8>) -> io::Result<usize> {
         let mut bytes = 0;
         loop {
@@ -195,7 +195,7 @@ impl Lines {
     }
 }
 
-/// The first three bytes, and the whole input.
+/// The first three bytes of an input, and the whole input.
 fn begin(mut input: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut beginning = Vec::with_capacity(3);
     input.by_ref().take(3).read_to_end(&mut beginning)?;

@@ -1,7 +1,8 @@
-//! Lists in a cell of a table: their entries, with a separator between them (`--list-separator`).
+//! Lists in a cell of a table: entries with a separator between them (`--list-separator`).
 //!
-//! Within an entry, a separator, and a backslash before one, is preceded by a backslash. The mappings decide which
-//! cells are lists: those of fields with several values. All other cells are texts, whatever characters they contain.
+//! Within an entry, a backslash makes the separator after it a part of the entry, and `\\` is one backslash. The
+//! mappings decide which cells are lists: those of fields with several values. All other cells are texts, whatever
+//! characters they contain.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -17,7 +18,7 @@ const MAX_BYTES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListSeparator {
     written: String,
-    /// Without the blanks around it.
+    /// The separator without blanks around it.
     mark: String,
 }
 
@@ -48,7 +49,7 @@ impl Display for ListSeparator {
 }
 
 impl ListSeparator {
-    /// The entries of a cell. Blanks around them are removed, and empty entries are dropped.
+    /// Splits a cell into entries. Blanks around entries are removed, and empty entries are dropped.
     fn split(&self, cell: &str) -> Vec<String> {
         let mut entries = vec![String::new()];
         let mut rest = cell;
@@ -80,7 +81,7 @@ impl ListSeparator {
         trimmed.filter(|entry| !entry.is_empty()).collect()
     }
 
-    /// The cell of a list of texts; `None` if it would not be read as that list.
+    /// Writes a list of texts as a cell; `None` if the cell would not be read as the same list.
     pub fn join(&self, list: &Value) -> Option<String> {
         let texts: Vec<&str> = list
             .as_array()?
@@ -101,7 +102,7 @@ impl ListSeparator {
     }
 }
 
-/// The cells of a table that are lists, and how they are written.
+/// Which cells of a table are lists, and how lists are written.
 #[derive(Debug, Clone)]
 pub struct ListCells {
     pub separator: ListSeparator,
@@ -113,7 +114,7 @@ impl ListCells {
         self.fields.contains(field)
     }
 
-    /// The value of a cell that is not blank. Lists written as JSON are lists as well.
+    /// The value of a cell that is not blank. A list written as JSON is a list as well.
     pub fn value_of(&self, field: &str, cell: String) -> Value {
         if !self.has(field) {
             return Value::String(cell);
@@ -164,7 +165,7 @@ mod tests {
         let pieces = [
             "a", "", " ", ";", "; ", "|", "\\", "\\;", "\"", "[", "]", "{", ",", "\n", "ü", "null",
         ];
-        // Every list of up to two entries of up to two pieces.
+        // Tries every list of up to two entries of up to two pieces.
         let mut entries: Vec<String> = Vec::new();
         for one in pieces {
             entries.extend(pieces.iter().map(|other| format!("{one}{other}")));

@@ -5,19 +5,19 @@
 use serde_json::{Map, Value};
 use webfill_api::{Refusal, RequestParser, Spider};
 
-/// A valid crawl request. It belongs to the crawl that it names, whichever crawl the command itself runs.
+/// A valid crawl request. It belongs to the crawl that it names, not to the command's own crawl.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeedRequest {
-    /// The request as the dispatcher gets it.
+    /// The request in the form in which the dispatcher gets it.
     pub json: Value,
-    /// The length of its line.
+    /// The length of its line in bytes.
     pub bytes: usize,
-    /// It wants the lane `browser`.
+    /// Whether the request wants the lane `browser`.
     pub needs_browser: bool,
 }
 
 impl SeedRequest {
-    /// Parses a line's object. Returns the URL, too.
+    /// Parses the object of a line. Also returns the URL.
     pub(super) fn parse(
         object: Map<String, Value>,
         bytes: usize,

@@ -1,8 +1,8 @@
 //! Seeds as CSV (RFC 4180): a header, then one record per row.
 //!
-//! A row spans several lines if a quoted cell does. A quote that is never closed would swallow the
-//! rest of the file. So if a row of several lines looks like several rows, or cannot be used, only its
-//! first line is reported as broken, and the other lines are read again as rows of their own.
+//! A row may span several lines, in quoted cells. A quote that is never closed would swallow the rest of the file. So
+//! if a row of several lines looks like several rows, or cannot be used, only its first line is reported as broken, and
+//! the other lines are read again as rows of their own.
 
 use serde_json::Value;
 use webfill_values::{is_blank, trimmed};
@@ -15,24 +15,24 @@ const MAX_ROW_LINES: usize = 1_000;
 
 const UNCLOSED: &str = "unclosed quote";
 
-/// The meaning of the columns.
+/// The header of a table: what the columns mean.
 pub(super) struct Header {
     columns: Vec<Column>,
-    /// Without it, every cell is a text.
+    /// Which cells are lists. `None` if every cell is a text.
     lists: Option<ListCells>,
 }
 
 pub(super) enum Column {
     Id,
-    /// URLs with spaces between them.
+    /// Several URLs, separated by spaces.
     Urls,
-    /// One URL, which may contain spaces; several are separated at their schemes.
+    /// One URL, which may contain spaces. If a cell has several URLs, each begins at its scheme.
     Url,
     /// A field, missing if the cell is empty or blank.
     Field(String),
-    /// Of an export: a field that the record has, if it is not empty.
+    /// In an export, a field that the record has if the cell is not empty.
     Value(String),
-    /// Of an export: the fields that are missing, as JSON.
+    /// In an export, the missing fields of the record, as JSON.
     Missing,
     Ignored,
 }
@@ -166,7 +166,7 @@ impl Header {
 }
 
 impl Header {
-    /// The value of a cell; `otherwise` applies to cells that are not lists.
+    /// The value of a cell. `otherwise` converts cells that are not lists.
     fn value_of(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
         match &self.lists {
             _ if is_blank(&cell) => Value::Null,
@@ -181,7 +181,7 @@ fn missing(cell: &str) -> Result<Vec<String>, String> {
         .map_err(|_| String::from("`missing`: expected a JSON list of fields"))
 }
 
-/// The URLs in a cell of the column `url`: parts that do not begin with a scheme belong to the URL before them.
+/// The URLs in a cell of the column `url`. Parts without a scheme belong to the URL before them.
 fn urls_of_cell(cell: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     let mut blanks = "";
@@ -211,14 +211,14 @@ fn begins_with_scheme(text: &str) -> bool {
 /// The lines of one row.
 struct Row {
     text: Vec<u8>,
-    /// The lines after the first, to be put back if the row is broken.
+    /// The lines after the first one, which are put back if the row is broken.
     rest: Vec<Line>,
-    /// Text follows a closing quote.
+    /// Whether text follows a closing quote.
     is_askew: bool,
 }
 
 impl Row {
-    /// Adds lines for as long as a quote is open.
+    /// Gathers the lines of a row: further ones are added as long as a quote is open.
     fn gather(first: Vec<u8>, lines: &mut Lines) -> Result<Row, SeedFault> {
         let mut quotes = Quotes::default();
         quotes.read(&first);
@@ -250,8 +250,8 @@ impl Row {
         Ok(row)
     }
 
-    /// Text after a closing quote is accepted within one line. Across several lines it means that the quote which
-    /// closes one row's cell was meant to open another's.
+    /// Splits the row into cells. Text after a closing quote is accepted within one line. Across several lines it means
+    /// that a quote which seems to close a cell was meant to open another row's cell.
     fn cells(&self) -> Result<Vec<String>, String> {
         if self.is_askew && !self.rest.is_empty() {
             return Err(String::from(UNCLOSED));
@@ -265,7 +265,7 @@ impl Row {
         SeedFault::new(0, UNCLOSED, &self.text[..first_bytes])
     }
 
-    /// The bytes of the lines after the first, with the line ends before them.
+    /// The number of bytes in the lines after the first one, including the line ends before them.
     fn rest_bytes(&self) -> usize {
         let bytes = |line: &Line| match &line.text {
             LineText::Whole(text) => text.len() + 1,
@@ -275,11 +275,11 @@ impl Row {
     }
 }
 
-/// Follows quotes over the lines of a row: one opens only at the beginning of a cell.
+/// Tracks quotes over the lines of a row. A quote opens only at the beginning of a cell.
 #[derive(Default)]
 struct Quotes {
     state: QuoteState,
-    /// Text was found after a closing quote.
+    /// Whether text was found after a closing quote.
     are_askew: bool,
 }
 
@@ -289,7 +289,7 @@ enum QuoteState {
     CellBegins,
     Bare,
     Quoted,
-    /// After a quote in a quoted cell: its end, or the first half of an escaped quote.
+    /// After a quote in a quoted cell. It ends the cell, or is the first half of an escaped quote.
     QuoteInQuoted,
 }
 

@@ -29,14 +29,14 @@ fn refusal(name: &str, content: &[u8]) -> String {
     }
 }
 
-/// The only seed of one line.
+/// Reads a text with one line, and returns its only seed.
 fn seed(name: &str, content: &str) -> Seed {
     let mut seeds = read(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     seeds.remove(0).unwrap()
 }
 
-/// The reason of the only fault.
+/// Reads a text, and returns the reason of its only fault.
 fn reason(name: &str, content: &str) -> String {
     let mut seeds = read(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
@@ -156,7 +156,7 @@ fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
     assert_eq!((seed.id, seed.fields), (None, None));
 }
 
-/// Path and reason of the only fault.
+/// Reads a line, and returns the path and the reason of its only fault.
 fn refused(line: &Value) -> (String, String) {
     let mut seeds = read("seeds", line.to_string().as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");

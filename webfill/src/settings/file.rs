@@ -1,4 +1,4 @@
-//! The settings file, and the lines of its faults.
+//! Reads the settings file, and finds the lines of its faults.
 
 use std::path::Path;
 
@@ -29,12 +29,13 @@ impl SettingsFile<'_> {
         })
     }
 
-    /// The place of a fault found in the table, which has no line numbers and includes the environment.
+    /// The line of a fault that was found in the table. The table has no line numbers and includes the environment, so
+    /// the file's text is parsed once more.
     pub(super) fn place_of_fault(&self, fault: &toml::de::Error) -> String {
         match toml::from_str::<Settings>(&self.text) {
             Ok(_) => "the environment".into(),
             Err(error) if error.message() == fault.message() => self.place_of(&error),
-            // The file has several faults.
+            // The file has several faults, so no line is named.
             Err(_) => self.path.display().to_string(),
         }
     }

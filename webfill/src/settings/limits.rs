@@ -1,5 +1,5 @@
-//! Checks settings before anything is opened. A refused value is named with its key, whether it comes from the file,
-//! the environment or a flag.
+//! Checks settings before anything is opened. A refused value is named by its key, whether it comes from the file, the
+//! environment or a flag.
 
 use webfill_service::{Fault, log};
 use webfill_urls::DroppedParameters;
@@ -10,7 +10,7 @@ use super::table::{Kind, SETTINGS};
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.0 * DAY_S;
 
-/// Servers truncate or refuse longer user agents.
+/// The longest contact, because servers truncate or refuse long user agents.
 const MAX_CONTACT_BYTES: usize = 200;
 
 pub fn check(settings: &Settings) -> Result<(), Fault> {
@@ -41,7 +41,7 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     }
 }
 
-/// Sites are compared with those that tasks carry.
+/// Checks that each entry is a site in the form that tasks have, because the two are compared.
 fn check_sites(key: &str, sites: &[String]) -> Result<(), Fault> {
     for named in sites {
         let url = webfill_urls::canonical(&format!("http://{named}/"), None).ok();
@@ -98,7 +98,7 @@ fn out_of_bounds(value: &toml::Value, kind: Kind) -> Option<String> {
     }
 }
 
-/// Checks that the contact is a URL, without characters that would end a comment in the user agent.
+/// Checks that the contact is a URL without characters that would end a comment in the user agent.
 pub fn check_contact(text: &str) -> Result<(), String> {
     let is_page = text.starts_with("http://") || text.starts_with("https://");
     let fits_user_agent = |c: char| c.is_ascii_graphic() && !"()".contains(c);
@@ -117,7 +117,7 @@ pub fn check_contact(text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The refusal of a settings file.
+    /// The message with which these settings are refused.
     fn refusal(text: &str) -> String {
         let settings: Settings = toml::from_str(text).unwrap();
         check(&settings).unwrap_err().message

@@ -1,4 +1,4 @@
-//! The environment variables of settings, how their text is read, and suggestions for misspelt names.
+//! The environment variables of settings, how their texts are parsed, and suggestions for misspelt names.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use super::table::{Kind, SETTINGS};
 
 pub(super) const PREFIX: &str = "WEBFILL_";
 
-/// An unknown name is answered with a known one that is at most this many edits away.
+/// For an unknown name, the fault suggests a known one at most this many edits away.
 const MAX_SLIPS: usize = 3;
 
-/// Environment variables that correspond to a flag, not to a setting.
+/// Environment variables that belong to a flag, not to a setting.
 const OF_FLAGS: [&str; 1] = ["RECORDS"];
 
-/// Every setting with a variable. The limits of applications have none.
+/// Every setting that has an environment variable. The limits of applications have none.
 pub(super) fn settings() -> impl Iterator<Item = (&'static str, Kind)> + Clone {
     let settings = SETTINGS.iter().map(|setting| (setting.key, setting.kind));
     settings.filter(|(key, _)| !key.starts_with("applications."))
@@ -45,7 +45,7 @@ pub(super) fn overlay(
     Ok(())
 }
 
-/// Suggests the key that a misspelt one of the file stands for, if that is the fault and one is near.
+/// The suggestion for a misspelt key of the file, if that is the fault and a known key is similar.
 pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<String> {
     let unknown = fault.message().strip_prefix("unknown field `")?;
     let unknown = unknown.split('`').next()?;
@@ -79,13 +79,13 @@ fn last_of(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// A longer name may have more slips and still be recognised.
+/// The most similar known name, unless the name itself is known. A longer name may have more slips.
 fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let slips = (last_of(name).len() / 3).clamp(1, MAX_SLIPS);
     nearest(name, known, slips).filter(|nearest| *nearest != name)
 }
 
-/// The fault of an unknown variable, with the one it may be a misspelling of, if one is near.
+/// The fault of an unknown variable, with a suggestion if a known one is similar.
 fn unknown_variable(variable: &str, name: &str) -> Fault {
     let known: Vec<String> = settings().map(|(key, _)| variable_of(key)).collect();
     let flags = OF_FLAGS.into_iter();

@@ -6,12 +6,12 @@ use webfill_urls::MAX_URL_BYTES;
 /// A setting of `webfill.toml`. Its environment variable is `WEBFILL_` and the key in capitals.
 #[derive(Debug)]
 pub struct Setting {
-    /// Its path in the file.
+    /// The path of the setting in the file.
     pub key: &'static str,
     pub kind: Kind,
-    /// The meaning of the setting, as Markdown whose links begin in `docs/reference/`.
+    /// The meaning of the setting, as Markdown with links relative to `docs/reference/`.
     pub meaning: &'static str,
-    /// For a setting without a default: an example value as TOML, and what applies without it.
+    /// For a setting without a default: an example value in TOML, and what applies if it is unset.
     pub unset: Option<(&'static str, &'static str)>,
 }
 
@@ -22,26 +22,26 @@ pub enum Kind {
     Whole(u64, u64),
     /// Without bounds here: the `check` of its struct judges it.
     Number,
-    /// Seconds, from 0 to a year.
+    /// A number of seconds from 0 to a year.
     Wait,
-    /// Seconds, more than 0 and at most a day.
+    /// A number of seconds greater than 0, at most a day.
     Timeout,
     Switch,
-    /// Texts; in a variable separated by commas.
+    /// A list of texts, separated by commas in a variable.
     List,
-    /// Texts that may hold commas; in a variable one per line.
+    /// A list of texts that may contain commas; in a variable there is one per line.
     Lines,
-    /// Seconds before each further attempt.
+    /// A list of seconds: the wait before each further attempt.
     Waits,
 }
 
 /// The settings of one section of the file.
 #[derive(Debug)]
 pub struct Section {
-    /// Empty for the keys before the first section.
+    /// The name of the section; empty for the keys before the first section.
     pub name: &'static str,
     pub title: &'static str,
-    /// A note on all of them.
+    /// A note about the whole section.
     pub note: &'static str,
 }
 
@@ -406,7 +406,7 @@ pub const SETTINGS: &[Setting] = &[
         Whole(0, u32::MAX as u64),
         "Maximum number of tasks held, plus up to 512 for each worker that wait for a name server. 0: four for each possible concurrent fetch or browser tab.",
     ),
-    // With less, a long URL could never be sent.
+    // With a lower limit, a long URL could never be sent.
     set(
         "supervisor.queue_url_bytes",
         Whole(MAX_URL_BYTES as u64, 1 << 40),
@@ -417,7 +417,7 @@ pub const SETTINGS: &[Setting] = &[
         Whole(1, 10_000),
         "Concurrent fetches per worker.",
     ),
-    // With less, many real pages would be cut.
+    // With a lower limit, many real pages would be truncated.
     set(
         "worker.memory_mib",
         Whole(32, 1 << 20),
@@ -572,7 +572,7 @@ pub const SETTINGS: &[Setting] = &[
         Timeout,
         "CPU time for one document; three times as much by the clock.",
     ),
-    // With less, many real documents would be too large.
+    // With a lower limit, many real documents would be too large.
     set(
         "documents.memory_mib",
         Whole(64, 1 << 20),

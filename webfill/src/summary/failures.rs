@@ -7,10 +7,10 @@ use std::fmt::{self, Write};
 use serde_json::{Value, json};
 use webfill_wire::Outcome;
 
-/// At most this many sites are named.
+/// The most sites that are named.
 const SITES_NAMED: usize = 5;
 
-/// A way to fail.
+/// The way in which a URL failed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
     outcome: &'static str,
@@ -26,7 +26,8 @@ impl Failure {
         }
     }
 
-    /// Its name for `--retry`, if it may be temporary: a missing page mostly stays missing.
+    /// The name of the failure for `--retry`, if it may be temporary. A missing page mostly stays missing, so it has
+    /// none.
     fn retried_as(&self) -> Option<String> {
         match self.status_code {
             Some(403 | 408 | 425 | 429 | 500..) => Some(format!("{self}")),
@@ -36,7 +37,7 @@ impl Failure {
     }
 }
 
-/// Its name for `--retry`.
+/// Formats the failure as `--retry` names it.
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status_code {
@@ -46,15 +47,15 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The final failures.
+/// The final failures of a crawl.
 #[derive(Debug, Clone, Default)]
 pub struct Failures {
-    /// URLs by the way they failed.
+    /// The number of URLs, by the way they failed.
     pub by_kind: BTreeMap<Failure, u64>,
-    /// Records without a reachable URL.
+    /// The number of records without a reachable URL.
     pub dead_records: u64,
     sites: u64,
-    /// The sites with the most of these URLs.
+    /// The sites with the most failed URLs.
     first: Vec<(String, Failure, u64)>,
 }
 
@@ -72,7 +73,7 @@ impl Failures {
             .collect();
     }
 
-    /// The values for `--retry` that retry what may recover.
+    /// The values of `--retry` that retry URLs which may recover.
     pub fn retry(&self) -> Vec<String> {
         self.by_kind
             .keys()

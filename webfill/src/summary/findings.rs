@@ -17,7 +17,8 @@ mod rows;
 /// The names of the fields that each mapping extracts, by the mapping's name.
 pub type FieldsByMapping = BTreeMap<String, BTreeSet<String>>;
 
-/// The most mappings named in text, those with the most pages first, and the most fields of each. JSON has all.
+/// Limits of the text: the most mappings, of which those with the most pages come first, and the most fields of each.
+/// JSON has all.
 const MAPPINGS_SHOWN: usize = 10;
 const FIELDS_SHOWN: usize = 30;
 
@@ -25,20 +26,20 @@ const FIELDS_SHOWN: usize = 30;
 #[derive(Debug, Default)]
 pub struct Findings {
     pub counts: FieldCounts,
-    /// The application's previous crawl: its id and findings.
+    /// The id of the application's previous crawl, and its counts.
     pub before: Option<(String, FieldCounts)>,
     pub fields: FieldsByMapping,
     /// Standing alerts of mappings that have read pages of the crawl.
     pub alerts: Vec<Alert>,
     /// Fields of these mappings that an alternative fills because the first chain no longer yields anything.
     pub warnings: Vec<Warning>,
-    /// Changed pages and new documents, if the crawl compared pages.
+    /// The number of changed pages and new documents, if the crawl compared pages.
     pub of_run: Option<RunFound>,
-    /// Counts of lists, if some mark missing rows as gone.
+    /// Counts of lists, if some lists mark missing rows as gone.
     pub lists: Option<ListCounts>,
 }
 
-/// Why pages have not filled records, for people.
+/// Explains to people why pages have not filled records.
 fn doubt(why: &str) -> &str {
     match why {
         "other_values" => {
@@ -59,20 +60,19 @@ fn doubt(why: &str) -> &str {
     }
 }
 
-/// A field of a mapping: pages with a value and without one.
+/// How many pages have a value for a field of a mapping, and how many have none.
 struct Field<'a> {
     name: &'a str,
     filled: u64,
     empty: u64,
-    /// Those of the empty ones where the text was ambiguous.
+    /// How many of the empty pages have an ambiguous text.
     undecided: u64,
-    /// The share of pages with a value in the previous crawl, if the mapping read any.
+    /// In the previous crawl, the share of pages with a value; `None` if the mapping read no page there.
     share_before: Option<f64>,
 }
 
 impl Findings {
-    /// The fields of a mapping that has read pages: those it extracts now, and those filled by an earlier version of
-    /// it.
+    /// The fields of a mapping that has read pages. They include fields that only an earlier version of it has filled.
     fn fields<'a>(&'a self, mapping: &str, counts: &'a MappingCounts) -> Vec<Field<'a>> {
         let extracted = self.fields.get(mapping).into_iter().flatten();
         let names: BTreeSet<&String> = extracted.chain(counts.filled.keys()).collect();
@@ -91,7 +91,7 @@ impl Findings {
         names.into_iter().map(field).collect()
     }
 
-    /// A field that a mapping found on none of its pages or in none of its rows.
+    /// A field that a mapping found on none of its pages or in none of its rows, if there is one.
     pub fn empty_field(&self) -> Option<String> {
         self.counts.mappings.iter().find_map(|(mapping, counts)| {
             let mut fields = self.fields(mapping, counts).into_iter();

@@ -7,16 +7,16 @@ use webfill_store::{Doubt, JudgedRows, ListReading, ListState};
 
 use super::printable;
 
-/// The most doubted lists that are named.
+/// The most doubtful lists that are named.
 const MOST_DOUBTED: usize = 5;
 
-/// Lists by how far they were read, and their rows.
+/// The number of lists, by how far they were read, and of their rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListCounts {
     complete: u64,
     open: u64,
     broken_off: u64,
-    /// Rows that are gone, and those of them found missing when their list was last read.
+    /// How many rows are gone, and how many of these were found missing when their list was last read.
     gone: u64,
     newly_gone: u64,
     doubted: u64,
@@ -41,7 +41,7 @@ impl ListCounts {
         }
     }
 
-    /// Whether there are lists that have lost more rows than is believed.
+    /// Whether some lists lost so many rows that their loss is doubted.
     pub fn has_doubts(&self) -> bool {
         self.doubted > 0
     }
@@ -57,7 +57,7 @@ impl ListCounts {
         })
     }
 
-    /// Without a line break at its end.
+    /// The text of this part, without a final line break.
     pub fn text(&self) -> String {
         let ListCounts {
             complete,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::printable_text;
 
-/// How many sites there are, and the first of them.
+/// The number of sites with repeating pages, and the first few of them.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Repeating {
     pub sites: u64,
@@ -17,9 +17,9 @@ pub struct Repeating {
 #[derive(Debug, Clone, Deserialize)]
 pub struct RepeatingSite {
     pub site: String,
-    /// A link of one of these pages that was fetched.
+    /// The URL of one of these pages that was fetched.
     pub url: String,
-    /// How many links of such pages were skipped.
+    /// How many links to such pages were skipped.
     pub skipped: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The part of the summary about pages that show nothing without their scripts.
+//! The part of the summary about pages that are empty without their scripts.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::printable_text;
 /// The findings of the crawl about scripts.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Scripts {
-    /// Sites whose pages show nothing without their scripts, when there was no browser.
+    /// Sites whose pages are empty without their scripts, if there was no browser.
     #[serde(default)]
     pub wanted: ScriptedSites,
-    /// Sites with pages that run scripts and that their mapping reads nothing from, when there was no browser.
+    /// Sites with pages that run scripts and from which their mapping reads nothing, if there was no browser.
     #[serde(default)]
     pub perhaps: ScriptedSites,
     /// Sites whose pages were filled by scripts.
@@ -21,7 +21,7 @@ pub struct Scripts {
     pub filled: ScriptedSites,
 }
 
-/// How many sites there are, and the first of them.
+/// The number of sites, and the first few of them.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ScriptedSites {
     pub sites: u64,

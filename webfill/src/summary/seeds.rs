@@ -43,7 +43,7 @@ impl BrokenSeed {
     }
 }
 
-/// Seeds that could not be read. The file lists all of them; here are the first few.
+/// Seeds that could not be read: their number, and the first few of them. A file lists all.
 #[derive(Debug, Clone, Default)]
 pub struct BrokenSeeds {
     pub count: u64,
@@ -51,7 +51,7 @@ pub struct BrokenSeeds {
     pub file: Option<PathBuf>,
 }
 
-/// A line that has the record of an earlier line.
+/// A line that repeats the record of an earlier line.
 #[derive(Debug, Clone)]
 pub struct RepeatedSeed {
     pub line: u64,
@@ -65,7 +65,7 @@ impl RepeatedSeed {
     }
 }
 
-/// Lines that repeat the records of earlier lines. The file lists all of them; here are the first few.
+/// Lines that repeat the records of earlier lines: their number, and the first few of them. A file lists all.
 #[derive(Debug, Clone, Default)]
 pub struct RepeatedSeeds {
     pub count: u64,

@@ -1,5 +1,5 @@
-//! The feeders of the crawls in a history, from the dispatcher's audit log among the logs. The audit log exists at
-//! every log level, but names crawls, not URLs; a line about the URL itself says more.
+//! Finds who fed the crawls in a history, from the dispatcher's audit log among the logs. The audit log exists at every
+//! log level, but names crawls, not URLs. A log line about the URL itself has more detail.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ struct Fed {
 /// The feeders of the crawls in a history.
 #[derive(Debug, Default)]
 pub(super) struct Feeders {
-    /// By application and id.
+    /// The crawls, by application and id.
     crawls: BTreeSet<(String, String)>,
     found: BTreeMap<[String; 5], Fed>,
     pub(super) is_cut: bool,
@@ -35,13 +35,13 @@ impl Feeders {
         }
     }
 
-    /// A line about the URL names its crawl.
+    /// Notes the crawl that a line about the URL names.
     pub(super) fn note_crawl(&mut self, line: &Value) {
         let text = |key: &str| line[key].as_str().map(str::to_owned);
         self.crawls.extend(text("app_id").zip(text("crawl_id")));
     }
 
-    /// Whether a line may be one of the audit log's about a feed.
+    /// Whether a line may be an entry of the audit log about a feed.
     pub(super) fn may_be_of_feed(text: &str) -> bool {
         text.contains("\"action\":\"feed\"")
     }
@@ -69,7 +69,7 @@ impl Feeders {
                 lines: 0,
             });
             fed.lines += 1;
-            // ISO 8601 sorts as text; files need not be read in the order of time.
+            // ISO 8601 sorts as text. Times are compared because files may be read in any order.
             if text(at) < text(&fed.first) {
                 fed.first = at.clone();
             }
@@ -79,7 +79,7 @@ impl Feeders {
         }
     }
 
-    /// A step for each feeder, at its first feed.
+    /// One step for each feeder, at the time of its first feed.
     pub(super) fn steps(self, place: usize) -> Vec<Step> {
         let each = self.found.into_iter().enumerate();
         let step =

@@ -1,5 +1,5 @@
-//! The lines of log files that belong to the history of a URL. Files are read line by line, whatever their length.
-//! Links lead to other files in the folder, so they are skipped.
+//! Finds the lines of log files that belong to the history of a URL. Files are read line by line, so their length does
+//! not matter. Links lead to other files in the folder, so they are skipped.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::feeders::Feeders;
 use super::steps::Step;
 
-/// The most lines that are kept of a history.
+/// The most lines of a history that are kept.
 const MOST_LINES: usize = 10_000;
 
-/// Longer lines are skipped.
+/// The longest line that is read, in bytes. Longer ones are skipped.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// The deepest level of folders that is read.
+/// How many levels of folders are read.
 const MOST_DEEP: usize = 8;
 
 /// A task, by its number and the id of its crawl, because numbers alone are unique only within one dispatcher.
@@ -49,7 +49,7 @@ impl TaskName {
     }
 }
 
-/// The crawls of a history; `None` stands for any.
+/// Selects crawls of a history; `None` selects any.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted<'a> {
     pub(super) app: Option<&'a str>,
@@ -57,7 +57,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Whether a line may be about such a crawl. This includes lines that name no application.
+    /// Whether a line may be about a selected crawl. This includes lines that name no application.
     fn fits(self, line: &Value) -> bool {
         let of = |key: &str| line[key].as_str().or(line["span"][key].as_str());
         let is_of_app = match (self.app, of("app_id").or(of("appid"))) {
@@ -71,7 +71,7 @@ impl Wanted<'_> {
     }
 }
 
-/// The lines found in a folder of logs, and what could not be read or is left out.
+/// The lines found in a folder of logs, and notes on what could not be read or is left out.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) steps: Vec<Step>,
@@ -85,8 +85,8 @@ impl Found {
     }
 }
 
-/// The history's lines in a folder of logs. Tasks named by lines about the URL belong to it, too. Unreadable files
-/// are named, and the rest is read.
+/// Finds the history's lines in a folder of logs. Tasks that are named by lines about the URL belong to the history,
+/// too. Unreadable files are reported, and the rest is read.
 pub(super) fn read_logs(
     folder: &Path,
     url: &str,
@@ -126,7 +126,7 @@ pub(super) fn read_logs(
                 Some(task) => tasks.contains(&task),
                 None => line["url"] == url,
             };
-            // A file may have been collected twice.
+            // A file may have been collected twice, so equal lines of a process count once.
             let mut is_new = || seen.insert((process_of(file), text.to_owned()));
             if !belongs || !wanted.fits(&line) || !is_new() {
                 return;
@@ -147,17 +147,17 @@ pub(super) fn read_logs(
     if feeders.is_cut {
         found.missing.insert("further feeders of its crawls".into());
     }
-    // Feeds come before their consequences in the same second.
+    // Position 0 puts feeds before their consequences in the same second.
     found.steps.extend(feeders.steps(0));
     found
 }
 
-/// Parses a line that may be wanted.
+/// Parses a line, if it may be wanted.
 fn parse_if(text: &str, may_be_wanted: bool) -> Option<Value> {
     may_be_wanted.then(|| serde_json::from_str(text).ok())?
 }
 
-/// Files of logs, in any folder below this one.
+/// Collects log files from this folder and those below it.
 fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &mut Found) {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -187,7 +187,7 @@ fn process_of(file: &Path) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The process, behind the folder that its file is in: `vm-1/worker-0`.
+/// The process that wrote a file, after the folder of the file: `vm-1/worker-0`.
 fn place_of(folder: &Path, file: &Path) -> String {
     let below = file
         .parent()
@@ -196,7 +196,8 @@ fn place_of(folder: &Path, file: &Path) -> String {
     place.display().to_string()
 }
 
-/// Invalid UTF-8 is replaced. A line with it is not part of the history, and neither is one that is too long.
+/// Passes each line to `each`. Invalid UTF-8 is replaced; such a line is not part of the history. Neither is one that
+/// is too long.
 fn each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut line = Vec::new();

@@ -1,11 +1,11 @@
-//! The steps of a history, and how they are shown.
+//! The steps of a history, and their display.
 
 use serde_json::{Map, Value, json};
 use webfill_store::parse_iso_time;
 
 use crate::demand::table::{table, visible};
 
-/// Members of a line that are shown elsewhere or are of no use to people.
+/// Members of a line that are shown elsewhere or do not interest people.
 const SHOWN_ELSEWHERE: [&str; 10] = [
     "timestamp",
     "level",
@@ -22,19 +22,19 @@ const SHOWN_ELSEWHERE: [&str; 10] = [
 /// An event in the history of the URL.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
-    /// ISO 8601.
+    /// When it happened, in ISO 8601.
     pub(super) at: String,
-    /// Where it was recorded: a process, or the store.
+    /// The process that recorded it, or the store.
     pub(super) process: String,
     pub(super) event: String,
     pub(super) crawl_id: Option<String>,
     pub(super) task: Option<u64>,
-    /// The number of the delivery.
+    /// The number of the task's delivery.
     pub(super) delivery: Option<u64>,
     pub(super) message: String,
-    /// Further facts about it.
+    /// Further facts about the event.
     pub(super) more: Map<String, Value>,
-    /// Its place among the lines that were found.
+    /// The position of the line among all lines that were found.
     place: usize,
 }
 
@@ -47,7 +47,7 @@ impl Step {
         let text = |key: &str| of(key).as_str().unwrap_or_default().to_owned();
         let members = line.as_object().into_iter().flatten();
         let own = members.filter(|(key, _)| !SHOWN_ELSEWHERE.contains(&key.as_str()));
-        // The feeder is shown once for all lines of a feed.
+        // All lines of a feed name the feeder, which is shown only once.
         let of_feed = line["span"]
             .as_object()
             .filter(|span| span.get("name").is_some_and(|name| name == "feed"));
@@ -68,7 +68,7 @@ impl Step {
         }
     }
 
-    /// The page as the store has it now.
+    /// The present state of the page in the store, as a step.
     pub(super) fn of_page(page: &Value) -> Step {
         let known = [
             "outcome",
@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// In order of time; steps with the same time in the order they were found.
+    /// The sort key: the time, then the order in which the steps were found.
     pub(super) fn order(&self) -> (i64, usize) {
         let at_ms = parse_iso_time(&self.at).unwrap_or(0);
         let at_us = at_ms.saturating_mul(1_000) + microseconds(&self.at);

@@ -1,9 +1,9 @@
-//! `webfill watch run FILE`: a watch on one machine, without a fleet. Each run is `webfill crawl` with the
+//! `webfill watch run FILE`: runs a watch on one machine, without a fleet. Each run is `webfill crawl` with the
 //! settings of the watch, in a process of its own.
 //!
-//! Due runs follow from the records of earlier runs in the state folder: runs missed while no process was waiting are
-//! made up for once, and a killed run is resumed. Notifications that a run could not deliver are retried until the
-//! next run.
+//! Due times follow from the records of earlier runs in the state folder. If runs were missed while no process was
+//! waiting, one run makes up for all of them. A killed run is resumed. Notifications that a run could not deliver are
+//! retried until the next run.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::cli::{ProgressStyle, parse_options, usage_sentence};
 use crate::crawl::{self, Crawl, CrawlOptions, RunFile, RunNotifications, WatchedRun};
 use crate::feeding::now_ms;
 
-/// How often the clock is checked.
+/// How often to check the clock.
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// How long to wait after a run that could not begin.
@@ -41,7 +41,7 @@ pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Reads a watch; the path is made absolute.
+/// Reads a watch. Also returns the absolute path of its file.
 fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     let in_file = |why: &dyn std::fmt::Display| Fault::usage(format!("{}: {why}", file.display()));
     let text = std::fs::read(file).map_err(|error| in_file(&error))?;
@@ -55,20 +55,20 @@ fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     Ok((watch, file))
 }
 
-/// Makes a path absolute, before the folder that it is relative to is left.
+/// Makes a path absolute, while the folder that it is relative to is still the working folder.
 fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     let found = path.canonicalize();
     found.map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
 
-/// Relative paths of a watch begin at its folder, wherever cron starts it.
+/// Makes the folder of a watch the working folder, because its relative paths begin there, wherever cron starts it.
 fn enter_folder(file: &Path) -> Result<(), Fault> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     std::env::set_current_dir(folder)
         .map_err(|error| Fault::usage(format!("{}: {error}", folder.display())))
 }
 
-/// The watch as options of `webfill crawl`.
+/// The watch as options for `webfill crawl`.
 pub fn crawl_options_of(watch: &Watch) -> Result<CrawlOptions, Fault> {
     parse_options(watch.arguments()).map_err(|error| Fault::usage(usage_sentence(&error)))
 }
@@ -94,10 +94,10 @@ struct Attendance {
     arguments: Vec<String>,
     prints: bool,
     since_ms: i64,
-    /// Set after a run that could not begin.
+    /// No run begins before this time. Set after a run that could not begin.
     not_before_ms: i64,
     left: LeftNotifications,
-    /// Only one process at a time waits for a watch.
+    /// Held so that only one process at a time waits for a watch.
     _lock: StateFolder,
 }
 
@@ -163,7 +163,7 @@ impl Attendance {
         }
     }
 
-    /// When the next run is due: immediately if the last one was killed.
+    /// When the next run is due; immediately if the last one was killed.
     fn next_due_ms(&self) -> Option<i64> {
         match &self.last {
             Some(run) if run.ended_ms.is_none() => Some(run.due_ms),
@@ -195,7 +195,7 @@ impl Attendance {
         Ok(status)
     }
 
-    /// Starts a run as a child, which is killed with this process and then resumed.
+    /// Starts a run as a child process. It is killed with this process, and then resumed by the next one.
     fn start(&self, due_ms: i64) -> Result<Child, Fault> {
         let cannot = |error| Fault::error(format!("cannot start a run: {error}"));
         let mut command = child::own_program();
@@ -205,7 +205,7 @@ impl Attendance {
             .arg("--")
             .arg(&self.file)
             .stdin(Stdio::null())
-            // A Ctrl-C in the terminal reaches only this process, which passes it on.
+            // So a Ctrl-C in the terminal reaches only this process, which passes it on.
             .process_group(0);
         child::kill_with_parent(&mut command);
         command.spawn().map_err(cannot)
@@ -222,7 +222,7 @@ impl Attendance {
 struct LeftNotifications {
     notifications: Option<RunNotifications>,
     failures: u32,
-    /// `None` if nothing is left.
+    /// When to try again; `None` if nothing is left.
     try_at: Option<Instant>,
 }
 
@@ -240,7 +240,7 @@ impl LeftNotifications {
         self.try_at = Some(Instant::now());
     }
 
-    /// Delivers the rest when it is time. The wait grows after each failure.
+    /// Delivers what is left, if it is time to. The wait grows after each failure.
     fn try_again(&mut self, is_due: impl Fn() -> bool) {
         let (Some(notifications), Some(try_at)) = (&self.notifications, self.try_at) else {
             return;
@@ -255,7 +255,7 @@ impl LeftNotifications {
     }
 }
 
-/// The value as typed on the command line.
+/// The value as it is typed on the command line.
 fn name_of(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |value| value.get_name().to_owned())

@@ -1,4 +1,4 @@
-//! The values of a column, waiting to be written as one group.
+//! The values of a column, collected until they are written as one group.
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -21,7 +21,7 @@ pub(super) enum Cells {
     Lists(Levels, Vec<ByteArray>),
 }
 
-/// The definition levels of values, and whether each continues the list of the previous one.
+/// The definition levels of values. For lists also whether each value continues the list of the previous one.
 #[derive(Default)]
 pub(super) struct Levels {
     defined: Vec<i16>,
@@ -31,7 +31,7 @@ pub(super) struct Levels {
 
 const MISSING: i16 = 0;
 const THERE: i16 = 1;
-/// The levels of lists.
+/// The definition levels of an empty list, and of an item.
 const EMPTY: i16 = 1;
 const ITEM: i16 = 2;
 
@@ -50,7 +50,7 @@ impl Cells {
         }
     }
 
-    /// Adds a value. Returns its approximate size in bytes, or a description if it is of another kind.
+    /// Adds a value. Returns its approximate size in bytes, or, if it is of another kind, a description of that kind.
     pub(super) fn push(&mut self, value: &Value) -> Result<usize, String> {
         let other = || String::from(kind_of(value));
         let is_of_digits = matches!(self, Cells::Digits(..));
@@ -85,7 +85,7 @@ impl Cells {
         }
     }
 
-    /// Writes the values, and forgets them.
+    /// Writes the values, and clears them.
     pub(super) fn write(&mut self, mut to: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         match self {
             Cells::Integers(levels, kept) | Cells::Times(levels, kept) => {
@@ -105,7 +105,7 @@ impl Cells {
 }
 
 impl Levels {
-    /// Bytes of a value besides its text.
+    /// The approximate bytes of a value besides its text.
     const BESIDE: usize = 16;
 
     fn take<T>(
@@ -124,7 +124,7 @@ impl Levels {
         Ok(Levels::BESIDE)
     }
 
-    /// `None` if it is not a list of texts.
+    /// Adds a list of texts. `None` if the value is not one.
     fn take_list(&mut self, value: &Value, kept: &mut Vec<ByteArray>) -> Option<usize> {
         let items = match value {
             Value::Null => {

@@ -1,4 +1,4 @@
-//! Pages in WARC files. They are read twice: first their URLs, then those pages that are wanted.
+//! Gathers pages from WARC files. They are read twice: first for their URLs, then for the wanted pages.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Archive {
     files: Vec<PathBuf>,
     max_body_bytes: usize,
     redirects: Redirects,
-    /// The pages of bodies that are in other records, by their digests.
+    /// Pages whose bodies are in other records, by the digests of these bodies.
     elsewhere: HashMap<String, BTreeSet<Url>>,
 }
 
@@ -61,7 +61,7 @@ impl Archive {
         Ok(())
     }
 
-    /// After [`Archive::urls`].
+    /// Gathers the wanted pages. [`Archive::urls`] must have been called before.
     pub fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
         let leading = self.redirects.by_target();
         let take = |url: Url, answer: ArchivedAnswer| {
@@ -89,7 +89,7 @@ impl Archive {
         self.read(false, take)
     }
 
-    /// Passes all answers to `each`. A torn file is read up to the tear, which is reported in the first pass.
+    /// Passes all answers to `each`. A torn file is read up to the tear, which is reported only in the first pass.
     fn read(&self, is_first: bool, mut each: impl FnMut(Url, ArchivedAnswer)) -> Result<(), Fault> {
         for path in &self.files {
             let shown = path.display();

@@ -1,8 +1,8 @@
-//! Pages in a folder: with a list `pages.jsonl`, or golden cases.
+//! Gathers pages from a folder: from its list `pages.jsonl`, or from golden cases.
 //!
-//! A line of the list names a page by `file` and `url`, with `content_type` and `final_url` (after redirects) if they
-//! are known, as `webfill health --pages` writes it. Or it is a line of `webfill mapping test`, which has `file`, `url`
-//! (after redirects) and `content_type` in `page`.
+//! There are two kinds of lines in a list. `webfill health --pages` writes lines with `file` and `url` of a page, and
+//! `content_type` and `final_url` (after redirects) if they are known. `webfill mapping test` writes lines with `file`,
+//! `url` (after redirects) and `content_type` within `page`.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::mapping_command::sources::Place;
 /// A page of the folder.
 struct Listed {
     file: PathBuf,
-    /// After redirects.
+    /// The URL after redirects.
     url: Url,
     asked: Url,
     content_type: Option<String>,
@@ -94,7 +94,7 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
         let is_kept = line["page"].is_object();
         let page = if is_kept { &line["page"] } else { &line };
         let Some(file) = page["file"].as_str() else {
-            // A request that returned no page.
+            // This request returned no page.
             continue;
         };
         let parsed = |value: &Value| value.as_str().map(|url| canonical(url, None)).transpose();
@@ -116,7 +116,7 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
     Ok(listed)
 }
 
-/// The cases of one mapping, or of all mappings in their folders.
+/// The golden cases in a folder, which has those of one mapping or of several mappings in their own folders.
 fn of_cases(folder: &Path) -> Result<Vec<Listed>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));

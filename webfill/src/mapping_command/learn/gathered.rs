@@ -1,4 +1,4 @@
-//! Pages gathered for learning: a bounded number, those with known values first.
+//! The pages gathered for learning: a limited number, preferably with known values.
 
 use std::collections::HashMap;
 
@@ -15,28 +15,28 @@ const MOST_KNOWN: usize = 400;
 const MOST_OTHERS: usize = 100;
 const MOST_BYTES_OF_SITE: usize = 64 << 20;
 
-/// Bytes of all sites.
+/// The most bytes of all sites together.
 const MOST_BYTES: usize = 512 << 20;
 
-/// The most URLs of other kinds that are kept. They limit what URL patterns match.
+/// The most URLs of pages of other kinds that are kept. They show what URL patterns should not match.
 const MOST_OF_OTHER_KINDS: usize = 5_000;
 
-/// The most redirects that are followed.
+/// The most redirects in a chain that are followed.
 const MOST_HOPS: usize = 5;
 
 /// A page that was fetched before.
 #[derive(Debug, Clone)]
 pub struct Gathered {
-    /// After redirects, canonical.
+    /// The canonical URL after redirects.
     pub url: Url,
-    /// Other URLs that lead here, canonical.
+    /// Other canonical URLs that lead to this page.
     pub asked: Vec<String>,
     pub kind: PageKind,
     pub text: String,
 }
 
 impl Gathered {
-    /// `None` if it is not a page that mappings are learned from.
+    /// Decodes a body; `None` if it is not a page that mappings can be learned from.
     pub fn decoded(url: Url, content_type: Option<&str>, body: &[u8]) -> Option<Gathered> {
         let kind = charset::media_type(content_type, body);
         if kind == Kind::Unsupported || is_document(content_type, body) {
@@ -50,13 +50,13 @@ impl Gathered {
         })
     }
 
-    /// All URLs that lead here.
+    /// All URLs that lead to this page.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.url.as_str()).chain(self.asked.iter().map(String::as_str))
     }
 }
 
-/// The redirects, in canonical form.
+/// Redirects, with canonical URLs.
 #[derive(Debug, Default)]
 pub struct Redirects(HashMap<String, String>);
 
@@ -74,7 +74,7 @@ impl Redirects {
         }
     }
 
-    /// The URLs that lead to each URL at the end of a chain, in order.
+    /// For each URL at the end of a chain of redirects, the URLs that lead to it, in order.
     pub fn by_target(&self) -> HashMap<&str, Vec<&str>> {
         let mut leading: HashMap<&str, Vec<&str>> = HashMap::new();
         for from in self.0.keys() {
@@ -87,7 +87,7 @@ impl Redirects {
             }
             leading.entry(to).or_default().push(from);
         }
-        // The order of a map differs from run to run.
+        // Sorted, because the order of the map differs from run to run.
         leading.values_mut().for_each(|urls| urls.sort_unstable());
         leading
     }
@@ -109,7 +109,7 @@ impl From<Gathering<'_>> for Pages {
     }
 }
 
-/// The pages gathered from a site.
+/// How much was gathered from a site.
 #[derive(Debug, Default)]
 struct OfSite {
     known: usize,
@@ -127,21 +127,21 @@ impl OfSite {
     }
 }
 
-/// Takes pages until there are enough.
+/// Gathers pages until there are enough.
 pub struct Gathering<'g> {
     is_known: &'g dyn Fn(&str) -> bool,
     pub pages: Vec<Gathered>,
     places: HashMap<String, usize>,
     sites: HashMap<String, OfSite>,
     bytes: usize,
-    /// URLs with other content than pages of the kind: files, pages of another layout.
+    /// URLs of files and of pages with another layout.
     pub of_other_kinds: Vec<Url>,
-    /// Pages beyond the limits.
+    /// How many pages were left out because of the limits.
     pub passed_over: usize,
 }
 
 impl<'g> Gathering<'g> {
-    /// `is_known` says whether values of a URL's page are known.
+    /// `is_known` returns whether values of the page at a URL are known.
     pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> Gathering<'g> {
         Gathering {
             is_known,
@@ -154,8 +154,8 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// Whether there is room for a page with these URLs; the last one is the URL after redirects. Pages without room
-    /// are counted.
+    /// Whether there is space for a page with these URLs, of which the last one is that after redirects. Pages without
+    /// space are counted.
     pub fn has_room<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
         let (mut is_known, mut of) = (false, String::new());
         for url in urls {
@@ -168,7 +168,7 @@ impl<'g> Gathering<'g> {
         has_room
     }
 
-    /// Whether values of a URL's page are known.
+    /// Whether values of the page at this URL are known.
     pub fn is_known(&self, url: &str) -> bool {
         (self.is_known)(url)
     }

@@ -53,12 +53,12 @@ fn is_usable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
 }
 
-/// Like [`leave_out_unusable_names`], for records that are rows.
+/// Like [`leave_out_unusable_names`], but for records that are rows.
 pub fn leave_out_unusable_rows(listed: &mut Listed) {
     report_unusable(listed.leave_out_unusable_names(is_usable));
 }
 
-/// Records may have fields with names that mappings cannot have. These are reported and not learned.
+/// Leaves out fields whose names mappings cannot have, and reports them.
 pub fn leave_out_unusable_names(pages: &mut [Page]) {
     let mut left_out = BTreeSet::new();
     for page in pages {

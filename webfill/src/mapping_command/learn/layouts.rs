@@ -1,4 +1,4 @@
-//! The stored layouts of a crawl's pages. They identify pages of other kinds without their bodies.
+//! The stored layouts of a crawl's pages. They show which pages are of other kinds, without reading their bodies.
 
 use webfill_health::is_similar;
 use webfill_urls::Url;
@@ -19,7 +19,7 @@ impl Layouts {
         }
     }
 
-    /// Notes the pages that resemble no page with known values.
+    /// Notes pages that do not resemble any page with known values.
     pub fn note_of_other_kinds(&self, gathering: &mut Gathering<'_>) {
         let mut kinds: Vec<&str> = Vec::new();
         for (url, sketch) in &self.0 {

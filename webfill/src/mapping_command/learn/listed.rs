@@ -1,4 +1,5 @@
-//! Records that are rows of a page: several of them link to the same page, or (`--rows`) their values are on it.
+//! Finds records that are rows of a page: several of them link to the same page, or (with `--rows`) their values are on
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +10,14 @@ use webfill_urls::Url;
 use super::gathered::Gathered;
 use super::records::{KnownRecord, KnownRecords};
 
-/// The least number of records on a page that lists records.
+/// The fewest records that make a page a list of records.
 const SEVERAL: usize = 2;
 
 /// The records on each page; empty for pages with one record or none.
 pub struct Listed(Vec<Vec<KnownRow>>);
 
 impl Listed {
-    /// `by_values` also searches for records that do not link to their page.
+    /// Finds the records on each page. With `by_values`, also records that do not link to the page.
     pub fn new(pages: &[Gathered], records: &KnownRecords, by_values: bool) -> Listed {
         let known: Vec<KnownRow> = match by_values {
             true => records.records.iter().map(row).collect(),

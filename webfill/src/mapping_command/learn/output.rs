@@ -1,4 +1,4 @@
-//! The output of a learned mapping.
+//! Writes a learned mapping.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use webfill_service::Fault;
 use crate::cli::MappingOutputOptions;
 use crate::mapping_command::writing::write_atomically;
 
-/// Refuses to replace a file, before anything is done for it.
+/// Refuses an output file that exists, before any work is done.
 pub fn check(options: &MappingOutputOptions) -> Result<(), Fault> {
     match &options.output {
         Some(file) if file.exists() && !options.force => Err(Fault::usage(format!(
@@ -35,7 +35,7 @@ pub fn text(mut mappings: Vec<Value>) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Loads the text to be written, as a crawl would.
+/// Loads the text to be written as a crawl would load it.
 pub fn checked(name: &str, text: &str) -> Result<MappingSet, Fault> {
     let source = Source {
         name: name.to_owned(),

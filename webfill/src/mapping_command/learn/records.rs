@@ -1,5 +1,5 @@
-//! Records with known values, from a file or a MongoDB collection. There may be millions, so only those that link to
-//! available pages are kept.
+//! Known values from records, in a file or a MongoDB collection. There may be millions of records, so only those that
+//! link to available pages are kept.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -18,8 +18,7 @@ use crate::seeds::{DocumentRules, Seed, SeedFault, SeedReader, read_document};
 const MOST_RECORDS: usize = 5_000;
 const MOST_NAMES: usize = 1_000;
 
-/// The most links kept of records that are not kept themselves, per site and in total. URL patterns must match these
-/// links.
+/// The most links that are kept from other records, per site and in total. URL patterns must match these links.
 const MOST_LINKS_OF_SITE: usize = 1_000;
 const MOST_LINKS: usize = 200_000;
 
@@ -43,14 +42,14 @@ pub struct KnownRecords {
     links_kept: usize,
     /// The names of all fields, including those without a value in any record.
     names: BTreeSet<String>,
-    /// The records that were read, and the wanted ones that exceeded the limit.
+    /// How many records were read, and how many wanted ones exceeded the limit.
     pub read: u64,
     pub passed_over: u64,
     faults: u64,
 }
 
 impl KnownRecords {
-    /// Reads all records and keeps those that are wanted, until `is_enough`.
+    /// Reads records and keeps the wanted ones, until `is_enough` returns true.
     pub fn read(
         options: &KnownRecordsOptions,
         runtime: &tokio::runtime::Runtime,
@@ -134,7 +133,7 @@ impl KnownRecords {
         }
     }
 
-    /// Links of records to the sites of these pages, whether there is a page or not.
+    /// Links of records to the sites of these pages, whether or not the linked page is among them.
     pub fn links_to_sites_of<'u>(&self, pages: impl Iterator<Item = &'u Url>) -> Vec<Url> {
         let sites: BTreeSet<String> = pages.map(site).collect();
         let links = sites.iter().filter_map(|site| self.links.get(site));
@@ -160,7 +159,7 @@ impl KnownRecords {
         self.all_of_link(url).next()
     }
 
-    /// The records that link to a page: several, if it lists them.
+    /// The records that link to a page. A page that lists records has several.
     pub fn all_of_link(&self, url: &str) -> impl Iterator<Item = &KnownRecord> {
         let places = self.by_link.get(url).into_iter().flatten();
         places.map(|&place| &self.records[place])

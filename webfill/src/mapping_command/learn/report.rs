@@ -23,10 +23,10 @@ const HEADS: [&str; 6] = [
     "runner-up",
 ];
 
-/// The most pages of a kind that are named.
+/// The most pages of a kind that the report names.
 const MOST_PAGES: usize = 3;
 
-/// The most characters of a printed chain.
+/// The most characters of a chain that are printed.
 const MOST_CHARS: usize = 60;
 
 pub struct LearnReport<'t> {
@@ -178,7 +178,7 @@ fn row(field: &FieldReport) -> Vec<String> {
     ]
 }
 
-/// A chain of processors on one line: `xpath //h1/text(), trim`.
+/// Formats a chain of processors on one line: `xpath //h1/text(), trim`.
 fn chain(processors: &Value) -> String {
     let steps = processors.as_array().into_iter().flatten().map(|step| {
         let name = step["type"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A person's statements about pages: `--example`, `--correct`, `--reject`, each with a URL and `field=value`.
+//! What a person has stated about pages: `--example`, `--correct` and `--reject`, each with a URL and `field=value`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use webfill_values::trimmed;
 
 use crate::cli::MappingLearnOptions;
 
-/// By canonical URL, then by field.
+/// The statements, by canonical URL and then by field.
 pub type SaidOfPages = BTreeMap<String, BTreeMap<String, Said>>;
 
 pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
@@ -42,7 +42,7 @@ pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
     Ok(said)
 }
 
-/// A URL, a field and a value. A URL applies to all values up to the next URL.
+/// Splits the words of a flag into URL, field and value. A URL applies to all values up to the next URL.
 fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>, Fault> {
     let mut triples = Vec::new();
     let mut url: Option<(String, bool)> = None;

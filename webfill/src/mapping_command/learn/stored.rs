@@ -1,4 +1,4 @@
-//! Pages of a crawl with kept bodies.
+//! Gathers pages from a crawl that has kept bodies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::gathered::{Gathered, Gathering, Redirects};
 use super::layouts::Layouts;
 use crate::extract::patiently;
 
-/// The parts of a page that are looked up.
+/// The members of a page that are looked up.
 const PARTS: [&str; 10] = [
     "_id",
     "url",
@@ -82,7 +82,7 @@ impl StoredCrawl {
         read.await.map(drop).map_err(Fault::error)
     }
 
-    /// Gathers pages, after [`StoredCrawl::urls`]; `is_wanted` judges each stored page.
+    /// Gathers the pages for which `is_wanted` returns true. [`StoredCrawl::urls`] must have been called before.
     pub async fn gather(
         &self,
         gathering: &mut Gathering<'_>,
@@ -160,7 +160,7 @@ pub async fn stored_pages(
     patiently(find).await?.map_err(Fault::error)
 }
 
-/// The page of a body; `None` if the body is from another fetch, or is not a page to learn from.
+/// Decodes the body of a page; `None` if the body is from another fetch, or is not a page to learn from.
 fn read_body(page: &Map<String, Value>, url: &str, body: &Body) -> Result<Option<Gathered>, Fault> {
     let text = |name: &str| page.get(name).and_then(Value::as_str);
     let is_document = page
@@ -175,7 +175,7 @@ fn read_body(page: &Map<String, Value>, url: &str, body: &Body) -> Result<Option
     let bytes = usize::try_from(body.bytes).map_err(Fault::error)?;
     let content = zstd::bulk::decompress(&body.body, bytes)
         .map_err(|error| Fault::error(format!("{url}: its kept body is damaged: {error}")))?;
-    // A rendered page is UTF-8, whatever the server declared.
+    // A rendered page is in UTF-8, whatever the server declared.
     let content_type = match body.is_rendered {
         true => Some("text/html; charset=utf-8"),
         false => text("content_type"),

@@ -1,4 +1,4 @@
-//! Pages fetched for learning: politely and once, fetched and kept as by `webfill mapping test`.
+//! Fetches pages for learning: politely and once, and keeps them, as `webfill mapping test` does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::mapping_command::fetching::{Fetching, Missing};
 use crate::mapping_command::page::kind_and_text;
 use crate::mapping_command::sources::{Place, Source, of_web};
 
-/// Fetches the pages of the examples, and with `--fetch` those that records link to.
+/// Fetches the pages of the examples and, with `--fetch`, pages that records link to.
 pub fn fetch(
     options: &MappingLearnOptions,
     said: &SaidOfPages,
@@ -33,7 +33,7 @@ pub fn fetch(
         let is_said = record.links.iter().any(|link| said.contains_key(link));
         is_said || (most > 0 && knows(record))
     };
-    // Read until no more records are kept, so that the best known ones of each site are among them.
+    // Records are read until the limit is reached, so that the best known ones of each site are among them.
     let is_enough = |records: &KnownRecords| most > 0 && records.passed_over > 0;
     let records = KnownRecords::read(&options.records, runtime, &is_wanted, &is_enough)?;
     let mut urls: Vec<String> = said.keys().cloned().collect();
@@ -46,8 +46,8 @@ pub fn fetch(
     Ok((pages, records))
 }
 
-/// The links to fetch: from each site in turn, that of the record with values for most of these fields (or of all
-/// fields, if none are named). So no site is left out because another one comes first.
+/// The links to fetch. Sites take turns, so that none is left out because another one comes first. Within a site,
+/// records with values for more of these fields come first (of all fields, if none are named).
 fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<String> {
     let knows = |record: &KnownRecord| match fields {
         [] => record.known.len(),
@@ -65,7 +65,7 @@ fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<St
             }
         }
     }
-    // A stable sort: of records with equally many values, the first one comes first.
+    // The sort is stable, so records with equally many values stay in their order.
     let mut sites: Vec<_> = by_site.into_values().collect();
     for links in &mut sites {
         links.sort_by_key(|(known, _)| usize::MAX - known);
@@ -78,7 +78,7 @@ fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<St
         .collect()
 }
 
-/// Reports unavailable pages and continues with the others.
+/// Fetches all pages. Unavailable pages are reported and skipped.
 fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fault> {
     let sources: Result<Vec<Source>, Fault> = urls.iter().map(|url| of_web(url)).collect();
     let sources = sources?;

@@ -1,4 +1,4 @@
-//! A relearned field, or the reason why it stays unchanged.
+//! Learns new chains for a field, or gives the reason why it stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,19 @@ use webfill_learn::{Limits, Page};
 
 use super::reading::folded;
 
-/// A value that is the same on all pages may be there by chance, or for another reason: `In stock` proves nothing.
+/// The fewest different values that count as evidence. One value on all pages, such as `In stock`, may be found by
+/// chance.
 const LEAST_VALUES: usize = 2;
 
-/// The result of learning a field.
+/// The new chains of a field.
 pub struct New {
     pub field: String,
     pub chains: Vec<Value>,
     pub confidence: f64,
 }
 
-/// Learns a field from pages where the mapping does not read it as before. An error gives people the reason why it is
-/// not repaired.
+/// Learns a field from pages where the mapping does not read it as before. The error is the reason, for people, why the
+/// field is not repaired.
 pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String> {
     if pages.iter().all(|page| page.known.is_empty()) {
         return Err(String::from(

@@ -18,34 +18,35 @@ use crate::mapping_command::learn::records::{KnownRecords, known_values};
 use crate::mapping_command::learn::stored::{StoredCrawl, stored_pages};
 use crate::settings::Settings;
 
-/// No kept text is larger.
+/// The largest size of a kept text, in bytes.
 const MOST_TEXT: usize = 2 << 20;
 
-/// Values of at least this length may have been shortened by an alert and are not used.
+/// Values of this length or more may have been shortened by an alert, so they are not used.
 const SHORTENED_CHARS: usize = 200;
 
-/// By field.
+/// Known values by field.
 pub type Values = BTreeMap<String, Vec<String>>;
 
 #[derive(Default)]
 pub struct Evidence {
     /// The fields that the alert names.
     pub fallen: BTreeSet<String>,
-    /// The alert's findings on rows, which are not repaired.
+    /// The names of rows in the alert. Rows are not repaired.
     pub rows: Vec<String>,
     /// Kept pages from before the change.
     pub before: Vec<Gathered>,
-    /// Current pages; some may be as before.
+    /// Current pages. Some may not have changed.
     pub now: Vec<Gathered>,
     /// The values known before the change, by URL.
     pub known: BTreeMap<String, Values>,
-    /// Values known from the user's records. A value that differs is wrong, whatever was read before.
+    /// The URLs and fields whose values are known from the user's records. Any other value there is wrong, whatever was
+    /// read before.
     of_user: BTreeSet<(String, String)>,
-    /// The keys of the records that pages were fetched for, with their URLs.
+    /// For each key of a record that pages were fetched for, the URLs of these pages.
     records: HashMap<String, Vec<String>>,
     /// The keys of the pages that the alert has kept.
     keys: Vec<String>,
-    /// When the change was first seen, as ISO 8601. Values read since then are not known to be right.
+    /// When the change was first seen, in ISO 8601. Values read since then may be wrong.
     changed_at: Option<String>,
 }
 
@@ -64,7 +65,7 @@ impl Evidence {
         let is_of_files = options.pages.is_some() || options.warc.is_some();
         if is_of_files {
             evidence.of_files(options, settings.fetch.max_body_bytes)?;
-            // Everything in the store was read before now.
+            // Everything in the store counts as read before the change.
             evidence.note_change(&iso_time(now_ms()));
             if options.store.is_none() {
                 evidence.of_user(options, runtime)?;
@@ -97,7 +98,7 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Pages provided by the user.
+    /// Adds pages from the user's files.
     fn of_files(
         &mut self,
         options: &MappingRepairOptions,
@@ -116,7 +117,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The pages kept by the standing alert.
+    /// Adds the pages that the standing alert has kept.
     async fn of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
         let health = crate::health::read(store).await.map_err(Fault::error)?;
         let alerts = health.iter().filter(|health| health.mapping() == mapping);
@@ -144,7 +145,7 @@ impl Evidence {
             let Ok(url) = canonical(&sample.url, None) else {
                 continue;
             };
-            // It was decoded when it was kept.
+            // The text was decoded when it was kept, so it is in UTF-8.
             let Some(page) = Gathered::decoded(url, Some("text/html; charset=utf-8"), &text) else {
                 continue;
             };
@@ -169,14 +170,14 @@ impl Evidence {
         }
     }
 
-    /// The earliest of several times counts.
+    /// Notes a time of the change. The earliest one counts.
     fn note_change(&mut self, at: &str) {
         if self.changed_at.as_deref().is_none_or(|known| at < known) {
             self.changed_at = Some(at.to_owned());
         }
     }
 
-    /// The kept pages of a crawl that the mapping has read.
+    /// Adds the kept pages of a crawl that this mapping has read.
     async fn of_crawl(&mut self, crawl: &mut StoredCrawl, mapping: &str) -> Result<(), Fault> {
         crawl.urls(&mut |_| ()).await?;
         let mut gathering = Gathering::new(&|_| true);
@@ -198,7 +199,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The records of the pages kept by the alert.
+    /// Notes the records of the pages that the alert has kept.
     async fn note_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
         let keys = std::mem::take(&mut self.keys);
         let pages = stored_pages(store, keys).await?;
@@ -209,7 +210,8 @@ impl Evidence {
         Ok(())
     }
 
-    /// The values that the records of these pages had before the change, from users and from pages.
+    /// Adds the values that the records of these pages had before the change, whether they came from users or from
+    /// pages.
     async fn of_records(&mut self, store: &dyn Store, changed_at: &str) -> Result<(), Fault> {
         if self.records.is_empty() {
             return Ok(());
@@ -233,7 +235,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The values that the mapping last read from the same pages before the change.
+    /// Adds the values that the mapping last read from the same pages before the change.
     async fn of_pages(
         &mut self,
         store: &dyn Store,
@@ -265,7 +267,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The values from the user's records, which take precedence.
+    /// Adds the values of the user's records, which take precedence.
     fn of_user(&mut self, options: &MappingRepairOptions, runtime: &Runtime) -> Result<(), Fault> {
         let wanted: BTreeSet<String> = self
             .now
@@ -289,7 +291,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Values that are already known stay.
+    /// Adds known values of a page. Values that are already known stay.
     fn know(&mut self, url: &str, values: Values) {
         let known = self.known.entry(url.to_owned()).or_default();
         for (field, values) in values {
@@ -297,7 +299,7 @@ impl Evidence {
         }
     }
 
-    /// The values of a page known before the change.
+    /// The values of this page that were known before the change.
     pub fn known_of(&self, page: &Gathered) -> Values {
         let mut all = Values::new();
         for values in page.names().filter_map(|name| self.known.get(name)) {
@@ -308,14 +310,14 @@ impl Evidence {
         all
     }
 
-    /// Whether any other value than the known one is wrong: the known one is the user's, or it is on the page.
+    /// Whether any other value than the known one is wrong, because the known one is the user's or is on the page.
     pub fn is_sure(&self, page: &Gathered, field: &str, known: &[String]) -> bool {
         let mut names = page.names();
         names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
             || known.iter().all(|value| page.text.contains(value.as_str()))
     }
 
-    /// The known values of a field, for each current page.
+    /// For each current page, the known values of a field.
     pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
         let pages = self.now.iter();
         pages.map(move |page| self.known_of(page).remove(field))
@@ -344,7 +346,7 @@ fn fields_before(record: &Value, time: &str) -> Map<String, Value> {
     let is_before = |at: &Value| at.as_str().is_none_or(|at| at < time);
     let mut fields = Map::new();
     for (name, value) in record["fields"].as_object().into_iter().flatten() {
-        // Values of users have no source.
+        // A value without a source comes from a user.
         if is_before(&record["sources"][name]["at"]) {
             fields.insert(name.clone(), value.clone());
             continue;

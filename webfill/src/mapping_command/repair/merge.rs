@@ -1,8 +1,8 @@
-//! The repaired mapping: the former one with other chains for the relearned fields.
+//! Composes the repaired mapping: the former one with new chains for the relearned fields.
 
 use serde_json::{Map, Value, json};
 
-/// A field's chains, in the order they are tried.
+/// The chains of a field, in the order in which they are tried.
 pub fn chains_of(field: &Value) -> Vec<Value> {
     match (field.get("processors"), field.get("alternatives")) {
         (Some(chain), _) => vec![chain.clone()],
@@ -11,7 +11,7 @@ pub fn chains_of(field: &Value) -> Vec<Value> {
     }
 }
 
-/// Gives a field of the mapping other chains; the rest of it stays.
+/// Replaces the chains of a field; everything else in the mapping stays.
 pub fn set_chains(mapping: &mut Value, field: &str, chains: Vec<Value>) {
     let fields = mapping["fields"].as_array_mut().into_iter().flatten();
     for member in fields.filter(|member| member["name"] == field) {
@@ -32,7 +32,7 @@ pub fn set_chains(mapping: &mut Value, field: &str, chains: Vec<Value>) {
     }
 }
 
-/// The mapping with a name in a file, which has one mapping or a list.
+/// The mapping of this name in a file, which has one mapping or a list.
 pub fn mapping_of<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> {
     match file {
         Value::Array(mappings) => mappings.iter_mut().find(|mapping| mapping["name"] == name),
@@ -40,7 +40,7 @@ pub fn mapping_of<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> 
     }
 }
 
-/// The joined chains, without duplicates.
+/// Joins two lists of chains, without duplicates.
 pub fn joined(first: &[Value], then: &[Value]) -> Vec<Value> {
     let mut chains: Vec<Value> = Vec::new();
     for chain in first.iter().chain(then) {

@@ -1,4 +1,4 @@
-//! Reads pages with a mapping, and compares the values with the known ones.
+//! Reads pages with a mapping, and compares the values with known ones.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::mapping_command::learn::records::known_values;
 
 use super::evidence::{Evidence, Values};
 
-/// The time limit of one page.
+/// The time limit for reading one page.
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
 /// One mapping of a file, ready to read pages.
@@ -24,7 +24,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// `file` is the text of a mapping file.
+    /// `file` is the text of a mapping file; `shown` names it in errors.
     pub fn new(shown: &str, file: &str, name: &str) -> Result<Reader, Fault> {
         let set = Arc::new(checked(shown, file)?);
         Ok(Reader {
@@ -34,7 +34,7 @@ impl Reader {
         })
     }
 
-    /// Whether the mapping is for this page.
+    /// Whether the mapping applies to this page.
     pub fn is_for(&self, page: &Gathered) -> bool {
         let index = self.set.by_name(&self.name);
         index.is_some_and(|index| self.set.find_all(page.url.as_str()).contains(&index))
@@ -55,7 +55,7 @@ impl Reader {
         self.engine.extract_as(Some(index), input, wants).ok()
     }
 
-    /// `None` if the page could not be read to its end, for example in time.
+    /// The values on a page; `None` if it could not be read completely, for example within the time limit.
     pub fn values(&self, page: &Gathered) -> Option<Values> {
         let extraction = self.extraction(page)?;
         Some(known_values(&extraction.fields))
@@ -71,13 +71,13 @@ impl Reader {
     }
 }
 
-/// The values that a mapping reads from the pages of both times, as from [`Reader::values`].
+/// The values that a mapping reads from the pages of before and now, as returned by [`Reader::values`].
 pub struct Readings {
     pub before: Vec<Option<Values>>,
     pub now: Vec<Option<Values>>,
 }
 
-/// Values normalised for comparison: order, spaces and capitals do not count.
+/// Normalises values for comparison: order, spaces and letter case do not matter.
 pub fn folded(values: &[String]) -> Vec<String> {
     let fold = |value: &String| {
         let words: Vec<&str> = value.split_whitespace().collect();
@@ -88,12 +88,12 @@ pub fn folded(values: &[String]) -> Vec<String> {
     folded
 }
 
-/// Whether values are the same except for order, spaces and capitals.
+/// Whether values are equal apart from order, spaces and letter case.
 pub fn are_same(one: &[String], other: &[String]) -> bool {
     folded(one) == folded(other)
 }
 
-/// For people.
+/// Formats values for people.
 pub fn shown(values: Option<&Vec<String>>) -> String {
     match values {
         None => String::from("nothing"),

@@ -19,7 +19,7 @@ use crate::mapping_command::save::golden_folder;
 use crate::mapping_command::writing::keep_former;
 use crate::stdout::print;
 
-/// The most pages from before and from after the change that become golden cases, and the most values shown for each
+/// The most pages from before and from after the change that become golden cases; also the most values shown for a
 /// field.
 const MOST_CASES: usize = 3;
 
@@ -27,7 +27,7 @@ const MOST_CASES: usize = 3;
 pub struct Repair {
     /// The fields with their new chains.
     pub accepted: Vec<New>,
-    /// Those that stay as they are, with the reason.
+    /// The fields that stay as they are, with the reason.
     pub refused: Vec<(String, String)>,
     /// The repaired mapping file.
     pub file: Value,
@@ -76,7 +76,7 @@ impl Repair {
         })
     }
 
-    /// For each repaired field on some pages: the former value, the new value, and the known value.
+    /// For each repaired field, the former, the new and the known value on some pages.
     fn values(&self, broken: &Broken, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
         let mut rows = Vec::new();
         for New { field, .. } in &self.accepted {
@@ -157,7 +157,7 @@ impl Repair {
     }
 }
 
-/// Keeps pages of both times that the repaired mapping reads correctly.
+/// Keeps as golden cases pages from before and after the change that the repaired mapping reads correctly.
 fn keep_cases(
     folder: &Path,
     broken: &Broken,
@@ -194,7 +194,7 @@ fn keep_cases(
             name: Some(&format!("{}-{when}", name_of(&page.url))),
             is_numbered: true,
             url: &page.url,
-            // The text is in UTF-8, whatever it declares.
+            // The text is in UTF-8, whatever the page declares.
             content_type: Some("text/html; charset=utf-8"),
             body: page.text.as_bytes(),
             ending: "html",

@@ -1,5 +1,5 @@
-//! Compares new chains of a field with its former ones: by the pages they read correctly, minus those they read
-//! wrongly.
+//! Compares new chains of a field with its former ones. The score is the number of pages that they read correctly,
+//! minus those that they read wrongly.
 
 use serde_json::Value;
 
@@ -7,26 +7,27 @@ use super::evidence::{Evidence, Values};
 use super::merge::joined;
 use super::reading::{Readings, are_same};
 
-/// Combines new chains and former ones.
+/// A way to combine new and former chains.
 pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
 
-/// Of equally good orders, the earliest is chosen.
+/// All orders to try. If several are equally good, the earliest one is chosen.
 pub const ORDERS: [Order; 3] = [
     |new, former| joined(new, former),
     |new, former| joined(former, new),
     |new, _| new.to_vec(),
 ];
 
-/// The position in [`ORDERS`] of the one without the former chains.
+/// The position in [`ORDERS`] of the order without the former chains.
 const WITHOUT_FORMER: usize = 2;
 
-/// The values read on all pages: by the former mapping, and by the repaired one in each of [`ORDERS`].
+/// The values read on all pages by the former mapping, and by the repaired mapping in each of [`ORDERS`].
 pub struct Trials {
     pub former: Readings,
     pub orders: Vec<Readings>,
 }
 
-/// Pages where a field is read as known, and pages where it is read as something else. No value counts as neither.
+/// How many pages give the known value of a field, and how many give another one. Pages without a value count as
+/// neither.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Tally {
     right: usize,
@@ -48,7 +49,7 @@ impl Tally {
     }
 }
 
-/// The tallies for the pages of one time that every mapping has read to its end.
+/// The tallies on the current pages, or on those from before, that every mapping has read completely.
 struct Tallies {
     former: Tally,
     orders: Vec<Tally>,
@@ -56,7 +57,7 @@ struct Tallies {
 
 impl Trials {
     /// The order that is right most often. If it reads no more current pages correctly than the former chains, the
-    /// reason why the field is not repaired.
+    /// error is the reason why the field is not repaired.
     pub fn best_order(&self, field: &str, evidence: &Evidence) -> Result<Order, String> {
         let now = self.tallies(evidence.labels(field), field, |readings| &readings.now);
         // On pages from before the change, the former readings are right.
@@ -66,7 +67,7 @@ impl Trials {
         let balance = |order: usize| now.orders[order].balance() + before.orders[order].balance();
         let preferred = match now.former.wrong {
             0 => [0, 1, WITHOUT_FORMER],
-            // The former chains would still read wrong values where the new chains read nothing.
+            // The former chains would read wrong values where the new chains read nothing.
             _ => [WITHOUT_FORMER, 0, 1],
         };
         let mut best = preferred[0];
@@ -123,7 +124,7 @@ mod tests {
 
     const KNOWN: [&str; 4] = ["a", "b", "c", "d"];
 
-    /// Current pages with the known values `KNOWN`.
+    /// Evidence with current pages whose known values are `KNOWN`.
     fn evidence() -> Evidence {
         let mut evidence = Evidence::default();
         for value in KNOWN {
@@ -140,7 +141,7 @@ mod tests {
         evidence
     }
 
-    /// `-` is nothing, `?` a page that was not read to its end.
+    /// Makes readings from letters: `-` is no value, `?` a page that could not be read completely.
     fn read(values: &str) -> Readings {
         let page = |value: char| match value {
             '?' => None,
@@ -182,7 +183,7 @@ mod tests {
             why.contains("on 2 pages and wrongly on 2, the former ones on 2 and 0"),
             "{why}"
         );
-        // One more page is right, and two are wrong now.
+        // One more page is right now, but two are wrong.
         chosen("a---", ["abxx", "abxx", "abxx"]).unwrap_err();
         chosen("abcd", ["abcd", "abcd", "abcd"]).unwrap_err();
     }

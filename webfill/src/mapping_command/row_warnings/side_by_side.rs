@@ -1,5 +1,5 @@
-//! Lists that stand side by side on the pages of golden cases: their nodes are in the same entries, or they always
-//! have the same length.
+//! Finds lists that are side by side on the pages of golden cases: their nodes are in the same entries, or their
+//! lengths are always equal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,9 +7,10 @@ use webfill_mapping::{Engine, FieldTrace, MappingIndex};
 
 use crate::mapping_command::page::Page;
 
-/// Lists belong together if their lengths are equal on all pages and take this many different values.
+/// Lists belong together if their lengths are equal on all pages, and at least this many different lengths occur.
 const DIFFERENT_LENGTHS: usize = 5;
-/// Lists of at least this length on several pages belong together if their lengths differ by at most a tenth.
+/// Lists of at least this length belong together if their lengths differ by at most a tenth on all pages, and more than
+/// one length occurs.
 const LONG: usize = 10;
 
 #[derive(Default)]
@@ -23,7 +24,7 @@ pub struct SideBySide {
 /// The values of a field on one page.
 struct List {
     length: usize,
-    /// The paths of its first nodes.
+    /// The paths of the first nodes.
     paths: Vec<String>,
 }
 
@@ -63,7 +64,7 @@ fn list(field: &FieldTrace) -> List {
     }
 }
 
-/// Fields whose nodes are in the same entries, each node in an entry of its own.
+/// Fields whose nodes are in the same entries, with one node in each entry.
 fn in_same_entries(
     names: &[&str],
     lists: &BTreeMap<&str, Vec<List>>,
@@ -89,7 +90,7 @@ fn in_same_entries(
     rows.collect()
 }
 
-/// The XPath of the entries that both have nodes in, if there are at least two.
+/// The XPath of the entries in which both have nodes, if there are at least two.
 fn common_entries(one: &[String], other: &[String]) -> Option<String> {
     let (one, other) = (entries(one)?, entries(other)?);
     let common = one.intersection(&other).count();
@@ -99,7 +100,7 @@ fn common_entries(one: &[String], other: &[String]) -> Option<String> {
     (common >= 2 && is_last).then(|| path[..end].to_owned())
 }
 
-/// The entries of nodes: the elements where their paths begin to differ. `None` if two are in one.
+/// The entries of these nodes: the elements where their paths begin to differ. `None` if two nodes are in one entry.
 fn entries(paths: &[String]) -> Option<BTreeSet<String>> {
     let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
     let first = parts.first().filter(|_| parts.len() > 1)?;

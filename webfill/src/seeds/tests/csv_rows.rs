@@ -1,4 +1,4 @@
-//! Rows, cells and quotes of CSV.
+//! Tests rows, cells and quotes of CSV.
 
 use super::*;
 

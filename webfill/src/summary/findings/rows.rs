@@ -10,7 +10,7 @@ use webfill_store::{FieldOfRows, MappingCounts, RowTotals};
 use super::{FIELDS_SHOWN, Findings, pages, printable, rounded, share, write_rest};
 
 impl Findings {
-    /// The mapping's findings for the dataset in the previous crawl.
+    /// The counts of this mapping and dataset in the previous crawl.
     fn rows_before(&self, mapping: &str, dataset: &str) -> Option<&RowTotals> {
         let (_, before) = self.before.as_ref()?;
         before.mappings.get(mapping)?.rows.get(dataset)
@@ -71,7 +71,7 @@ impl Findings {
     }
 }
 
-/// The results of the rows.
+/// Describes what became of the rows.
 fn describe_results(totals: &RowTotals) -> String {
     let mut parts = vec![format!("{} stored", totals.stored)];
     if totals.without_key > 0 {
@@ -118,7 +118,7 @@ fn share_before(before: Option<&RowTotals>, field: &str) -> Option<f64> {
     (before.rows > 0).then(|| share(before.filled, before.rows))
 }
 
-/// A field that no row has, or rows that no page has.
+/// Describes a field that no row has, or rows that no page has, if there are any.
 pub(super) fn nowhere_found(counts: &MappingCounts) -> Option<String> {
     counts.rows.iter().find_map(|(dataset, totals)| {
         if totals.pages > 0 && totals.rows == 0 {
