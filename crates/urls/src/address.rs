@@ -1,21 +1,19 @@
 //! The IP addresses that a crawler may connect to.
 //!
-//! After the IANA special-purpose address registries for IPv4 and IPv6 (RFC
-//! 6890). IPv6 forms that contain an IPv4 address are judged by that address,
-//! because packets are delivered to it.
+//! The ranges are those of the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890). An IPv6 address
+//! that embeds an IPv4 address is judged by the embedded one, because packets are delivered to it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The permissions for an address.
+/// Whether a crawler may connect to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
     /// Globally reachable unicast.
     Public,
-    /// Reaches this machine or a network around it (loopback, private, shared, link-local and so the cloud metadata
-    /// services): only if the user allows it.
+    /// Reaches this machine or a network around it: loopback, private, shared and link-local addresses. Cloud metadata
+    /// services are among the link-local ones. Allowed only if the user says so.
     Private,
-    /// No host that could be crawled has it: unspecified, multicast, broadcast,
-    /// documentation, reserved.
+    /// Never the address of a host that can be crawled: unspecified, multicast, broadcast, documentation, reserved.
     Never,
 }
 
@@ -55,7 +53,7 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
         return Private;
     }
     match ip.segments() {
-        // Carriers of an IPv4 address.
+        // Addresses that embed an IPv4 address.
         [0, 0, 0, 0, 0, 0, a, b] => judge_v4(v4(a, b)), // unspecified and IPv4-compatible, RFC 4291
         [0, 0, 0, 0, 0, 0xffff, a, b] => judge_v4(v4(a, b)), // IPv4-mapped, RFC 4291
         [0, 0, 0, 0, 0xffff, 0, a, b] => judge_v4(v4(a, b)), // IPv4-translated, RFC 2765
@@ -63,7 +61,7 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
         [0x64, 0xff9b, 1, ..] => judge_local_nat64(ip),
         [0x2001, 0, _, _, _, _, a, b] => judge_v4(v4(!a, !b)), // Teredo client, RFC 4380
         [0x2002, a, b, ..] => judge_v4(v4(a, b)),              // 6to4, RFC 3056
-        // Networks around us.
+        // Local networks.
         [0x2001, 2, 0, ..] => Private, // networks under test, RFC 5180
         [0xfc00..=0xfdff, ..] => Private, // unique local, RFC 4193
         [0xfe80..=0xfeff, ..] => Private, // link-local RFC 4291, site-local RFC 3879
@@ -76,13 +74,13 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
     }
 }
 
-/// NAT64 prefixes of a network's own choice within 64:ff9b:1::/48 (RFC 8215). The prefix length cannot be seen in the
-/// address, so only the two readings that leave no bit unexplained are accepted. These are the prefix of 48 bits with
-/// an empty suffix, and the all-zero one of 96 bits. Other readings might hide an address.
+/// Judges an address with a NAT64 prefix that a network chose itself within 64:ff9b:1::/48 (RFC 8215). The address
+/// does not show how long its prefix is. Two readings are accepted, because they leave no bit unexplained: a prefix of
+/// 48 bits with an empty suffix, and an all-zero prefix of 96 bits. Any other reading might hide an address.
 fn judge_local_nat64(ip: Ipv6Addr) -> Judgement {
     match ip.segments() {
         [_, _, _, 0, 0, 0, a, b] => judge_v4(v4(a, b)),
-        // RFC 6052, 2.2: bits 64 to 71 are zero and split the IPv4 address.
+        // RFC 6052, 2.2: bits 64 to 71 are zero. They split the IPv4 address in two.
         [_, _, _, a, b @ 0..=0xff, c, 0, 0] if c & 0xff == 0 => judge_v4(v4(a, b << 8 | c >> 8)),
         _ => Never,
     }

@@ -8,11 +8,11 @@ use crate::{Encoding, normalised_escapes, ports, queries};
 /// The longest canonical URL, in bytes; longer ones are refused.
 pub const MAX_URL_BYTES: usize = 4096;
 
-/// Nothing longer than this can shrink to [`MAX_URL_BYTES`] except by dropping
-/// a fragment or dot segments, so parsing it would only serve an attacker.
+/// The longest text that is parsed. A longer one could shrink to [`MAX_URL_BYTES`] only by dropping a fragment or dot
+/// segments, so parsing it would only serve an attacker.
 const MAX_TEXT_BYTES: usize = 4 * MAX_URL_BYTES;
 
-/// The most characters of a refused URL in an error.
+/// How many characters of a refused URL are shown in an error.
 const SHOWN_CHARS: usize = 120;
 
 /// The longest host name that DNS can carry (RFC 1035, 2.3.4).
@@ -28,7 +28,7 @@ pub enum UrlRefusal {
 }
 
 impl UrlRefusal {
-    /// The reason code under which a discovered link is counted as skipped.
+    /// The reason code under which a discovered link with this fault is counted as skipped.
     pub fn code(&self) -> &'static str {
         match self {
             UrlRefusal::Invalid { .. } => "invalid_url",
@@ -55,20 +55,19 @@ impl UrlRefusal {
     }
 }
 
-/// The canonical form of `text`, read as a link on the page `base` if one is given.
+/// The canonical form of `text`. If `base` is given, `text` is read as a link on that page.
 ///
-/// Parsed by the WHATWG URL Standard, which lower-cases the host (IDNA), resolves dot segments, drops a default port
-/// and turns every spelling of an IP address into the address. On top of that: no fragment, no user name or password,
-/// no trailing dot on the host, escapes in the path normalised (see [`normalised_escapes`]), and `^` and `|` escaped
-/// there, as by browsers. The query is kept as the parser leaves it, because servers may distinguish any two
-/// spellings.
+/// The text is parsed by the WHATWG URL Standard. This lower-cases the host (IDNA), resolves dot segments, drops a
+/// default port and turns every spelling of an IP address into the address. In addition, the fragment, the user name,
+/// the password and a trailing dot of the host are removed. Escapes in the path are normalised (see
+/// [`normalised_escapes`]), and `^` and `|` are escaped there, as browsers do. The query stays as the parser leaves
+/// it, because servers may distinguish any two spellings.
 ///
 /// # Errors
 ///
-/// [`UrlRefusal::UnsupportedScheme`] unless the scheme is http or https;
-/// [`UrlRefusal::Invalid`] when the text cannot be parsed, is longer than
-/// [`MAX_URL_BYTES`], names a host that DNS cannot hold, or a port that the
-/// Fetch Standard blocks.
+/// [`UrlRefusal::UnsupportedScheme`] unless the scheme is http or https.
+/// [`UrlRefusal::Invalid`] if the text cannot be parsed, is longer than [`MAX_URL_BYTES`], names a host that DNS
+/// cannot hold, or names a port that the Fetch Standard blocks.
 pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     if let Some(scheme) = leading_scheme(text)
         && !is_crawlable(scheme)
@@ -89,11 +88,11 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     Ok(url)
 }
 
-/// The same for a link on a page in `encoding`, because browsers send the query of such a link in that encoding.
+/// The canonical form of a link on a page in `encoding`. Browsers send the query of such a link in that encoding.
 ///
 /// # Errors
 ///
-/// As [`canonical`].
+/// Those of [`canonical`].
 pub fn canonical_on_page(
     text: &str,
     base: &Url,
@@ -109,8 +108,8 @@ pub fn canonical_on_page(
     }
 }
 
-/// A link without leading slashes beyond the first two. The URL Standard ignores them before the host of an http URL;
-/// our parser does so only after a scheme.
+/// The link with at most two leading slashes. The URL Standard ignores further ones before the host of an http URL,
+/// but our parser does so only after a scheme.
 fn without_more_slashes(text: &str) -> &str {
     let link = text.trim_start_matches(|c: char| c <= ' ');
     let slashes = link.bytes().take_while(|b| matches!(b, b'/' | b'\\'));
@@ -123,8 +122,8 @@ fn without_more_slashes(text: &str) -> &str {
 const TOO_LONG: &str = "longer than 4096 bytes";
 const NO_HOST_NAME: &str = "the host is not a name that DNS can hold";
 
-/// The scheme that `text` begins with, if it plainly does; saves parsing the
-/// many `javascript:`, `mailto:` and `data:` links of real pages.
+/// The scheme that `text` begins with, if one is plainly visible. This saves parsing the many `javascript:`, `mailto:`
+/// and `data:` links of real pages.
 fn leading_scheme(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(|c: char| c <= ' ');
     let end = text
@@ -138,8 +137,8 @@ fn is_crawlable(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
 }
 
-/// Applies the normalisations beyond the URL Standard to a parsed http(s) URL.
-/// Each step checks first whether it is necessary, which is rare.
+/// Applies the normalisations beyond the URL Standard to a parsed http(s) URL. Each step first checks whether it is
+/// needed, because it rarely is.
 fn normalise(url: &mut Url) -> Result<(), &'static str> {
     const HTTP_TAKES_THEM: &str = "an http URL has a host, so it can have no cannot-be-a-base form";
     if url.fragment().is_some() {
@@ -171,12 +170,12 @@ fn normalise(url: &mut Url) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Removes a trailing dot: `example.com.` and `example.com` are the same host.
+/// Removes a trailing dot from the host: `example.com.` and `example.com` are the same host.
 fn drop_trailing_dot(url: &mut Url) -> Result<(), &'static str> {
     let Some(name) = url.domain().and_then(|host| host.strip_suffix('.')) else {
         return Ok(());
     };
-    // One of two dots would stay, and "1.2.3.4." would turn into an address.
+    // Checked before the dot is removed: of two dots one would stay, and "1.2.3.4." would turn into an address.
     if !fits_dns(name) {
         return Err(NO_HOST_NAME);
     }

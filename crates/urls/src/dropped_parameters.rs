@@ -1,14 +1,14 @@
-//! Query parameters that do not change the page: people who share a link add them (`utm_source`). They are dropped
-//! when URLs are compared, but never from the requested URL.
+//! Query parameters that do not change the page, such as `utm_source`, which is added when a link is shared. They are
+//! dropped when URLs are compared, but never from the requested URL.
 
 use std::borrow::Cow;
 
-/// Names of parameters, ignoring case; `*` at the end of a name stands for any ending.
+/// Names of query parameters to drop. Case is ignored; `*` at the end of a name stands for any ending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DroppedParameters(Vec<String>);
 
 impl DroppedParameters {
-    /// The default of the setting.
+    /// The default value of the setting.
     pub const USUAL: &str = "utm_*";
 
     pub fn usual() -> DroppedParameters {
@@ -17,8 +17,8 @@ impl DroppedParameters {
 
     /// # Errors
     ///
-    /// The fault of a name: it is empty, has characters that a parameter's name in a URL cannot have, or has a `*`
-    /// that is not at the end.
+    /// Says what is wrong with the first bad name: it is empty, it has characters that a parameter name in a URL
+    /// cannot have, or it has a `*` that is not at the end.
     pub fn new(names: &[String]) -> Result<DroppedParameters, String> {
         for name in names {
             let stem = name.strip_suffix('*').unwrap_or(name);
@@ -33,7 +33,7 @@ impl DroppedParameters {
         Ok(DroppedParameters(names.collect()))
     }
 
-    /// The text by which a canonical URL is compared with others.
+    /// The canonical URL without its dropped parameters, for comparison with other URLs.
     pub fn compared<'u>(&self, url: &'u str) -> Cow<'u, str> {
         let Some((before, query)) = url.split_once('?').filter(|_| !self.0.is_empty()) else {
             return url.into();

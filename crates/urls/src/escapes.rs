@@ -1,14 +1,14 @@
 //! Percent-encoding in its one normal form (RFC 3986, 6.2.2.1 and 6.2.2.2).
 
-/// `text` with upper-case hex digits and with the escapes of unreserved characters (letters, digits, `-`, `.`, `_`,
-/// `~`) decoded; `None` if it is already so. A `%` that starts no escape stays, and nothing is decoded right after
-/// it, because that could turn it into an escape: `%4%31` is not `%41`.
+/// `text` with upper-case hex digits in its escapes, and with the escapes of unreserved characters (letters, digits,
+/// `-`, `.`, `_`, `~`) decoded; `None` if it already has this form. A `%` that starts no escape stays. Nothing is
+/// decoded right after it, because that could complete an escape: `%4%31` is not `%41`.
 pub fn normalised_escapes(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let first = bytes.iter().position(|b| *b == b'%')?;
     let mut normal = Vec::with_capacity(bytes.len());
     normal.extend_from_slice(&bytes[..first]);
-    // Below this output length a decoded byte would complete a stray '%'.
+    // While the output is shorter than this, a decoded byte could complete an escape with a stray '%'.
     let mut stray_until = 0;
     let mut at = first;
     while at < bytes.len() {

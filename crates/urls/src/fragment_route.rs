@@ -1,11 +1,11 @@
-//! Fragments that are routes: applications in the browser name their pages `#/x` or `#!x`. To the server all of them
-//! are one page, so only a browser can distinguish them.
+//! Fragments that are routes. Single-page applications name their pages `#/x` or `#!x`. To the server all of them are
+//! one page, so only a browser can distinguish them.
 
 use url::Url;
 
 use crate::{MAX_URL_BYTES, UrlRefusal, canonical};
 
-/// The route in the fragment of a link. `#/` and `#!` alone are the landing page or dummies.
+/// The route in the fragment of a link. `#/` and `#!` alone are not routes: they lead to the landing page, or nowhere.
 pub fn fragment_route(text: &str) -> Option<&str> {
     let (_, fragment) = text.trim().split_once('#')?;
     let route = fragment.strip_prefix('!').or_else(|| {
@@ -15,7 +15,7 @@ pub fn fragment_route(text: &str) -> Option<&str> {
     (!route.trim_start_matches('/').is_empty()).then_some(fragment)
 }
 
-/// Like [`canonical`], but a fragment that is a route stays.
+/// Like [`canonical`], but keeps a fragment that is a route.
 ///
 /// # Errors
 ///
@@ -24,11 +24,11 @@ pub fn canonical_with_route(text: &str, base: Option<&Url>) -> Result<Url, UrlRe
     with_route(canonical(text, base)?, text)
 }
 
-/// The canonical form of a link, with its fragment if that is a route.
+/// The canonical URL of a link, with the link's fragment if that is a route.
 ///
 /// # Errors
 ///
-/// It is too long with it.
+/// The URL with the fragment is too long.
 pub fn with_route(mut url: Url, text: &str) -> Result<Url, UrlRefusal> {
     let Some(route) = fragment_route(text) else {
         return Ok(url);

@@ -5,26 +5,25 @@
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_128;
 
-/// The hash in a page's key: the first 128 bits of the SHA-256 of
-/// its canonical URL, as 32 lower-case hex digits (`printf %s URL | sha256sum |
-/// head -c 32`).
+/// The hash in a page's key: the first 128 bits of the SHA-256 of its canonical URL, as 32 lower-case hex digits
+/// (`printf %s URL | sha256sum | head -c 32`).
 ///
-/// Cryptographic, because hosts choose their URLs: with a faster hash one site
-/// could make links whose pages overwrite each other's, or another site's.
+/// The hash is cryptographic because sites choose their own URLs. With a weaker one, a site could craft links whose
+/// pages overwrite each other, or overwrite the pages of another site.
 pub fn page_hash(url: &str) -> String {
     let digest = Sha256::digest(url.as_bytes());
     let (hash, _) = digest.split_at(16);
     hex(hash.try_into().expect("SHA-256 has more than 16 bytes"))
 }
 
-/// The hash by which a changed page is recognised: the XXH3 (128 bits) of its body, as
-/// 32 lower-case hex digits (`xxhsum -H2`). Fast, because bodies are long. A
-/// site that makes two bodies with the same hash harms only itself.
+/// The hash that shows whether a page has changed: the XXH3 (128 bits) of its body, as 32 lower-case hex digits
+/// (`xxhsum -H2`). A fast hash, because bodies are long. It need not be cryptographic: a site that makes two bodies
+/// with the same hash harms only itself.
 pub fn content_hash(body: &[u8]) -> String {
     hex(XxHash3_128::oneshot(body).to_be_bytes())
 }
 
-/// A hash of a sequence of texts: of `content` and all texts before it, whose hash is `before`.
+/// The hash of a sequence of texts: `before` is the hash of all earlier texts, `content` the last text.
 pub fn chained_hash(before: u64, content: &[u8]) -> u64 {
     XxHash3_128::oneshot_with_seed(before, content) as u64
 }

@@ -1,6 +1,5 @@
-//! URLs: their canonical form, their site, their origin, the hash in the key of
-//! their page, and which addresses and ports may be connected to. No I/O and no
-//! state.
+//! URLs: their canonical form, site and origin, the hash in a page's key, and the addresses and ports that may be
+//! connected to. No I/O and no state.
 
 pub mod address;
 mod canonical;

@@ -1,8 +1,7 @@
 //! Ports that must not be requested.
 
-/// The bad ports of the Fetch Standard (section 2.9, "port blocking"), sorted.
-/// An HTTP request to one of them could be taken for a command by a server of
-/// another protocol.
+/// The bad ports of the Fetch Standard (section 2.9, "port blocking"), sorted. A server of another protocol on such a
+/// port could take an HTTP request for a command.
 const BAD: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,

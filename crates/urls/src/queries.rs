@@ -1,11 +1,11 @@
-//! Queries of links on pages that are not in UTF-8: by the URL Standard they are sent in the encoding of
-//! their page ("percent-encode after encoding"). The rest of a URL is in UTF-8 everywhere.
+//! Queries of links on pages that are not in UTF-8. By the URL Standard, a query is sent in the encoding of the page
+//! ("percent-encode after encoding"). All other parts of a URL are always in UTF-8.
 
 use std::fmt::Write;
 
 use encoding_rs::{EncoderResult, Encoding, UTF_8};
 
-/// A link with its query escaped as in a page of this encoding; `None` if it is the same as in UTF-8.
+/// The link with its query escaped in the encoding of its page; `None` if UTF-8 would give the same.
 pub(crate) fn in_encoding(text: &str, encoding: &'static Encoding) -> Option<String> {
     let encoding = encoding.output_encoding();
     let end = text.find('#').unwrap_or(text.len());
@@ -20,7 +20,7 @@ pub(crate) fn in_encoding(text: &str, encoding: &'static Encoding) -> Option<Str
     Some(escaped)
 }
 
-/// Escapes the characters that depend on the encoding, and leaves the rest to the URL parser.
+/// Escapes the characters whose bytes depend on the encoding, and leaves the rest to the URL parser.
 fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
     let mut encoder = encoding.new_encoder();
     let mut rest = query;
@@ -31,7 +31,7 @@ fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
         rest = &rest[read..];
         for byte in &bytes[..written] {
             match byte {
-                // They are dropped wherever they are in a URL.
+                // The parser drops these anywhere in a URL.
                 b'\t' | b'\n' | b'\r' => escaped.push(char::from(*byte)),
                 0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {
                     // Writing to a string cannot fail.
@@ -43,7 +43,7 @@ fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
         match result {
             EncoderResult::InputEmpty => return,
             EncoderResult::OutputFull => {}
-            // The encoding has no such character: its reference in HTML is sent.
+            // The encoding has no such character: browsers send its HTML character reference instead.
             EncoderResult::Unmappable(character) => {
                 let _ = write!(escaped, "%26%23{}%3B", u32::from(character));
             }

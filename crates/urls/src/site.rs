@@ -3,11 +3,11 @@
 
 use url::{Host, Position, Url};
 
-/// The registrable domain of a URL by the public suffix list, its private
-/// section included (`a.github.io` and `b.github.io` are two sites).
+/// The site of a URL: its registrable domain by the public suffix list, private section included (`a.github.io` and
+/// `b.github.io` are two sites).
 ///
-/// A host that is itself a public suffix, or has one label, is its own site;
-/// so is an IP address, IPv6 in brackets.
+/// A host that is itself a public suffix, or has only one label, is its own site. So is an IP address; IPv6 is in
+/// brackets.
 pub fn site(url: &Url) -> String {
     match url.host() {
         Some(Host::Domain(name)) => psl::domain_str(name).unwrap_or(name).to_owned(),
@@ -15,8 +15,8 @@ pub fn site(url: &Url) -> String {
     }
 }
 
-/// The provider of a site: the public suffix that the site is below or equal to, if that is in the list's private
-/// section (`github.io` for `alice.github.io`). Such sites are hosted by one party.
+/// The provider that hosts a site: the public suffix that the site is below or equal to, if it is in the private
+/// section of the list (`github.io` for `alice.github.io`).
 pub fn provider(site: &str) -> Option<&str> {
     let suffix = psl::suffix(site.as_bytes())?;
     if suffix.typ() != Some(psl::Type::Private) {
@@ -27,8 +27,8 @@ pub fn provider(site: &str) -> Option<&str> {
     site.get(start..)
 }
 
-/// Scheme, host and port of a URL, the default port left out: `https://example.com`, `http://[::1]:8080`. User name
-/// and password are not part of it (RFC 6454, section 4).
+/// The origin of a URL: scheme, host and port, without a default port: `https://example.com`, `http://[::1]:8080`.
+/// User name and password are not part of it (RFC 6454, section 4).
 pub fn origin(url: &Url) -> String {
     format!(
         "{}://{}",
