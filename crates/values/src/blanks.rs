@@ -1,20 +1,20 @@
-//! The characters that show nothing: Unicode's white space, controls, and invisible marks.
+//! Characters that show nothing: Unicode's white space, control characters, and invisible marks.
 
-/// Whether a text shows nothing and thus is not a value.
+/// Whether a text shows nothing, and so is not a value.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| is_white_space(c) || is_invisible(c))
 }
 
-/// White space, in the sense of Unicode's property `White_Space`; control characters; and the Braille pattern
-/// without dots and the fillers of Hangul, which pages use as blanks.
+/// Whether a character is blank: Unicode's property `White_Space`, control characters, the empty Braille pattern, and
+/// the Hangul fillers, which pages use as blanks.
 pub fn is_white_space(character: char) -> bool {
     character.is_whitespace()
         || character.is_control()
         || matches!(character, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Marks that show nothing by themselves: Unicode's property `Default_Ignorable_Code_Point`, except what is
-/// white space here, and the marks of interlinear notes.
+/// Whether a character is a mark that shows nothing by itself: Unicode's property `Default_Ignorable_Code_Point`,
+/// except characters that count as white space here, and the marks of interlinear notes.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -36,13 +36,14 @@ pub fn is_invisible(character: char) -> bool {
     )
 }
 
-/// Marks that belong to the character before them: they choose its picture, or the country of a flag.
+/// Whether a character modifies the one before it: variation selectors, and the tags that choose the country of a
+/// flag.
 pub(crate) fn is_selector(character: char) -> bool {
     is_tag(character)
         || matches!(character, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// The letters of a flag within an emoji.
+/// Whether a character is a tag letter, as in the emoji of a region's flag.
 pub(crate) fn is_tag(character: char) -> bool {
     matches!(character, '\u{e0020}'..='\u{e007f}')
 }
@@ -51,13 +52,13 @@ fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-/// Marks without meaning even within a word: possible line breaks, and the byte order mark.
+/// Whether a character has no meaning even within a word: possible line breaks, and the byte order mark.
 fn is_break(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 
-/// The text without white space and invisible marks at its ends. What belongs to a visible character stays:
-/// the selectors of emoji, and the joiners that some scripts end a word in.
+/// The text without white space and invisible marks at its ends. A mark that belongs to a visible character stays: an
+/// emoji selector, or a joiner with which some scripts end a word.
 pub fn trimmed(text: &str) -> &str {
     let text = text.trim_start_matches(|c| is_white_space(c) || is_invisible(c));
     let is_end = |c: char| is_white_space(c) || (is_invisible(c) && !is_selector(c));
@@ -70,14 +71,13 @@ pub fn trimmed(text: &str) -> &str {
     }
 }
 
-/// Letters and marks of the scripts in which a joiner changes how a word's end looks.
+/// Whether a character is a letter or mark of a script in which a joiner changes how the end of a word looks.
 fn is_joined_letter(character: char) -> bool {
-    // From Hebrew on; before it stand Latin, Greek, Cyrillic and Armenian.
+    // The scripts from Hebrew on. The blocks before it are Latin, Greek, Cyrillic and Armenian.
     character >= '\u{590}' && !is_white_space(character)
 }
 
-/// The text with one space for every run of white space, none at its ends, and without marks for possible line
-/// breaks.
+/// The text with each run of white space as one space, none at its ends, and without marks for possible line breaks.
 pub fn collapsed(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     let mut has_space = false;
@@ -86,7 +86,7 @@ pub fn collapsed(text: &str) -> String {
             has_space = true;
             continue;
         }
-        // Marks of direction beside white space show nothing.
+        // Next to white space, a mark of text direction has no effect.
         if has_space && is_invisible(character) && !is_selector(character) {
             continue;
         }

@@ -1,6 +1,6 @@
-//! Dates in texts: `1. März 2024, 10:30 CET` is 2024-03-01T10:30:00+01:00. These are not dates: a day that does not
-//! exist, a wrong name of the day, a zone name used by several countries, and `01/02/2024` if nothing shows which
-//! number is the month.
+//! Dates in texts: `1. März 2024, 10:30 CET` is 2024-03-01T10:30:00+01:00. Not accepted as dates: a day that does not
+//! exist, a weekday that does not match, a zone name used by several countries, and `01/02/2024` if nothing shows
+//! which number is the month.
 
 mod clock;
 mod east_asia;
@@ -17,7 +17,7 @@ pub use names::{date_names, in_english, month_named};
 use parts::Parts;
 pub use zones::in_offsets;
 
-/// The one of two numbers of a date that is the day.
+/// Which of the two leading numbers of a date is the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DateOrder {
     DayFirst,
@@ -27,26 +27,26 @@ pub enum DateOrder {
 /// The result of reading a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DateReading {
-    /// It is not a date, or has other words beside one.
+    /// The text is not a date, or has other words beside it.
     None,
-    /// In ISO 8601, as exact as written.
+    /// The date in ISO 8601, as precise as it is written.
     Date(String),
-    /// It is written as a date, but no such day exists, or it is ambiguous.
+    /// The text is written as a date, but no such day exists, or it is ambiguous.
     Undecided,
 }
 
 /// The longest text that can be a date.
 const MAX_TEXT_BYTES: usize = 400;
 
-/// Reads the date that each text is. If one text shows the order, it applies to the others, which are values of the
-/// same field.
+/// Reads each text as a date. The texts are values of one field: if one of them shows the order of day and month, it
+/// applies to all.
 pub fn read_dates<T: AsRef<str>>(texts: &[T], order: Option<DateOrder>) -> Vec<DateReading> {
     let dates = Dates::find(texts);
     let order = order.or_else(|| dates.evidence().order());
     dates.read(order)
 }
 
-/// The dates in some texts of a field, before it is decided how to read them.
+/// The dates in several texts of a field. How to read them is not decided yet.
 pub struct Dates(Vec<Option<Written>>);
 
 impl Dates {
@@ -58,7 +58,7 @@ impl Dates {
         Dates(written.collect())
     }
 
-    /// The one of two numbers that is the day, as far as numbers over twelve show it.
+    /// The evidence for the order of day and month: numbers over twelve must be days.
     pub fn evidence(&self) -> DateEvidence {
         let mut evidence = DateEvidence::default();
         for (first, second) in self.numbers() {
@@ -68,13 +68,13 @@ impl Dates {
         evidence
     }
 
-    /// Whether further texts of the field may change how one of these is read.
+    /// Whether further texts of the field could change how one of these dates is read.
     pub fn depend_on_others(&self) -> bool {
         self.numbers()
             .any(|(first, second)| first <= 12 && second <= 12 && first != second)
     }
 
-    /// Reads them in this order; without one, leaves out ambiguous dates.
+    /// Reads the dates in this order of day and month; without an order, ambiguous dates are undecided.
     pub fn read(self, order: Option<DateOrder>) -> Vec<DateReading> {
         let readings = self.0.into_iter().map(|written| match written {
             None => DateReading::None,
@@ -85,7 +85,7 @@ impl Dates {
         readings.collect()
     }
 
-    /// The numbers of dates where only the order shows which is the day.
+    /// The two numbers of each date in which only the order shows which one is the day.
     fn numbers(&self) -> impl Iterator<Item = (i8, i8)> {
         self.0.iter().filter_map(|written| match written {
             Some(Written::Parts(Parts::Numbers(first, second, _), ..)) => Some((*first, *second)),
@@ -94,7 +94,7 @@ impl Dates {
     }
 }
 
-/// The notation of a field's dates, as its texts show it together.
+/// The evidence of a field's texts for its order of day and month.
 #[derive(Debug, Clone, Default)]
 pub struct DateEvidence {
     day_first: bool,
@@ -118,17 +118,17 @@ impl DateEvidence {
     }
 }
 
-/// A date as written.
+/// A date as it is written.
 enum Written {
-    /// In ISO 8601, already read.
+    /// An ISO 8601 date, ready to use.
     Iso(String),
     Parts(Parts, Option<Clock>, Option<i8>),
-    /// It is a date, but inconsistent.
+    /// A date whose parts contradict each other.
     Wrong,
 }
 
 impl Written {
-    /// `None` if the text is not a date.
+    /// Parses a text; `None` if it is not a date.
     fn of(text: &str) -> Option<Written> {
         let has_number = text.bytes().any(|b| b.is_ascii_digit()) || text.contains('年');
         if text.len() > 100 || !has_number {
@@ -188,8 +188,8 @@ impl Written {
     }
 }
 
-/// The century of a date such as `Fri, 01 Mar 24`, of RFC 822: the one of the last and this century in which it falls
-/// on this day of the week.
+/// The date with the century of a two-digit year, as in `Fri, 01 Mar 24` (RFC 822): of the last and this century, the
+/// one in which the date falls on this weekday.
 fn by_weekday(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
     let is_its_day = |year: &i16| {
         Date::new(*year, month, day)

@@ -1,28 +1,28 @@
-//! Exact decimal numbers: the value of a text or a JSON number, with every digit.
+//! Exact decimal numbers, read from a text or a JSON number without losing a digit.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// The most digits of a number, and the greatest power of ten.
+/// The most digits of a number, and the largest power of ten, of either sign.
 const MAX_DIGITS: usize = 400;
 const MAX_EXPONENT: i64 = 400;
 
-/// The most digits that are written without a power of ten.
+/// The most digits that are written out instead of as a power of ten.
 const MAX_PLAIN_DIGITS: i64 = 100;
 
-/// A number: `0.digits` would be ambiguous, so it is `digits` times ten to the power of `exponent`. Digits have
-/// no zeros at their ends, so equal numbers are equal here.
+/// A number: `digits` (an integer) times ten to the power of `exponent`. The digits have no zeros at either end, so
+/// equal numbers compare equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decimal {
     negative: bool,
-    /// Empty for zero.
+    /// The digits; empty for zero.
     digits: String,
     exponent: i64,
 }
 
 impl Decimal {
-    /// The number of `whole` and `fraction`, both digits, times ten to the power of `exponent`.
+    /// The number with these digits before and after the point, times ten to the power of `exponent`.
     pub fn new(negative: bool, whole: &str, fraction: &str, exponent: i64) -> Option<Decimal> {
         let all = format!("{whole}{fraction}");
         if all.is_empty() || all.len() > MAX_DIGITS || !all.bytes().all(|b| b.is_ascii_digit()) {
@@ -46,7 +46,7 @@ impl Decimal {
         })
     }
 
-    /// The number that a whole text is, in the notation of JSON and programming languages: `-12.50`, `1e3`.
+    /// Parses a text that is a number in the notation of JSON and programming languages: `-12.50`, `1e3`.
     pub fn of_text(text: &str) -> Option<Decimal> {
         let (negative, rest) = match text.strip_prefix(['-', '\u{2212}']) {
             Some(rest) => (true, rest),
@@ -60,8 +60,8 @@ impl Decimal {
         Decimal::new(negative, whole, fraction, exponent)
     }
 
-    /// The same, unless the text looks like a code: telephone numbers and postcodes have a plus or zeros before other
-    /// digits, which would be lost.
+    /// Like [`Decimal::of_text`], but rejects texts that look like codes. Telephone numbers and postcodes begin with a
+    /// plus or with zeros, which a number would lose.
     pub fn of_plain_text(text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['-', '\u{2212}']).unwrap_or(text);
         let mut bytes = unsigned.bytes();
@@ -94,7 +94,7 @@ impl Decimal {
         self.exponent >= 0
     }
 
-    /// All digits, without a power of ten; with one where that would take more than a hundred.
+    /// The number written out in digits; as a power of ten if it would have more than a hundred.
     pub fn plain(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let count = self.digits.len() as i64;
@@ -118,8 +118,8 @@ impl Decimal {
         format!("{sign}{whole}.{fraction}")
     }
 
-    /// The number for JSON: an integer of up to 64 bits, or a double that holds every digit; `None` if neither does.
-    /// With `fraction` an integer stays a number with a fraction, such as `5.0`.
+    /// The JSON number: an integer of up to 64 bits, or a double that holds every digit; `None` if neither does. With
+    /// `fraction`, a whole number keeps a fraction, such as `5.0`.
     pub fn to_number(&self, fraction: bool) -> Option<Number> {
         let plain = self.plain();
         if self.is_integer() && !fraction {
@@ -134,7 +134,7 @@ impl Decimal {
         (Decimal::of_number(&number).as_ref() == Some(self)).then_some(number)
     }
 
-    /// The same; if no number holds every digit, the digits as a text.
+    /// Like [`Decimal::to_number`], but a number that JSON cannot hold exactly becomes a text of its digits.
     pub fn to_json(&self, fraction: bool) -> Value {
         self.to_number(fraction)
             .map_or_else(|| Value::String(self.plain()), Value::Number)

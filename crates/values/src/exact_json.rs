@@ -1,5 +1,5 @@
-//! JSON whose numbers keep their digits: a number that neither a 64-bit integer nor a double holds is read as a text
-//! of its digits. Zero has no sign: as `-0` it would be a double.
+//! JSON whose numbers keep all digits: a number that fits neither a 64-bit integer nor a double is read as a text of
+//! its digits. Zero loses its sign, because `-0` would be a double.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::decimal::Decimal;
 
-/// Numbers with fewer characters lose no digit, because doubles hold 15 decimal digits.
+/// Numbers with fewer characters never lose a digit: a double holds 15 decimal digits.
 const LONG: usize = 16;
 
 /// Whether any number in a JSON text would lose digits as a JSON number.
@@ -15,13 +15,13 @@ pub fn loses_digits(json: &str) -> bool {
     matches!(numbers_rewritten(json, quoted), Cow::Owned(_))
 }
 
-/// Reads a JSON value.
+/// Parses JSON without losing a digit of its numbers.
 pub fn exact_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&exact_json_text(text))
 }
 
-/// The JSON text with quotation marks around the numbers that would lose digits, and zeros without a sign. A text
-/// that is not JSON stays unchanged.
+/// The JSON text with quotation marks around the numbers that would lose digits, and without signs before zeros. A
+/// text that is not JSON is unchanged.
 pub fn exact_json_text(text: &str) -> Cow<'_, str> {
     let exact = |number: &str| quoted(number).or_else(|| without_sign(number));
     match numbers_rewritten(text, exact) {
@@ -57,7 +57,7 @@ fn numbers_rewritten(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Co
     Cow::Owned(written)
 }
 
-/// The bytes of a JSON text with its quotation marks.
+/// The length in bytes of the JSON string at the start, quotation marks included.
 fn text_length(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = bytes.get(at) {

@@ -1,4 +1,4 @@
-//! The normal form: when two spellings are the same text, and two values the same value.
+//! The normal form of a text, and whether two texts or values are spellings of one value.
 
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
@@ -7,8 +7,8 @@ use crate::blanks::{collapsed, is_invisible, is_tag};
 use crate::decimal::Decimal;
 use crate::telephone::same_telephone;
 
-/// The text as a reader sees it: composed letters, one width, single spaces, nothing invisible. Letter case,
-/// quotation marks and dashes are kept; raised and lowered digits as well, because `5²` is not `52`.
+/// The text as a reader sees it: composed letters, one width, single spaces, nothing invisible. Letter case, quotation
+/// marks and dashes are kept. So are superscript and subscript digits, because `5²` is not `52`.
 pub fn normal_form(text: &str) -> String {
     if text.is_ascii() {
         return collapsed(text);
@@ -30,8 +30,8 @@ fn is_raised_or_lowered(character: char) -> bool {
     matches!(character, '²' | '³' | '¹' | '\u{2070}'..='\u{209c}')
 }
 
-/// The normal form without letter case, and with one kind of quotation marks and of dashes: two texts with the
-/// same folded form are two spellings of one value.
+/// The normal form in lower case, with one kind of quotation mark and one kind of dash. Two texts with the same folded
+/// form are spellings of one value.
 pub fn folded_form(text: &str) -> String {
     let normal = normal_form(text);
     if normal.is_ascii() {
@@ -50,14 +50,14 @@ fn folded(character: char) -> char {
     }
 }
 
-/// Whether two texts are spellings of one value: by their folded form, or as one telephone number.
+/// Whether two texts are spellings of one value: their folded forms are equal, or they are the same telephone number.
 pub fn same_text(one: &str, other: &str) -> bool {
     one == other || folded_form(one) == folded_form(other) || same_telephone(one, other)
 }
 
-/// Whether two values are spellings of one value. Numbers are compared exactly, so 5 is 5.00, with a text too
-/// if it is written as a plain number; two texts as texts, because the version `1.10` is not `1.1`. Lists are
-/// compared entry by entry, objects member by member.
+/// Whether two values are spellings of one value. Numbers are compared exactly: 5 equals 5.00, and the text `5.00` if
+/// it is written as a plain number. Two texts are compared as texts, because the version `1.10` is not `1.1`. Lists
+/// are compared entry by entry, objects member by member.
 pub fn same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::String(one), Value::String(other)) => same_text(one, other),

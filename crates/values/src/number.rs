@@ -1,8 +1,9 @@
-//! Numbers in texts: `1.234,50 €` is 1234.50. The notation is set, or inferred from all texts of a field together. A
-//! text that stays ambiguous is not a number, and neither is a text with two numbers if nothing shows which is meant.
+//! Numbers in texts: `1.234,50 €` is 1234.50. The notation is set by the user, or inferred from all texts of a field
+//! together. A text that stays ambiguous is not a number. Neither is one with two numbers if nothing shows which is
+//! meant.
 //!
-//! [`written`] finds the number of a text and everything around it that changes its value, [`rivals`] the other
-//! numbers that may be meant as well; this module decides which of its marks begins the fraction.
+//! [`written`] finds the number of a text and everything around it that changes its value. [`rivals`] finds other
+//! numbers that could be meant instead. This module decides which mark begins the fraction.
 
 mod marks;
 mod parts;
@@ -15,36 +16,36 @@ use crate::decimal::Decimal;
 use marks::{Group, Notation};
 use written::{Brackets, Written};
 
-/// The notation of numbers, as far as it is set.
+/// The notation of numbers. Members that are `None` are inferred.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberNotation {
     /// The character before the fraction.
     pub decimal: Option<char>,
-    /// The characters between groups of digits; a space stands for any kind of space.
+    /// The characters between groups of digits. A space stands for any kind of space.
     pub group: Option<Vec<char>>,
 }
 
 /// The result of reading a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberReading {
-    /// There is no digit in it.
+    /// The text has no digit.
     None,
     /// The number, and whether it is written with a fraction, such as `5.00`.
     Number(Decimal, bool),
-    /// It is ambiguous, or violates the notation.
+    /// The text is ambiguous, or violates the notation.
     Undecided,
-    /// It has several numbers, and nothing shows which is meant.
+    /// The text has several numbers, and nothing shows which is meant.
     Several,
 }
 
-/// Reads the number of each text. If one text shows the notation, it applies to the others, which are values of the
-/// same field.
+/// Reads the number of each text. The texts are values of one field: if one of them shows the notation, it applies to
+/// all.
 pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<NumberReading> {
     let numbers = Numbers::find(texts, set);
     numbers.read(&numbers.evidence())
 }
 
-/// The numbers in some texts of a field, before it is decided how to read them.
+/// The numbers in several texts of a field. How to read them is not decided yet.
 pub struct Numbers {
     found: Vec<Option<Written>>,
     notations: Vec<Notation>,
@@ -59,7 +60,7 @@ impl Numbers {
         }
     }
 
-    /// The notation of the field's numbers, as they show it together.
+    /// The evidence of these texts for the notation of the field.
     pub fn evidence(&self) -> NumberEvidence {
         let mut evidence = NumberEvidence::default();
         for written in self.found.iter().flatten() {
@@ -68,7 +69,7 @@ impl Numbers {
         evidence
     }
 
-    /// Whether further texts of the field may change how one of these is read.
+    /// Whether further texts of the field could change how one of these numbers is read.
     pub fn depend_on_others(&self) -> bool {
         let alone = NumberEvidence::default();
         self.found.iter().flatten().any(|written| {
@@ -77,7 +78,7 @@ impl Numbers {
         })
     }
 
-    /// Reads them by what all texts of the field show.
+    /// Reads the numbers in the notation that all texts of the field show.
     pub fn read(&self, evidence: &NumberEvidence) -> Vec<NumberReading> {
         let readings = self.found.iter().map(|written| match written {
             None => NumberReading::None,
@@ -87,16 +88,16 @@ impl Numbers {
     }
 }
 
-/// The notation of a field's numbers, as its texts show it together.
+/// The evidence of a field's texts for the notation of its numbers.
 #[derive(Debug, Clone, Default)]
 pub struct NumberEvidence {
-    /// Decimal marks that are the only possible one for some text.
+    /// Decimal marks, each the only possible one for some text.
     decimals: Vec<char>,
-    /// Spaces stand between groups of digits.
+    /// Some number has spaces between groups of digits.
     spaced: bool,
-    /// Numbers stand in brackets.
+    /// Some numbers are in brackets.
     in_brackets: bool,
-    /// Numbers stand without brackets: those of the others are an accountant's minus.
+    /// Some numbers are not in brackets. If others are, their brackets are an accountant's minus.
     without_brackets: bool,
 }
 
@@ -167,7 +168,7 @@ impl NumberEvidence {
         )
     }
 
-    /// The different ways to read the digits: whole part and fraction.
+    /// The possible readings of the digits, each as whole part and fraction.
     fn readings(
         &self,
         written: &Written,
@@ -193,13 +194,13 @@ impl NumberEvidence {
         readings
     }
 
-    /// `None` if brackets may or may not be an accountant's minus.
+    /// Whether the number is negative; `None` if its brackets may or may not be an accountant's minus.
     fn is_negative(&self, written: &Written) -> Option<bool> {
         match written.brackets {
             Brackets::None => Some(written.negative),
             Brackets::OfMoney => Some(true),
             Brackets::Bare if self.in_brackets && self.without_brackets => Some(true),
-            // A count, such as that of reviews.
+            // A count in brackets, such as the number of reviews.
             Brackets::Bare if written.runs.len() == 1 => Some(written.negative),
             Brackets::Bare => None,
         }

@@ -1,7 +1,7 @@
-//! Telephone numbers and other codes of digits: their separators are spelling.
+//! Telephone numbers and other codes made of digits, in which separators are only spelling.
 
-/// The digits of a text that looks like a telephone number: 7 to 15 of them, nothing else but `+`, brackets
-/// and separators.
+/// The digits of a text that looks like a telephone number: 7 to 15 digits, and nothing else but `+`, brackets and
+/// separators.
 pub fn telephone_digits(text: &str) -> Option<String> {
     let is_part =
         |c: char| c.is_ascii_digit() || "+-./() \u{a0}\u{2010}\u{2011}\u{2013}".contains(c);
@@ -12,8 +12,8 @@ pub fn telephone_digits(text: &str) -> Option<String> {
     (7..=15).contains(&digits.len()).then_some(digits)
 }
 
-/// Whether both are the same telephone number. The separators must show that it is one: `1.234567` and `12.34567`
-/// have the same digits, and so have two dates.
+/// Whether two texts are the same telephone number. Equal digits are not enough: `1.234567` and `12.34567` have the
+/// same ones, and so may two dates. The separators must show that it is a telephone number.
 pub(crate) fn same_telephone(one: &str, other: &str) -> bool {
     let shows = is_separated(one) || is_separated(other);
     let dates = is_date_like(one) || is_date_like(other);
@@ -26,7 +26,7 @@ fn is_separated(text: &str) -> bool {
     text.chars().any(|c| !c.is_ascii_digit() && c != '.')
 }
 
-/// Whether it has three groups of digits, one of them a year.
+/// Whether a text has three groups of digits, one of them a year.
 fn is_date_like(text: &str) -> bool {
     let groups = || text.split(|c: char| !c.is_ascii_digit());
     let is_year = |group: &str| group.len() == 4 && matches!(&group[..2], "18" | "19" | "20");

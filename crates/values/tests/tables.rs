@@ -6,7 +6,7 @@ use webfill_values::{
     is_blank, normal_form, read_dates, read_numbers, same_value, trimmed,
 };
 
-/// The cells of the lines of a table that are no comments.
+/// The cells of each line of a table, without comment lines.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -128,7 +128,7 @@ fn numbers_are_read_as_they_are_written_around_the_world() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A number with the zeros of its fraction left out, except one that shows that there is a fraction.
+/// A number without the trailing zeros of its fraction. One zero stays if it is all that shows the fraction.
 fn shown(reading: NumberReading) -> String {
     match reading {
         NumberReading::None => "none".to_owned(),

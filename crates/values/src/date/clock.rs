@@ -7,24 +7,24 @@ use jiff::civil::Time;
 use super::names::{Meaning, meaning};
 use super::zones;
 
-/// A time of day, perhaps with its distance from Greenwich in seconds.
+/// A time of day, perhaps with its offset from UTC in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     pub(super) time: Time,
     pub(super) offset: Option<i32>,
 }
 
-/// It is written as a time, but no such time exists, or its zone is unknown.
+/// The text is written as a time, but no such time exists, or its zone is unknown.
 pub(super) struct Wrong;
 
-/// Words between a date and its time, and after a time.
+/// Words between a date and its time, and words after a time.
 const BEFORE: &[&str] = &[
     "at", "um", "à", "om", "a las", "alle", "ore", "alle ore", "às", "o", "o godz", "godz", "kl",
     "t", "-", "–", ",", "@", "|",
 ];
 const BEHIND: &[&str] = &["uhr", "uur", "h", "o'clock", "hrs", "hs"];
 
-/// Words that make two numbers with a point between them a time: before and after.
+/// Words before and after two numbers that make them a time even if a point separates them.
 const BEFORE_POINTS: &[&str] = &["um", "om", "ore", "kl", "kl.", "godz", "godz."];
 const BEHIND_POINTS: &[&str] = &["uhr", "uur"];
 
@@ -44,7 +44,7 @@ impl fmt::Display for Clock {
 }
 
 impl Clock {
-    /// The text without its time of day, and that time.
+    /// Splits off the time of day: the text without it, and the time.
     pub(super) fn taken_from(text: &str) -> Result<(String, Option<Clock>), Wrong> {
         let Some((begin, end, mut digits)) = find(text) else {
             return Ok((text.to_owned(), None));
@@ -63,7 +63,7 @@ impl Clock {
     }
 }
 
-/// The numbers of a time.
+/// The numbers of a time of day.
 struct Digits {
     hour: i8,
     minute: i8,
@@ -72,7 +72,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// Takes `AM` or `PM`.
+    /// Takes `AM` or `PM` off the text, and adjusts the hour.
     fn take_half<'t>(&mut self, text: &'t str) -> Result<&'t str, Wrong> {
         let lower = text.to_ascii_lowercase();
         let half = ["a.m.", "p.m.", "am", "pm"].into_iter().find(|half| {
@@ -97,7 +97,7 @@ impl Digits {
     }
 }
 
-/// The first time of day in a text: where it begins and ends.
+/// The first time of day in a text: its start, its end and its numbers.
 fn find(text: &str) -> Option<(usize, usize, Digits)> {
     let bytes = text.as_bytes();
     let mut begin = 0;
@@ -137,7 +137,7 @@ fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
     let is_sign = rest.starts_with(':')
         || rest.starts_with(['h', 'H'])
         || (rest.starts_with('.') && is_with_point(&text[..begin], &rest[1..]));
-    // `8 h 30`: in French there are spaces.
+    // `8 h 30`: French writes spaces around the `h`.
     let spaced = rest
         .strip_prefix(" h ")
         .filter(|behind| digit_count(behind) == 2);
@@ -170,7 +170,7 @@ fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
     Some((end, digits))
 }
 
-/// Whether a point separates hours and minutes, as in `um 17.30 Uhr`.
+/// Whether a point separates hours from minutes, as in `um 17.30 Uhr`.
 fn is_with_point(before: &str, minutes: &str) -> bool {
     let word_before = before.split_whitespace().next_back();
     let word_before = word_before.unwrap_or_default().to_lowercase();
@@ -192,7 +192,7 @@ fn without_word(text: &str) -> &str {
     }
 }
 
-/// Takes the zone; skips a comment in brackets after it.
+/// Takes the time zone off the text, with a comment in brackets after it.
 fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
     let inner = text.trim_start_matches(['(', ' ']);
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}');

@@ -3,10 +3,11 @@
 use super::clock::Wrong;
 use super::names;
 
-/// Years of reigns and of the republic. Which year that is depends on where the reign ends.
+/// Names of Japanese eras and of the Chinese republic. Dates in them are not read: their year depends on when the era
+/// began.
 const ERAS: [&str; 8] = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国", "㋿"];
 
-/// The halves of the day.
+/// The words for morning and afternoon.
 const HALVES: [(&str, &str); 4] = [
     ("午前", "AM"),
     ("上午", "AM"),
@@ -16,7 +17,7 @@ const HALVES: [(&str, &str); 4] = [
 
 const UNITS: &str = "年月日号號時时点點分秒";
 
-/// The date in western order and with western marks; other texts unchanged.
+/// The date in western order and with western marks. Other texts are unchanged.
 pub(super) fn in_western_marks(text: &str) -> Result<String, Wrong> {
     if !text.contains(['年', '月']) {
         return Ok(text.to_owned());
@@ -51,7 +52,7 @@ fn with_marks(text: &str) -> String {
     text.trim_matches('-').to_owned()
 }
 
-/// `3:5:` is `03:05`, `10:` is `10:00`.
+/// A time with two digits each and with minutes: `3:5:` becomes `03:05`, `10:` becomes `10:00`.
 fn with_whole_clock(part: &str) -> String {
     let end = part.find(|c: char| !c.is_ascii_digit() && c != ':');
     let (clock, behind) = part.split_at(end.unwrap_or(part.len()));
@@ -70,7 +71,7 @@ fn with_whole_clock(part: &str) -> String {
     format!("{}{gap}{behind}", numbers.join(":"))
 }
 
-/// Takes the day of the week out of a date, and puts numbers for the names of months.
+/// Takes the weekday out of a date, and replaces names of months with their numbers.
 fn take_weekday(text: &mut String) -> Option<i8> {
     let mut weekday = None;
     for (name, meaning) in names::of_east_asia() {
@@ -94,7 +95,8 @@ fn take_weekday(text: &mut String) -> Option<i8> {
     weekday
 }
 
-/// Takes the half of the day. Twelve o'clock is noon or midnight, by who writes it, but in Chinese afternoons.
+/// Takes the word for morning or afternoon out of a date. Whether its twelve o'clock is noon or midnight depends on
+/// the writer, except in Chinese afternoons.
 fn take_half(text: &mut String) -> Result<Option<&'static str>, Wrong> {
     let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
         return Ok(None);
@@ -107,7 +109,7 @@ fn take_half(text: &mut String) -> Result<Option<&'static str>, Wrong> {
     Ok(Some(half))
 }
 
-/// Numbers in Chinese characters, where a unit follows, in digits.
+/// The text with numbers in Chinese characters replaced by digits, where a unit follows.
 fn with_digits(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut run = String::new();
@@ -126,7 +128,7 @@ fn with_digits(text: &str) -> String {
     plain + &run
 }
 
-/// The value of a character in a number; ten stands for the place of the tens.
+/// The value of a character in a number. Ten marks the tens.
 fn value_of(character: char) -> Option<u32> {
     let ones = "零一二三四五六七八九十";
     match character {
@@ -137,7 +139,7 @@ fn value_of(character: char) -> Option<u32> {
     }
 }
 
-/// `二〇二四` is 2024, `二十三` is 23, `十` is 10.
+/// The number in digits: `二〇二四` is 2024, `二十三` is 23, `十` is 10.
 fn number_of(run: &str) -> Option<String> {
     let values: Vec<u32> = run.chars().filter_map(value_of).collect();
     let number = match values[..] {

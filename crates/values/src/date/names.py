@@ -15,7 +15,7 @@ import sys
 from babel import Locale
 from babel.core import get_cldr_version
 
-# Beside each language, the regions whose names differ: Jänner, Sept., setiembre, juill., segunda, 週一.
+# Each language with the regions whose names differ: Jänner, Sept., setiembre, juill., segunda, 週一.
 LOCALES = {
     "de": ["de", "de_AT"],
     "en": ["en", "en_GB"],
@@ -51,7 +51,7 @@ def main():
     for language, locales in LOCALES.items():
         for locale in locales:
             for kind, number, name in names_of(Locale.parse(locale)):
-                # 1月: the reader knows numbers by itself.
+                # Skipped: names with digits, such as 1月, because the reader understands numbers by itself.
                 if not any(character.isdigit() for character in name):
                     languages[kind, number, name].add(language)
     sys.stdout.write(HEAD.format(version=get_cldr_version()))

@@ -1,4 +1,4 @@
-//! Names of months and days in several languages, from CLDR.
+//! Names of months and weekdays in several languages, from CLDR.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 /// The possible meanings of a name: `mar` is both March and Tuesday in Italian.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// From 1.
+    /// 1 is January.
     pub(super) month: Option<i8>,
-    /// From 1, Monday.
+    /// 1 is Monday.
     pub(super) weekday: Option<i8>,
 }
 
@@ -32,18 +32,18 @@ static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
     names
 });
 
-/// The meaning of a word, in any letter case and with or without the full stop of an abbreviation.
+/// The meaning of a word, in any letter case, with or without the full stop of an abbreviation.
 pub(super) fn meaning(word: &str) -> Meaning {
     let lower = word.trim_end_matches('.').to_lowercase();
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
 }
 
-/// The month of a name, from 1, if it may be one.
+/// The number of the month that a word may name; 1 is January.
 pub fn month_named(word: &str) -> Option<i8> {
     meaning(word).month
 }
 
-/// The names of months, or those of days of the week, in lower case; not those of Chinese and Japanese.
+/// The names of months, or of weekdays, in lower case, except Chinese and Japanese ones.
 pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
     let is_wanted = move |meaning: &Meaning| match are_months {
         true => meaning.month.is_some(),
@@ -54,8 +54,8 @@ pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.starts_with(|c: char| c < '\u{3000}'))
 }
 
-/// The names of more than one character in Chinese and Japanese, the longest first, because the twelfth month ends
-/// in the second.
+/// The Chinese and Japanese names of more than one character. The longest come first, because the name of the twelfth
+/// month ends in that of the second.
 pub(super) fn of_east_asia() -> &'static [(&'static str, Meaning)] {
     static OF_EAST_ASIA: LazyLock<Vec<(&'static str, Meaning)>> = LazyLock::new(|| {
         let mut names: Vec<(&str, Meaning)> = NAMES
@@ -70,7 +70,7 @@ pub(super) fn of_east_asia() -> &'static [(&'static str, Meaning)] {
     &OF_EAST_ASIA
 }
 
-/// The English name of a day of the week, from 1, Monday.
+/// The English name of a weekday; 1 is Monday.
 pub(super) fn english_day(weekday: i8) -> Option<&'static str> {
     let index = usize::try_from(weekday).ok()?.checked_sub(1)?;
     ENGLISH_DAYS.get(index).copied()
@@ -101,8 +101,8 @@ const ENGLISH_DAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// The text with the names that a format of strptime expects in English: full ones for `%B` and `%A`, those of three
-/// letters for `%b`, `%h` and `%a`. An abbreviation's full stop stays only if the format has one.
+/// The text with its names replaced by the English ones that a strptime format expects: full names for `%B` and `%A`,
+/// three letters for `%b`, `%h` and `%a`. The full stop of an abbreviation stays only if the format has one.
 pub fn in_english(text: &str, format: &str) -> String {
     let mut directives = directives(format).into_iter().peekable();
     let mut english = String::with_capacity(text.len());
@@ -113,7 +113,7 @@ pub fn in_english(text: &str, format: &str) -> String {
         let letters = word
             .find(|c: char| !c.is_alphabetic())
             .unwrap_or(word.len());
-        // Portuguese days of the week have a hyphen.
+        // Portuguese weekdays have a hyphen.
         let is_hyphened = word[letters..].starts_with("-feira");
         let length = letters + if is_hyphened { "-feira".len() } else { 0 };
         let (word, behind) = word.split_at(length);
@@ -136,7 +136,7 @@ pub fn in_english(text: &str, format: &str) -> String {
     english
 }
 
-/// A place for a name in a format.
+/// A directive of a format that stands for a name.
 struct Directive {
     is_month: bool,
     is_full: bool,

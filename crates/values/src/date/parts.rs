@@ -5,18 +5,18 @@ use super::names::{Meaning, meaning};
 /// A date as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parts {
-    /// Year and month.
+    /// Year and month, without a day.
     Month(i16, i8),
     Day(i16, i8, i8),
-    /// Two numbers, of which either may be the day, and the year.
+    /// Two numbers, either of which may be the day, and the year.
     Numbers(i8, i8, i16),
-    /// A month in letters, and two short numbers: the day, and the year within its century.
+    /// A month in letters and two two-digit numbers: the day, and the year within its century.
     Short(i8, i8, i8),
     /// Parts of a date that contradict each other.
     Wrong,
 }
 
-/// Words in dates without meaning.
+/// Words without meaning in a date.
 const FILLERS: &[&str] = &[
     "of", "the", "on", "den", "der", "am", "vom", "le", "el", "il", "de", "del", "do", "em", "op",
     "dnia", "r", "roku",
@@ -35,7 +35,7 @@ enum Token {
 }
 
 impl Parts {
-    /// Date and day of the week, from 1, Monday; `None` if the text is no date.
+    /// Parses a date with its weekday (1 is Monday), if it has one; `None` if the text is not a date.
     pub(super) fn of(text: &str) -> Option<(Parts, Option<i8>)> {
         let tokens = tokens(text)?;
         let (tokens, month, weekday) = without_names(tokens)?;
@@ -56,7 +56,7 @@ impl Parts {
     }
 }
 
-/// `None` if there is something else in the text.
+/// The tokens of a text; `None` if it has anything that a date cannot have.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut rest = text;
@@ -76,7 +76,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         if first.is_ascii_digit() {
             tokens.push(Token::Number(token.to_owned()));
         } else if first.is_alphabetic() {
-            // Portuguese days of the week have a hyphen.
+            // Portuguese weekdays have a hyphen.
             let (token, behind) = match behind.strip_prefix("-feira") {
                 Some(behind) => (format!("{token}-feira"), behind),
                 None => (token.to_owned(), behind),
@@ -110,7 +110,7 @@ fn follows_digit(text: &str, length: usize) -> bool {
     before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Takes the names of the month and of the day of the week.
+/// Takes out the names of the month and of the weekday.
 fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i8>)> {
     let months = tokens
         .iter()
@@ -124,7 +124,7 @@ fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i
             rest.push(token);
             continue;
         };
-        // The full stop of an abbreviation.
+        // The name is an abbreviation with a full stop.
         let has_stop = matches!(tokens.peek(), Some(Token::Mark('.')));
         match (meaning.month, meaning.weekday) {
             (Some(_), Some(day)) if spare > 0 && weekday.is_none() => {
@@ -142,7 +142,7 @@ fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i
     Some((rest, month, weekday))
 }
 
-/// With a month in letters: a year of four digits, and perhaps a day.
+/// A date whose month is in letters: a year of four digits, and perhaps a day.
 fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
     if marks.iter().any(|mark| !matches!(mark, '.' | '-' | '/')) {
         return None;
@@ -171,7 +171,7 @@ fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
     }
 }
 
-/// Of numbers only: three with the same mark between them, or year and month of ISO 8601.
+/// A date in numbers only: three numbers with the same mark between them, or year and month as in ISO 8601.
 fn in_numbers(numbers: &[&str], marks: &[char]) -> Option<Parts> {
     let short = |digits: &str| {
         (digits.len() <= 2)
@@ -195,7 +195,7 @@ fn in_numbers(numbers: &[&str], marks: &[char]) -> Option<Parts> {
             let (first, second) = (short(first)?, short(second)?);
             match year(third) {
                 Some(year) => Some(Parts::Numbers(first, second, year)),
-                // A year of two digits: which of the three it is, and of which century, is open.
+                // A two-digit year: neither its position nor its century is certain.
                 None if third.len() == 2 => Some(Parts::Wrong),
                 None => None,
             }

@@ -1,7 +1,7 @@
-//! Names of time zones that stand for one offset wherever they are used.
+//! Names of time zones that mean the same offset wherever they are used.
 
-/// Minutes east of Greenwich. Names used by several countries are left out: BST (British Summer Time, Bangladesh),
-/// CST (America, China, Cuba), IST (India, Ireland, Israel), AST, SST, GST, AMT.
+/// Offsets in minutes east of Greenwich. Names used by several countries are left out: BST (British Summer Time,
+/// Bangladesh), CST (America, China, Cuba), IST (India, Ireland, Israel), AST, SST, GST, AMT.
 const ZONES: &[(&str, i32)] = &[
     ("Z", 0),
     ("UTC", 0),
@@ -54,7 +54,7 @@ const ZONES: &[(&str, i32)] = &[
     ("HST", -600),
 ];
 
-/// The offset of a zone in seconds: a name, or `+0100`, `+01:00`, `UTC+1`, `GMT-03:30`.
+/// The offset in seconds of a zone, given as a name or as `+0100`, `+01:00`, `UTC+1`, `GMT-03:30`.
 pub(super) fn offset(zone: &str) -> Option<i32> {
     let upper = zone.to_ascii_uppercase();
     if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == upper) {
@@ -79,8 +79,8 @@ pub(super) fn offset(zone: &str) -> Option<i32> {
     (all_digits && hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// The text with offsets in place of the names of zones, for a format with `%z`. An unknown name, or one used by
-/// several countries, becomes `unknown`.
+/// The text with zone names replaced by offsets, for a format with `%z`. A name that is unknown, or used by several
+/// countries, becomes `unknown`.
 pub fn in_offsets(text: &str, unknown: &str) -> String {
     let mut put = String::with_capacity(text.len());
     let mut rest = text;

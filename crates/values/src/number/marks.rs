@@ -1,16 +1,16 @@
-//! The marks between digits: which begin a fraction, and which stand between groups.
+//! The marks between digits: decimal marks and group marks.
 
 use super::NumberNotation;
 
-/// Digits, and the mark in front of them.
+/// A run of digits, and the mark before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DigitRun {
-    /// None before the first digits.
+    /// `None` for the first run.
     pub(super) mark: Option<char>,
     pub(super) digits: String,
 }
 
-/// One way to read marks.
+/// One possible reading of the marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Notation {
     pub(super) decimal: char,
@@ -18,17 +18,17 @@ pub(super) struct Notation {
     pub(super) group: Group,
 }
 
-/// Where the group marks of a notation come from.
+/// The source of a notation's group marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Set,
     Usual,
 }
 
-/// Apostrophes and other marks that stand only between groups.
+/// Apostrophes and other marks that can only separate groups.
 const ONLY_GROUPS: &[char] = &['\'', '\u{2019}', '\u{2bc}', '_', '\u{66c}'];
 
-/// Arabic and the raised point stand only before fractions.
+/// Marks that can only begin a fraction: the Arabic decimal separator and the raised point.
 const ONLY_DECIMALS: &[char] = &['\u{66b}', '\u{b7}'];
 
 pub(super) fn is_only_decimal(character: char) -> bool {
@@ -39,7 +39,7 @@ pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() && !character.is_control()
 }
 
-/// A space that no two numbers have between them.
+/// Whether a character is a space that never separates two numbers.
 pub(super) fn is_fixed_space(character: char) -> bool {
     is_space(character) && character != ' ' && character != '\u{3000}'
 }
@@ -89,7 +89,7 @@ pub(super) fn notations(set: &NumberNotation) -> Vec<Notation> {
 }
 
 impl Notation {
-    /// The digits of the whole part and of the fraction, if the number is written in this notation.
+    /// The digits of the whole part and of the fraction; `None` if the number is not written in this notation.
     pub(super) fn split(&self, runs: &[DigitRun]) -> Option<(String, String)> {
         let (first, rest) = runs.split_first()?;
         let (groups, fraction) = match rest.split_last() {
@@ -108,12 +108,12 @@ impl Notation {
         (!whole.is_empty() || !fraction.is_empty()).then(|| (whole, fraction.to_owned()))
     }
 
-    /// A currency between digits, as in `5€99`, stands where a decimal mark does.
+    /// Whether a mark begins the fraction. A currency sign between digits does too, as in `5€99`.
     fn is_decimal(&self, mark: char) -> bool {
         mark == self.decimal || is_only_decimal(mark) || super::words::is_currency_sign(mark)
     }
 
-    /// Groups have three digits; in India only the last one, and those before it two.
+    /// Whether the groups are valid: three digits each, or as in India three in the last and two in the others.
     fn are_groups(&self, first: &str, groups: &[DigitRun]) -> bool {
         let Some((last, middle)) = groups.split_last() else {
             return true;

@@ -1,5 +1,5 @@
-//! Recognises numbers that are part of something else, or not numbers at all: a time of day, a coordinate, an
-//! internet address, a telephone number, a version.
+//! Recognises digits that are not a number of their own but part of a time of day, a coordinate, an internet address,
+//! a telephone number, a version and so on.
 
 use super::NumberNotation;
 use super::marks::{DigitRun, is_space};
@@ -7,7 +7,7 @@ use super::signs::word_before;
 use super::words::{Word, is_currency_sign, word_after};
 use super::written::is_digit;
 
-/// `10.30 Uhr`, `5 pm`, `9 a.m.`; but not `5 am Lager`.
+/// Whether the number is a time of day: `10.30 Uhr`, `5 pm`, `9 a.m.`, but not `5 am Lager`.
 pub(super) fn is_time(behind: &[char]) -> bool {
     let behind = match behind {
         [space, rest @ ..] if is_space(*space) => rest,
@@ -28,7 +28,7 @@ pub(super) fn is_time(behind: &[char]) -> bool {
             .any(|word| rest(word).is_some_and(is_last))
 }
 
-/// `33.87° S`: the letter turns the sign.
+/// Whether the number is a coordinate such as `33.87° S`, whose letter may change its sign.
 pub(super) fn is_coordinate(behind: &[char]) -> bool {
     let seen: Vec<char> = behind
         .iter()
@@ -42,7 +42,8 @@ pub(super) fn is_coordinate(behind: &[char]) -> bool {
     }
 }
 
-/// `2001:db8::1`, `00:1b:44`: a colon directly between digits or letters of a hexadecimal number.
+/// Whether the number is a group of an address: `2001:db8::1`, `00:1b:44`. A colon directly between digits or letters
+/// of a hexadecimal number shows it.
 pub(super) fn is_group_of_address(behind: &[char]) -> bool {
     let [':', rest @ ..] = behind else {
         return false;
@@ -52,7 +53,7 @@ pub(super) fn is_group_of_address(behind: &[char]) -> bool {
         || ((1..=4).contains(&digits) && rest.get(digits).is_none_or(|c| !c.is_alphanumeric()))
 }
 
-/// `192.168.100.200`, which has groups like a number.
+/// Whether the digits are an IPv4 address such as `192.168.100.200`, whose dots could be group marks.
 pub(super) fn is_address(runs: &[DigitRun], set: &NumberNotation) -> bool {
     let is_octet =
         |digits: &str| digits.parse::<u8>().is_ok() && (digits == "0" || !digits.starts_with('0'));
@@ -63,14 +64,14 @@ pub(super) fn is_address(runs: &[DigitRun], set: &NumberNotation) -> bool {
         && runs.iter().all(|run| is_octet(&run.digits))
 }
 
-/// `+493012345678`, `+34 612 345 678`: after a plus, ten digits are a telephone number.
+/// Whether digits after a plus are a telephone number: `+493012345678`, `+34 612 345 678`. Ten digits or more are one.
 pub(super) fn is_international(runs: &[DigitRun]) -> bool {
     let digits: usize = runs.iter().map(|run| run.digits.len()).sum();
     let is_spaced = |run: &DigitRun| run.mark.is_some_and(is_space);
     digits >= 10 && runs.iter().skip(1).all(is_spaced)
 }
 
-/// `v1.10` and `Version 1.10` are later than `1.9`.
+/// Whether the word before the digits makes them a version (`v1.10`, `Version 1.10`), which is not a decimal number.
 pub(super) fn is_version(before: &[char]) -> bool {
     const WORDS: &[&str] = &[
         "v", "ver", "version", "versión", "versione", "versie", "versão", "wersja", "release",
@@ -84,14 +85,14 @@ pub(super) fn is_version(before: &[char]) -> bool {
     WORDS.contains(&word.to_lowercase().as_str())
 }
 
-/// `0x1F`.
+/// Whether the number is hexadecimal: `0x1F`.
 pub(super) fn is_hexadecimal(text: &[char], end: usize) -> bool {
     let is_zero = end > 0 && text[end - 1] == '0' && (end < 2 || !text[end - 2].is_alphanumeric());
     let is_digit = |c: &char| c.is_ascii_hexdigit();
     is_zero && text.get(end) == Some(&'x') && text.get(end + 1).is_some_and(is_digit)
 }
 
-/// `19 € 95`: the cents, or another number.
+/// Whether two digits follow the currency sign, as in `19 € 95`. They may be the cents or another number.
 pub(super) fn is_split_price(text: &[char], end: usize) -> bool {
     let [first, sign, second, cents @ ..] = &text[end..] else {
         return false;
@@ -114,7 +115,7 @@ pub(super) fn is_dash(character: char) -> bool {
     )
 }
 
-/// `2024-03-01` is a date, not a range; and in `10-20 million` the word applies to both numbers.
+/// Whether the number begins a date (`2024-03-01`), or a range whose unit applies to both ends (`10-20 million`).
 pub(super) fn is_range_of_more(text: &[char], end: usize) -> bool {
     let Some(second) = second_of_range(text, end) else {
         return false;

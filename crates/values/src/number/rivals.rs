@@ -1,18 +1,18 @@
 //! The other numbers of a text. Some describe the first one: its maximum, the amount that a price is for, a note in
-//! brackets. Any other number may be meant as well, as in `1h 30min` or `+49 30 123456`.
+//! brackets. Any other number could be meant instead, as in `1h 30min` or `+49 30 123456`.
 
 use super::marks::is_space;
 use super::signs::{is_known_currency, word_before};
 use super::words::is_currency_sign;
 use super::written::Found;
 
-/// Words between a number and its reference: `4.7 out of 5`, `12 € je 100 g`.
+/// Words between a number and the number it refers to: `4.7 out of 5`, `12 € je 100 g`.
 const OF: &[&str] = &[
     "of", "von", "sur", "de", "su", "van", "z", "av", "af", "per", "pro", "par", "por", "je",
     "ogni", "cada", "pr", "из", "за",
 ];
 
-/// Words before what a price includes or excludes: `12,50 € inkl. 19 % MwSt.`
+/// Words before an amount that a price includes or excludes: `12,50 € inkl. 19 % MwSt.`
 const INCLUDED: &[&str] = &[
     "inkl",
     "incl",
@@ -39,14 +39,14 @@ const INCLUDED: &[&str] = &[
 /// The state of the search in the text after the first number.
 pub(super) struct Rivals<'t> {
     text: &'t [char],
-    /// Where the last number ended.
+    /// The end of the last number.
     end: usize,
-    /// Brackets that were opened after the first number.
+    /// How many brackets are open since the first number.
     depth: usize,
     first: First,
 }
 
-/// The number that others may rival.
+/// The first number, which others may rival.
 struct First {
     is_money: bool,
     is_whole: bool,
@@ -72,7 +72,7 @@ impl<'t> Rivals<'t> {
         }
     }
 
-    /// `1h30`, `10x20`, but not `5m2`: digits follow in the same word.
+    /// Whether digits follow in the same word, as in `1h30` and `10x20`, but not in `5m2`.
     pub(super) fn is_glued_to_digits(&self) -> bool {
         let behind = &self.text[self.end..];
         let word: String = behind.iter().take_while(|c| c.is_alphanumeric()).collect();
@@ -84,7 +84,7 @@ impl<'t> Rivals<'t> {
         !is_area && word.contains(|c: char| c.is_ascii_digit())
     }
 
-    /// Whether the next number may be meant as well as the first.
+    /// Whether the next number could be meant instead of the first.
     pub(super) fn has(&mut self, other: &Found) -> bool {
         let between = &self.text[self.end..other.begin];
         for character in between {
@@ -100,13 +100,14 @@ impl<'t> Rivals<'t> {
         }
         let is_apart = between.iter().any(|c| c.is_alphanumeric() || is_space(*c));
         if is_apart && self.is_in_word(other) {
-            // `10 x20`
+            // As in `10 x20`.
             return matches!(between, [.., space, 'x' | 'X'] if is_space(*space));
         }
         !(is_of(between) || is_included(between) || self.is_amount(between, other))
     }
 
-    /// `DDR4`: three capitals before it may be a currency, but not a known one.
+    /// Whether the number is part of a word, as in `DDR4`. Three capitals before a number may be a currency, but these
+    /// are none.
     fn is_in_word(&self, other: &Found) -> bool {
         let is_behind_letter = self.text[..other.begin]
             .last()
@@ -114,7 +115,8 @@ impl<'t> Rivals<'t> {
         other.is_glued || (is_behind_letter && !other.has_currency_before())
     }
 
-    /// After a slash: the amount that the first number is for, `5 €/100 g`, or the best mark, `4.5/5`.
+    /// Whether a slash makes the number a reference: the amount that a price is for (`5 €/100 g`), or the best mark
+    /// (`4.5/5`).
     fn is_amount(&self, between: &[char], other: &Found) -> bool {
         let plain: String = between.iter().filter(|c| !is_space(**c)).collect();
         if !plain.ends_with('/') || other.has_sign || !other.is_whole() {
@@ -132,7 +134,7 @@ impl<'t> Rivals<'t> {
     }
 }
 
-/// `of 5`, `je 100 g`: the text in between ends in such a word.
+/// Whether the text in between ends in a word such as `of` or `je`: `of 5`, `je 100 g`.
 fn is_of(between: &[char]) -> bool {
     let spaces = |c: &&char| is_space(**c) || is_currency_sign(**c) || **c == '.';
     let behind = between.iter().rev().take_while(spaces).count();
@@ -142,7 +144,7 @@ fn is_of(between: &[char]) -> bool {
     OF.contains(&word.to_lowercase().as_str())
 }
 
-/// `inkl. 19 %`: such a word is in the last clause.
+/// Whether the last clause of the text in between says that an amount is included or excluded: `inkl. 19 %`.
 fn is_included(between: &[char]) -> bool {
     let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
     let clause = between.rsplit(is_end).next().unwrap_or_default();

@@ -1,24 +1,24 @@
-//! The text before a number: signs, currencies, letters that it is attached to; and brackets around it.
+//! The text before a number (signs, currencies, attached letters), and brackets around the number.
 
 use super::marks::is_space;
 use super::words::{is_currency_sign, is_currency_word};
 use super::written::Brackets;
 
-/// The findings in the text before a number.
+/// What was found in the text before a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Before {
     pub(super) negative: bool,
-    /// A sign directly precedes it or its currency.
+    /// A sign directly precedes the number or its currency.
     pub(super) has_sign: bool,
-    /// A dash that may be a minus or not.
+    /// There is a dash that may or may not be a minus.
     pub(super) is_undecided: bool,
     /// The number is part of a word, such as the `2` of `H2O`.
     pub(super) is_glued: bool,
-    /// It is certainly a currency, not three capitals of something else.
+    /// The word before the number is certainly a currency, not just three capitals.
     pub(super) has_currency: bool,
 }
 
-/// Currencies whose code before a hyphen makes it a minus rather than a part of a code.
+/// Currency codes. A hyphen after one of them may be a minus; after any other word it is part of a code.
 const CODES: &[&str] = &[
     "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK",
     "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "TRY", "RUB", "KRW",
@@ -26,7 +26,7 @@ const CODES: &[&str] = &[
 
 const WORDS: &[&str] = &["kr", "Kr", "Kč", "zł", "Ft", "Rs", "TL", "Euro", "euro"];
 
-/// Words for a minus, in lower case.
+/// Words that mean minus, in lower case.
 const MINUS: &[&str] = &[
     "minus",
     "moins",
@@ -97,7 +97,7 @@ impl Before {
         }
     }
 
-    /// The sign directly precedes the number or its currency.
+    /// The findings if the sign directly precedes the number or its currency.
     fn with_sign(sign: char, before: &[char]) -> Before {
         let word: String = word_before(before).iter().collect();
         if CODES.contains(&word.as_str()) && sign != '+' {
@@ -124,7 +124,7 @@ impl Before {
         }
     }
 
-    /// There is a space between them: at the beginning, a dash may be that of a list.
+    /// The findings if a space follows the sign. At the beginning of the text, such a dash may be a bullet.
     fn with_distant_sign(sign: char, before: &[char]) -> Before {
         let begins = before.iter().all(|c| is_space(*c));
         Before {
@@ -135,7 +135,7 @@ impl Before {
     }
 }
 
-/// The text before a word for a minus directly before a number.
+/// The text before a word that means minus, if one directly precedes the number.
 fn without_minus(text: &[char]) -> Option<&[char]> {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
@@ -153,12 +153,12 @@ fn without_minus(text: &[char]) -> Option<&[char]> {
     is_apart.then_some(before)
 }
 
-/// Certainly a currency, not three capitals of something else.
+/// Whether a word is certainly a currency, not just three capitals.
 pub(super) fn is_known_currency(word: &str) -> bool {
     [CODES, WORDS].iter().any(|list| list.contains(&word))
 }
 
-/// The text before a number's leading currency, and whether there is one.
+/// The text before the currency that precedes a number, and whether there is a currency.
 fn without_currency(text: &[char]) -> (&[char], bool) {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
@@ -186,7 +186,7 @@ pub(super) fn word_before(text: &[char]) -> &[char] {
     &text[text.len() - letters.count()..]
 }
 
-/// Whether the currency beside a number is written with a point before fractions, or without fractions.
+/// Whether the currency beside a number is written with a decimal point, or without fractions.
 pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
     let is_near = |c: &&char| !is_space(**c);
     let sign = |c: Option<&char>| c.is_some_and(|c| "£¥₹₩円원元".contains(*c));
@@ -205,7 +205,7 @@ pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
         || (ends && is_code(code_behind))
 }
 
-/// Whether brackets enclose the number and the whole text.
+/// What kind of brackets enclose the number, if they enclose the whole text.
 pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
     const NEAR: usize = 12;
     if before.len() > NEAR || after.len() > NEAR {
@@ -219,7 +219,7 @@ pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
     let (Some(before), Some(after)) = (rest(before, '('), rest(after, ')')) else {
         return Brackets::None;
     };
-    // `US$` and `€`.
+    // Such as `US$` and `€`.
     let is_money = |text: &str| {
         let letters = text.trim_end_matches(is_currency_sign);
         let has_sign = letters.len() < text.len() && letters.len() <= 3;

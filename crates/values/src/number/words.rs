@@ -185,7 +185,7 @@ const POWERS: &[(i64, &[&str])] = &[
     ),
 ];
 
-/// Words that mean different numbers to different people.
+/// Words that mean different numbers to different readers.
 const DOUBTFUL: &[&str] = &[
     "k",
     "M",
@@ -216,7 +216,7 @@ const DOUBTFUL: &[&str] = &[
     "Mia",
 ];
 
-/// The word after a number.
+/// The meaning of the word after a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     Power(i64),
@@ -224,7 +224,7 @@ pub(super) enum Word {
     Other,
 }
 
-/// The word that follows a number, perhaps after a space.
+/// The meaning of the word that follows a number, perhaps after a space.
 pub(super) fn word_after(text: &[char]) -> Word {
     let text = match text {
         [space, rest @ ..] if super::marks::is_space(*space) => rest,
@@ -250,7 +250,8 @@ pub(super) fn word_after(text: &[char]) -> Word {
     }
 }
 
-/// Marks of letters in the scripts of India, in Thai and in Arabic, which are not letters themselves.
+/// Whether a character is a mark of a letter in the scripts of India, in Thai or in Arabic. Such marks are not letters
+/// themselves.
 fn is_mark_of_letter(character: char) -> bool {
     matches!(
         character,
@@ -258,7 +259,8 @@ fn is_mark_of_letter(character: char) -> bool {
     )
 }
 
-/// `3万円`, `5 ล้านบาท`: the power is followed by a unit without a space. More digits are a second part of the number.
+/// The power of ten at the start of a word whose unit follows without a space: `3万円`, `5 ล้านบาท`. Digits after it
+/// would be a second part of the number.
 fn unspaced_power(word: &str, after: &[char]) -> Option<Word> {
     let powers = || {
         let words = POWERS
@@ -281,7 +283,7 @@ fn unspaced_power(word: &str, after: &[char]) -> Option<Word> {
 }
 
 fn power_of(word: &str) -> Word {
-    // German billions, which begin with a capital, are a thousand times the English ones.
+    // A capital may show the German `Billion`, which is a thousand times the English `billion`.
     match word {
         "billion" | "billions" | "Billions" => return Word::Power(9),
         "trillion" | "trillions" | "Trillions" => return Word::Power(12),
@@ -295,7 +297,7 @@ fn power_of(word: &str) -> Word {
     power.map_or(Word::Other, |(power, _)| Word::Power(*power))
 }
 
-/// Signs of currencies: Unicode's category `Sc`.
+/// Whether a character is a currency sign: Unicode's category `Sc`.
 pub(super) fn is_currency_sign(character: char) -> bool {
     matches!(
         character,
@@ -304,7 +306,8 @@ pub(super) fn is_currency_sign(character: char) -> bool {
     )
 }
 
-/// A word that is written next to amounts of money without a space: codes of ISO 4217, and usual abbreviations.
+/// Whether a word is a currency that may be written next to an amount without a space: ISO 4217 codes, and common
+/// abbreviations.
 pub(super) fn is_currency_word(word: &str) -> bool {
     let is_code = word.len() == 3 && word.bytes().all(|b| b.is_ascii_uppercase());
     is_code
@@ -331,7 +334,7 @@ pub(super) fn is_currency_word(word: &str) -> bool {
         )
 }
 
-/// The fraction that one character is: numerator and denominator.
+/// The numerator and denominator of a fraction that is one character, such as `½`.
 pub(super) fn vulgar_fraction(character: char) -> Option<(u32, u32)> {
     Some(match character {
         '½' => (1, 2),
@@ -356,7 +359,7 @@ pub(super) fn vulgar_fraction(character: char) -> Option<(u32, u32)> {
     })
 }
 
-/// The digits of a fraction as a decimal, `5` for 1/2; `None` if they do not end.
+/// The digits of a fraction after the decimal point, such as `5` for 1/2; `None` if they do not end.
 pub(super) fn decimal_fraction(numerator: u32, denominator: u32) -> Option<String> {
     let denominator = u64::from(denominator);
     if denominator == 0 || u64::from(numerator) >= denominator {
@@ -375,7 +378,8 @@ pub(super) fn decimal_fraction(numerator: u32, denominator: u32) -> Option<Strin
     Some(digits)
 }
 
-/// The value of a decimal digit of any script: Unicode's category `Nd`, in which ten follow one another.
+/// The value of a decimal digit of any script: Unicode's category `Nd`, in which the ten digits of a script are
+/// consecutive.
 pub(super) fn digit_value(character: char) -> Option<u32> {
     if character.is_ascii_digit() {
         return character.to_digit(10);
@@ -393,7 +397,7 @@ const ZEROS: &[u32] = &[
     0x11730, 0x118e0, 0x11c50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e950,
 ];
 
-/// The power of ten that a raised digit shows.
+/// The value of a superscript digit.
 pub(super) fn raised_digit(character: char) -> Option<u32> {
     match character {
         '¹' => Some(1),

@@ -19,30 +19,30 @@ pub(super) struct Written {
     pub(super) runs: Vec<DigitRun>,
     pub(super) negative: bool,
     pub(super) brackets: Brackets,
-    /// The power of ten that multiplies it.
+    /// The power of ten by which the number is multiplied.
     pub(super) power: i64,
-    /// The digits of a fraction beside the whole part, such as `5` of 1½.
+    /// The digits of an added fraction, such as `5` for 1½.
     fraction: Option<String>,
-    /// It is ambiguous, or is part of something else: a date, a time, a code.
+    /// The number is ambiguous, or is part of a date, a time, a code and so on.
     pub(super) is_undecided: bool,
-    /// Another number of the text may be meant as well.
+    /// Another number of the text could be meant instead.
     pub(super) has_rival: bool,
-    /// A currency precedes it, so all digits with spaces between them are one number.
+    /// A currency precedes the number, so digits separated by spaces are one number.
     has_currency_before: bool,
-    /// The currency beside it is from countries where commas only separate groups.
+    /// The currency belongs to countries in which commas only separate groups.
     is_in_comma_groups: bool,
 }
 
-/// Brackets around a number that is the whole text.
+/// The kind of brackets around a number that is the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brackets {
     None,
     Bare,
-    /// With a currency: an accountant's minus.
+    /// Brackets with a currency: an accountant's minus.
     OfMoney,
 }
 
-/// A found number, perhaps part of a word, and its position.
+/// A number and its position. It may be part of a word.
 pub(super) struct Found {
     written: Written,
     pub(super) is_glued: bool,
@@ -53,7 +53,7 @@ pub(super) struct Found {
 }
 
 impl Written {
-    /// The number of a text: the first one that is not part of a word; without one, the first part of a word.
+    /// Finds the number of a text: the first one that is not part of a word, or else the first part of a word.
     pub(super) fn of(text: &str, set: &NumberNotation) -> Option<Written> {
         let text = in_ascii(text);
         let mut all = Numbers {
@@ -79,7 +79,7 @@ impl Written {
         self.runs.iter().any(|run| run.mark.is_some_and(is_space))
     }
 
-    /// Whether the space in it may also separate two numbers.
+    /// Whether a space in the number may instead separate two numbers.
     pub(super) fn may_end_at_space(&self) -> bool {
         let [_, last] = &self.runs[..] else {
             return false;
@@ -90,7 +90,8 @@ impl Written {
                 .is_some_and(|mark| is_space(mark) && !is_fixed_space(mark))
     }
 
-    /// The decimal mark, if the currency decides it: `£1,299`, but not `£1.299`, which may be written elsewhere.
+    /// The decimal mark, if the currency decides it. It does in `£1,299`, but not in `£1.299`, where the point may be
+    /// a group mark of another country.
     pub(super) fn decimal_of_currency(&self) -> Option<char> {
         let has_comma = self.runs.iter().any(|run| run.mark == Some(','));
         (self.is_in_comma_groups && has_comma).then_some('.')
@@ -136,7 +137,7 @@ pub(super) fn is_digit(text: &[char], at: usize) -> bool {
     text.get(at).is_some_and(char::is_ascii_digit)
 }
 
-/// The numbers of a text, in turn.
+/// Iterates over the numbers of a text.
 struct Numbers<'t> {
     text: &'t [char],
     set: &'t NumberNotation,
@@ -149,7 +150,8 @@ impl Iterator for Numbers<'_> {
     fn next(&mut self) -> Option<Found> {
         let start = next_start(self.text, self.at)?;
         let found = Found::at(self.text, start, self.set);
-        // Continue after the digits of a part of a word; digits after a space may be another number.
+        // After a number that is part of a word, continue behind its digits: digits after a space may be another
+        // number.
         self.at = match (found.is_glued, found.written.has_spaces()) {
             (false, _) => found.end,
             (true, true) => start + digits(self.text, start).len(),
@@ -161,7 +163,7 @@ impl Iterator for Numbers<'_> {
 }
 
 impl Found {
-    /// The number, with a mark if another one of the text may be meant as well.
+    /// The number, marked if another one of the text could be meant instead.
     fn without_rivals(mut self, text: &[char], mut others: Numbers<'_>) -> Written {
         let mut rivals = Rivals::of(text, &self);
         self.written.has_rival =
@@ -169,7 +171,7 @@ impl Found {
         self.written
     }
 
-    /// Whether it consists only of digits.
+    /// Whether the number consists only of digits.
     pub(super) fn is_whole(&self) -> bool {
         self.written.runs.len() == 1 && self.written.fraction.is_none()
     }
@@ -178,7 +180,7 @@ impl Found {
         self.written.has_currency_before
     }
 
-    /// Its digits, as written.
+    /// The runs of digits, as written.
     pub(super) fn digits(&self) -> impl Iterator<Item = &str> {
         self.written.runs.iter().map(|run| run.digits.as_str())
     }
@@ -237,7 +239,7 @@ fn empty_run() -> DigitRun {
     }
 }
 
-/// Whether a mark begins a number, as in `.75`.
+/// Whether this mark begins a number, as in `.75`.
 fn is_leading_mark(text: &[char], mark: usize, set: &NumberNotation) -> bool {
     let is_decimal = matches!(text[mark], '.' | ',' | '\u{66b}') || set.decimal == Some(text[mark]);
     let begins = mark.checked_sub(1).is_none_or(|before| {
@@ -247,7 +249,7 @@ fn is_leading_mark(text: &[char], mark: usize, set: &NumberNotation) -> bool {
     is_decimal && begins && is_digit(text, mark + 1)
 }
 
-/// The digits starting at `start`, with the marks between them, and where they end.
+/// The digits from `start` on with the marks between them, and the position where they end.
 fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRun>, usize) {
     let first = digits(text, start);
     let mut end = start + first.len();
@@ -260,7 +262,7 @@ fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRu
         let joins = match mark {
             _ if is_space(mark) => continues_at_space(&runs, &next),
             _ if is_currency_sign(mark) => next.len() == 2,
-            // An Arabic mark of fractions may come after groups; a middle point after a fraction is a multiplication
+            // An Arabic decimal separator may come after groups. A middle point after a fraction is a multiplication
             // sign.
             '\u{66b}' => runs.iter().all(|run| run.mark != Some(mark)),
             _ if is_only_decimal(mark) => runs.len() == 1,
@@ -281,7 +283,7 @@ fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRu
     (runs, end)
 }
 
-/// A space is part of a number only between groups of three digits.
+/// Whether the number continues after a space: only between groups of three digits.
 fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
     let are_spaced = runs[1..].iter().all(|run| run.mark.is_some_and(is_space));
     let first = &runs[0].digits;
@@ -289,7 +291,7 @@ fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
 }
 
 impl Written {
-    /// Reads the text after the digits; returns where the rest begins.
+    /// Reads the text directly after the digits; returns where the rest begins.
     fn read_behind(&mut self, text: &[char], end: usize) -> usize {
         let end = self.read_dash_for_fraction(text, end);
         let mut end = self.read_fraction(text, end);
@@ -307,7 +309,7 @@ impl Written {
         end
     }
 
-    /// `1.299,–`: the mark before the dash is that of fractions.
+    /// Reads a dash in place of a fraction, as in `1.299,–`: the mark before it is the decimal mark.
     fn read_dash_for_fraction(&mut self, text: &[char], end: usize) -> usize {
         let mark = text.get(end).copied().unwrap_or(' ');
         let last = self.runs.last().and_then(|run| run.mark);
@@ -324,7 +326,7 @@ impl Written {
         end + 1 + behind.iter().take_while(|c| is_dash(**c)).count()
     }
 
-    /// `½`, ` 1/2`, `⁄2`.
+    /// Reads a fraction after the digits: `½`, ` 1/2`, `⁄2`.
     fn read_fraction(&mut self, text: &[char], end: usize) -> usize {
         let is_whole = self.runs.len() == 1;
         let space = usize::from(text.get(end).copied().is_some_and(is_space));
@@ -365,7 +367,7 @@ impl Written {
         end
     }
 
-    /// A fraction without a finite decimal form does not count.
+    /// Adds a fraction to the number. One without a finite decimal form leaves the number undecided.
     fn add_fraction(&mut self, digits: Option<String>) {
         if self.runs[0].digits.is_empty() {
             self.runs[0].digits.push('0');
@@ -411,12 +413,13 @@ impl Written {
     }
 }
 
-/// A raised digit directly after a number is an exponent or the number of a note.
+/// Whether a plain digit stands before this position. A superscript digit directly after one is an exponent or refers
+/// to a note.
 fn is_whole_word(text: &[char], end: usize) -> bool {
     end > 0 && text[end - 1].is_ascii_digit()
 }
 
-/// `e3`, `E-7`: the power, and where the text continues.
+/// The power of ten of `e3` or `E-7`, and the position where the text continues.
 fn exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
     matches!(text.get(end)?, 'e' | 'E').then_some(())?;
     let sign = text.get(end + 1).copied();
@@ -429,7 +432,7 @@ fn exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
     Some((if is_negative { -power } else { power }, behind))
 }
 
-/// `× 10^6`, `x10⁻³`.
+/// The power of ten of `× 10^6` or `x10⁻³`, and the position where the text continues.
 fn power_of_ten(text: &[char], end: usize) -> Option<(i64, usize)> {
     let skip_space = |at: usize| at + usize::from(text.get(at).copied().is_some_and(is_space));
     let times = skip_space(end);
