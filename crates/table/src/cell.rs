@@ -5,35 +5,35 @@ use serde_json::Value;
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// As the table has it; `column1` and so on where it has no header.
+    /// The name in the table; `column1` and so on if it has no header.
     pub name: String,
 }
 
 /// A row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The line (text), row (Parquet, XLSX) or entry (JSON array), counted from 1 as a person does.
+    /// The number of the line (text), row (Parquet, XLSX) or entry (JSON array), counted from 1.
     pub number: u64,
-    /// One for each column.
+    /// One cell for each column.
     pub cells: Vec<Cell>,
 }
 
 /// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Nothing: an empty cell of a CSV file or a sheet, null, a member that an object lacks.
+    /// No value: an empty cell of a CSV file or a sheet, null, or a member that an object lacks.
     Missing,
-    /// A text. Text formats without types have no others.
+    /// A text. Formats without types have only texts.
     Text(String),
-    /// A number, as it is written.
+    /// A number, as it is written in the table.
     Number(String),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A date, a time or both, in ISO 8601 and as exact as the column.
+    /// A date, a time or both, in ISO 8601 and as precise as the column.
     Date(String),
     /// Several values.
     List(Vec<Cell>),
-    /// An object, a map or anything else that is kept as it is.
+    /// An object, a map or anything else that is kept unchanged.
     Other(Value),
 }
 
@@ -48,7 +48,7 @@ impl Cell {
         }
     }
 
-    /// Whether nothing is there: missing, blank, or a list of nothing.
+    /// Whether the cell is missing, blank, or a list of such cells.
     pub fn is_empty(&self) -> bool {
         match self {
             Cell::Missing => true,

@@ -1,4 +1,4 @@
-//! CSV, TSV and their kin: a delimiter between cells, perhaps quotes around them.
+//! CSV, TSV and similar formats: a delimiter between cells, and perhaps quotes around them.
 
 mod dialect;
 mod edit;

@@ -1,4 +1,4 @@
-//! The errors of a table: as a whole, in a row, in a cell.
+//! Errors of a table as a whole, of a row, and of a cell.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ pub enum TableError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file is no table, or a broken one.
+    /// The file is not a table, or is damaged.
     #[error("cannot read {}: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The fault and its remedy.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// The output cannot be written. Nothing is left of it.
+    /// The output cannot be written. No part of it is left.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The output.
@@ -30,7 +30,7 @@ pub enum TableError {
         /// The system's error.
         source: io::Error,
     },
-    /// A wish names a column that does not exist, or that several columns could be.
+    /// The user names a column that does not exist, or a name that fits several columns.
     #[error("{0}")]
     Wish(String),
 }
@@ -58,23 +58,23 @@ impl TableError {
     }
 }
 
-/// A row that cannot be used. It is written to the output as it was.
+/// A row that cannot be used. It is written to the output unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFault {
-    /// The line or row, as a person counts.
+    /// The number of the line or row, counted from 1.
     pub number: u64,
-    /// The fault.
+    /// What is wrong with it.
     pub reason: String,
-    /// How it begins.
+    /// The beginning of the row.
     pub beginning: String,
-    /// Reading failed here: no row follows, and the table cannot be written.
+    /// Reading failed at this row: no further row is read, and the table cannot be written.
     pub is_end: bool,
 }
 
 /// A value that was not written, because it does not fit its column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The line or row, as a person counts.
+    /// The number of the line or row, counted from 1.
     pub row: u64,
     /// The column, counted from 0.
     pub column: usize,

@@ -2,34 +2,34 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// The form of a table, found from its content.
+/// The format of a table, detected from its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
-    /// CSV, TSV and their kin.
+    /// CSV, TSV and similar formats.
     Delimited(TextForm, Dialect),
-    /// An object per line.
+    /// JSON lines: an object per line.
     JsonLines(TextForm),
-    /// One array of objects.
+    /// A JSON array of objects.
     JsonArray(TextForm),
-    /// Columns of typed values.
+    /// Parquet: typed columns.
     Parquet,
-    /// A sheet of a workbook.
+    /// A sheet of an XLSX workbook.
     Xlsx {
-        /// Its name.
+        /// The name of the sheet.
         sheet: String,
         /// The first row of the table names the columns.
         has_header: bool,
     },
 }
 
-/// How a text is stored.
+/// How a text is stored in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextForm {
-    /// Around the text.
+    /// The compression of the file.
     pub compression: Compression,
-    /// Of its characters.
+    /// The encoding of the characters.
     pub encoding: Encoding,
-    /// It begins with a byte order mark.
+    /// The text begins with a byte order mark.
     pub has_mark: bool,
 }
 
@@ -42,7 +42,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// How characters are stored.
+/// A character encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Encoding {
@@ -55,33 +55,34 @@ pub enum Encoding {
 /// How the rows of a delimited text are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// Between two cells.
+    /// The character between two cells.
     pub delimiter: u8,
-    /// Around a cell that holds delimiters, quotes or line ends; `None` where quotes are ordinary characters.
+    /// The character around a cell that holds delimiters, quotes or line ends; `None` if quotes are ordinary
+    /// characters.
     pub quote: Option<u8>,
     /// How a quote within quotes is written.
     pub escape: Escape,
     /// Lines end with a carriage return alone.
     pub ends_with_cr: bool,
-    /// Blanks behind a delimiter do not count: `a, "b"`.
+    /// Blanks after a delimiter are ignored: `a, "b"`.
     pub skips_blanks: bool,
     /// The first row names the columns.
     pub has_header: bool,
-    /// The first line names the delimiter to spreadsheets: `sep=;`.
+    /// The first line tells spreadsheets the delimiter: `sep=;`.
     pub has_separator_line: bool,
 }
 
 /// How a quote within quotes is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
-    /// Twice.
+    /// Two quotes: `""`.
     Doubled,
-    /// With a backslash before it.
+    /// A backslash before the quote.
     Backslash,
 }
 
 impl Format {
-    /// Whether cells have types of their own, so that a number is no text.
+    /// Whether cells have types, so that a number differs from a text of the same digits.
     pub fn has_types(&self) -> bool {
         !matches!(self, Format::Delimited(..))
     }

@@ -1,21 +1,21 @@
-//! Texts that mean that nothing is known: `NA`, `-`, `null`. Whether one of them does is decided by column, because `NA`
-//! is Namibia among countries, and `null` may be a name.
+//! Gap markers: words such as `NA`, `-` and `null` that mean that a value is missing. Each column is judged for
+//! itself, because `NA` is Namibia among countries, and `null` may be a name.
 
 use crate::cell::Cell;
 use crate::kind::Kind;
 
-/// How sure a word is.
+/// How surely a word means a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
-    /// Nobody writes it as a value.
+    /// Never a value.
     Certain,
-    /// A word that programs write for nothing.
+    /// Written by programs for a missing value.
     OfPrograms,
-    /// Signs instead of a value.
+    /// Signs in place of a value.
     Sign,
-    /// May be a value, and is one in a column of codes.
+    /// Possibly a value, especially in a column of codes.
     Code,
-    /// Often a value: `none` among allergens.
+    /// Often a value, such as `none` among allergens.
     Weak,
 }
 
@@ -55,7 +55,7 @@ const WORDS: &[(&str, Word)] = &[
     ("undefined", Word::Weak),
 ];
 
-/// The number of the word that a text is.
+/// The index of a word in the list of known gap markers, if the text is one.
 pub(crate) fn word_of(text: &str) -> Option<usize> {
     const LONGEST: usize = 9;
     let text = match text.len() {
@@ -74,7 +74,7 @@ pub(crate) fn word_of(text: &str) -> Option<usize> {
 pub struct GapMarkers(Vec<usize>);
 
 impl GapMarkers {
-    /// Whether a cell is one of them.
+    /// Whether a cell holds one of the gap markers.
     pub fn mark(&self, cell: &Cell) -> bool {
         let (Cell::Text(text) | Cell::Number(text)) = cell else {
             return false;
@@ -82,7 +82,7 @@ impl GapMarkers {
         !self.0.is_empty() && word_of(text).is_some_and(|word| self.0.contains(&word))
     }
 
-    /// As they are written.
+    /// The gap markers as they are written.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|word| WORDS[*word].0)
     }
@@ -91,8 +91,8 @@ impl GapMarkers {
         &self.0
     }
 
-    /// Decides which of the words of a column mean a gap. `counted` are the words with the number of their cells;
-    /// `values` other values of the column, and `cells` the number of all its cells.
+    /// Decides which words of a column mean a gap. `counted` pairs each word with the number of its cells. `values`
+    /// are other values of the column, and `cells` is the number of all its cells.
     pub(crate) fn decide(counted: &[(usize, u64)], values: &[&str], cells: u64) -> GapMarkers {
         let others = Others::of(values);
         let is_gap = |(word, count): &(usize, u64)| {
@@ -104,10 +104,10 @@ impl GapMarkers {
     }
 }
 
-/// The form of the values that are no such words.
+/// What the other values of a column look like.
 struct Others {
     count: usize,
-    /// Nearly all are numbers, dates, links, or true and false.
+    /// Nearly all are numbers, dates, links or booleans.
     are_typed: bool,
     short_codes: usize,
     signs: usize,
@@ -134,13 +134,13 @@ impl Others {
         self.count > 0 && some * 10 >= self.count * 9
     }
 
-    /// Whether a word is no value among these.
+    /// Whether a word means a gap among these values.
     fn leave_no_meaning(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
         let is_frequent = count >= 3 && count * 50 >= cells;
         match word {
             Word::Certain => true,
             _ if self.are_typed => true,
-            // A column without any value: it says nothing.
+            // A column without any value gives no evidence against these words.
             Word::OfPrograms | Word::Sign | Word::Code if self.count == 0 => true,
             Word::OfPrograms => {
                 let like_it = match text.chars().all(char::is_lowercase) {

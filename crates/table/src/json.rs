@@ -1,4 +1,4 @@
-//! JSON: an object per line, or one array of objects.
+//! JSON lines, and JSON arrays of objects.
 
 mod edit;
 mod extent;
@@ -7,7 +7,7 @@ mod rows;
 
 pub(crate) use rows::JsonRows;
 
-/// How objects stand in a text.
+/// The layout of the objects in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     Lines,
@@ -15,7 +15,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// The layout of a text that begins so; `None` if it is no JSON.
+    /// The layout of a text with this beginning; `None` if it is not JSON.
     pub(crate) fn of(beginning: &[u8]) -> Option<Layout> {
         let mut rest = beginning.trim_ascii_start();
         match rest.split_off_first()? {

@@ -1,4 +1,4 @@
-//! The kind of a value.
+//! The kinds of values.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,16 +7,16 @@ use webfill_values::Decimal;
 
 use crate::cell::Cell;
 
-/// The kind of a column's values.
+/// The kind of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Anything.
+    /// Any text.
     Text,
     /// A whole number.
     Integer,
-    /// A number.
+    /// Any number.
     Number,
-    /// True or false.
+    /// A boolean.
     Bool,
     /// A day in ISO 8601.
     Date,
@@ -24,12 +24,12 @@ pub enum Kind {
     Time,
     /// A link, or several in a cell.
     Url,
-    /// An object, or anything else that is never filled.
+    /// An object, or anything else that is never filled in.
     Other,
 }
 
 impl Kind {
-    /// The kind of a text. Digits with a zero in front are a code, and no number.
+    /// The kind of a text. Digits with a leading zero are a code, not a number.
     pub fn of_text(text: &str) -> Kind {
         const MAX_BYTES: usize = 64;
         let text = text.trim();
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a cell; of a list, that of its entries. `None` if nothing is there.
+    /// The kind of a cell; that of the entries for a list. `None` if the cell is empty.
     pub fn of_cell(cell: &Cell) -> Option<Kind> {
         match cell {
             Cell::Missing => None,
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// The kind that holds values of both.
+    /// The kind that can hold values of both kinds.
     pub fn with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// Whether a value of this kind may stand in a column of the other.
+    /// Whether a value of this kind may be put into a column of the other.
     pub fn fits(self, column: Kind) -> bool {
         self.with(column) == column
     }

@@ -1,6 +1,6 @@
-//! Parquet: columns of values in groups of rows.
+//! Parquet: columns of values in row groups.
 //!
-//! Only this folder knows the crate `parquet`.
+//! Only this folder uses the `parquet` crate.
 
 mod batch;
 mod leaf;

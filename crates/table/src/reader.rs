@@ -14,11 +14,11 @@ use crate::parquet::ParquetRows;
 use crate::sheet::SheetRows;
 use crate::text::{Content, TextRows, TextSource};
 
-/// A table that is open.
+/// An open table.
 pub struct TableReader {
     path: PathBuf,
     rows: Rows,
-    /// As far as is known: an encoding may show itself late.
+    /// The format as known so far: the encoding may only become clear late.
     format: Format,
     has_ended: bool,
 }
@@ -28,20 +28,20 @@ enum Rows {
     Typed(Box<dyn TypedRows>),
 }
 
-/// Rows of a format that is no text.
+/// Rows of a binary format.
 pub(crate) trait TypedRows: Send {
     fn columns(&self) -> &[Column];
 
-    /// The next row, or what is wrong with it; `None` at the end. After an error nothing is read.
+    /// The next row, or what is wrong with it; `None` at the end. After an error, nothing more is read.
     fn next_row(&mut self) -> Result<Option<Result<Row, RowFault>>, String>;
 }
 
-/// Opens a table. Its format is found from its content, and from its name only where the content leaves it open.
+/// Opens a table. Its format is detected from its content. The file name decides only what the content leaves open.
 pub fn open(path: &Path) -> Result<TableReader, TableError> {
     open_sheet(path, None)
 }
 
-/// Opens a table; of a workbook, the sheet of this name (`--sheet`) instead of the first one.
+/// Opens a table. If it is a workbook, `sheet` names the sheet to read (`--sheet`); the default is the first one.
 pub fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<TableReader, TableError> {
     if path.is_dir() {
         return Err(TableError::unreadable(path, "it is a folder"));
@@ -92,7 +92,7 @@ fn beginning(path: &Path) -> Result<Vec<u8>, TableError> {
     Ok(bytes)
 }
 
-/// Opens a table in the form that was found before, or finds it.
+/// Opens a text table in the format that was found before, or detects its format.
 pub(crate) fn open_text(
     path: &Path,
     known: Option<&Format>,
@@ -123,7 +123,7 @@ pub(crate) fn open_text(
     Ok(Box::new(rows))
 }
 
-/// The delimiter that the name of a file promises: `.tsv`, also before `.gz`.
+/// The delimiter that a file name suggests, such as that of `.tsv`. An ending `.gz` or `.zst` is ignored.
 fn delimiter_of_name(path: &Path) -> Option<u8> {
     let extension = |path: &Path| path.extension().map(OsStr::to_ascii_lowercase);
     let last = extension(path)?;
@@ -139,7 +139,7 @@ fn delimiter_of_name(path: &Path) -> Option<u8> {
 }
 
 impl TableReader {
-    /// The form of the table.
+    /// The format of the table.
     pub fn format(&self) -> &Format {
         &self.format
     }

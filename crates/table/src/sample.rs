@@ -1,5 +1,5 @@
-//! The findings of a pass over all rows: how many there are, how many cells of each column are empty, and some rows
-//! spread over the table. Memory is bounded, however long the table and its cells are.
+//! The results of one pass over all rows: how many there are, how many cells of each column are empty, and a sample of
+//! rows spread over the table. Memory is bounded, however long the table and its cells are.
 
 mod distinct;
 
@@ -12,42 +12,42 @@ use crate::gaps::word_of;
 use crate::reader::TableReader;
 use distinct::Repeats;
 
-/// So many cells are kept, and so many rows at most.
+/// How many cells are kept, and how many rows.
 const KEPT_CELLS: usize = 400_000;
 const KEPT_ROWS: usize = 4_000;
 
 /// Only the beginning of a longer text is kept.
 const KEPT_BYTES: usize = 2_000;
 
-/// So many faults are kept; all are counted.
+/// How many faults are kept. All are counted.
 const KEPT_FAULTS: usize = 1_000;
 
-/// The findings of a pass over a table.
+/// The results of one pass over a table.
 #[derive(Debug)]
 pub struct Sample {
     /// The name of the file.
     pub name: String,
-    /// The form of the table.
+    /// The format of the table.
     pub format: Format,
-    /// Its columns.
+    /// The columns of the table.
     pub columns: Vec<Column>,
     /// How many rows can be used.
     pub row_count: u64,
-    /// How many rows cannot.
+    /// How many rows cannot be used.
     pub fault_count: u64,
-    /// The first of those that cannot, up to 1,000.
+    /// The first 1,000 rows that cannot be used.
     pub faults: Vec<RowFault>,
-    /// Rows spread evenly over the table, the first among them; long texts are cut.
+    /// A sample of rows spread evenly over the table, including the first one. Long texts are cut.
     pub rows: Vec<Row>,
     pub(crate) profiles: Vec<Profile>,
 }
 
-/// The findings in the cells of a column.
+/// What the cells of a column show.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     /// Cells with nothing in them.
     pub(crate) empty: u64,
-    /// Cells with words that may mean a gap.
+    /// Words that may mean a gap, with the number of their cells.
     pub(crate) words: Vec<(usize, u64)>,
     pub(crate) repeats: Repeats,
 }
@@ -58,7 +58,7 @@ impl Sample {
         Sample::of(crate::open(path)?)
     }
 
-    /// Reads all rows of a table that was opened.
+    /// Reads all rows of an open table.
     pub fn of(mut reader: TableReader) -> Result<Sample, TableError> {
         let mut sample = Sample {
             name: reader.name(),
@@ -94,7 +94,7 @@ impl Sample {
                 }
             }
         }
-        // A text that was taken for UTF-8 may have shown late that it is not.
+        // A text that was taken for UTF-8 may have proved otherwise late.
         sample.format = reader.format().clone();
         sample.rows = kept.rows;
         Ok(sample)
@@ -120,7 +120,7 @@ impl Sample {
         }
     }
 
-    /// The values of a column in the rows that were kept, without empty ones.
+    /// The values of a column in the sampled rows, without empty ones.
     pub(crate) fn values(&self, column: usize) -> impl Iterator<Item = &Cell> {
         let cells = self
             .rows
@@ -130,7 +130,7 @@ impl Sample {
     }
 }
 
-/// Keeps every row, then every second, then every fourth.
+/// Keeps every row at first, then every second, then every fourth, and so on.
 struct Spread {
     rows: Vec<Row>,
     most: usize,

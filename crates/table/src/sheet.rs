@@ -1,4 +1,4 @@
-//! XLSX: one sheet of a workbook is the table.
+//! XLSX: one sheet of a workbook is read as the table.
 
 mod cell;
 mod package;

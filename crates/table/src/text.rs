@@ -1,8 +1,8 @@
-//! Tables that are texts: their bytes, decompressed and decoded, as pieces that put together are the whole text.
+//! Text tables: their bytes, decompressed and decoded, in pieces that together are the whole text.
 //!
-//! Inside, every text is bytes in which ASCII is ASCII. UTF-8 and windows-1252 are left as they are; UTF-16 becomes
-//! UTF-8, in which a half of a pair that stands alone is written as three bytes, so that nothing is lost. A row is
-//! decoded when its cells are asked for, and what is not changed is written back as it was read.
+//! All texts are processed in an encoding that is a superset of ASCII. UTF-8 and windows-1252 are left as they are.
+//! UTF-16 becomes UTF-8; an unpaired surrogate becomes three bytes, so that nothing is lost. A row is decoded when its
+//! cells are read. Unchanged parts are written back as they were read.
 
 mod buffer;
 mod encoding;
@@ -20,38 +20,38 @@ use crate::error::{Refusal, RowFault, beginning};
 use crate::format::Format;
 use crate::shape::Shape;
 
-/// The longest row that is held.
+/// The longest row that is held in memory.
 pub(crate) const MAX_ROW_BYTES: usize = 16 << 20;
 
-/// The longest cell that is a value.
+/// The longest cell that counts as a value.
 pub(crate) const MAX_CELL_BYTES: usize = 1 << 20;
 
-/// A part of the text: a row, or what stands between rows.
+/// A piece of the text: a row, or the text between rows.
 pub(crate) struct Piece {
     /// The bytes, line end included.
     pub(crate) raw: Vec<u8>,
-    /// The line or entry.
+    /// The number of the line or entry.
     pub(crate) number: u64,
     pub(crate) content: Content,
 }
 
 pub(crate) enum Content {
-    /// A row that can be used; where its cells are.
+    /// A usable row, with the positions of its cells.
     Row(Vec<Span>),
-    /// The beginning of a row that cannot be used, and why.
+    /// The beginning of an unusable row, and what is wrong with it.
     Fault(String),
-    /// A header, an empty line, the rest of a row that cannot be used.
+    /// A header, an empty line, or the rest of an unusable row.
     Between,
 }
 
-/// Where a cell is within its row.
+/// The position of a cell in its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Quotes are around it, and within the span.
+    /// The cell is in quotes. The span includes them.
     pub(crate) is_quoted: bool,
-    /// Something in it is written with an escape.
+    /// Some character of the cell is escaped.
     pub(crate) is_escaped: bool,
 }
 
@@ -85,7 +85,7 @@ impl Piece {
     }
 }
 
-/// A value for a cell of a row.
+/// A new value for a cell of a row.
 #[derive(Debug)]
 pub(crate) struct Edit {
     pub(crate) column: usize,
@@ -101,10 +101,11 @@ pub(crate) trait TextRows: Send {
     /// The next piece; `None` at the end.
     fn next_piece(&mut self) -> std::io::Result<Option<Piece>>;
 
-    /// The cells of a piece that is a row.
+    /// The cells of a row.
     fn cells(&self, piece: &Piece) -> Vec<Cell>;
 
-    /// The row with other values in some cells, which are in the order of the columns. What does not fit is refused.
+    /// The row with new values in some cells. The edits are in the order of the columns. A value that does not fit is
+    /// refused.
     fn edited(
         &self,
         piece: &Piece,
@@ -114,10 +115,10 @@ pub(crate) trait TextRows: Send {
     ) -> Edited;
 }
 
-/// A row with other values in it.
+/// A row with new values.
 #[derive(Default)]
 pub(crate) struct Edited {
     pub(crate) raw: Vec<u8>,
-    /// How many cells have another value.
+    /// How many cells got a new value.
     pub(crate) cells: u64,
 }

@@ -1,4 +1,4 @@
-//! The meaning of a table's columns: which one identifies rows, which hold links, which have gaps to fill.
+//! Infers what the columns of a table mean: which one identifies rows, which hold links, which have gaps to fill.
 
 mod columns;
 mod display;
@@ -17,16 +17,16 @@ use crate::sample::Sample;
 use crate::shape::Shape;
 use columns::Names;
 
-/// The user's choice of columns, each by its name. Empty members are found from the table.
+/// The columns that the user chose by name. What is not chosen is inferred from the table.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     /// The column that identifies rows (`--id`).
     pub id: Option<String>,
     /// The columns of links (`--url`).
     pub urls: Vec<String>,
-    /// The columns to fill (`--fields`).
+    /// The columns to fill in (`--fields`).
     pub fields: Vec<String>,
-    /// Columns that are not filled, though they have gaps (`--keep`).
+    /// Columns that are not filled in although they have gaps (`--keep`).
     pub keep: Vec<String>,
 }
 
@@ -35,55 +35,55 @@ pub struct Wishes {
 pub struct Understanding {
     /// The name of the file.
     pub name: String,
-    /// Its form.
+    /// The format of the table.
     pub format: Format,
-    /// Its columns.
+    /// The columns of the table.
     pub columns: Vec<Column>,
-    /// The form of the values of each column.
+    /// The shape of each column.
     pub shapes: Vec<Shape>,
     /// How many rows can be used.
     pub row_count: u64,
-    /// How many rows cannot.
+    /// How many rows cannot be used.
     pub fault_count: u64,
-    /// The column that identifies rows; without one their numbers do.
+    /// The column that identifies rows. Without one, row numbers do.
     pub id: Option<usize>,
     /// The columns of links.
     pub urls: Vec<UrlColumn>,
-    /// The columns to fill.
+    /// The columns to fill in.
     pub fields: Vec<Field>,
-    /// All other columns, which are never filled.
+    /// All other columns. They are never filled in.
     pub kept: Vec<usize>,
-    /// Why the id, the links, and the columns that are kept are what they are, where that is not plain.
+    /// Why the id, the links and the kept columns were chosen, if that is not obvious.
     pub reasons: Reasons,
 }
 
-/// A column to fill.
+/// A column to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its column.
+    /// The index of the column.
     pub column: usize,
-    /// The kind of its values.
+    /// The kind of the column's values.
     pub kind: Kind,
-    /// The separator of several values in a cell of text.
+    /// The separator of several values in a text cell.
     pub separator: Option<String>,
-    /// Cells that hold a list by themselves (JSON, Parquet).
+    /// The cells have a list type (JSON, Parquet).
     pub is_list: bool,
-    /// Cells that wait for a value.
+    /// How many cells lack a value.
     pub gap_count: u64,
-    /// Cells that have one.
+    /// How many cells have a value.
     pub known_count: u64,
 }
 
-/// Why columns are what they are.
+/// The reasons for the roles of columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reasons {
-    /// Why this column is the id, or none is.
+    /// Why this column is the id, or why there is none.
     pub id: String,
-    /// Why a column is kept.
+    /// Columns that are kept, with the reason.
     pub kept: Vec<(usize, String)>,
 }
 
-/// Finds out what the columns mean. A wish that names no column is an error, which names the nearest one.
+/// Infers the structure of a table. A wish for an unknown column is an error, which suggests the nearest name.
 pub fn understand(sample: &Sample, wishes: &Wishes) -> Result<Understanding, TableError> {
     let names = Names::of(&sample.columns);
     let wished = |wishes: &[String]| -> Result<Vec<usize>, TableError> {
@@ -143,7 +143,7 @@ pub fn understand(sample: &Sample, wishes: &Wishes) -> Result<Understanding, Tab
 }
 
 impl Understanding {
-    /// Why a column is no field; `None` if it is one.
+    /// Why a column is not a field; `None` if it is one.
     fn why_kept(
         &self,
         column: usize,
@@ -175,7 +175,7 @@ impl Understanding {
 
     fn sort_in(&mut self, column: usize, gap_count: u64, why_kept: Option<String>) {
         match why_kept {
-            // The id and the links are lists of their own.
+            // The id and the links are listed separately.
             Some(reason) if reason.is_empty() => {}
             Some(reason) => {
                 self.kept.push(column);
@@ -196,7 +196,7 @@ impl Understanding {
     }
 }
 
-/// The form of the values of a column.
+/// The shape of a column.
 fn shape(sample: &Sample, column: usize) -> Shape {
     let words = &sample.profiles[column].words;
     let is_word = |cell: &&Cell| {

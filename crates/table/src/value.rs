@@ -1,4 +1,4 @@
-//! Values that are to be written, in the form of their column.
+//! Converts values to the form of their column.
 
 use serde_json::{Number, Value};
 use webfill_values::Decimal;
@@ -6,7 +6,7 @@ use webfill_values::Decimal;
 use crate::kind::Kind;
 use crate::shape::Shape;
 
-/// The entries of a value that is several: a JSON array of texts and numbers.
+/// The entries of a value that is a JSON array of texts and numbers.
 fn entries(value: &str) -> Option<Vec<String>> {
     let entries: Vec<Value> = match value.starts_with('[') {
         true => serde_json::from_str(value).ok()?,
@@ -21,12 +21,12 @@ fn entries(value: &str) -> Option<Vec<String>> {
     entries.into_iter().map(text).collect()
 }
 
-/// The entries of a value for a column of lists; one if it is no array.
+/// The entries of a value for a list column. A value that is not an array is a single entry.
 pub(crate) fn list(value: &str) -> Vec<String> {
     entries(value).unwrap_or_else(|| vec![value.to_owned()])
 }
 
-/// The text of a value for a column without types: several are joined as those of the column are.
+/// The text of a value for a column without types. Several values are joined with the column's separator.
 pub(crate) fn joined(value: String, shape: &Shape) -> Result<String, String> {
     let Some(separator) = &shape.separator else {
         return Ok(value);
@@ -42,7 +42,7 @@ pub(crate) fn joined(value: String, shape: &Shape) -> Result<String, String> {
     }
 }
 
-/// The value for a column of JSON.
+/// The JSON value for a column of a JSON table.
 pub(crate) fn typed_json(value: &str, shape: &Shape) -> Result<Value, String> {
     if shape.is_list {
         let entries = list(value);
@@ -74,7 +74,7 @@ fn single(value: &str, shape: &Shape) -> Result<Value, String> {
     }
 }
 
-/// The number that a value is, without loss.
+/// Converts a value to a number without loss.
 fn number(value: &str, kind: Kind) -> Result<Number, String> {
     let decimal = Decimal::of_plain_text(value.trim());
     let decimal =

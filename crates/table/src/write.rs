@@ -1,4 +1,4 @@
-//! Writes a table again, with other values in some of its cells.
+//! Writes a table again, with new values in some of its cells.
 
 mod whole;
 
@@ -13,43 +13,43 @@ use crate::text::{Content, Edit, TextRows, TextSink};
 use crate::understand::Understanding;
 pub(crate) use whole::WholeFile;
 
-/// So many faults and refusals are kept; all are counted.
+/// How many faults and refusals are kept. All are counted.
 const KEPT: usize = 1_000;
 
 /// The result of writing.
 #[derive(Debug, Default)]
 pub struct WrittenTable {
-    /// Rows that can be used.
+    /// How many rows can be used.
     pub row_count: u64,
-    /// Rows that were written as they were, because they cannot be used.
+    /// How many rows were written unchanged because they cannot be used.
     pub fault_count: u64,
-    /// The first of them, up to 1,000.
+    /// The first 1,000 faults.
     pub faults: Vec<RowFault>,
-    /// Cells that got another value.
+    /// How many cells got a new value.
     pub filled_count: u64,
-    /// Values that do not fit their column.
+    /// How many values do not fit their column.
     pub refused_count: u64,
-    /// The first of them, up to 1,000.
+    /// The first 1,000 refusals.
     pub refusals: Vec<Refusal>,
-    /// The row and the column of each of them.
+    /// Row number and column of each refused value.
     pub refused_cells: Vec<(u64, usize)>,
 }
 
-/// Asks for the value of a cell: by the number of the row, and by the column.
+/// Returns the value for a gap, given its row number and its column.
 pub type FillGap<'a> = dyn FnMut(u64, usize) -> Option<String> + 'a;
 
-/// Asks for another value of a cell: by the number of the row, by the column, and by what stands there. `true` says that
-/// it is a gap.
+/// Returns a new value for a cell, given its row number, its column and its content. The last argument is `true` if
+/// the cell is a gap.
 pub type ChangeCell<'a> = dyn FnMut(u64, usize, &Cell, bool) -> Option<String> + 'a;
 
-/// Writes the table again, with its gaps filled as far as `fill` has values for them.
+/// Writes the table again, and fills the gaps for which `fill` has a value.
 ///
-/// `fill` is asked for each gap of each field, row by row and from left to right. Several values of a field of lists
-/// ([`Field::is_list`], [`Field::separator`]) are a JSON array of texts; they are written in the form of the column. A
-/// value that does not fit its column is refused and reported, and the cell stays as it is.
+/// `fill` is called for each gap of each field, row by row and from left to right. For a field of lists
+/// ([`Field::is_list`], [`Field::separator`]), several values are given as a JSON array of texts, and are written in
+/// the form of the column. A value that does not fit its column is refused and reported, and the cell stays as it is.
 ///
-/// The output is written under another name in the same folder, and gets its own when it is on the disk. It may be the
-/// input.
+/// The output is written to a temporary file in the same folder, and renamed when it is on disk. So it may be the same
+/// file as the input.
 ///
 /// [`Field::is_list`]: crate::Field::is_list
 /// [`Field::separator`]: crate::Field::separator
@@ -73,9 +73,9 @@ pub fn write_filled(
     write_changed(input, output, understanding, &mut change)
 }
 
-/// Writes the table again, with other values in any cells: gaps, and values that were found to be wrong.
+/// Writes the table again, with new values in any cells: gaps, and values found to be wrong.
 ///
-/// `change` is asked for each cell, row by row and from left to right. All else is as [`write_filled`] does it.
+/// `change` is called for each cell, row by row and from left to right. Otherwise this works like [`write_filled`].
 pub fn write_changed(
     input: &Path,
     output: &Path,
@@ -142,7 +142,7 @@ fn write_text(
     Ok(written)
 }
 
-/// The values for a row.
+/// The new values for a row.
 pub(crate) fn edits(
     row: u64,
     cells: &[Cell],

@@ -1,4 +1,4 @@
-//! Tables that are none, that are cut off, or that would cost time and memory.
+//! Files that are not tables, are cut off, or would cost time and memory.
 
 mod common;
 

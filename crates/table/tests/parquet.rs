@@ -1,4 +1,4 @@
-//! Parquet files: what is read of each type, and what is written.
+//! Parquet files: reading and writing each type.
 
 mod common;
 
@@ -54,8 +54,8 @@ fn column<T: DataType>(
     column.close().unwrap();
 }
 
-/// Two groups of two rows: in each the first row has everything, the second nothing but its id (and an empty title in the
-/// second group).
+/// Makes a file with two row groups of two rows. In each, the first row has all values, and the second only its id
+/// (and in the second group an empty title).
 fn make(path: &Path, compression: Compression) {
     make_with(
         path,
@@ -231,7 +231,7 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
         {
             assert_eq!(old.compression(), new.compression());
         }
-        // Values that no reader shows here are stored as they were.
+        // Values that the reader does not show are stored as they were.
         let objects = |file: &SerializedFileReader<File>| {
             let rows = file.get_row_iter(None).unwrap();
             let shown = rows.map(|row| row.unwrap().to_string());
@@ -311,7 +311,7 @@ fn broken_files_are_errors() {
         let error = webfill_table::open(&cut.path).err().unwrap().to_string();
         assert!(error.contains("broken Parquet"), "{error}");
     }
-    // No row of a broken file is made up: each is read, or reading ends with an error.
+    // A damaged file yields no invented rows: each row is read, or reading ends with an error.
     for at in (8..whole.len()).step_by(1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;

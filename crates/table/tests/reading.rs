@@ -1,4 +1,4 @@
-//! Reading texts: their form, their columns, their rows, and what is wrong with some.
+//! Reading text tables: format, columns, rows and faults.
 
 mod common;
 
@@ -6,14 +6,14 @@ use std::io::Write;
 
 use common::{lines, table};
 
-/// A text, and what is read of it.
+/// A text, and the expected results of reading it.
 struct Case {
     name: &'static str,
     text: Vec<u8>,
     format: &'static str,
     columns: &'static [&'static str],
     rows: &'static [&'static str],
-    /// The line, and a part of the reason.
+    /// The line of each fault, and a part of its reason.
     faults: &'static [(u64, &'static str)],
 }
 

@@ -1,11 +1,11 @@
-//! Understanding tables: the id, the links, the fields, the columns that are kept.
+//! Inferring the structure of tables: the id, the links, the fields, the kept columns.
 
 mod common;
 
 use common::table;
 use webfill_table::{Sample, Understanding, Wishes};
 
-/// The id, the links, the fields with their gaps, as the five lines say them.
+/// The id, the links, and the fields with their gaps, as in the five lines shown to users.
 fn said(understanding: &Understanding) -> Vec<String> {
     let text = understanding.to_string();
     assert_eq!(text.lines().count(), 5, "{text}");

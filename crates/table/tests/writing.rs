@@ -1,4 +1,4 @@
-//! The written table is as it was, but for the cells that got a value.
+//! A written table equals the original, except for the cells that got a value.
 
 mod common;
 
@@ -8,10 +8,10 @@ use std::path::Path;
 use common::{lines, table};
 use webfill_table::{Cell, WrittenTable};
 
-/// The number of a row, the name of a column, and its value.
+/// Row number, column name, and value.
 type Value = (u64, &'static str, &'static str);
 
-/// Fills the gaps of a table, and returns what was written.
+/// Fills the gaps of a table, and returns the written text.
 fn filled(
     name: &str,
     text: impl AsRef<[u8]>,
@@ -204,7 +204,7 @@ fn a_table_that_changed_meanwhile_is_not_written() {
     assert!(!input.output().exists());
 }
 
-/// A made table: its cells, and its text in a random dialect.
+/// A random table: its cells, and its text in a random dialect.
 struct Made {
     name: &'static str,
     text: Vec<u8>,
@@ -307,7 +307,7 @@ fn json_text(cells: &[Vec<String>], random: &mut fastrand::Rng) -> String {
     text
 }
 
-/// The cells of a table by row and column, as they are shown.
+/// The cells of a table by row number and column, and the number of its faults.
 fn cells_of(path: &Path) -> (HashMap<(u64, usize), Cell>, usize) {
     let (rows, faults) = common::read(path).unwrap();
     let mut cells = HashMap::new();
@@ -369,7 +369,7 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         assert_eq!(written.filled_count, filled.len() as u64, "seed {seed}");
         let again = webfill_table::Sample::of(webfill_table::open(&output).unwrap()).unwrap();
         if again.format != understanding.format {
-            // The dialect is found anew, and in a table of few rows a value may look like another one.
+            // The dialect is detected again. In a table of few rows, a new value may make it look like another one.
             continue;
         }
         all_compared += 1;
@@ -379,10 +379,10 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         let lines_before: Vec<u64> = sorted(&before);
         let lines_after: Vec<u64> = sorted(&after);
         assert_eq!(lines_before.len(), lines_after.len(), "seed {seed}");
-        // A value of several lines moves the lines behind it.
+        // A new value of several lines shifts the line numbers after it.
         for (from, to) in lines_before.iter().zip(&lines_after) {
             for (column, of) in understanding.columns.iter().enumerate() {
-                // A member that an object gets may show itself earlier than it did.
+                // A new member of an object may make its column appear earlier.
                 let is_json = made.name == "a.jsonl";
                 let to_column = match is_json {
                     true => again.columns.iter().position(|other| other == of).unwrap(),

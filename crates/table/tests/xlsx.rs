@@ -1,4 +1,4 @@
-//! Workbooks: what is read of a sheet, and what is kept of the file.
+//! Workbooks: reading a sheet, and keeping the rest of the file.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Finds the dialect of a text: the one in which the most rows have equally many cells.
+//! Detects the dialect of a text: the one in which the most rows have the same number of cells.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use super::split::{Split, line_bytes, split};
 use crate::format::{Dialect, Escape};
 use crate::text::Span;
 
-/// In the order in which they are preferred.
+/// The possible delimiters, in order of preference.
 const DELIMITERS: [u8; 4] = *b",\t;|";
 
-/// The bytes at the beginning that are examined.
+/// How many bytes at the beginning are examined.
 const SAMPLE_BYTES: usize = 256 << 10;
 const SAMPLE_ROWS: u32 = 1_000;
 
-/// The end of a row is not searched for beyond this many bytes.
+/// How many bytes are searched for the end of a row.
 const ROW_BYTES: usize = 64 << 10;
 
-/// A dialect must be better by so much than one that is preferred.
+/// How much better the score of a dialect must be to replace a preferred one.
 const CLEARLY: f64 = 0.02;
 
 /// Detects the dialect from the first bytes of a text. `hint` is the delimiter that the file name suggests.
@@ -56,7 +56,7 @@ pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Diale
     best.map_or(base, |(dialect, _)| dialect)
 }
 
-/// The separator that a first line `sep=;` names.
+/// The delimiter that a first line such as `sep=;` names.
 fn separator_line(sample: &[u8]) -> Option<u8> {
     match sample {
         [b's', b'e', b'p', b'=', delimiter, b'\r' | b'\n', ..] if delimiter.is_ascii() => {
@@ -104,16 +104,16 @@ fn candidates(sample: &[u8], base: Dialect, hint: Option<u8>) -> Vec<Dialect> {
     candidates
 }
 
-/// How a text looks in a dialect.
+/// What a text looks like in a dialect.
 #[derive(Default)]
 struct Tally {
     rows: u32,
-    /// Rows that have as many cells as most have.
+    /// How many rows have the most common number of cells.
     agreeing: u32,
-    /// As many as most rows have.
+    /// The most common number of cells in a row.
     cells: usize,
     first_row_agrees: bool,
-    /// Cells in quotes, and rows in which quotes stand where none belong.
+    /// How many cells are in quotes, and how many rows have quotes in the wrong place.
     quoted_cells: u32,
     bad_rows: u32,
 }
@@ -161,7 +161,8 @@ impl Tally {
         tally
     }
 
-    /// From 0 to 1. A single column is what any text has in a dialect that is not its own.
+    /// The score of the dialect, from 0 to 1. A single column scores low, because that is how any text looks in a
+    /// wrong dialect.
     fn score(&self) -> f64 {
         let share = f64::from(self.agreeing) / f64::from(self.rows.max(1));
         let of_first = if self.first_row_agrees { 1.0 } else { 0.5 };
@@ -169,11 +170,12 @@ impl Tally {
         share * share * of_first * of_cells
     }
 
-    /// Whether the dialect is better than the best of those before it.
+    /// Whether the dialect is better than the best one so far.
     fn beats(&self, dialect: &Dialect, best: &Tally, best_dialect: &Dialect) -> bool {
         let is_clear = self.score() > best.score() + CLEARLY;
         match dialect.quote {
-            // Without quotes nothing is ever wrong with them: a few broken rows are no reason to give them up.
+            // Without quotes, no row can have a misplaced one. So a few bad rows do not speak for a dialect without
+            // quotes.
             None => is_clear && best.quoted_cells < 3 * best.bad_rows.max(1),
             Some(b'\'') if best_dialect.quote == Some(b'"') && best.quoted_cells == 0 => {
                 let cells = u64::from(self.agreeing) * self.cells as u64;

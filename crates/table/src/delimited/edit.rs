@@ -1,10 +1,10 @@
-//! Writes a value as a cell of a dialect.
+//! Writes a value as a cell in a dialect.
 
 use crate::format::{Dialect, Encoding, Escape};
 use crate::text::encode;
 
-/// The bytes of a cell, with quotes only where they are needed, or where the empty cell had some. An error says why the
-/// dialect has no way to write the value.
+/// The bytes of a cell, in quotes only if they are needed or if the empty cell had some. An error says why the dialect
+/// cannot express the value.
 pub(super) fn cell(
     value: &str,
     was_quoted: bool,

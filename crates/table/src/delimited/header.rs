@@ -1,4 +1,4 @@
-//! Whether the first row names the columns, and how they are called.
+//! Whether the first row is a header, and the names of the columns.
 
 use super::split::{Split, split};
 use super::texts;
@@ -6,16 +6,16 @@ use crate::cell::Column;
 use crate::format::{Dialect, Encoding};
 use crate::kind::Kind;
 
-/// So many rows behind the first are compared with it.
+/// How many rows are compared with the first one.
 const ROWS: usize = 200;
 
-/// Decides by the kinds of values. Names are texts: a first row in which a number stands above numbers, or a link above
-/// links, is none of names.
+/// Whether the first row is a header, judged by the kinds of values. Names are texts: a row with a number above
+/// numbers, or a link above links, is not a header.
 pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
     is_header(&first_rows(beginning, dialect, encoding))
 }
 
-/// Whether the first of these rows names the columns.
+/// Whether the first of these rows is a header.
 pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
     let Some((first, rest)) = rows.split_first() else {
         return true;
@@ -35,7 +35,8 @@ pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
     votes >= 0
 }
 
-/// Whether a first cell stands out from the others of its column: 1, or -1 if it is like them.
+/// The vote of a column: 1 if its first cell differs in kind from the cells below, -1 if it is of the same kind, else
+/// 0.
 fn vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
     let cells = || rest.iter().filter_map(|row| row.get(column));
     let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();
@@ -72,7 +73,7 @@ fn first_rows(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> Vec<Ve
     rows
 }
 
-/// The columns, named by the cells of the first row if they are names.
+/// The columns, named by the cells of the first row if it is a header.
 pub(super) fn columns(cells: impl Iterator<Item = String>, has_header: bool) -> Vec<Column> {
     let column = |(at, cell): (usize, String)| Column {
         name: match has_header {

@@ -1,7 +1,8 @@
 //! The rows of a delimited text, one after another.
 //!
-//! A quote that is never closed would swallow the rest of the text. So if a row of several lines looks like several rows
-//! or does not end, only its first line is a fault, and the other lines are read again as rows of their own.
+//! A quote that is never closed would swallow the rest of the text. So if a row of several lines does not end, or
+//! looks like several rows, only its first line is reported as a fault. The other lines are read again as rows of
+//! their own.
 
 use std::io;
 
@@ -21,12 +22,12 @@ use crate::value::joined;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
-/// How many bytes may be examined in vain: this many from the beginning, and this many more for each byte that belongs
-/// to a row. A text in which many quotes are left open is read in time.
+/// How many bytes may be examined in vain: `VAIN_BYTES` to begin with, and `VAIN_PER_BYTE` more for each byte that
+/// belongs to a row. This bounds the time for a text with many unclosed quotes.
 const VAIN_BYTES: usize = 64 << 20;
 const VAIN_PER_BYTE: usize = 4;
 
-/// This far is searched in any case.
+/// How far the end of a row is searched for even if no bytes may be examined in vain any more.
 const LEAST_ROW_BYTES: usize = 64 << 10;
 
 pub(crate) struct DelimitedRows {
@@ -34,13 +35,14 @@ pub(crate) struct DelimitedRows {
     dialect: Dialect,
     columns: Vec<Column>,
     buffer: Buffer,
-    /// The line at which the next piece begins.
+    /// The line number of the next piece.
     line: u64,
     spans: Vec<Span>,
     at: At,
     /// How many bytes may still be examined in vain.
     patience: usize,
-    /// A text without a mark is taken for UTF-8 until a character shows that it is not.
+    /// Only ASCII was read so far. A text without a byte order mark counts as UTF-8 until a character proves
+    /// otherwise.
     is_ascii_so_far: bool,
 }
 
@@ -49,12 +51,12 @@ enum At {
     SeparatorLine,
     Header,
     Rows,
-    /// Within a line that is too long to be held.
+    /// Inside a line that is too long to hold in memory.
     OverlongLine,
 }
 
 impl DelimitedRows {
-    /// Finds dialect and columns, or takes the dialect that was found before.
+    /// Opens the text with the known dialect, or detects one, and reads the columns.
     pub(crate) fn open(
         source: TextSource,
         known: Option<Dialect>,
@@ -86,7 +88,7 @@ impl DelimitedRows {
         Ok(rows)
     }
 
-    /// Reads the header and leaves it where it is, because it is a piece.
+    /// Reads the header but does not take it, because it is also a piece of the text.
     fn read_columns(&mut self) -> io::Result<Vec<Column>> {
         let mut skipped = match self.dialect.has_separator_line {
             true => line_bytes(self.buffer.bytes(), true, &self.dialect).unwrap_or(0),
@@ -134,7 +136,7 @@ impl DelimitedRows {
         piece
     }
 
-    /// Takes the first line as a fault; what follows is read again.
+    /// Returns the first line as a fault. The lines after it are read again.
     fn give_up(&mut self, read: usize, reason: &str) -> io::Result<Piece> {
         self.patience = self.patience.saturating_sub(read);
         let mut piece = self.whole_line()?;
@@ -230,7 +232,7 @@ impl DelimitedRows {
         )
     }
 
-    /// The bytes of a value, if it can be written.
+    /// The bytes to write for a value, or why it cannot be written.
     fn written(&self, value: &str, span: &Span, shape: &Shape) -> Result<Vec<u8>, String> {
         if value.contains('\0') {
             return Err(String::from("it holds NUL bytes"));
@@ -322,7 +324,7 @@ impl TextRows for DelimitedRows {
 }
 
 impl DelimitedRows {
-    /// The header, or an empty line before it.
+    /// The next piece before the first row: the header, or an empty line before it.
     fn header_piece(&mut self) -> io::Result<Piece> {
         let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
         let split = split(
@@ -341,7 +343,7 @@ impl DelimitedRows {
     }
 }
 
-/// An empty line.
+/// Whether a row is an empty line.
 fn is_blank(spans: &[Span]) -> bool {
     matches!(spans, [span] if span.start == span.end)
 }

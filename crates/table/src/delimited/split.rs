@@ -5,11 +5,11 @@ use memchr::{memchr, memchr2, memchr3};
 use crate::format::{Dialect, Escape};
 use crate::text::Span;
 
-/// The beginning of some bytes.
+/// What some bytes begin with.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
     Row(SplitRow),
-    /// The row goes on behind the bytes.
+    /// A row that continues after the bytes.
     Unfinished {
         is_in_quotes: bool,
     },
@@ -17,15 +17,15 @@ pub(super) enum Split {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SplitRow {
-    /// With its line end.
+    /// The length of the row, its line end included.
     pub(super) bytes: usize,
-    /// Line ends within quotes.
+    /// How many line ends are within quotes.
     pub(super) inner_lines: u64,
-    /// Text follows a closing quote.
+    /// Some closing quote is followed by text.
     pub(super) is_askew: bool,
 }
 
-/// Splits the row that the bytes begin with. `is_whole` says that nothing follows them.
+/// Splits the row at the start of the bytes. `is_whole` means that nothing follows the bytes.
 pub(super) fn split(
     bytes: &[u8],
     is_whole: bool,
@@ -52,7 +52,7 @@ pub(super) fn line_end(dialect: &Dialect) -> u8 {
     }
 }
 
-/// The bytes end before the row does; whether within quotes.
+/// The bytes end before the row does; `true` if they end within quotes.
 struct InQuotes(bool);
 
 struct Splitter<'a> {
@@ -62,10 +62,10 @@ struct Splitter<'a> {
     line_end: u8,
 }
 
-/// The end of a cell.
+/// What follows a cell.
 enum Behind {
     Delimiter,
-    /// So many bytes.
+    /// The end of the row, of so many bytes.
     RowEnd(usize),
     Text,
 }
@@ -155,7 +155,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Finds the end of a cell without quotes, from within it.
+    /// Finds the end of an unquoted cell; `from` is a position inside it.
     fn bare(&self, from: usize, is_escaped: &mut bool) -> Result<(usize, Behind), InQuotes> {
         let mut at = from;
         loop {
@@ -193,7 +193,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// The bytes after a closing quote.
+    /// What follows a closing quote.
     fn behind(&self, at: usize) -> Result<Behind, InQuotes> {
         let rest = &self.bytes[at..];
         match rest {
@@ -208,7 +208,7 @@ impl Splitter<'_> {
     }
 }
 
-/// The line that the bytes begin with, with its end; `None` if they end before it does.
+/// The length of the first line, its end included; `None` if the bytes end before the line does.
 pub(super) fn line_bytes(bytes: &[u8], is_whole: bool, dialect: &Dialect) -> Option<usize> {
     match memchr(line_end(dialect), bytes) {
         Some(end) => Some(end + 1),

@@ -1,4 +1,4 @@
-//! Writes values into an object, and leaves all else of its text as it is.
+//! Writes values into an object, and leaves the rest of its text unchanged.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::shape::Shape;
 use crate::text::{Content, Edit, Edited, MAX_CELL_BYTES, Piece};
 use crate::value::typed_json;
 
-/// The row with the values in it. A member that the object lacks is put behind the last one, spaced as that is.
+/// The row with new values. A member that the object lacks is added after the last one, with the same spacing.
 pub(super) fn edited(
     piece: &Piece,
     names: impl Fn(usize) -> String,
@@ -46,7 +46,7 @@ pub(super) fn edited(
         changes.push((place.at, place.at, format!("{lead}{name}{colon}{json}")));
         is_first = false;
     }
-    // Stable: members that are new stay in the order of the columns.
+    // A stable sort keeps new members in the order of the columns.
     changes.sort_by_key(|(start, ..)| *start);
     let mut edited = Edited {
         cells: changes.len() as u64,
@@ -69,10 +69,10 @@ fn written(value: &str, shape: &Shape) -> Result<Value, String> {
     typed_json(value, shape)
 }
 
-/// Where a new member goes, and how it is spaced.
+/// The position and spacing of a new member.
 struct Place {
     at: usize,
-    /// The text before it: a comma and blanks.
+    /// The text before the member: a comma and blanks.
     lead: String,
     colon: String,
     is_empty_object: bool,

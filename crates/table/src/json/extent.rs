@@ -1,20 +1,21 @@
-//! Where the next object of a text ends.
+//! Finds where the next object of a text ends.
 
 use super::Layout;
 
-/// The beginning of some bytes.
+/// What some bytes begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// So many bytes that belong to no entry.
+    /// Bytes that belong to no entry, and their number.
     Between(usize),
-    /// An entry of so many bytes.
+    /// An entry of this many bytes.
     Entry(usize),
-    /// The end of the array, of so many bytes; nothing but blanks may follow.
+    /// The end of the array, of this many bytes. Only blanks may follow.
     End(usize),
     Unfinished,
 }
 
-/// `is_whole` says that nothing follows the bytes; `has_begun` that the bracket of the array was taken.
+/// What the bytes begin with. `is_whole` means that nothing follows them, `has_begun` that the opening bracket of the
+/// array is already taken.
 pub(super) fn extent(bytes: &[u8], is_whole: bool, layout: Layout, has_begun: bool) -> Extent {
     match layout {
         Layout::Lines => line(bytes, is_whole),
@@ -45,7 +46,7 @@ fn entry(bytes: &[u8], is_whole: bool, has_begun: bool) -> Extent {
     }
 }
 
-/// An entry ends before the comma or bracket that does not belong to it.
+/// Finds the end of an entry: it comes before the first comma or bracket outside of the entry.
 fn entry_end(bytes: &[u8], is_whole: bool) -> Extent {
     let mut depth = 0_usize;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The members of an object, and where they stand in its text.
+//! The members of an object, and their positions in its text.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::cell::Cell;
 
 pub(super) struct Member {
     pub(super) name: String,
-    /// With its quotes.
+    /// The position of the key, its quotes included.
     pub(super) key: Range<usize>,
     pub(super) value: Range<usize>,
 }
 
-/// The members of a text that is one object; an error says what is wrong.
+/// Parses a text that is one object into its members. An error says what is wrong.
 pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("invalid JSON: {error}"))?;
     let bytes = text.as_bytes();
@@ -24,7 +24,7 @@ pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
     }
     let mut members: Vec<Member> = Vec::new();
     loop {
-        // Behind the brace, or a comma.
+        // After the opening brace, or a comma.
         at = behind_blanks(bytes, at + 1);
         if bytes[at] == b'}' {
             return Ok(members);
@@ -50,7 +50,7 @@ fn behind_blanks(bytes: &[u8], at: usize) -> usize {
     at + blanks.count()
 }
 
-/// The end of the value that begins here, in JSON that is valid.
+/// The position after the value that starts here. The JSON must be valid.
 fn behind_value(bytes: &[u8], start: usize) -> usize {
     let mut depth = 0;
     let mut at = start;
@@ -82,14 +82,14 @@ fn behind_value(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Behind a number, true, false or null.
+/// Whether a number, true, false or null has ended here.
 fn is_behind_word(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at)
         .is_none_or(|byte| byte.is_ascii_whitespace() || b",:}]".contains(byte))
 }
 
-/// Behind the closing quote of the text that begins here.
+/// The position after the closing quote of the string that starts here.
 fn behind_text(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
@@ -105,7 +105,7 @@ fn behind_text(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The cell that a value is.
+/// The cell for a JSON value.
 pub(super) fn cell(json: &str) -> Cell {
     match json.as_bytes().first() {
         Some(b'n') | None => Cell::Missing,

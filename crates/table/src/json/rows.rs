@@ -15,7 +15,7 @@ use crate::text::{
     Buffer, Content, Edit, Edited, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows, TextSource,
 };
 
-/// Members that show themselves behind so many bytes are no columns.
+/// Columns are found within this many bytes. Members that first appear later are not columns.
 const COLUMNS_WITHIN_BYTES: usize = 8 << 20;
 
 pub(crate) struct JsonRows {
@@ -24,7 +24,7 @@ pub(crate) struct JsonRows {
     buffer: Buffer,
     columns: Vec<Column>,
     numbers: HashMap<String, usize>,
-    /// The line or the entry at which the next piece begins.
+    /// The number of the line or entry at which the next piece begins.
     number: u64,
     at: At,
 }
@@ -33,9 +33,9 @@ pub(crate) struct JsonRows {
 enum At {
     Beginning,
     Entries,
-    /// Within an entry that is too long to be held.
+    /// Inside an entry that is too long to hold in memory.
     OverlongEntry,
-    /// Behind the array, or what is left of one that is broken.
+    /// After the array, or after the point at which a broken array cannot be read further.
     End,
 }
 
@@ -61,7 +61,7 @@ impl JsonRows {
         }
     }
 
-    /// The members of the first objects, in the order in which they come.
+    /// Finds the columns: the members of the first objects, in order of appearance.
     fn find_columns(&mut self) {
         let mut rest = self.buffer.bytes();
         let mut names: Vec<String> = Vec::new();
@@ -88,7 +88,7 @@ impl JsonRows {
         self.columns = names.into_iter().map(|name| Column { name }).collect();
     }
 
-    /// Takes bytes of no entry. In a text of lines, each of them counts.
+    /// Takes bytes that belong to no entry. In JSON lines, they are a line, which is counted.
     fn between(&mut self, bytes: usize) -> Piece {
         let piece = Piece::between(self.buffer.take(bytes), self.number);
         if self.layout == Layout::Lines {
@@ -112,7 +112,7 @@ impl JsonRows {
         }
     }
 
-    /// Where the cells of a row are; those of members that it lacks are nowhere.
+    /// The positions of the row's cells. A member that the row lacks has no position.
     fn spans(&self, raw: &[u8]) -> Result<Vec<Span>, String> {
         let text = std::str::from_utf8(raw).map_err(|_| "it has characters that are not valid")?;
         let nowhere = Span {
@@ -151,7 +151,7 @@ impl JsonRows {
         Ok(spans)
     }
 
-    /// Takes what is here of an entry that is too long, or the rest of it.
+    /// Takes the available bytes of an entry that is too long, or of its rest.
     fn overlong(&mut self) -> io::Result<Piece> {
         let is_beginning = self.at != At::OverlongEntry;
         let bytes = self.buffer.bytes();
@@ -165,7 +165,7 @@ impl JsonRows {
         self.at = match (end, self.layout) {
             (Some(_), _) => At::Entries,
             (None, Layout::Lines) => At::OverlongEntry,
-            // Where an entry of an array ends that is too long to be held, nobody knows.
+            // In an array, the end of an entry that is too long to hold cannot be found.
             (None, Layout::Array) => At::End,
         };
         let raw = self.buffer.take(taken);
@@ -180,7 +180,7 @@ impl JsonRows {
         })
     }
 
-    /// The end of the file, after the array: blanks, or bytes that do not belong there.
+    /// Takes the bytes after the array: blanks, or bytes that do not belong there.
     fn behind_array(&mut self) -> Piece {
         let bytes = self.buffer.bytes().len();
         Piece::between(self.buffer.take(bytes), self.number)

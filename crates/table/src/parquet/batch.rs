@@ -1,4 +1,5 @@
-//! Values of a column, as they are stored: which are there, which go on with a list, and those that are there.
+//! Values of a column as Parquet stores them: the values that are present, and the levels that show missing values and
+//! lists.
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
@@ -8,7 +9,7 @@ use parquet::errors::{ParquetError, Result};
 use super::leaf::{Leaf, Owned};
 use crate::cell::Cell;
 
-/// Values that are there.
+/// The values that are present.
 pub(super) enum Values {
     Bool(Vec<bool>),
     Int32(Vec<i32>),
@@ -20,13 +21,13 @@ pub(super) enum Values {
     Fixed(Vec<FixedLenByteArray>),
 }
 
-/// One of them.
+/// One stored value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Single<'a> {
     Bool(bool),
     Int32(i32),
     Int64(i64),
-    /// Since 1970.
+    /// Nanoseconds since 1970.
     Nanoseconds(i64),
     Float(f32),
     Double(f64),
@@ -35,23 +36,23 @@ pub(super) enum Single<'a> {
 
 pub(super) struct Batch {
     pub(super) values: Values,
-    /// Empty if nothing can be missing.
+    /// The definition levels; empty if no value can be missing.
     defined: Vec<i16>,
-    /// Empty if there are no lists.
+    /// The repetition levels; empty if there are no lists.
     repeated: Vec<i16>,
 }
 
-/// Where the entries of a row are in a batch.
+/// The position of a row's entries in a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     start: usize,
     end: usize,
-    /// The first of its values.
+    /// The index of the row's first value.
     first_value: usize,
 }
 
 impl Batch {
-    /// Reads so many rows, or fewer at the end.
+    /// Reads this many rows, or fewer at the end.
     pub(super) fn read(reader: &mut ColumnReader, rows: usize) -> Result<Batch> {
         Ok(match reader {
             ColumnReader::BoolColumnReader(reader) => typed(reader, rows, Values::Bool)?,
@@ -83,7 +84,7 @@ impl Batch {
             .is_none_or(|level| *level == leaf.present)
     }
 
-    /// The rows of the batch.
+    /// The extents of all rows in the batch.
     pub(super) fn extents(&self, leaf: &Leaf) -> Vec<Extent> {
         let mut extents: Vec<Extent> = Vec::new();
         let mut value = 0;
@@ -102,7 +103,7 @@ impl Batch {
         extents
     }
 
-    /// The cell of a row.
+    /// The cell for a row.
     pub(super) fn cell(&self, extent: Extent, leaf: &Leaf) -> Cell {
         let mut value = extent.first_value;
         let mut next = |entry: usize| match self.is_there(entry, leaf) {
@@ -122,7 +123,7 @@ impl Batch {
         }
     }
 
-    /// A batch of the same kind without values.
+    /// An empty batch with the same type of values.
     pub(super) fn empty(&self) -> Batch {
         Batch {
             values: self.values.empty(),
@@ -131,7 +132,7 @@ impl Batch {
         }
     }
 
-    /// Adds a row of another batch.
+    /// Appends a row of another batch.
     pub(super) fn push_row(&mut self, of: &Batch, extent: Extent, leaf: &Leaf) {
         let mut value = extent.first_value;
         for entry in extent.start..extent.end {
@@ -144,7 +145,7 @@ impl Batch {
         }
     }
 
-    /// Adds a row of these values, of which there is at least one.
+    /// Appends a row of these values; there is at least one.
     pub(super) fn push_values(&mut self, values: Vec<Owned>, leaf: &Leaf) {
         for (number, value) in values.into_iter().enumerate() {
             self.values.push(value);

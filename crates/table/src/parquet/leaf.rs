@@ -1,4 +1,4 @@
-//! The values of a column: as they are stored, as cells, and from texts.
+//! The values of a column: converted from the stored form to cells, and from texts to the stored form.
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, Type};
@@ -9,15 +9,15 @@ use super::batch::Single;
 use super::times;
 use crate::cell::Cell;
 
-/// The meaning of the stored values.
+/// What the stored values mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Meaning {
     Bool,
-    /// So many bits, with a sign or without.
+    /// An integer: its bits, and whether it is signed.
     Integer(u32, bool),
     Float,
     Double,
-    /// So many digits behind the point, of so many.
+    /// A decimal number: its digits after the point, and all its digits.
     Decimal(i32, i32),
     Text,
     Date,
@@ -25,7 +25,7 @@ pub(super) enum Meaning {
     Time(TimeUnit, bool),
     OldTime,
     Uuid,
-    /// Nothing that is read or filled.
+    /// Values that are neither read nor filled in.
     Opaque,
 }
 
@@ -34,16 +34,17 @@ pub(super) enum Meaning {
 pub(super) struct Leaf {
     pub(super) meaning: Meaning,
     physical: Physical,
-    /// Of values of one length.
+    /// The length of fixed-length values.
     length: i32,
-    /// The level of a value that is there.
+    /// The definition level of a value that is present.
     pub(super) present: i16,
-    /// Of lists: the level of an entry.
+    /// The definition level of an entry, if the column holds lists.
     pub(super) entry: Option<i16>,
 }
 
 impl Leaf {
-    /// `None` if the column holds objects, maps or lists of lists. `top` is the column, `leaf` what is stored of it.
+    /// The leaf of a column; `None` if the column holds objects, maps or lists of lists. `top` is the column as a
+    /// whole, `leaf` its stored part.
     pub(super) fn of(top: &Type, leaf: &ColumnDescriptor) -> Option<Leaf> {
         let mut entry = None;
         let mut level = 0;
@@ -63,7 +64,7 @@ impl Leaf {
             if node.is_primitive() {
                 break;
             }
-            // A group that is no list is an object, also with one member.
+            // A group that is not a list is an object, even with a single member.
             let is_list = std::ptr::eq(node, top)
                 && (info.logical_type_ref() == Some(&LogicalType::List)
                     || info.converted_type() == ConvertedType::LIST);
@@ -82,7 +83,7 @@ impl Leaf {
         })
     }
 
-    /// The cell of a stored value.
+    /// The cell for a stored value.
     pub(super) fn cell(&self, value: Single<'_>) -> Cell {
         let number = |text: String| Some(Cell::Number(text));
         let cell = match (self.meaning, value) {
@@ -130,7 +131,7 @@ impl Leaf {
         cell.unwrap_or(Cell::Other(Value::Null))
     }
 
-    /// The stored form of a text. An error says why it does not fit.
+    /// Converts a text to the stored form. An error says why the text does not fit.
     pub(super) fn parsed(&self, text: &str) -> Result<Owned, String> {
         let text = match self.meaning {
             Meaning::Text => text,
@@ -205,7 +206,7 @@ impl Leaf {
     }
 }
 
-/// A value that is to be stored.
+/// A value to store.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Owned {
     Bool(bool),
@@ -255,7 +256,7 @@ fn meaning(leaf: &ColumnDescriptor) -> Meaning {
             Physical::INT96 => Meaning::OldTime,
             Physical::FLOAT => Meaning::Float,
             Physical::DOUBLE => Meaning::Double,
-            // Old writers store texts so.
+            // Old writers store texts without declaring a type.
             Physical::BYTE_ARRAY => Meaning::Text,
             Physical::FIXED_LEN_BYTE_ARRAY => Meaning::Opaque,
         },

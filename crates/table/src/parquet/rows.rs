@@ -15,34 +15,35 @@ use crate::cell::{Cell, Column, Row};
 use crate::error::{RowFault, TableError};
 use crate::reader::TypedRows;
 
-/// So many rows are read at once.
+/// How many rows are read at once.
 pub(super) const BATCH_ROWS: usize = 1_024;
 
-/// A file that is open.
+/// An open Parquet file.
 pub(crate) struct ParquetRows {
     file: SerializedFileReader<File>,
     columns: Vec<Column>,
-    /// One for each column; `None` for one of objects.
+    /// One for each column; `None` for a column of objects.
     pub(super) stored: Vec<Option<Stored>>,
     group: usize,
-    /// The columns of the group.
+    /// The readers of the current row group, one for each column.
     readers: Vec<Option<ColumnReader>>,
     rows_left: usize,
     ready: VecDeque<Vec<Cell>>,
     number: u64,
 }
 
-/// The crate panics at some broken files. What it was reading is not used again.
+/// Calls the crate `parquet` and turns a panic into an error: it panics at some damaged files. Whatever it was reading
+/// is not used again.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let broken = || ParquetError::General(String::from("its content is not what it says"));
     result.unwrap_or_else(|_| Err(broken()))
 }
 
-/// Where the values of a column are stored.
+/// Where and how the values of a column are stored.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
-    /// The number of the column among those that are stored.
+    /// The index among the stored columns.
     pub(super) number: usize,
     pub(super) leaf: Leaf,
 }

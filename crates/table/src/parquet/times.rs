@@ -1,4 +1,4 @@
-//! Dates and times as Parquet counts them, and in ISO 8601.
+//! Converts dates and times between Parquet's counts and ISO 8601.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan};
@@ -25,7 +25,7 @@ pub(super) fn days_of(text: &str) -> Option<i32> {
     Some(date.duration_since(EPOCH).as_hours() as i32 / 24)
 }
 
-/// With a `Z` if it is a point in time, without if it is what a clock on a wall shows.
+/// The time in ISO 8601: with a `Z` if it is a point in time, without if it is local time.
 pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String> {
     let nanoseconds = i128::from(count) * nanoseconds_of(unit);
     let time = Timestamp::from_nanosecond(nanoseconds).ok()?;
@@ -39,7 +39,7 @@ pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String
     }
 }
 
-/// An error says what the text lacks, or has too much.
+/// Converts a time in ISO 8601 to a count. An error says what the text lacks, or has too much.
 pub(super) fn count_of(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, String> {
     let time = match is_utc {
         true => text

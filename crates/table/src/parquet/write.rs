@@ -1,4 +1,5 @@
-//! Writes a file again: column by column of each group, those without new values as they are stored.
+//! Writes a Parquet file again, one row group after another, column by column. Columns without new values are copied
+//! as they are stored.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,10 +23,10 @@ use crate::understand::Understanding;
 use crate::value::list;
 use crate::write::{ChangeCell, WholeFile, WrittenTable, edits};
 
-/// Values of a column by their rows in the group.
+/// The new values of a column, by row number in the row group.
 type NewValues = HashMap<usize, String>;
 
-/// Writes the table again, with other values in some cells. What is held are the new values of one group of rows.
+/// Writes the table again, with other values in some cells. Only the new values of one row group are held in memory.
 pub(crate) fn write(
     input: &Path,
     output: &Path,
@@ -89,7 +90,7 @@ impl Copy<'_> {
         file.into_inner()
     }
 
-    /// The new values of the next group, by the columns that are stored.
+    /// The new values of the next row group, by index of the stored column.
     fn new_values(
         &mut self,
         rows: i64,
@@ -172,7 +173,7 @@ impl Copy<'_> {
     }
 }
 
-/// The stored form of a value; of a list, that of its entries.
+/// The stored form of a value, or of its entries if the column holds lists.
 fn parsed(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf::Owned>, String> {
     if leaf.entry.is_none() {
         return leaf.parsed(value).map(|value| vec![value]);
@@ -184,7 +185,7 @@ fn parsed(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf::Owne
     entries.iter().map(|entry| leaf.parsed(entry)).collect()
 }
 
-/// Columns that are written anew are compressed as they were. What is known of the whole file is kept.
+/// The properties of the written file: the compression of each column and the file's metadata are kept.
 fn properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -1,26 +1,26 @@
-//! Whether a value of a column stands in several rows, found in bounded memory.
+//! Finds values that occur in several rows of a column, in bounded memory.
 //!
-//! Values are hashed, and the hashes kept. When there are too many, only those that end in a zero bit are kept, then
-//! those that end in two, and so on. Each value that is watched is watched in all rows.
+//! The hashes of the values are kept. When there are too many, only those that end in a zero bit are kept, then those
+//! that end in two zero bits, and so on. A value that is watched to the end has been watched in all rows.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use rustc_hash::FxHashSet;
 
-/// So many hashes are kept of all columns together, and of one.
+/// How many hashes are kept for all columns together, and for one column.
 const KEPT: usize = 2 << 20;
 const KEPT_OF_COLUMN: usize = 64 << 10;
 
-/// Of fewer it is not worth the while.
+/// If fewer hashes per column could be kept, none are: too few repeats would be found.
 const LEAST_OF_COLUMN: usize = 1 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     hashes: FxHashSet<u64>,
     most: usize,
-    /// Hashes with one of these bits are not watched.
+    /// Bits that are zero in the hash of every watched value.
     unwatched: u64,
-    /// The first value that was found again.
+    /// The first value that was found in a second row.
     repeated: Option<String>,
 }
 
@@ -53,12 +53,12 @@ impl Repeats {
         }
     }
 
-    /// A value that stands in several rows.
+    /// A value that occurs in several rows.
     pub(crate) fn repeated(&self) -> Option<&str> {
         self.repeated.as_deref()
     }
 
-    /// Whether repeats would have been found. In tables with very many columns they are not looked for.
+    /// Whether repeats are searched for. In a table with very many columns they are not.
     pub(crate) fn are_watched(&self) -> bool {
         self.most >= LEAST_OF_COLUMN
     }

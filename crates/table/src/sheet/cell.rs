@@ -1,4 +1,4 @@
-//! Cells of sheets: what they hold, and what is written into them.
+//! Cells of sheets: reading them, and the values to write into them.
 
 use calamine::{DataRef, ExcelDateTime};
 use jiff::civil::{Date, DateTime, Time, date};
@@ -10,13 +10,13 @@ use crate::kind::Kind;
 use crate::shape::Shape;
 use crate::value::typed_json;
 
-/// No cell holds more characters.
+/// The most characters that a cell can hold.
 const MAX_CHARACTERS: usize = 32_767;
 
 pub(super) fn cell(value: &DataRef<'_>) -> Cell {
     match value {
         DataRef::Int(number) => Cell::Number(number.to_string()),
-        // Zero has no sign.
+        // Adding 0.0 removes the sign of a negative zero.
         DataRef::Float(number) => Cell::Number((number + 0.0).to_string()),
         DataRef::String(text) => of_text(text),
         DataRef::SharedString(text) => of_text(text),
@@ -36,7 +36,7 @@ fn of_text(text: &str) -> Cell {
     }
 }
 
-/// A day without a time of day if it is midnight; of less than a day, the time of day.
+/// The cell for a date: only the day if it is midnight, only the time of day if it is less than a day.
 fn of_time(time: &ExcelDateTime) -> Cell {
     if time.is_duration() {
         return Cell::Number(time.as_f64().to_string());
@@ -55,18 +55,18 @@ fn of_time(time: &ExcelDateTime) -> Cell {
     })
 }
 
-/// The value to write into a cell.
+/// A value to write into a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NewCell {
     Text(String),
     Number(String),
     Bool(bool),
-    /// Days; how they are shown is up to the format of the cell.
+    /// A number of days. The format of the cell decides how it is shown.
     Days(String),
 }
 
 impl NewCell {
-    /// For messages.
+    /// The text of the value, for messages.
     pub(super) fn text(self) -> String {
         match self {
             NewCell::Text(text) | NewCell::Number(text) | NewCell::Days(text) => text,
@@ -75,7 +75,7 @@ impl NewCell {
     }
 }
 
-/// The cell of a value for a column of this form. An error says why it does not fit.
+/// Converts a value to a cell for a column of this shape. An error says why it does not fit.
 pub(super) fn new_cell(value: &str, shape: &Shape, is_from_1904: bool) -> Result<NewCell, String> {
     if shape.is_typed && matches!(shape.kind, Kind::Date | Kind::Time) {
         return days(value.trim(), is_from_1904).map(NewCell::Days);
@@ -120,7 +120,7 @@ fn days(text: &str, is_from_1904: bool) -> Result<String, String> {
     }
     let time: DateTime = text.parse().map_err(|_| "the column holds dates")?;
     let day: Date = time.date();
-    // Sheets count a day that 1900 did not have.
+    // Sheets count February 29, 1900, which did not exist.
     if day < date(1900, 3, 1).max(first) {
         return Err(String::from("sheets count no days before March 1900"));
     }

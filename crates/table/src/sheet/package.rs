@@ -1,4 +1,4 @@
-//! The parts of a workbook: which sheet is where.
+//! The parts of a workbook, and which of them holds which sheet.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use zip::ZipArchive;
 
 use crate::error::TableError;
 
-/// The most bytes that a part may unpack to. The shared texts of a workbook are held in memory.
+/// The largest unpacked size of a part, in bytes. The shared texts of a workbook are held in memory.
 const MAX_PART_BYTES: u64 = 2 << 30;
 const MAX_TEXTS_BYTES: u64 = 512 << 20;
 
@@ -20,9 +20,9 @@ const WORKBOOK: &str = "xl/workbook.xml";
 
 pub(super) struct Package {
     pub(super) archive: ZipArchive<BufReader<File>>,
-    /// Sheets of cells with their parts, in their order.
+    /// The sheets that have cells, in order: name and part.
     pub(super) sheets: Vec<(String, String)>,
-    /// Days are counted from 1904.
+    /// Days are counted from 1904, not from 1900.
     pub(super) is_from_1904: bool,
 }
 
@@ -82,7 +82,7 @@ impl Package {
         }
     }
 
-    /// The sheet of this name, or the first one, and its part.
+    /// The name and part of the wished sheet, or of the first one.
     pub(super) fn sheet(&mut self, wished: Option<&str>) -> Result<(String, String), String> {
         let sheets = &self.sheets;
         let found = match wished {
@@ -122,7 +122,7 @@ impl Package {
     }
 }
 
-/// The value of the attribute of this local name.
+/// The value of the attribute with this local name.
 pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut attributes = element.attributes();
     let mut readable = attributes.with_checks(false).flatten();
@@ -131,7 +131,7 @@ pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> 
     Some(value.into_owned())
 }
 
-/// Of XML that is broken, the elements before the fault.
+/// Calls `each` for each element. If the XML is broken, it stops at the fault.
 fn each_element(xml: &str, mut each: impl FnMut(&BytesStart<'_>)) {
     let mut reader = Reader::from_str(xml);
     loop {

@@ -1,4 +1,4 @@
-//! Puts cells into the XML of a sheet. All events that are not these cells are written as they were read.
+//! Puts cells into the XML of a sheet. All other XML events are written as they were read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Write};
@@ -10,19 +10,19 @@ use quick_xml::{Reader, Writer};
 use super::cell::NewCell;
 use super::package::attribute;
 
-/// Cells by row and column, from 0.
+/// The new cells by row and column, both counted from 0.
 pub(super) type NewCells = HashMap<u32, BTreeMap<u32, NewCell>>;
 
-/// The number of the style that most cells of a column have.
+/// For each column, the style number that most of its cells have.
 pub(super) type Styles = HashMap<u32, String>;
 
 type Fault = Box<dyn std::error::Error>;
 
-/// Where in a sheet an event stands.
+/// The position of an event in the sheet.
 #[derive(Default)]
 struct Place {
     row: u32,
-    /// The column of the next cell that does not say its own.
+    /// The column of the next cell that does not name its own.
     column: u32,
     next_row: u32,
 }
@@ -35,7 +35,7 @@ impl Place {
         self.column = 0;
     }
 
-    /// The column of a cell.
+    /// Enters a cell, and returns its column.
     fn enter_cell(&mut self, cell: &BytesStart<'_>) -> u32 {
         let said = attribute(cell, "r").and_then(|reference| column_of(&reference));
         let column = said.unwrap_or(self.column);
@@ -68,7 +68,7 @@ fn letters_of(column: u32) -> String {
         .collect()
 }
 
-/// The style that most cells with a value have, for each of these columns, below the first row.
+/// For each of these columns, the style that most cells with a value have, below the first row.
 pub(super) fn styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fault> {
     let mut counts: HashMap<u32, HashMap<String, u64>> = HashMap::new();
     let mut reader = Reader::from_reader(sheet);
@@ -105,7 +105,8 @@ pub(super) fn styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fau
     Ok(counts.into_iter().filter_map(most).collect())
 }
 
-/// Writes the sheet with these cells. What is left of them could not be put in: their places hold formulas.
+/// Writes the sheet with these cells. Cells left in `cells` afterwards were not written, because there is a formula in
+/// their place.
 pub(super) fn rewrite(
     sheet: impl BufRead,
     out: impl Write,
@@ -123,7 +124,7 @@ pub(super) fn rewrite(
             Event::Eof => return Ok(()),
             Event::Start(element) if element.local_name().as_ref() == "row" => {
                 place.enter_row(&element);
-                // The same prefix, if there is one.
+                // New cells get the namespace prefix of the row, if it has one.
                 let row_name = element.name();
                 let prefix = row_name
                     .prefix()
@@ -171,7 +172,7 @@ pub(super) fn rewrite(
     }
 }
 
-/// Sets a cell aside whose place holds a formula, so that it is not put before the next cell of the row.
+/// Sets aside a cell whose place holds a formula, so that it is not written before the next cell of the row.
 fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
     let mut held = cells.remove(&row).unwrap_or_default();
     held.insert(column, cell);
@@ -181,7 +182,7 @@ fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
     cells.entry(FORMULAS | row).or_default().extend(formulas);
 }
 
-/// Marks the rows of cells that were not put in because of a formula. Sheets have fewer rows.
+/// The bit that marks row numbers of cells that were set aside because of a formula. No sheet has so many rows.
 pub(super) const FORMULAS: u32 = 1 << 31;
 
 fn take(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
@@ -193,7 +194,7 @@ fn take(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
     cell
 }
 
-/// The events up to the end of the cell, and whether one of them is a formula.
+/// The events up to the end of the cell, and whether it holds a formula.
 fn inner_of_cell(reader: &mut Reader<impl BufRead>) -> Result<(Vec<Event<'static>>, bool), Fault> {
     let mut events = Vec::new();
     let mut has_formula = false;
@@ -217,7 +218,7 @@ fn inner_of_cell(reader: &mut Reader<impl BufRead>) -> Result<(Vec<Event<'static
     }
 }
 
-/// Writes the cells of the row that come before this column, and that the sheet does not have.
+/// Writes the new cells of the row that come before this column and are not in the sheet yet.
 fn write_before(
     column: u32,
     place: &Place,
@@ -238,7 +239,8 @@ fn write_before(
     }
 }
 
-/// Its own style, or that of the column; a day is shown as one only by the style of the column.
+/// The style of a new cell: its own, or that of its column. A day prefers the column's style, because only a date
+/// format shows it as a day.
 fn style_of(cell: &NewCell, own: Option<String>, of_column: Option<&String>) -> Option<String> {
     let of_column = of_column.cloned().filter(|style| !style.is_empty());
     match cell {

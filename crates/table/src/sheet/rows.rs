@@ -1,4 +1,4 @@
-//! The rows of a sheet, read by a thread of its own that holds the texts of the workbook, and no rows.
+//! The rows of a sheet. A thread of their own reads them and holds the workbook's shared texts, but no rows.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,17 +15,17 @@ use crate::delimited::is_header;
 use crate::error::{RowFault, TableError};
 use crate::reader::TypedRows;
 
-/// So many rows show which of them is the header.
+/// How many rows are examined to find the header.
 const SHOWING_ROWS: usize = 200;
 
-/// Rows that wait to be taken.
+/// How many rows may wait to be taken.
 const WAITING_ROWS: usize = 256;
 
-/// A sheet that is open.
+/// An open sheet.
 pub(crate) struct SheetRows {
     pub(crate) sheet: String,
     pub(crate) has_header: bool,
-    /// The column at which the table begins, from 0.
+    /// The first column of the table, counted from 0.
     pub(super) first_column: u32,
     columns: Vec<Column>,
     ready: VecDeque<SheetRow>,
@@ -33,9 +33,9 @@ pub(crate) struct SheetRows {
     has_ended: bool,
 }
 
-/// The cells of a row that hold something, with their columns.
+/// The non-empty cells of a row, with their columns.
 struct SheetRow {
-    /// From 0.
+    /// The row number, counted from 0.
     row: u32,
     cells: Vec<(u32, Cell)>,
 }
@@ -62,7 +62,7 @@ impl SheetRows {
                 Ok(()) => Read::End,
                 Err(reason) => Read::Failed(reason),
             };
-            // Nobody may be waiting any more.
+            // The receiver may already be gone.
             let _ = to.send(end);
         });
         let mut rows = SheetRows {
@@ -105,7 +105,8 @@ impl SheetRows {
         }
     }
 
-    /// The table begins with the first row that is not much narrower than the widest: above may stand a title.
+    /// Finds the columns. The table begins with the first row that is at least half as wide as the widest: a title may
+    /// stand above it.
     fn find_columns(&mut self, has_header: Option<bool>) {
         let widest = self.ready.iter().map(|row| row.cells.len()).max();
         let is_wide = |row: &SheetRow| row.cells.len() * 2 >= widest.unwrap_or(0);
@@ -191,7 +192,7 @@ impl TypedRows for SheetRows {
     }
 }
 
-/// Passes the rows of a sheet on. Nobody taking them is no error.
+/// Sends the rows of a sheet to the receiver. It is no error if the receiver is gone.
 fn read(path: &Path, sheet: &str, to: &SyncSender<Read>) -> Result<(), String> {
     let broken = |error: XlsxError| match error {
         XlsxError::Password => String::from("it is encrypted: save it without a password"),

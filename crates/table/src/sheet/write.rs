@@ -15,7 +15,7 @@ use crate::reader::TypedRows;
 use crate::understand::Understanding;
 use crate::write::{ChangeCell, WholeFile, WrittenTable, edits};
 
-/// Writes the table again. What is held are the new values.
+/// Writes the table again. Only the new values are held in memory.
 pub(crate) fn write(
     input: &Path,
     output: &Path,
@@ -76,7 +76,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// The cells that were not put into the sheet, in its order.
+/// The refusals for cells that were not written, in the order of the sheet.
 fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
     let left = left.into_iter().flat_map(|(row, cells)| {
         let of_row = cells.into_iter();
@@ -99,7 +99,7 @@ fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
     refusals
 }
 
-/// Copies all parts as they are stored, but for the sheet.
+/// Copies all parts except the sheet as they are stored.
 fn copy(
     package: &mut Package,
     part: &str,

@@ -1,4 +1,4 @@
-//! The bytes that were read and are not taken yet.
+//! The bytes that are read but not yet taken.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) struct Buffer {
     input: Box<dyn Read + Send>,
     bytes: Vec<u8>,
-    /// The bytes before this position were taken.
+    /// The bytes before this position are already taken.
     start: usize,
     is_at_end: bool,
 }
@@ -26,12 +26,12 @@ impl Buffer {
         &self.bytes[self.start..]
     }
 
-    /// The input has no bytes behind these.
+    /// Whether the end of the input has been read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end
     }
 
-    /// Reads as many bytes again as are here, so that scanning all of them each time stays cheap.
+    /// Doubles the bytes in the buffer, so that scanning all of them again each time stays cheap.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.bytes.drain(..self.start);
         self.start = 0;
@@ -47,7 +47,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reads until so many bytes are here, if there are so many.
+    /// Reads until the buffer has this many bytes, or the input ends.
     pub(crate) fn fill_to(&mut self, bytes: usize) -> io::Result<()> {
         while self.bytes().len() < bytes && !self.is_at_end {
             self.fill()?;

@@ -1,4 +1,4 @@
-//! The characters of a row.
+//! Encodes and decodes the characters of a row.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use encoding_rs::WINDOWS_1252;
 
 use crate::format::Encoding;
 
-/// The text of some bytes, which were found to be valid before.
+/// Decodes bytes that are known to be valid.
 pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
     match encoding {
         Encoding::Windows1252 => WINDOWS_1252.decode_without_bom_handling(bytes).0,
@@ -14,7 +14,7 @@ pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of a text; an error says which character the encoding lacks.
+/// Encodes a text. An error names the character that the encoding lacks.
 pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, String> {
     if encoding != Encoding::Windows1252 {
         return Ok(Cow::Borrowed(text.as_bytes()));
@@ -28,10 +28,10 @@ pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, St
     Err(format!("windows-1252 has no `{lacking}`"))
 }
 
-/// Whether a text without a mark, of which this is the beginning, is rather windows-1252 than UTF-8 with some broken
-/// rows.
+/// Whether a text without a byte order mark is more likely windows-1252 than UTF-8 with some broken rows. Judged by
+/// its beginning.
 pub(crate) fn is_windows_1252(beginning: &[u8]) -> bool {
-    // The last character may be cut.
+    // The last character of the sample may be cut off.
     let ascii_end = beginning.iter().rposition(u8::is_ascii);
     let cut_bytes = beginning.len() - ascii_end.map_or(0, |at| at + 1);
     let sample = match cut_bytes {

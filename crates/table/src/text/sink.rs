@@ -1,4 +1,4 @@
-//! Writes a text in the form in which it was read.
+//! Writes a text in the compression and encoding in which it was read.
 
 use std::io::{self, BufWriter, Write};
 

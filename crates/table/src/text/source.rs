@@ -1,4 +1,4 @@
-//! The bytes of a text: decompressed, without its mark, in an encoding in which ASCII is ASCII.
+//! The bytes of a text: decompressed, without a byte order mark, in a superset of ASCII.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -12,13 +12,13 @@ use super::utf16::Utf16Reader;
 use crate::error::TableError;
 use crate::format::{Compression, Encoding, TextForm};
 
-/// From so much of a text its form is found.
+/// How many bytes are examined to detect the format of a text.
 pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// A text that is open, with its first bytes read.
+/// An open text, with its first bytes read.
 pub(crate) struct TextSource {
     pub(crate) form: TextForm,
     pub(crate) buffer: Buffer,
@@ -70,7 +70,7 @@ fn decompress(
     Ok((Compression::None, input))
 }
 
-/// The encoding, and how many bytes its mark has.
+/// The encoding, and the length of the byte order mark.
 fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
     match beginning {
         [0xef, 0xbb, 0xbf, ..] => return Ok((Encoding::Utf8, 3)),
@@ -85,7 +85,7 @@ fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
         let bytes = beginning.iter().skip(parity).step_by(2);
         bytes.filter(|byte| **byte == 0).count()
     };
-    // Of texts in UTF-16 without a mark, ASCII shows itself by the zeros in every other byte.
+    // UTF-16 without a byte order mark shows itself by ASCII characters, in which every other byte is zero.
     let (even, odd, pairs) = (zeros(0), zeros(1), beginning.len() / 2);
     if odd > pairs / 3 && even < odd / 20 + 2 {
         return Ok((Encoding::Utf16Le, 0));
@@ -102,7 +102,7 @@ fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
     }
 }
 
-/// The first bytes, and the whole input.
+/// The first bytes, and a reader of the whole input, which repeats them.
 fn begin(
     mut input: Box<dyn Read + Send>,
     bytes: usize,

@@ -1,7 +1,7 @@
-//! UTF-16 as bytes in which ASCII is ASCII, and back, without loss.
+//! Converts UTF-16 to a superset of ASCII and back, without loss.
 //!
-//! A half of a surrogate pair that stands alone becomes three bytes as if it were a character. That is not valid UTF-8,
-//! so its row is found to be broken, and it is written as it was.
+//! An unpaired surrogate becomes three bytes as if it were a character. That is not valid UTF-8. So its row is
+//! reported as broken and written unchanged.
 
 use std::io::{self, Read};
 
@@ -9,10 +9,10 @@ use std::io::{self, Read};
 pub(super) struct Utf16Reader<R> {
     input: R,
     is_big_endian: bool,
-    /// Bytes that do not make a character yet.
+    /// Bytes that are not a whole character yet.
     undecoded: Vec<u8>,
     decoded: Vec<u8>,
-    /// The bytes of `decoded` before this position were read.
+    /// The bytes of `decoded` before this position are already read.
     start: usize,
 }
 
@@ -87,11 +87,11 @@ impl<R: Read> Read for Utf16Reader<R> {
     }
 }
 
-/// Writes as UTF-16 what [`Utf16Reader`] has read.
+/// Writes the output of [`Utf16Reader`] as UTF-16 again.
 #[derive(Default)]
 pub(super) struct Utf16Writer {
     is_big_endian: bool,
-    /// The beginning of a character.
+    /// The first bytes of an incomplete character.
     undecoded: Vec<u8>,
 }
 
@@ -103,7 +103,7 @@ impl Utf16Writer {
         }
     }
 
-    /// The UTF-16 of some bytes, which may end within a character.
+    /// The bytes as UTF-16. They may end within a character, whose rest comes with the next call.
     pub(super) fn encoded(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.undecoded.extend_from_slice(bytes);
         let mut encoded = Vec::with_capacity(self.undecoded.len() * 2);
@@ -129,7 +129,7 @@ impl Utf16Writer {
     }
 }
 
-/// The first character, or half of a pair, and how many bytes it has.
+/// The first character or unpaired surrogate, and its length in bytes.
 fn code_point(bytes: &[u8]) -> Option<(u32, usize)> {
     let first = u32::from(*bytes.first()?);
     let (length, first) = match first {

@@ -1,14 +1,14 @@
-//! Columns by their names, as people type them.
+//! Finds columns by their names as users type them.
 
 use std::collections::HashMap;
 
 use crate::cell::Column;
 use crate::error::TableError;
 
-/// The columns of a table by their names.
+/// The columns of a table, by name.
 pub(super) struct Names<'a> {
     columns: &'a [Column],
-    /// By the name without blanks around it and in lower case.
+    /// The key is the name in lower case, without blanks around it.
     by_name: HashMap<String, Vec<usize>>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Names<'a> {
             > 1
     }
 
-    /// The column that a person calls so. Case and blanks do not matter where they make no difference.
+    /// Finds the column that the user means. Case and blanks are ignored unless only they distinguish two columns.
     pub(super) fn find(&self, wish: &str) -> Result<usize, TableError> {
         let found = self.by_name.get(&key(wish)).map_or(&[][..], Vec::as_slice);
         let is_exact = |column: &&usize| self.columns[**column].name == wish;

@@ -1,10 +1,10 @@
-//! How a table was understood, in five lines for people.
+//! Shows the inferred structure of a table to users, in five lines.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::Understanding;
 
-/// So many columns are named in a line.
+/// How many columns are named in a line.
 const NAMED: usize = 12;
 
 impl Display for Understanding {

@@ -6,7 +6,7 @@ use crate::kind::Kind;
 use crate::sample::Sample;
 use crate::shape::Shape;
 
-/// Names of columns that identify rows, the surest first. Compared in lower case and without other signs.
+/// Names of columns that identify rows, the most certain first. They are compared in lower case, without other signs.
 const NAMES: &[&str] = &[
     "id",
     "key",
@@ -45,11 +45,11 @@ const NAMES: &[&str] = &[
     "handle",
 ];
 
-/// No id is longer.
+/// The longest value that can be an id, in bytes.
 const MAX_BYTES: usize = 200;
 
-/// The column that identifies rows and why, or why none does: one named as an id, else the first one in which no value
-/// stands twice.
+/// Finds the column that identifies rows: one that is named like an id, or else the first one without repeated values.
+/// Returns the reason too, also if there is no such column.
 pub(super) fn find(
     sample: &Sample,
     shapes: &[Shape],
@@ -75,7 +75,7 @@ pub(super) fn find(
         let kind = shapes[**column].kind;
         matches!(kind, Kind::Text | Kind::Integer) && !shapes[**column].is_list
     };
-    // Of few rows, values of any column differ.
+    // In a table of few rows, any column may have no repeated values.
     const LEAST_ROWS: u64 = 5;
     let first = candidates.iter().filter(is_fit);
     let first = first.copied().find(|column| is_unique(*column));
@@ -90,7 +90,7 @@ pub(super) fn find(
     (None, reason.unwrap_or_default())
 }
 
-/// Why a column cannot identify rows.
+/// What keeps a column from identifying rows.
 fn fault(sample: &Sample, shape: &Shape, column: usize) -> Option<String> {
     if sample.row_count == 0 {
         return Some(String::from("has no values"));
@@ -109,7 +109,7 @@ fn fault(sample: &Sample, shape: &Shape, column: usize) -> Option<String> {
     has_unfit.then(|| String::from("holds no ids"))
 }
 
-/// How surely a name is that of an id: the smaller, the surer.
+/// The rank of a name among the names of ids. A lower rank is more certain.
 fn rank(name: &str) -> Option<usize> {
     let mut plain = String::new();
     plain.extend(name.chars().filter(|c| c.is_alphanumeric()));

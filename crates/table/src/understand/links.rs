@@ -1,4 +1,4 @@
-//! The columns of links, and the links of a cell.
+//! The columns of links, and the links in a cell.
 
 use std::collections::HashSet;
 
@@ -9,23 +9,23 @@ use crate::shape::Shape;
 /// A column of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlColumn {
-    /// The column.
+    /// The index of the column.
     pub column: usize,
-    /// The separator of several links in a cell; `None` where each cell holds one. A space stands for any blanks.
+    /// The separator of several links in a cell; `None` if each cell holds one. A space stands for any blanks.
     pub separator: Option<String>,
 }
 
-/// Signs that may stand between two links.
+/// Characters that may separate two links.
 const SEPARATORS: [char; 3] = [';', '|', ','];
 
-/// Nothing is read from a link to a picture or a download.
+/// Endings of links to pictures and downloads, from which nothing can be extracted.
 const NOT_PAGES: [&str; 12] = [
     ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".avif", ".ico", ".mp4", ".mp3", ".zip",
     ".css",
 ];
 
 impl UrlColumn {
-    /// The links of a cell of this column, in their order. A link without a scheme gets `https://`.
+    /// The links of a cell of this column, in order. A link without a scheme gets `https://`.
     pub fn links(&self, cell: &Cell) -> Vec<String> {
         match cell {
             Cell::List(cells) => cells.iter().flat_map(|cell| self.links(cell)).collect(),
@@ -41,7 +41,7 @@ impl UrlColumn {
     }
 }
 
-/// A link, if the text is one or can be made one.
+/// The text as a link, with a scheme; `None` if it cannot be one.
 fn with_scheme(text: String) -> Option<String> {
     if begins_link(&text) {
         return Some(text);
@@ -65,7 +65,7 @@ fn begins_link(text: &str) -> bool {
     begins("http://") || begins("https://")
 }
 
-/// The entries of a cell. A separator counts only before another link: signs within a link belong to it.
+/// Splits a cell into its entries. A separator counts only before another link: elsewhere it is part of a link.
 fn split(text: &str, separator: &str) -> Vec<String> {
     let sign = separator.trim();
     let mut links: Vec<String> = Vec::new();
@@ -95,7 +95,7 @@ fn split(text: &str, separator: &str) -> Vec<String> {
     links
 }
 
-/// Where the scheme before `://` begins.
+/// The position of the scheme before `://`.
 fn scheme_start(text: &str, colon: usize) -> usize {
     let scheme = text[..colon].chars().rev();
     let letters: usize = scheme
@@ -105,8 +105,8 @@ fn scheme_start(text: &str, colon: usize) -> usize {
     colon - letters
 }
 
-/// The columns whose values are links to pages. Of those that lead all rows to the same few pages, none is taken unless
-/// there are no others.
+/// Finds the columns of links to pages. A column whose rows all link to the same few pages is taken only if there is
+/// no other.
 pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<UrlColumn> {
     let columns = 0..sample.columns.len();
     let holds_links =
@@ -143,7 +143,7 @@ fn holds_links(sample: &Sample, shape: &Shape, column: usize) -> bool {
             pages += usize::from(texts.iter().any(|text| is_page(text)));
         }
     }
-    // A few links may be broken.
+    // A few links may be broken, or lead to other files.
     links > 0 && links * 5 >= cells * 4 && pages * 2 >= links
 }
 
@@ -160,7 +160,7 @@ fn distinguishes_rows(sample: &Sample, column: usize) -> bool {
     links.len() < FEW || distinct.len() * 5 >= links.len()
 }
 
-/// The column, with the separator that its cells show.
+/// The link column, with the separator that its cells show.
 pub(super) fn url_column(sample: &Sample, column: usize) -> UrlColumn {
     let mut counts = [0_usize; 4];
     let mut cells = 0;

@@ -1,17 +1,17 @@
-//! The separators of several values in a cell of text.
+//! Finds the separator of several values in a text cell.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::cell::Cell;
 
-/// The use of a sign.
+/// What a character is used for.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
-    /// Hardly anything but lists.
+    /// In lists only, almost always.
     Lists,
-    /// Lists more than other texts.
+    /// More often in lists than in other texts.
     Often,
-    /// Any text.
+    /// In any text.
     Any,
 }
 
@@ -24,7 +24,7 @@ const CANDIDATES: [(&str, Use); 6] = [
     (",", Use::Any),
 ];
 
-/// The separator of lists, if cells are such: short entries, of which many stand in several cells.
+/// Finds the separator if the cells are lists: entries are short, and many occur in several cells.
 pub(super) fn find(values: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> = values.iter().filter_map(|cell| cell.text()).collect();
     let is_list = |(sign, used): &&(&str, Use)| looks_like_lists(&texts, sign, *used);
@@ -66,9 +66,9 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
         .sum();
     match used {
         Use::Lists => true,
-        // Telephone numbers hardly come again.
+        // Not all entries of lists repeat: telephone numbers hardly do.
         Use::Often => again * 10 >= entries || are_alike(texts, sign) || are_names(texts, sign),
-        // "Doe, John" is no list: of lists, most entries come again.
+        // "Doe, John" is not a list. In lists, most entries occur in several cells.
         Use::Any => again * 3 >= entries * 2 && !are_halves(texts, sign),
     }
 }
@@ -78,8 +78,8 @@ fn parts<'t>(text: &'t str, sign: &'t str) -> impl Iterator<Item = &'t str> {
     parts.filter(|part| !part.is_empty())
 }
 
-/// Whether the entries of nearly all cells have the same kinds of characters, digits among them: the parts of other
-/// texts differ.
+/// Whether in nearly all cells, the entries have the same kinds of characters, including digits. Parts of other texts
+/// differ.
 fn are_alike(texts: &[&str], sign: &str) -> bool {
     let kinds = |entry: &str| {
         [
@@ -102,7 +102,7 @@ fn are_alike(texts: &[&str], sign: &str) -> bool {
     alike * 5 >= all * 4
 }
 
-/// Whether the entries of nearly all cells are names such as `Doe, John`.
+/// Whether nearly all entries are names such as `Doe, John`.
 fn are_names(texts: &[&str], sign: &str) -> bool {
     let is_name = |entry: &str| {
         let halves = entry.split_once(", ");
@@ -122,8 +122,8 @@ fn are_names(texts: &[&str], sign: &str) -> bool {
     names * 5 >= all * 4
 }
 
-/// Whether nearly all cells have two entries that do not change places, as `Doe, John` and `Austin, TX` have. Entries of
-/// lists stand in any place.
+/// Whether nearly all cells have two entries with fixed places, as in `Doe, John` and `Austin, TX`. In lists, an entry
+/// may have any place.
 fn are_halves(texts: &[&str], sign: &str) -> bool {
     let (mut first, mut second) = (HashSet::new(), HashSet::new());
     let mut pairs = 0;
@@ -139,7 +139,7 @@ fn are_halves(texts: &[&str], sign: &str) -> bool {
     pairs * 10 >= texts.len() * 9 && both * 10 <= first.len() + second.len() - both
 }
 
-/// The separator with the blanks that most cells have around it.
+/// The separator with the blanks around it that most cells have.
 fn as_written(texts: &[&str], sign: &str) -> String {
     let sign = sign.trim_matches(' ');
     let mut counts: HashMap<String, usize> = HashMap::new();

@@ -1,11 +1,11 @@
-//! A file that is there whole or not at all.
+//! A file that is written completely or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file under a hidden name beside its own, which it gets by [`WholeFile::persist`]. Without that, nothing is left of
-/// it; a process that is killed leaves the hidden file, and the next one overwrites it.
+/// A file that has a hidden name in the same folder until [`WholeFile::persist`] renames it. Without that, it is
+/// removed. A process that is killed leaves the hidden file, and the next one overwrites it.
 pub(crate) struct WholeFile {
     file: File,
     part: PathBuf,
@@ -41,7 +41,7 @@ impl WholeFile {
         })
     }
 
-    /// Gives the file its name, once all of it is on the disk.
+    /// Renames the file once all of it is on disk.
     pub(crate) fn persist(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.part, &self.path)?;
@@ -70,7 +70,7 @@ impl Seek for WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // The first error is the one to report; what is left is overwritten by the next run.
+            // Only the first error is worth reporting. A file that stays is overwritten by the next run.
             let _ = fs::remove_file(&self.part);
         }
     }

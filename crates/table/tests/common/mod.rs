@@ -1,4 +1,4 @@
-//! Tables in temporary files.
+//! Temporary tables for tests.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub fn read(path: &Path) -> Result<(Vec<Row>, Vec<RowFault>), TableError> {
     Ok((rows, faults))
 }
 
-/// A cell as these tests write it.
+/// A cell in the notation of these tests.
 #[allow(dead_code)]
 pub fn shown(cell: &Cell) -> String {
     match cell {
@@ -64,7 +64,7 @@ pub fn shown(cell: &Cell) -> String {
     }
 }
 
-/// The rows of a table as lines: the number, then the cells.
+/// The rows of a table as lines: row number, then the cells.
 #[allow(dead_code)]
 pub fn lines(rows: &[Row]) -> Vec<String> {
     let line = |row: &Row| {
