@@ -1,10 +1,11 @@
 //! Records which of a sender's numbered messages have arrived, so that lost ones are noticed. A broken connection may
-//! lose messages without an error on either side; then the highest number without a gap below it stays behind the
-//! sender's count.
+//! lose messages without an error on either side. Then there is a gap, and the highest number below it stays behind
+//! the sender's count.
 
 use std::collections::BTreeSet;
 
-/// Messages are numbered from 1. They may arrive late, twice, or in another order.
+/// The numbers that have arrived from one sender. Messages are numbered from 1. They may arrive late, twice, or in
+/// another order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrivals {
     /// All numbers up to and including this one have arrived.
@@ -13,7 +14,7 @@ pub struct Arrivals {
     ahead: BTreeSet<u64>,
 }
 
-/// Numbers recorded beyond a gap; the limit keeps a faulty peer from filling the memory.
+/// The most numbers recorded beyond a gap. The limit keeps a faulty peer from filling the memory.
 const MAX_AHEAD: usize = 100_000;
 
 impl Arrivals {
@@ -31,7 +32,7 @@ impl Arrivals {
         true
     }
 
-    /// All messages up to and including this number have arrived.
+    /// The number up to which all messages have arrived.
     pub fn complete(&self) -> u64 {
         self.complete
     }

@@ -1,12 +1,11 @@
-//! The encoding of messages: one version byte, then the message in postcard's format. A frame of a
-//! version that this build does not speak, or one that is malformed, is an error for the receiver to
-//! log; it is never misread. `crates/wire/tests/frozen_bytes.rs` fails if the bytes change while the version
-//! stays.
+//! The encoding of messages: one version byte, then the message in postcard's format. A frame that is malformed, or of
+//! a version that this build does not speak, is an error for the receiver to log. It is never misread.
+//! `crates/wire/tests/frozen_bytes.rs` fails if the bytes change while the version stays.
 //!
-//! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so the machines of a fleet can be
-//! upgraded one after another. The shape of a message therefore never changes: a newer version has further variants
-//! at the ends of the enums, and these are not sent to peers with an older version. [`crate::greeting`] describes how
-//! two builds agree on a version.
+//! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so the machines of a fleet can be upgraded
+//! one after another. The shape of a message therefore never changes. A newer version only has further variants at the
+//! ends of the enums, and these are not sent to peers with an older version. [`crate::greeting`] describes how two
+//! builds agree on a version.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +16,7 @@ pub const WIRE_VERSION: u8 = 1;
 /// The oldest version that this build speaks: that of the previous release.
 pub const OLDEST_VERSION: u8 = 1;
 
-/// The first byte of the frames that are the same in all versions.
+/// The first byte of frames that are the same in all versions.
 pub(crate) const NO_VERSION: u8 = 0;
 
 /// Why a frame could not be decoded. The receiver logs and drops such a frame.
@@ -34,7 +33,7 @@ pub enum CodecError {
     Malformed { reason: String },
 }
 
-/// The end to upgrade if a frame of this version cannot be read.
+/// Which end to upgrade if a frame of this version cannot be read.
 fn older_end(found: u8) -> &'static str {
     match found > WIRE_VERSION {
         true => "here, it is the older one",
@@ -47,7 +46,7 @@ pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     encode_in(WIRE_VERSION, message)
 }
 
-/// Encodes a message in a version. The caller must ensure that the version has this message.
+/// Encodes a message in the given version. The caller must ensure that the version has this message.
 pub fn encode_in<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
     postcard::to_extend(message, vec![version])
         .expect("messages hold only types that postcard can encode")

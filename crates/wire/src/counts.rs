@@ -1,6 +1,6 @@
-//! A worker's counts, which its supervisor serves as metrics. A worker is always of its supervisor's own build, because
-//! it is started from the same executable. So these frames are not messages of the wire's versions, and may change with
-//! each build. They are distinguished from messages by their first byte.
+//! A worker's counts, which its supervisor serves as metrics. A worker always has the same build as its supervisor,
+//! because it is started from the same executable. So these frames are not part of the versioned messages, and may
+//! change with each build. Their first byte distinguishes them from messages.
 //!
 //! Each frame has all counts since the worker's start, so a lost frame does no harm.
 
@@ -12,24 +12,25 @@ use serde::{Deserialize, Serialize};
 use crate::codec::{self, CodecError};
 use crate::vocabulary::Outcome;
 
-/// The first byte of these frames, which no build uses as a version of messages.
+/// The first byte of these frames. No build uses it as a version of messages.
 const FIGURES: u8 = u8::MAX;
 
-/// The upper bounds of a histogram's buckets, in seconds: from a write to a store to the backoff of a slow site.
+/// The upper bounds of a histogram's buckets, in seconds. They cover all durations from a write to a store to the
+/// backoff of a slow site.
 pub const BOUNDS: [f64; 15] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 
-/// At most this many mappings are counted separately; pages of all others count for [`OTHER_MAPPINGS`].
+/// How many mappings are counted separately. Pages of all others are counted for [`OTHER_MAPPINGS`].
 pub const MOST_MAPPINGS: usize = 50;
 
-/// See [`MOST_MAPPINGS`].
+/// The name under which all further mappings are counted; see [`MOST_MAPPINGS`].
 pub const OTHER_MAPPINGS: &str = "other";
 
 /// A histogram of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Histogram {
-    /// By bucket; the last one is for durations above the last bound.
+    /// The number of durations in each bucket. The last one is for durations above the last bound.
     counts: [u64; BOUNDS.len() + 1],
     sum_us: u64,
 }
@@ -52,7 +53,7 @@ impl Histogram {
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
     }
 
-    /// How many durations are within each bound.
+    /// Each bound, with the number of durations up to it.
     pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let so_far = self.counts.iter().scan(0_u64, |sum, count| {
             *sum = sum.saturating_add(*count);
@@ -73,7 +74,7 @@ impl Histogram {
     }
 }
 
-/// The fields of a mapping's pages, filled and empty.
+/// How many fields of a mapping's pages were filled, and how many stayed empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FieldTotals {
     pub filled: u64,
@@ -86,7 +87,7 @@ pub struct RowTotals {
     pub stored: u64,
     pub without_key: u64,
     pub same_key: u64,
-    /// Pages with rows that were left out because of a limit.
+    /// Pages of which some rows were left out because of a limit.
     pub cut_pages: u64,
 }
 
@@ -104,27 +105,27 @@ impl RowTotals {
 pub struct WorkerTotals {
     /// Stored pages by outcome, including those of tasks that are retried.
     pub pages: BTreeMap<Outcome, u64>,
-    /// Answers to requests for pages, by the first digit of their status.
+    /// Responses to page requests, by the first digit of their status.
     pub answers: BTreeMap<u8, u64>,
-    /// Bytes of bodies, after decompression.
+    /// Bytes of bodies, measured after decompression.
     pub fetched_bytes: u64,
     /// Requests for robots.txt.
     pub robots: u64,
-    /// From the beginning of a request for a page to the end of its answer.
+    /// Durations from the beginning of a page request to the end of its response.
     pub fetch: Histogram,
-    /// From the arrival of a task at its worker to its first request for the page.
+    /// Durations from the arrival of a task at its worker to its first request for the page.
     pub queue: Histogram,
-    /// Writes to the store.
+    /// Durations of writes to the store.
     pub save: Histogram,
-    /// By mapping.
+    /// Fields filled and empty, by mapping.
     pub fields: BTreeMap<String, FieldTotals>,
-    /// By mapping, for mappings whose pages list rows. Each of them is in `fields`, too.
+    /// Results of rows, by mapping. Only mappings whose pages list rows; each of them is in `fields` too.
     pub rows: BTreeMap<String, RowTotals>,
     /// Pages that were read but have no mapping, not counting sitemaps.
     pub unmatched: u64,
 }
 
-/// From a worker to its supervisor, on the socket of outcomes.
+/// A worker's counts, sent to its supervisor on the socket of outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerCounts {
     pub worker_index: u16,
@@ -135,12 +136,12 @@ pub struct WorkerCounts {
     pub is_store_away: bool,
 }
 
-/// Encodes a frame.
+/// Encodes the counts as a frame.
 pub fn encode(counts: &WorkerCounts) -> Vec<u8> {
     codec::encode_in(FIGURES, counts)
 }
 
-/// Reads a frame; `None` if it is something else.
+/// Reads a frame; `None` if it is not a frame of counts.
 pub fn read(frame: &[u8]) -> Option<Result<WorkerCounts, CodecError>> {
     let (first, body) = frame.split_first()?;
     (*first == FIGURES).then(|| codec::decode_body(body))

@@ -2,7 +2,7 @@
 //! can read them: their first byte is 0, and the rest never changes its form.
 //!
 //! A supervisor says hello with the [`Versions`] that it speaks. The dispatcher answers in the newest version that
-//! both speak, which becomes the session's version; or with a [`Refusal`] if there is none.
+//! both speak, which becomes the version of the session. If there is none, it answers with a [`Refusal`].
 
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +34,9 @@ pub struct Refusal {
 /// A frame of a supervisor on the tasks socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromSupervisor {
-    /// A message, and the version for its answer.
+    /// A message, and the version to answer in.
     Message(u8, SupervisorToDispatcher),
-    /// The hello of a supervisor that shares no version.
+    /// The hello of a supervisor with no version in common.
     Foreign(Greeting),
 }
 
@@ -47,13 +47,13 @@ impl Versions {
         newest: WIRE_VERSION,
     };
 
-    /// The newest version that both speak.
+    /// The newest version that both ends speak.
     pub fn newest_common(self, other: Versions) -> Option<u8> {
         let newest = self.newest.min(other.newest);
         (newest >= self.oldest.max(other.oldest)).then_some(newest)
     }
 
-    /// The one of two roles to upgrade if a dispatcher and a supervisor share no version.
+    /// Which role to upgrade if a dispatcher and a supervisor have no version in common.
     pub fn older_role(dispatcher: Versions, supervisor: Versions) -> &'static str {
         match dispatcher.newest < supervisor.newest {
             true => "dispatcher",
@@ -94,7 +94,7 @@ pub fn frame_of_refusal(session: u64) -> Vec<u8> {
     codec::encode_in(NO_VERSION, &refusal)
 }
 
-/// Reads a frame of the dispatcher as a refusal, if it is one.
+/// Reads a dispatcher's frame as a refusal; `None` if it is not one.
 pub fn read_refusal(frame: &[u8]) -> Option<Refusal> {
     match frame.split_first() {
         Some((&NO_VERSION, body)) => codec::decode_body(body).ok(),

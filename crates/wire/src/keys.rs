@@ -1,7 +1,7 @@
-//! CURVE keys: how processes on a network authenticate each other.
+//! CURVE keys, by which processes on a network authenticate each other.
 //!
-//! Every such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it admits, each
-//! with a name, a [`Role`], and optionally limited [`Rights`]. Supervisors and clients have the dispatcher's public
+//! Each such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it admits. Each entry
+//! has a name, a [`Role`], and optionally limited [`Rights`]. Supervisors and clients have the dispatcher's public
 //! key, or two of them while it is being replaced ([`TrustedKeys`]), so they cannot be tricked into talking to an
 //! impostor. Keys are written in Z85: 40 printable characters for 32 bytes. Secret keys never appear in logs or error
 //! messages.
@@ -24,7 +24,7 @@ pub use rights::Rights;
 pub use rotation::RotationFiles;
 pub use trusted::{TrustedKey, TrustedKeys};
 
-/// Bytes of a key.
+/// The length of a key in bytes.
 const KEY_BYTES: usize = 32;
 
 /// The public key of a process, by which others know it.
@@ -42,13 +42,13 @@ pub struct KeyPair {
     pub secret: SecretKey,
 }
 
-/// The keys of a dispatcher: its own and the admitted ones.
+/// The keys of a dispatcher: its own key pair and the admitted public keys.
 #[derive(Debug, Clone)]
 pub struct ServerKeys {
     pub own: KeyPair,
     pub allowed: AllowList,
-    /// The files of its next and former public keys. For a week after one of them appears, callers that expect
-    /// another key than its own are assumed to lack the new one, and are not treated as strangers.
+    /// The files of the dispatcher's next and former public keys. For a week after one of them appears, callers that
+    /// expect another key are assumed not to have the new one yet, and are not treated as strangers.
     pub of_rotation: RotationFiles,
 }
 
@@ -139,7 +139,7 @@ impl fmt::Debug for SecretKey {
 impl Role {
     pub const ALL: [Role; 2] = [Role::Supervisor, Role::Client];
 
-    /// The stable name, as in the allow-list and in names of files.
+    /// The stable name, as used in the allow-list and in file names.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Supervisor => "supervisor",
@@ -163,9 +163,8 @@ impl FromStr for Role {
     }
 }
 
-/// Whether the owner of a key listed as `name` may use the id `id`: either that name, or
-/// `NAME:ANYTHING` where several processes share the key. Names have no colon, so that no owner can
-/// use an id that belongs to another key.
+/// Whether the owner of a key listed as `name` may use the id `id`. The id must be that name, or `NAME:ANYTHING` if
+/// several processes share the key. Names have no colon, so no owner can use an id that belongs to another key.
 pub fn may_be_called(name: &str, id: &str) -> bool {
     match id.strip_prefix(name) {
         Some(rest) => rest.is_empty() || rest.starts_with(':'),

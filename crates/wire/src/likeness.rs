@@ -1,4 +1,4 @@
-//! The mark of a page that resembles a block but is accepted as a page.
+//! The mark of a page that resembles a block page but is accepted.
 //!
 //! It is sent as the evidence of an outcome `ok`, like [`repeats`](crate::repeats).
 
@@ -7,7 +7,7 @@ use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "resembles\t";
 
-/// The evidence of a page that resembles a block. `answer`: the hash by which such pages are compared.
+/// The evidence of a page that resembles a block page. `answer` is the hash by which such pages are compared.
 pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) -> Evidence {
     Evidence {
         url: url.to_owned(),
@@ -17,7 +17,7 @@ pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) ->
     }
 }
 
-/// The hash of the answer, if the page resembles a block.
+/// The hash of the response, if the page resembles a block page.
 pub fn likeness_of(done: &TaskDone) -> Option<u64> {
     let evidence = done
         .evidence

@@ -1,23 +1,23 @@
-//! How to judge a URL found on a page. Most are links; in crawls with sitemaps
+//! The kinds of URLs found on a page. Most are links. In crawls with sitemaps
 //! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two more kinds. The links of a page's rows name their
 //! records ([`mark_of_row`]).
 //!
-//! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind comes before the URL, separated
-//! by a space. A resolved link from a page has no space, so no page can forge a link of another kind.
+//! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind comes before the URL, separated by
+//! a space. A resolved link from a page has no space, so no page can forge a link of another kind.
 
 use crate::TaskDone;
 
-/// Bytes of links in one message; a socket takes several times as much.
+/// The most bytes of links in one message. A socket takes several times as much.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// The total length of the links of outcomes.
+/// The total length of the links of these outcomes, in bytes.
 pub fn bytes_of(done: &[TaskDone]) -> usize {
     let links = done.iter().flat_map(|done| &done.links);
     links.map(String::len).sum()
 }
 
-/// Outcomes in the same order, in parts short enough for a message. A single outcome is not divided: workers bound
-/// its links.
+/// Splits outcomes, in order, into parts that fit into a message. A single outcome is not divided: workers limit its
+/// links.
 pub fn parts_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     let mut parts: Vec<Vec<TaskDone>> = Vec::new();
     let mut room = 0;
@@ -37,14 +37,15 @@ pub fn parts_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     parts
 }
 
-/// How a URL is to be judged.
+/// How the intake judges a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
-    /// A link of a page: one level deeper than the page.
+    /// A link on a page. It is one level deeper than the page.
     Link,
-    /// A page that a sitemap lists: at the depth of the sitemap, and with none of its records.
+    /// A page listed in a sitemap. It has the depth of the sitemap, and none of its records.
     Listed,
-    /// A sitemap: like `Listed`, but the crawl's patterns and extensions, which are for pages, do not apply.
+    /// A sitemap. It is judged like `Listed`, but the crawl's patterns and extensions do not apply, because they are
+    /// for pages.
     Sitemap,
 }
 
@@ -52,10 +53,10 @@ const LISTED: &str = "listed ";
 const SITEMAP: &str = "sitemap ";
 const ROW: &str = "row ";
 
-/// In place of a record's key: the link belongs to no record.
+/// Stands for a record's key if the link belongs to no record.
 pub const NO_RECORD: &str = "";
 
-/// The text for [`TaskDone::links`](crate::TaskDone::links) of a link from a row: it belongs to the row's record,
+/// The text in [`TaskDone::links`](crate::TaskDone::links) of a link from a row. The link belongs to the row's record,
 /// with the key `record`, not to the page's records.
 pub fn mark_of_row(record: &str, url: &str) -> String {
     let escaped = record.replace('%', "%25").replace(' ', "%20");
@@ -69,7 +70,7 @@ pub fn of_row(text: &str) -> Option<(String, &str)> {
 }
 
 impl LinkKind {
-    /// The text for [`TaskDone::links`](crate::TaskDone::links).
+    /// The text in [`TaskDone::links`](crate::TaskDone::links) of a URL of this kind.
     pub fn mark(self, url: &str) -> String {
         match self {
             LinkKind::Link => url.to_owned(),

@@ -1,13 +1,12 @@
-//! Limits the rate at which refused peers are logged, so that a peer that keeps trying cannot fill the
-//! disk with log lines.
+//! Limits how often refused peers are logged, so that a peer that keeps trying cannot fill the disk with log lines.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The same refusal is logged once in this period.
+/// The period in which the same refusal is logged only once.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// The most refusals that are logged in one period.
+/// How many refusals are logged in one period.
 const MAX_LOGGED: usize = 200;
 
 /// The refusals that were logged recently.
@@ -16,7 +15,7 @@ pub struct RefusalLog {
     /// When each refusal of the last period was logged.
     logged: HashMap<String, Instant>,
     suppressed: u64,
-    /// Since when suppressed ones are counted.
+    /// When counting of suppressed refusals began.
     since: Instant,
 }
 
@@ -31,8 +30,8 @@ impl Default for RefusalLog {
 }
 
 impl RefusalLog {
-    /// Records a refusal. Returns whether it must be logged now, because it was not logged within the last minute.
-    /// `what` names the peer and the reason.
+    /// Records a refusal. Returns whether it must be logged now, because it was not logged in the last minute. `what`
+    /// names the peer and the reason.
     pub fn record_if_new(&mut self, what: &str) -> bool {
         self.record_at(what, Instant::now())
     }

@@ -1,14 +1,14 @@
-//! The mark of a page that only repeats others of its site, as noticed by a worker.
+//! The worker's mark on a page that only repeats other pages of its site.
 //!
-//! It is sent as the evidence of an outcome `ok`, with a mark of its own in [`Evidence::sign`]. The only other
-//! evidence of such an outcome is a [`ScriptsReport`](crate::ScriptsReport) or the mark that the page has [no
-//! mapping](crate::unmatched). Receivers that do not know the mark ignore it.
+//! It is sent as the evidence of an outcome `ok`, as a word in [`Evidence::sign`]. Other evidence of such an outcome
+//! is a [`ScriptsReport`](crate::ScriptsReport), or the mark that the page has [no mapping](crate::unmatched).
+//! Receivers that do not know the mark ignore it.
 
 use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "repeats\t";
 
-/// The evidence of a page that only repeats others. `seen`: what was seen, for people.
+/// The evidence of a page that only repeats others. `seen` describes what was seen, for users.
 pub fn evidence_of_repetition(url: &str, status_code: Option<u16>, seen: &str) -> Evidence {
     Evidence {
         url: url.to_owned(),

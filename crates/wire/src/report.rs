@@ -1,30 +1,30 @@
-//! The reports of supervisors about themselves.
+//! The reports that supervisors send about themselves.
 
 use serde::{Deserialize, Serialize};
 
-/// A supervisor's report about itself, sent every few seconds, for people who check the state of the fleet. No
-/// decision depends on it, so a lost one does no harm.
+/// A supervisor's report about itself, sent every few seconds, for people who watch the fleet. No decision depends on
+/// it, so a lost report does no harm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorReport {
     pub session: u64,
-    /// The version of its webfill.
+    /// The version of webfill that the supervisor runs.
     pub webfill: String,
-    /// Its worker processes that take tasks.
+    /// How many of its worker processes take tasks.
     pub workers_ready: u16,
-    /// How many of its worker processes have died since it was started.
+    /// How many worker processes have died since the supervisor was started.
     pub worker_deaths: u32,
-    /// Resident memory of its own process.
+    /// The resident memory of the supervisor process, in bytes.
     pub memory_bytes: u64,
-    /// Resident memory of its worker processes together.
+    /// The resident memory of its worker processes together, in bytes.
     pub workers_memory_bytes: u64,
     /// The machine's load average of the last minute, in hundredths.
     pub load_hundredths: u32,
-    /// The processors that it may use.
+    /// How many processors the supervisor may use.
     pub cores: u16,
-    /// Leases that it holds.
+    /// How many leases it holds.
     pub held: u32,
-    /// The held leases that wait here for their worker.
+    /// How many of these leases wait in the supervisor for their worker.
     pub waiting: u32,
-    /// Why it starts no tasks, in words.
+    /// Why the supervisor starts no tasks, in words; `None` if it does.
     pub holds: Option<String>,
 }

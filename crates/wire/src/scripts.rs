@@ -1,8 +1,8 @@
-//! A worker's findings about the scripts of a kind of pages: whether its pages have content in a browser that they
-//! lack without one.
+//! A worker's findings about the scripts of a kind of page: whether its pages have content in a browser that they lack
+//! without one.
 //!
-//! They are sent as the evidence of an outcome `ok`, which has no other: in [`Evidence::sign`], as words separated by
-//! tabs. Receivers that do not know them ignore them.
+//! The findings are sent as the evidence of an outcome `ok`, which has no other evidence: in [`Evidence::sign`], as
+//! words separated by tabs. Receivers that do not know them ignore them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,54 +13,54 @@ const MARK: &str = "scripts";
 const SHELL: &str = "shell";
 const PAGE: &str = "page";
 
-/// A kind of pages of one site, and the finding about it.
+/// A kind of page of one site, and the finding about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptsReport {
     pub finding: Finding,
-    /// Whether they are empty shells; if not, only their mapping reads nothing.
+    /// Whether the pages are empty shells. If not, they have text, but their mapping extracts nothing.
     pub is_shell: bool,
     /// The mapping of the pages; empty if none matches them.
     pub mapping: String,
-    /// Their layout as the server sends them: a sketch, or the root of a shell.
+    /// The layout of the pages as the server sends them: a sketch, or the root element of a shell.
     pub layout: String,
-    /// The finding, for people.
+    /// What was seen, for users.
     pub seen: String,
 }
 
-/// The findings about the scripts of a site's pages, and the site's rule, for the worker that gets its tasks.
+/// The findings about the scripts of a site's pages, and the site's rule. For the worker that gets the site's tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteScripts {
     pub site: String,
-    /// The lane of its pages in crawls of the lane `http`; `None`: as each page needs it.
+    /// The lane of the site's pages in crawls of the lane `http`; `None` if it depends on each page.
     pub lane: Option<Lane>,
     pub kinds: Vec<KnownKind>,
 }
 
-/// A kind of pages with some rendered ones.
+/// A kind of page, some of which were rendered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownKind {
     pub mapping: String,
     pub layout: String,
     pub finding: Finding,
-    /// How many of its pages were rendered in vain, as far as that was reported.
+    /// How many reported pages of this kind were rendered in vain.
     pub tries: u32,
 }
 
-/// The finding about a kind of pages.
+/// The finding about a kind of page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Finding {
     /// The page shows nothing without its scripts, and the worker that fetched it has no browser.
     Wanted,
-    /// Their scripts fill them.
+    /// The scripts of the pages fill them.
     Filled,
-    /// They show nothing in a browser either.
+    /// The pages show nothing in a browser either.
     Empty,
-    /// One more of them was rendered in vain, and more are to be tried.
+    /// One more page was rendered in vain, and more are to be tried.
     Tried,
 }
 
 impl Finding {
-    /// The layout for pages that are always rendered, because of a mapping or a setting.
+    /// The layout that stands for pages that are always rendered, because of a mapping or a setting.
     pub const SET: &str = "set";
 
     const ALL: [Finding; 4] = [

@@ -1,17 +1,16 @@
-//! Sockets between processes; the only module that uses ZeroMQ.
+//! Sockets between processes. This is the only module that uses ZeroMQ.
 //!
-//! ZeroMQ sockets block and belong to one thread, so one thread ([`Sockets`]) owns all sockets of a
-//! process. It passes every arriving frame to one callback, and sends the frames that other threads
-//! queue in its [`Outbox`]. An eventfd in the same poll wakes it up for sends, because `ZMQ_FD` is
-//! edge-triggered and loses wake-ups.
+//! ZeroMQ sockets block and belong to one thread, so one thread ([`Sockets`]) owns all sockets of a process. It passes
+//! every arriving frame to one callback, and sends the frames that other threads queue in its [`Outbox`]. An eventfd
+//! in the same poll wakes it up for sends, because `ZMQ_FD` is edge-triggered and loses wake-ups.
 //!
 //! Backpressure is not left to the sockets: the messages carry credit-based flow control, which bounds the frames
-//! queued for a peer. Published messages are an exception. libzmq keeps [`PUBLISHED_AHEAD`] of them for each
-//! subscriber (its high-water mark); a slower subscriber loses messages. Clients are the other exception
-//! ([`SocketSpec::for_clients`]): they have no credit, and the caller counts the frames queued for each ([`Held`]).
+//! queued for a peer. There are two exceptions. Of published messages, libzmq keeps [`PUBLISHED_AHEAD`] for each
+//! subscriber (its high-water mark); a slower subscriber loses messages. Clients ([`SocketSpec::for_clients`]) have no
+//! credit, and the caller counts the frames queued for each ([`Held`]).
 //!
-//! A socket that other machines can reach must have a [`Guard`] with CURVE keys. A serving socket
-//! admits the keys of an allow-list that have one role. Without a guard such a socket is not opened.
+//! A socket that other machines can reach must have a [`Guard`] with CURVE keys; it is not opened without one. A
+//! serving socket admits the keys of an allow-list that have one role.
 
 mod authenticator;
 mod curve;
@@ -38,7 +37,8 @@ use thread::{Command, Commands, SocketThread};
 /// Names a socket within its process.
 pub type SocketName = u32;
 
-/// Identifies a connection to a router socket, for answers. All its messages have the same one.
+/// Identifies a connection to a router socket, so that it can be answered. All messages of a connection have the same
+/// value.
 pub type Peer = Vec<u8>;
 
 /// The messaging pattern of a socket.
@@ -52,8 +52,7 @@ pub enum Pattern {
     Pull,
     /// Sends requests to a router (a dealer with an empty delimiter frame).
     Client,
-    /// Sends to all subscribers, see [`Outbox::publish`]. Receives their subscriptions, see
-    /// [`Subscription`].
+    /// Sends to all subscribers, see [`Outbox::publish`]. Receives their subscriptions, see [`Subscription`].
     Publish,
     /// Receives the messages of a publisher that it subscribes to, see [`SocketSpec::topics`].
     Subscribe,
@@ -62,16 +61,16 @@ pub enum Pattern {
 /// A frame that arrives on a publishing socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subscription<'a> {
-    /// At least one subscriber wants topics that begin with this.
+    /// At least one subscriber wants topics that begin with these bytes.
     Wanted(&'a [u8]),
-    /// No subscriber wants them any longer.
+    /// No subscriber wants topics that begin with these bytes any more.
     Unwanted(&'a [u8]),
-    /// All subscribers were disconnected; those that are still admitted come back.
+    /// All subscribers were disconnected. Those that are still admitted reconnect.
     AllGone,
 }
 
 impl<'a> Subscription<'a> {
-    /// `None` if the frame is something else.
+    /// Reads a frame as a subscription; `None` if it is something else.
     pub fn read(frame: &'a [u8]) -> Option<Subscription<'a>> {
         match frame.split_first() {
             None => Some(Subscription::AllGone),
@@ -92,12 +91,12 @@ pub enum Place {
 /// How the two ends of a socket authenticate each other.
 #[derive(Debug, Clone)]
 pub enum Guard {
-    /// Not at all; for Unix sockets and loopback only.
+    /// They do not. For Unix sockets and loopback only.
     None,
-    /// Admits the keys of the allow-list that have the role. A publishing socket does not admit keys that are bound
-    /// to applications: subscriptions are prefixes, so one to `a` would include all of `ab`.
+    /// Admits keys of the allow-list that have the role. A publishing socket does not admit keys that are limited to
+    /// applications: subscriptions are prefixes, so one to `a` would include all of `ab`.
     Serve(ServerKeys, Role),
-    /// Connects only to the owner of one key, and authenticates with its own.
+    /// Connects only to the owner of a trusted key, and authenticates with this process's own key.
     Call(ClientKeys),
 }
 
@@ -108,10 +107,10 @@ pub struct SocketSpec {
     pub pattern: Pattern,
     pub place: Place,
     pub guard: Guard,
-    /// For a subscribing socket: it receives messages whose topic begins with one of these.
+    /// For a subscribing socket: it receives messages whose topics begin with one of these.
     pub topics: Vec<String>,
-    /// For a router: its peers may be any programs, which send and read as they like. libzmq's queue for each is
-    /// bounded, and a peer that does not read does not delay others.
+    /// For a router: its peers may be any programs, and read and write as they like. libzmq's queue for each of them
+    /// is bounded, and a peer that does not read does not delay others.
     pub is_for_clients: bool,
 }
 
@@ -145,7 +144,7 @@ impl SocketSpec {
         SocketSpec { topics, ..self }
     }
 
-    /// Makes the socket one for clients.
+    /// Makes this a socket for clients.
     pub fn for_clients(self) -> SocketSpec {
         SocketSpec {
             is_for_clients: true,
@@ -166,16 +165,17 @@ impl SocketSpec {
     }
 }
 
-/// Kept with an outgoing frame, and dropped when libzmq has taken the frame or nobody will ever read it.
+/// A value kept with an outgoing frame. It is dropped when libzmq has taken the frame, or when the frame can never be
+/// read.
 pub trait Held: Send {
-    /// The frame's receiver is gone.
+    /// Called if the frame's receiver is gone.
     fn receiver_is_gone(&self);
 }
 
-/// Takes the frames that arrive, on the thread that owns the sockets: it must not block.
+/// Receives the arriving frames, on the thread that owns the sockets. It must not block.
 pub trait Arrivals: Send + 'static {
-    /// Decides how much of a frame from a router's peer is taken. The rest is dropped before it is copied, so that
-    /// reading a flood costs less than sending it, because libzmq queues unread frames without a bound.
+    /// Decides how much of a frame from a router's peer is taken. The rest is dropped before it is copied. So reading
+    /// a flood costs less than sending it, which matters because libzmq queues unread frames without a limit.
     fn hears(
         &mut self,
         _socket: SocketName,
@@ -189,15 +189,15 @@ pub trait Arrivals: Send + 'static {
     fn arrive(&mut self, arrived: Arrived);
 }
 
-/// The bytes of a frame that are accepted.
+/// How much of a frame is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     Whole,
-    /// Only its arrival, without its content.
+    /// The frame counts as arrived, but its content is left out.
     Arrival,
     Nothing,
-    /// Nothing. On a socket with keys the connection is closed, and its peer is refused for a while. Without keys,
-    /// peers are processes of this machine, and their frames are dropped.
+    /// The frame belongs to a flood and is dropped. On a socket with keys the connection is closed, and its peer is
+    /// refused for a while. Without keys, peers are processes of this machine, and only their frames are dropped.
     Flood,
 }
 
@@ -210,15 +210,15 @@ impl<F: FnMut(Arrived) + Send + 'static> Arrivals for Every<F> {
     }
 }
 
-/// A frame that arrived.
+/// A frame that has arrived.
 #[derive(Debug)]
 pub struct Arrived {
     pub socket: SocketName,
-    /// The sender, on a router socket; needed to answer.
+    /// The sender, on a router socket. It is needed to answer.
     pub peer: Option<Peer>,
-    /// The entry of the sender's key, on a guarded server socket that does not publish.
+    /// The allow-list entry of the sender's key, on a guarded server socket that does not publish.
     pub sender: Option<Arc<Entry>>,
-    /// Where the sender is, on a router socket: its address, or `:USER:GROUP:PROCESS` of a Unix socket.
+    /// The sender's address, on a router socket. For a Unix socket it is `:USER:GROUP:PROCESS`.
     pub address: Option<String>,
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
@@ -249,14 +249,14 @@ pub struct Traffic {
     pub sent: u64,
 }
 
-/// A handle to send with; clones share the same thread.
+/// A handle for sending. Clones share the same thread.
 #[derive(Clone)]
 pub struct Outbox {
     commands: Arc<Commands>,
 }
 
 impl Outbox {
-    /// Queues a frame for the peer at the other end.
+    /// Queues a frame for the peer of a socket with one peer.
     pub fn send(&self, socket: SocketName, frame: Vec<u8>) {
         let frame = Outgoing {
             peer: None,
@@ -271,7 +271,7 @@ impl Outbox {
         self.send_to_holding(socket, peer, frame, None);
     }
 
-    /// The same, with something kept with the frame.
+    /// Like [`Outbox::send_to`], and keeps a value with the frame.
     pub fn send_to_holding(
         &self,
         socket: SocketName,
@@ -290,12 +290,12 @@ impl Outbox {
         self.commands.push(Command::SendNow(socket, frame));
     }
 
-    /// Sends a message to the subscribers of its topic. It is dropped for those that cannot take it now.
+    /// Sends a message to the subscribers of its topic. Subscribers that cannot take it now do not get it.
     pub fn publish(&self, socket: SocketName, topic: Vec<u8>, frame: Vec<u8>) {
         self.commands.push(Command::Publish(socket, topic, frame));
     }
 
-    /// Opens a further socket, and waits for the result.
+    /// Opens another socket, and waits for the result.
     pub fn open(&self, spec: SocketSpec) -> Result<(), SocketError> {
         let (answer, opened) = mpsc::channel();
         let endpoint = spec.place.endpoint().to_owned();
@@ -314,12 +314,12 @@ impl Outbox {
         self.commands.not_admitted()
     }
 
-    /// The changes of the list of keys since the last call, each once it is in force.
+    /// The changes of the allow-list since the last call. All of them are in force.
     pub fn take_list_changes(&self) -> Vec<ListChange> {
         self.commands.take_list_changes()
     }
 
-    /// The frames so far, for each present or former socket.
+    /// The number of frames so far, for each present or former socket.
     pub fn traffic(&self) -> BTreeMap<SocketName, Traffic> {
         self.commands.traffic()
     }
@@ -346,7 +346,7 @@ impl Sockets {
         Sockets::start_choosing(specs, Every(on_arrival))
     }
 
-    /// The same, with a choice of the frames that are taken.
+    /// Like [`Sockets::start`], with a choice of the frames that are taken.
     pub fn start_choosing(
         specs: Vec<SocketSpec>,
         arrivals: impl Arrivals,

@@ -1,7 +1,7 @@
-//! The mark of a page without a mapping, as noticed by its worker.
+//! The worker's mark on a page without a mapping.
 //!
-//! It is sent as the evidence of an outcome `ok`: alone, or as a mark after the worker's other findings about the
-//! page ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Receivers that do not know the mark ignore it.
+//! It is sent as the evidence of an outcome `ok`: alone, or after the worker's other findings about the page
+//! ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Receivers that do not know the mark ignore it.
 
 use crate::{Evidence, Outcome, TaskDone};
 
@@ -25,7 +25,7 @@ pub fn is_unmatched(done: &TaskDone) -> bool {
     done.outcome == Outcome::Ok && evidence.is_some_and(|found| found.sign.ends_with(MARK))
 }
 
-/// The findings without the mark.
+/// The findings in a text without this mark.
 pub(crate) fn without_mark(sign: &str) -> &str {
     sign.strip_suffix(MARK).unwrap_or(sign)
 }

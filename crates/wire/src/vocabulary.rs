@@ -1,13 +1,12 @@
-//! The closed lists of names (lanes, outcomes, reasons, which links are followed) that code, logs and
-//! stored data share.
+//! Closed lists of names that code, logs and stored data share: lanes, outcomes, reasons, and which links are
+//! followed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Defines a field-less enum whose variants have one stable name each, used in JSON, logs,
-/// stores and summaries alike.
+/// Defines a field-less enum. Each variant has one stable name, which JSON, logs, stores and summaries use.
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -46,7 +45,7 @@ macro_rules! named {
 }
 
 named! {
-    /// The capability of a supervisor that the pages of a crawl need.
+    /// What a supervisor must be able to do for the pages of a crawl.
     Lane {
         /// Pages are read as the server sends them.
         Http = "http",
@@ -58,15 +57,15 @@ named! {
 named! {
     /// How a task ended.
     Outcome {
-        /// Fetched with a 2xx status and read in full.
+        /// Fetched with a 2xx status and completely read.
         Ok = "ok",
         /// The server said that the page has not changed (304).
         NotModified = "not_modified",
-        /// The server redirected; the target became a link like any other.
+        /// The server redirected. The target became a link like any other.
         Redirected = "redirected",
-        /// Any other status: 4xx, 5xx.
+        /// The server answered with another status: 4xx, 5xx.
         HttpError = "http_error",
-        /// robots.txt forbids the URL; it was not fetched.
+        /// robots.txt forbids the URL. It was not fetched.
         Disallowed = "disallowed",
         /// robots.txt was unavailable (5xx or no answer), which forbids everything for now.
         RobotsUnreachable = "robots_unreachable",
@@ -80,42 +79,42 @@ named! {
         Timeout = "timeout",
         /// The head or the decoded body is over its limit.
         TooLarge = "too_large",
-        /// Neither HTML, XHTML, XML, JSON nor text.
+        /// The content is neither HTML, XHTML, XML, JSON nor text.
         UnsupportedType = "unsupported_type",
         /// The site answered with a challenge or a refusal of robots instead of the page.
         Blocked = "blocked",
         /// The host resolves to an address that must not be connected to.
         UnsafeAddress = "unsafe_address",
-        /// The page was read, but its extraction failed or took too long.
+        /// The page was fetched, but its extraction failed or took too long.
         ExtractError = "extract_error",
-        /// The page killed its worker three times, or its tab in the browser.
+        /// The page killed its worker three times, or crashed its tab in the browser.
         Crashed = "crashed",
         /// The crawl expired before the task was fetched.
         Expired = "expired",
-        /// The crawl or the task's record no longer wanted it.
+        /// The crawl or the task's record no longer needed the page.
         Stopped = "stopped",
     }
 }
 
-/// How a task came to its end, as far as its page is concerned.
+/// How a task ended, as far as its page is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
-    /// With the page, new or unchanged.
+    /// The task got its page, new or unchanged.
     Page,
-    /// At another URL, which is a task of its own.
+    /// The page is at another URL, which is a task of its own.
     Elsewhere,
-    /// Without the page, because the site's rules say so.
+    /// The task did not get its page, because the site's rules forbid it.
     Refused,
-    /// Without the page: something failed.
+    /// The task did not get its page, because something failed.
     Failed,
-    /// Without a request, because nobody wants the page any more.
+    /// The page was not requested, because it is no longer needed.
     Dropped,
 }
 
 impl Outcome {
-    /// All that webfill derives from an outcome: how the task ended, which trouble of its site it may show, and the
-    /// meaning, for people. A new outcome is a variant at the end of the list above, because messages carry a variant's
-    /// number, and a line here.
+    /// Everything that webfill derives from an outcome: how the task ended, the site trouble that it may show, and its
+    /// meaning in words. A new outcome needs a line here, and a variant at the end of the list above, because messages
+    /// carry the number of a variant.
     fn properties(self) -> (TaskEnd, Option<SiteTrouble>, &'static str) {
         use BackoffReason::{Blocked, Dns, Robots, Tls, Unreachable};
         use TaskEnd::{Dropped, Elsewhere, Failed, Page, Refused};
@@ -182,44 +181,45 @@ impl Outcome {
         self.end() == TaskEnd::Page
     }
 
-    /// Whether an operator may want the page tried again.
+    /// Whether an operator may want to retry the page.
     pub fn is_failure(self) -> bool {
         matches!(self.end(), TaskEnd::Failed | TaskEnd::Refused)
     }
 
-    /// The trouble of the page's site, or of the way to it, that this outcome may show.
+    /// The trouble with the page's site, or with the way to it, that this outcome may show.
     pub fn site_trouble(self) -> Option<SiteTrouble> {
         self.properties().1
     }
 
-    /// Its meaning, for people.
+    /// The meaning of the outcome, for users.
     pub fn in_words(self) -> &'static str {
         self.properties().2
     }
 }
 
-/// Trouble of a site that the outcome of one of its pages shows.
+/// Trouble with a site, as shown by the outcome of one of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteTrouble {
     pub reason: BackoffReason,
-    /// One page shows it; otherwise it may be the page's own, and several must fail, without an answer of the server.
+    /// Whether one page proves the trouble. Otherwise the page itself may be the cause: only several failures, without
+    /// any response from the server, prove it.
     pub is_certain: bool,
 }
 
 named! {
-    /// Why a site backs off: none of its tasks is leased for a time.
+    /// Why a site backs off: for a time, none of its tasks is leased.
     BackoffReason {
         /// robots.txt was unavailable.
         Robots = "robots",
-        /// Connections fail, or requests get no answer.
+        /// Connections fail, or requests get no response.
         Unreachable = "unreachable",
-        /// Its certificate is not valid for it, or it does not speak TLS.
+        /// The site's certificate is not valid for it, or it does not speak TLS.
         Tls = "tls",
-        /// Its name does not resolve.
+        /// The host name does not resolve.
         Dns = "dns",
-        /// It asks for fewer requests (429, 503).
+        /// The site demands fewer requests (429, 503).
         Busy = "busy",
-        /// It has refused the crawler: a block page, or 401 and 403 in a row.
+        /// The site has refused the crawler: a block page, or several 401 and 403 in a row.
         Blocked = "blocked",
     }
 }
@@ -227,27 +227,27 @@ named! {
 named! {
     /// Why a discovered link did not become a task.
     Reason {
-        /// Seen before in this crawl.
+        /// The link was seen before in this crawl.
         Duplicate = "duplicate",
-        /// Deeper than the crawl's depth, or too many redirects in a row.
+        /// The link is deeper than the crawl's depth, or follows too many redirects in a row.
         TooDeep = "too_deep",
-        /// Outside the allowed domains.
+        /// The link leads outside the allowed domains.
         OutOfDomain = "out_of_domain",
-        /// Matches a deny pattern, or no allow pattern.
+        /// The URL matches a deny pattern, or no allow pattern.
         DeniedPattern = "denied_pattern",
-        /// The path ends in an extension that is not fetched.
+        /// The path has an extension that is not fetched.
         DeniedExtension = "denied_extension",
         /// The site is on the list of excluded sites.
         ExcludedSite = "excluded_site",
-        /// Not a URL, or one too long to keep.
+        /// The link is not a URL, or is too long to keep.
         InvalidUrl = "invalid_url",
-        /// Neither http nor https.
+        /// The scheme is neither http nor https.
         UnsupportedScheme = "unsupported_scheme",
         /// The crawl's budget for this domain is spent.
         Budget = "budget",
-        /// Found on a page that only repeats others of its site.
+        /// The link was found on a page that only repeats others of its site.
         RepeatedPage = "repeated_page",
-        /// Its fragment (`#/x`, `#!x`) names a page that only scripts show, and the crawl has no browser.
+        /// The fragment (`#/x`, `#!x`) names a page that only scripts show, and the crawl has no browser.
         FragmentRoute = "fragment_route",
     }
 }
@@ -255,11 +255,11 @@ named! {
 named! {
     /// The links of a page that are followed.
     Follow {
-        /// Those that the url_parsers of the page's mapping yield.
+        /// Links that the url_parsers of the page's mapping yield.
         Mapped = "mapped",
         /// Every link of the page.
         All = "all",
-        /// None.
+        /// No links.
         None = "none",
     }
 }

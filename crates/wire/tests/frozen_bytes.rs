@@ -1,10 +1,10 @@
-//! Freezes the bytes of every message for one value of `WIRE_VERSION`.
+//! Freezes the bytes of every message for each value of `WIRE_VERSION`.
 //!
-//! Processes of different builds know by the version byte alone whether they read each other. So a
-//! change of a message's shape without a new version would make them misread each other's messages. The
-//! encoded example of each message and variant is kept as hex in `frozen/vVERSION.txt`; this test fails
-//! when the bytes change while the version stays, or when a message of the oldest version that is still
-//! spoken has other bytes now. A new field or variant does not compile until it has an example here.
+//! Processes of different builds know only by the version byte whether they can read each other's messages. If a
+//! message changed its shape without a new version, they would misread it. The encoded example of each message and
+//! variant is kept as hex in `frozen/vVERSION.txt`. This test fails if the bytes change while the version stays, or if
+//! a message of the oldest supported version now has other bytes. A new field or variant does not compile until it has
+//! an example here.
 
 #[path = "frozen/examples.rs"]
 mod examples;
@@ -29,8 +29,8 @@ const WRITE: &str = "UPDATE_COMMITTED";
 /// The examples' names and bytes, sorted by name.
 type Frozen = BTreeMap<String, Vec<u8>>;
 
-/// Adds one example for each variant of an enum. The patterns make a `match`, which does not compile
-/// if a variant is missing.
+/// Adds one example for each variant of an enum. The patterns become a `match`, which does not compile if a variant is
+/// missing.
 macro_rules! freeze_variants {
     ($frozen:ident, $kind:ident { $($variant:pat => $example:expr,)+ }) => {
         let complete = |value: &$kind| match value { $($variant => (),)+ };
@@ -43,7 +43,7 @@ macro_rules! freeze_variants {
     };
 }
 
-/// `Kind::Variant` out of the pattern's text, such as `Kind::Variant { .. }`.
+/// The name `Kind::Variant`, taken from the text of a pattern such as `Kind::Variant { .. }`.
 fn name(kind: &str, pattern: &str) -> String {
     let variant = pattern.rsplit("::").next().unwrap_or_default();
     let variant = variant.split(|c: char| !c.is_alphanumeric()).next();
@@ -298,8 +298,8 @@ fn the_greeting_never_changes() {
         (String::from("Greeting"), greeting::frame_of_hello(&hello())),
         (String::from("Refusal"), greeting::frame_of_refusal(171)),
     ]));
-    // Only the versions themselves may change, right behind the first byte of the handshake and at
-    // the end of the refusal.
+    // Only the versions themselves may change: right after the first byte of the handshake, and at the end of the
+    // refusal.
     let versions = format!("{OLDEST_VERSION:02x}{WIRE_VERSION:02x}");
     assert_eq!(
         today,

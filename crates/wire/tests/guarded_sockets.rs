@@ -1,5 +1,5 @@
-//! Sockets with CURVE keys, and which peers they admit. The server is ours; the clients use libzmq
-//! directly, as any program could.
+//! Sockets with CURVE keys, and which peers they admit. The server is webfill's own. The clients use libzmq directly,
+//! as any program could.
 
 use std::fmt::Write;
 use std::sync::mpsc;
@@ -23,7 +23,7 @@ struct Server {
     folder: TempDir,
     sockets: Sockets,
     arrived: mpsc::Receiver<Arrived>,
-    /// Ends a `hold`.
+    /// Ends the pause that `hold` began.
     hold: mpsc::Sender<()>,
     public: PublicKey,
     listed: Vec<(Role, &'static str, PublicKey)>,
@@ -31,7 +31,7 @@ struct Server {
     control: String,
 }
 
-/// Takes `flood` for a flood, and reads nothing further after `hold` until that is ended.
+/// Treats the frame `flood` as a flood. After the frame `hold`, nothing is read until the pause is ended.
 struct Choosing {
     arrivals: mpsc::Sender<Arrived>,
     held: mpsc::Receiver<()>,
@@ -48,7 +48,7 @@ impl Arrivals for Choosing {
     }
 
     fn arrive(&mut self, arrived: Arrived) {
-        // The test may be over.
+        // The test may already be over.
         let _ = self.arrivals.send(arrived);
     }
 }
@@ -106,7 +106,7 @@ impl Server {
         write_list(&self.folder, &self.listed);
     }
 
-    /// The next message, the name of its sender, and the peer to answer to.
+    /// Receives the next message: its text, the name of its sender, and the peer to answer.
     fn hear(&self) -> (String, String, Vec<u8>) {
         let arrived = self.arrived.recv_timeout(WAIT).expect("a message");
         (
@@ -122,7 +122,7 @@ impl Server {
         peer
     }
 
-    /// The same, past what was still on its way when its sender was let in again.
+    /// Receives like `hears`, but skips messages that were still in flight when their sender was admitted again.
     fn hears_past(&self, late: &str, frame: &str, sender: &str) -> Vec<u8> {
         loop {
             let (heard, from, peer) = self.hear();
@@ -213,7 +213,7 @@ impl Caller {
         }
     }
 
-    /// Whether its connection has ended so far.
+    /// Whether the connection has ended so far.
     fn was_disconnected(&self) -> bool {
         let events = std::iter::from_fn(|| self.events.recv_multipart(zmq::DONTWAIT).ok());
         let numbers = events.map(|frames| u16::from_ne_bytes([frames[0][0], frames[0][1]]));
@@ -301,7 +301,7 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
         ),
     ];
     for (who, caller) in &refused {
-        // Sent as soon as there is a connection, which there must never be.
+        // Sent as soon as there is a connection. There must never be one.
         let _ = caller.socket.send("let me in", zmq::DONTWAIT);
         assert!(caller.is_refused(), "{who}");
     }
@@ -339,7 +339,7 @@ fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
     let caller = Sockets::start(vec![spec], |_| {}).unwrap();
     caller.outbox().send(1, b"hello".to_vec());
     assert!(mistaken.is_refused(), "neither side trusts the other");
-    // libzmq itself would leave it at that: see that it has stopped calling.
+    // Waits until libzmq has stopped retrying: on its own it would not reconnect.
     mistaken.events.set_rcvtimeo(500).unwrap();
     while mistaken.events.recv_multipart(0).is_ok() {}
     drop(mistaken);
@@ -372,7 +372,8 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     }
     let heard = server.arrived.recv_timeout(Duration::from_millis(300));
     assert!(heard.is_err(), "{heard:?}");
-    // Let in again, the same connection is heard again, and hears: but not what was kept from it.
+    // Once admitted again, the same connection can receive and be received from. Frames that were withheld do not
+    // arrive.
     server.add(Role::Supervisor, "vm-01-back", &vm);
     revoked.say("back");
     let peer = server.hears_past("still here", "back", "vm-01-back");
@@ -456,7 +457,7 @@ fn garbage_on_the_port_does_not_disturb_admitted_peers() {
     let mut held = Vec::new();
     for noise in noises.iter().cycle().take(50) {
         let mut stream = std::net::TcpStream::connect(address).unwrap();
-        // The other side may hang up in the middle.
+        // The other side may hang up while this is sent.
         let _ = stream.write_all(noise);
         let _ = stream.write_all(&[0x06; 512]);
         held.push(stream);
@@ -510,7 +511,7 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     // cannot be observed: if this is too short, the flood comes to nothing, and the test does, too.
     std::thread::sleep(Duration::from_millis(500));
     flooding.socket.disconnect(&server.control).unwrap();
-    // libzmq closes the connection while its socket is used.
+    // libzmq closes the connection only while its socket is used.
     assert_eq!(flooding.socket.poll(zmq::POLLIN, 500), Ok(0));
     let calm = calm.connect(&server.control);
     calm.waits_for(zmq::SocketEvent::CONNECTED);

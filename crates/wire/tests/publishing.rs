@@ -1,5 +1,4 @@
-//! Publishing sockets: which subscribers get which messages, what a slow one costs, and which are
-//! admitted.
+//! Publishing sockets: which subscribers get which messages, what a slow subscriber costs, and which are admitted.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -62,7 +61,7 @@ fn next(arrived: &Receiver<Arrived>) -> (String, String) {
 fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     let endpoint = free_endpoint();
     let (sockets, heard) = publisher(&endpoint);
-    // Somebody else has it before the other subscribes: it cannot still be on its way out then.
+    // Another subscriber gets this message before the one under test subscribes. So it cannot still be in flight then.
     let (earlier, had) = subscriber(&endpoint, &["early"]);
     wait_for(&heard, Subscription::Wanted(b"early"));
     publish(&sockets, "early", "too early");
@@ -99,8 +98,8 @@ fn a_subscriber_finds_a_publisher_that_is_started_again() {
     drop(subscribed);
 }
 
-/// It gets the messages up to the high-water marks of both sides and in the kernel's buffers. It loses
-/// the rest; other subscribers do not.
+/// The slow subscriber gets the messages that fit below the high-water marks of both sides and into the kernel's
+/// buffers. It loses the rest; other subscribers lose nothing.
 #[test]
 fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
     const SENT: usize = 40_000;
@@ -132,7 +131,7 @@ fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
         slow.recv_multipart(0).unwrap();
         kept += 1;
     }
-    // Two marks, and at most some megabytes of the kernel's.
+    // Two high-water marks, and at most a few megabytes in the kernel.
     assert!(kept >= PUBLISHED_AHEAD as usize, "{kept}");
     assert!(kept < SENT / 2, "{kept} of {SENT} were kept for it");
 }
@@ -154,7 +153,7 @@ fn garbage_from_a_subscriber_is_ignored() {
     assert_eq!(next(&arrived).1, "still there");
 }
 
-/// A publisher with keys, and its list.
+/// A publisher with keys, and its allow-list.
 struct Guarded {
     folder: TempDir,
     endpoint: String,
@@ -243,7 +242,7 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
         publish(&server.sockets, "left", message);
         publish(&server.sockets, "stayed", message);
     };
-    // Until both are there; each starts on its own.
+    // Waits until both subscribers are connected. Each starts on its own.
     let deadline = Instant::now() + WAIT;
     while revoked.recv_timeout(Duration::from_millis(50)).is_err() {
         assert!(Instant::now() < deadline, "never let in");

@@ -1,4 +1,4 @@
-//! A server whose key is replaced, and clients that trust two keys meanwhile.
+//! A server whose key is replaced, and clients that trust two keys in the meantime.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -50,7 +50,7 @@ impl Ground {
             of_rotation: RotationFiles::default(),
         };
         let (arrivals, arrived) = mpsc::channel();
-        // The address of a server that was closed is free a moment later.
+        // The address of a closed server becomes free only a moment later.
         let spec = SocketSpec::bind(NAME, pattern, &self.endpoint).serve(Some(&keys), Role::Client);
         for _ in 0..3_000 {
             let arrivals = arrivals.clone();
@@ -76,8 +76,7 @@ impl Ground {
     }
 }
 
-/// Sends a frame until it is heard. One that was sent to a server that has just gone is lost, as it is
-/// without keys.
+/// Sends a frame until it is received. A frame sent to a server that has just gone is lost, as it is without keys.
 fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<Arrived>, text: &str) {
     for _ in 0..600 {
         caller.outbox().send(NAME, text.into());
@@ -95,7 +94,7 @@ fn heard(arrived: &mpsc::Receiver<Arrived>) -> String {
     String::from_utf8(arrived.frame).unwrap()
 }
 
-/// The next key is distributed while the client is connected, and used once the server has it.
+/// The next key is distributed while the client is connected. The client uses it once the server has it.
 #[test]
 fn senders_follow_a_server_to_its_next_key() {
     for (server, client) in [
@@ -113,7 +112,7 @@ fn senders_follow_a_server_to_its_next_key() {
         drop(serving);
         let serving = ground.serve(&next, server);
         say_until_heard(&caller.0, &serving.1, "two");
-        // And back, if the new key must be taken back.
+        // Then back, as if the new key had to be withdrawn.
         drop(serving);
         let serving = ground.serve(&former, server);
         say_until_heard(&caller.0, &serving.1, "three");
@@ -140,7 +139,7 @@ fn subscribers_follow_a_publisher_to_its_next_key() {
     }
 }
 
-/// Neither before nor after a key that is not trusted has answered does a frame leave.
+/// No frame is sent before or after a server with an untrusted key has answered.
 #[test]
 fn a_server_with_neither_key_gets_nothing() {
     let ground = Ground::new();
@@ -155,7 +154,7 @@ fn a_server_with_neither_key_gets_nothing() {
     assert!(reported.is_err(), "{reported:?}");
     assert!(caller.0.outbox().not_admitted().is_some());
     drop(listening);
-    // Once the rotation is over, the former key is an impostor's, too.
+    // Once the rotation is over, the former key is an impostor's too.
     std::fs::rename(
         ground.file("dispatcher-next.pub"),
         ground.file("dispatcher.pub"),

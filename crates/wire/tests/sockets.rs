@@ -59,7 +59,7 @@ fn frames_sent_now_are_not_queued() {
     for _ in 0..100 {
         dealer.outbox().send_now(1, b"heartbeat".to_vec());
     }
-    // `open` waits until the commands before it are carried out, so all frames were dropped by now.
+    // `open` waits until earlier commands are carried out, so all frames have been dropped by now.
     let elsewhere = SocketSpec::bind(2, Pattern::Pull, endpoint("elsewhere"));
     dealer.outbox().open(elsewhere).unwrap();
     dealer.outbox().send(1, b"hello".to_vec());

@@ -2,9 +2,9 @@
 //! [`Rights`].
 //!
 //! The file may be changed at any time. Its metadata is checked before each batch of messages (one `stat` call), so
-//! that a removed key is refused from its next message on. If the changed file has a fault, the previous list stays
-//! in force and the fault is reported once. An empty file counts as faulty, because a file being rewritten in place
-//! is empty for a moment.
+//! that a removed key is refused from its next message on. If the changed file has a fault, the previous list stays in
+//! force, and the fault is reported once. An empty file counts as faulty, because a file that is rewritten in place is
+//! empty for a moment.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -54,8 +54,8 @@ pub struct AllowList {
     path: PathBuf,
     stamp: Option<Stamp>,
     entries: HashMap<PublicKey, Arc<Entry>>,
-    /// The same by the text of the key, which libzmq attaches to each message, so that floods are judged without
-    /// decoding.
+    /// The entries by the text of their keys. libzmq attaches this text to each message, so floods are judged without
+    /// decoding keys.
     by_text: HashMap<String, Arc<Entry>>,
 }
 
@@ -112,13 +112,13 @@ impl AllowList {
     }
 
     /// Reads the file again if it has changed, and returns the changes. After an error the previous list stays in
-    /// force, and the error is not returned again until the file changes once more.
+    /// force, and the error is not returned again before the file's next change.
     pub fn refresh(&mut self) -> Result<Option<ListChange>, AllowListError> {
         let now = stamp(&self.path);
         if now == self.stamp {
             return Ok(None);
         }
-        // Set before the file is read, so that a change in between is noticed at the next call.
+        // Set before the file is read, so that a change in between is noticed by the next call.
         self.stamp = now;
         let now = self.read()?;
         let before = self.put(now);

@@ -1,16 +1,17 @@
-//! Reads key files. A pipe or a large file in place of one does not block the reader.
+//! Reads key files. A pipe or a huge file in place of one does not block the reader.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// A key and its mark have less than a hundred bytes; there may be blanks around them.
+/// The largest key file that is read. A key and its mark have less than a hundred bytes; there may be blanks around
+/// them.
 const MOST_BYTES: u64 = 4 << 10;
 
-/// The text of a file that holds a key. An error if it is not a plain file, or too large for a key.
+/// The text of a key file. Fails if it is not a plain file, or is too large for a key.
 pub fn read_key_file(path: &Path) -> io::Result<String> {
-    // Without it, opening a pipe would wait for its writer.
+    // Without `O_NONBLOCK`, opening a pipe would wait for its writer.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)

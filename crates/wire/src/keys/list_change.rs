@@ -10,7 +10,7 @@ use super::{Entry, PublicKey};
 pub struct ListChange {
     pub added: Vec<Arc<Entry>>,
     pub removed: Vec<Arc<Entry>>,
-    /// Entries with another role, key or rights: before, and now.
+    /// Entries that now have another role, key or rights: the former entry and the present one.
     pub changed: Vec<(Arc<Entry>, Arc<Entry>)>,
 }
 
@@ -31,7 +31,7 @@ impl ListChange {
         change
     }
 
-    /// Whether the file has changed but not its entries.
+    /// Whether no entry differs; the file may have changed nevertheless.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

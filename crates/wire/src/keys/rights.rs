@@ -1,5 +1,5 @@
-//! Rights of a client's key or token, which limit its owner. A list gives them after the key, as `apps=a,b` and
-//! `read-only`; without them the owner has all rights of a client.
+//! Rights, which limit the owner of a client's key or token. A list gives them after the key, as `apps=a,b` and
+//! `read-only`. Without them, the owner has all rights of a client.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 /// The rights of the owner of a client's key or token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
-    /// The only applications that it may query, feed and change; `None`: all.
+    /// The applications that the owner may query, feed and change; `None` means all.
     apps: Option<Arc<BTreeSet<String>>>,
-    /// It may query, but change nothing.
+    /// The owner may query, but change nothing.
     read_only: bool,
 }
 
@@ -24,7 +24,7 @@ impl Rights {
         read_only: false,
     };
 
-    /// Only these applications, if any are named.
+    /// Rights for these applications only; for all if `apps` is empty.
     pub fn new(apps: &[String], read_only: bool) -> Result<Rights, String> {
         if let Some(wrong) = apps.iter().find(|app| !is_app(app)) {
             return Err(format!(
@@ -38,7 +38,7 @@ impl Rights {
         })
     }
 
-    /// Reads the words of a list.
+    /// Parses the rights in a line of a list.
     pub fn parse(words: &[&str]) -> Result<Rights, String> {
         let (mut apps, mut read_only) = (None, false);
         for word in words {
@@ -62,12 +62,13 @@ impl Rights {
         self.read_only
     }
 
-    /// Whether they are limited to applications. If so, the owner has no access to what concerns all applications.
+    /// Whether the rights are limited to some applications. If so, the owner has no access to anything that concerns
+    /// all applications.
     pub fn is_bound(&self) -> bool {
         self.apps.is_some()
     }
 
-    /// The applications that they are limited to; `None`: no limit.
+    /// The applications that the rights are limited to; `None` if there is no limit.
     pub fn apps(&self) -> Option<Vec<String>> {
         let apps = self.apps.as_ref();
         apps.map(|apps| apps.iter().cloned().collect())
@@ -83,7 +84,7 @@ fn is_app(app: &str) -> bool {
     (1..=200).contains(&app.chars().count()) && app.chars().all(fits)
 }
 
-/// The words of a list; nothing for [`Rights::ALL`].
+/// The rights as written in a list; empty for [`Rights::ALL`].
 impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let apps = self.apps.as_ref().map(|apps| {

@@ -4,11 +4,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long after one of the files appears callers with another key are assumed to lack the new one. The limit
-/// matters if the file is never removed: strangers must not get to try forever.
+/// How long callers with another key are assumed not to have the new one yet, counted from the appearance of one of
+/// the files. The limit matters if the file is never removed: otherwise strangers could try forever.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// See the module.
+/// The files of a key replacement; see the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RotationFiles(Vec<PathBuf>);
 
@@ -31,14 +31,14 @@ impl RotationFiles {
         came.max()
             .is_some_and(|came| match now.duration_since(came) {
                 Ok(age) => age < LASTS,
-                // It was created when the clock was ahead.
+                // The file was created when the clock was ahead.
                 Err(_) => true,
             })
     }
 }
 
-/// The time of the last change of the file's metadata, because the former key keeps its time of writing when it is
-/// renamed.
+/// When the file appeared: the time of the last change of its metadata. The modification time does not show it,
+/// because the former key keeps it when it is renamed.
 fn came_at(file: &Path) -> Option<SystemTime> {
     let seconds = std::fs::metadata(file).ok()?.ctime();
     Some(UNIX_EPOCH + Duration::from_secs(seconds.max(0) as u64))
@@ -57,7 +57,7 @@ mod tests {
         let now = SystemTime::now();
         assert!(!files.is_recent(now));
         let written = std::fs::File::create(&former).unwrap();
-        // The key is old, and was renamed just now.
+        // The key was written long ago, and renamed just now.
         written.set_modified(now - 400 * day).unwrap();
         assert!(files.is_recent(now));
         assert!(files.is_recent(now + 6 * day));

@@ -1,9 +1,9 @@
 //! The dispatcher's public keys that a supervisor or client trusts: one, or two while it is being replaced. A CURVE
-//! server has one key at a time, so the clients handle the replacement. They hold the present and the next key. If the
+//! server has one key at a time, so its clients handle the replacement. They hold the present and the next key. If the
 //! owner of one does not admit them, they try the other.
 //!
 //! The files may be changed at any time. Their metadata is checked before each batch of messages, like that of the
-//! [`super::AllowList`], so a new key needs no restart, and nothing more is sent to the owner of a removed one.
+//! [`super::AllowList`]. So a new key needs no restart, and once a key is removed, nothing more is sent to its owner.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use std::time::Duration;
 use super::allow_list::{Stamp, stamp};
 use super::{KeyError, PublicKey, read_key_file};
 
-/// The pauses before another key is tried double from the first to the last of these. The first is short,
-/// because the key has most likely just been replaced.
+/// The first and the longest pause before another key is tried; it doubles each time. The first is short, because the
+/// key has most likely just been replaced.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// The trusted keys and their files; see the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKeys {
-    /// The file of the present key, and that of the next one, which need not exist.
+    /// The file of the present key and that of the next one. The latter need not exist.
     files: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     trusted: Vec<TrustedKey>,
@@ -40,7 +40,7 @@ pub struct TrustedKey {
 }
 
 impl TrustedKeys {
-    /// One key that is not in a file and stays the same.
+    /// A single fixed key that is not in a file.
     pub fn only(key: PublicKey) -> TrustedKeys {
         let file = String::new();
         let current = TrustedKey { key, file };
@@ -54,7 +54,7 @@ impl TrustedKeys {
         }
     }
 
-    /// The key in the first file, which the caller has read, and the keys in the other files. Those are read when
+    /// The key in the first file, which the caller has read, and the keys in the other files. The others are read when
     /// first needed, because their faults are logged.
     pub fn in_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
         let mut keys = TrustedKeys {
@@ -81,8 +81,8 @@ impl TrustedKeys {
         self.let_in_by.replace(key) != Some(key)
     }
 
-    /// A handshake with the current key has failed: switches to the next trusted key. Returns the pause before it is
-    /// tried; `None` if there is no other key.
+    /// Records a failed handshake with the current key, and switches to the next trusted key. Returns the pause before
+    /// it is tried; `None` if there is no other key.
     pub(crate) fn turn(&mut self) -> Option<Duration> {
         self.refresh();
         let is_current = |one: &TrustedKey| one.key == self.current.key;
@@ -97,7 +97,7 @@ impl TrustedKeys {
         Some(pause.min(LAST_PAUSE))
     }
 
-    /// Drops the current key if it is no longer trusted, and switches to another one. Returns whether it did.
+    /// Drops the current key if it is no longer trusted, and switches to another one. Returns whether it switched.
     pub(crate) fn drop_untrusted(&mut self) -> bool {
         self.refresh();
         let key = self.current.key;
@@ -106,17 +106,17 @@ impl TrustedKeys {
         self.current.key != key
     }
 
-    /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys stay until
+    /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys are kept until
     /// there is another one.
     fn refresh(&mut self) {
         let now: Vec<Option<Stamp>> = self.files.iter().map(|file| stamp(file)).collect();
         if now == self.stamps {
             return;
         }
-        // Set before the files are read, so that a change in between is noticed at the next call.
+        // Set before the files are read, so that a change in between is noticed by the next call.
         self.stamps = now;
         let mut trusted: Vec<TrustedKey> = Vec::new();
-        // The last one first: it is moved to the place of the first one, and must not be missed meanwhile.
+        // The last file first: it may be renamed to the first one at any moment, and must not be missed.
         for file in self.files.iter().rev() {
             match read(file) {
                 Ok(None) => {}
@@ -136,7 +136,7 @@ impl TrustedKeys {
     }
 }
 
-/// `None` if there is no file; an error is the reason why its content cannot be used.
+/// Reads a key file; `None` if there is no file. An error says why its content cannot be used.
 fn read(path: &Path) -> Result<Option<TrustedKey>, String> {
     let text = match read_key_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -33,14 +33,14 @@ pub(super) fn decode(text: &str) -> Result<[u8; KEY_BYTES], KeyError> {
         for character in five {
             value = value * 85 + digit(*character).ok_or(KeyError::Characters)?;
         }
-        // Five characters can encode numbers that exceed 32 bits.
+        // Five characters can encode numbers of more than 32 bits.
         let value = u32::try_from(value).map_err(|_| KeyError::Characters)?;
         *four = value.to_be_bytes();
     }
     Ok(key)
 }
 
-/// The value of each character. A table, because the key of every message's sender is decoded.
+/// The value of each character. It is a table for speed, because the sender's key is decoded for every message.
 const DIGITS: [u8; 256] = {
     let mut digits = [NO_DIGIT; 256];
     let mut value = 0;
@@ -86,7 +86,7 @@ mod tests {
         for short in ["", "HelloWorld", &"x".repeat(39), &"x".repeat(41)] {
             assert!(matches!(decode(short), Err(KeyError::Length { .. })));
         }
-        // The last is a number above 2^32 - 1 in its last five characters.
+        // The last text ends with five characters for a number above 2^32 - 1.
         let over = "0".repeat(35) + "#####";
         for wrong in ["ä".repeat(40), " ".repeat(40), "~".repeat(40), over] {
             assert_eq!(decode(&wrong), Err(KeyError::Characters), "{wrong}");

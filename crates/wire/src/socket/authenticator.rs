@@ -1,8 +1,8 @@
 //! The authenticator: the ZAP authentication handler (ZeroMQ RFC 27), which admits keys of the allow-list.
 //!
-//! libzmq asks it during each CURVE handshake. It runs on the thread that owns the sockets, so it cannot die alone
-//! and leave them unguarded. Each message is checked again, by the public key that libzmq attaches to it; routing ids
-//! and other claims of a peer do not count. The allow-list is reloaded when its file changes, so a removed key is
+//! libzmq calls it during each CURVE handshake. It runs on the thread that owns the sockets, so it cannot die alone
+//! and leave them unguarded. Each message is checked again, by the public key that libzmq attaches to it. Routing ids
+//! and other claims of a peer do not count. The allow-list is reloaded when its file changes. So a removed key is
 //! refused from its next message on, and nothing more is sent to it.
 
 use std::sync::Arc;
@@ -22,9 +22,8 @@ const ZAP_VERSION: &[u8] = b"1.0";
 /// The ZAP status "success".
 const ADMITTED: &str = "200";
 
-/// The ZAP status "temporary error": libzmq stays silent, the peer's handshake times out, and the peer
-/// tries again. After a 400 it would never try again, and a supervisor whose key is added later would
-/// have to be restarted.
+/// The ZAP status "temporary error": libzmq stays silent, the peer's handshake times out, and the peer tries again.
+/// After a 400 it would never try again, and a supervisor whose key is added later would have to be restarted.
 const NOT_NOW: &str = "300";
 
 pub(super) struct Authenticator {
@@ -33,11 +32,11 @@ pub(super) struct Authenticator {
     floods: Floods,
 }
 
-/// The requirements for a peer's key at a socket.
+/// What a socket requires of a peer's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     Role(Role),
-    /// The role, without a limit to applications.
+    /// The key must have the role, without a limit to applications.
     Unbound(Role),
 }
 
@@ -50,7 +49,7 @@ impl Admission {
         }
     }
 
-    /// Its name, which libzmq repeats at each handshake.
+    /// The ZAP domain, which libzmq repeats at each handshake.
     pub(super) fn domain(self) -> &'static str {
         match self {
             Admission::Role(role) => role.as_str(),
@@ -59,14 +58,14 @@ impl Admission {
         }
     }
 
-    /// `None` for a domain that none of our sockets has: nobody is admitted there.
+    /// The admission of a ZAP domain; `None` if none of our sockets has this domain, so that nobody is admitted there.
     fn of_domain(domain: &[u8]) -> Option<Admission> {
         let of_role = |role| [Admission::Role(role), Admission::Unbound(role)];
         let mut all = Role::ALL.into_iter().flat_map(of_role);
         all.find(|admission| admission.domain().as_bytes() == domain)
     }
 
-    /// Why a listed key is not admitted, if so.
+    /// Why a listed key is not admitted; `None` if it is.
     fn refusal(self, entry: &Entry) -> Option<&'static str> {
         let (Admission::Role(role) | Admission::Unbound(role)) = self;
         if entry.role != role {
@@ -80,7 +79,7 @@ impl Admission {
 /// libzmq's ZAP request for one handshake.
 struct HandshakeRequest<'a> {
     request: &'a [u8],
-    /// The name of the socket's [`Admission`].
+    /// The ZAP domain of the socket's [`Admission`].
     domain: &'a [u8],
     address: &'a [u8],
     mechanism: &'a [u8],
@@ -104,7 +103,7 @@ impl Authenticator {
         self.zap.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reloads the allow-list if its file has changed; returns the changes if another list is in force.
+    /// Reloads the allow-list if its file has changed. Returns the changes if another list is in force.
     pub(super) fn refresh(&mut self) -> Option<ListChange> {
         match self.allowed.refresh() {
             Ok(change) => {
@@ -129,7 +128,7 @@ impl Authenticator {
     }
 
     /// Answers the waiting handshake requests. `read_events` reads the events of connections, so that the number
-    /// attached to this connection's messages ([`ADMITTED_AT`]) includes the event of its beginning.
+    /// attached to the messages of this connection ([`ADMITTED_AT`]) counts the event of its beginning.
     pub(super) fn answer(
         &self,
         refusal_log: &mut RefusalLog,
@@ -137,7 +136,7 @@ impl Authenticator {
     ) {
         while let Ok(frames) = self.zap.recv_multipart(zmq::DONTWAIT) {
             read_events(refusal_log);
-            // The frames: the routing id of the asker, an empty delimiter, the request.
+            // The frames: the routing id of the requester, an empty delimiter, the request.
             let (Some(asker), Some(question)) = (frames.first(), frames.get(2..)) else {
                 continue;
             };
@@ -160,7 +159,7 @@ impl Authenticator {
                 &properties,
             ];
             if let Err(error) = self.zap.send_multipart(answer, zmq::DONTWAIT) {
-                // The connection has ended meanwhile; the peer tries again.
+                // The connection has ended in the meantime. The peer tries again.
                 tracing::debug!(event = "zap_unanswered", %error, "a handshake ended early");
             }
         }
@@ -224,7 +223,7 @@ impl Authenticator {
         None
     }
 
-    /// A client has flooded a socket: its handshakes are refused for a while.
+    /// Records that a client has flooded a socket. Its handshakes are refused for a while.
     pub(super) fn note_flood(
         &mut self,
         sender: &Entry,
@@ -250,7 +249,8 @@ impl Authenticator {
     }
 }
 
-/// Its address must not be banned: its key is known, and it is admitted again later.
+/// Logs that a client is still refused after a flood. Its address must not be banned, because its key is known and it
+/// is admitted again later.
 fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog) {
     let name = &*entry.name;
     if refusal_log.record_if_new(&format!("flooded {name} {address}")) {

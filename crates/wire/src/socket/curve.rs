@@ -6,17 +6,17 @@ use super::Pattern;
 use super::authenticator::Admission;
 use crate::keys::{ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
 
-/// libzmq's ZMQ_ZAP_ENFORCE_DOMAIN, which the `zmq` crate does not know. Without it a CURVE server
-/// without a ZAP handler admits every key.
+/// libzmq's ZMQ_ZAP_ENFORCE_DOMAIN, which the `zmq` crate does not know. Without this option, a CURVE server that has
+/// no ZAP handler admits every key.
 const ZAP_ENFORCE_DOMAIN: c_int = 93;
 
-// Part of libzmq since 4.2, but not among the names that `zmq_sys` makes public.
+// Part of libzmq since 4.2, but not among the functions that `zmq_sys` makes public.
 #[allow(unsafe_code)]
 unsafe extern "C" {
     fn zmq_curve_public(z85_public_key: *mut c_char, z85_secret_key: *const c_char) -> c_int;
 }
 
-/// Whether this libzmq can encrypt; one that was built without libsodium cannot.
+/// Whether this libzmq can encrypt. It cannot if it was built without libsodium.
 pub fn has_curve() -> bool {
     zmq::has("curve") == Some(true)
 }
@@ -29,7 +29,7 @@ pub fn new_key_pair() -> Result<KeyPair, CurveError> {
     Ok(KeyPair { public, secret })
 }
 
-/// The pair to which a secret key belongs.
+/// The key pair of a secret key.
 pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
     let mut text = secret.reveal().into_bytes();
     text.push(0);
@@ -50,15 +50,15 @@ pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
     Ok(KeyPair { public, secret })
 }
 
-/// libzmq cannot encrypt.
+/// The error if libzmq cannot encrypt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this libzmq was built without CURVE: install one with libsodium, such as Debian's libzmq5"
 )]
 pub struct CurveError;
 
-/// Makes a server socket that admits only peers with this role. Its ZAP domain gives the ZAP handler
-/// ([`super::authenticator`]) the requirements for a peer.
+/// Makes a server socket that admits only peers with this role. Its ZAP domain names the requirements for a peer to
+/// the ZAP handler ([`super::authenticator`]).
 pub(super) fn serve(
     socket: &mut zmq::Socket,
     keys: &ServerKeys,
@@ -111,8 +111,8 @@ mod tests {
         assert_ne!(new_key_pair().unwrap().public, made.public);
     }
 
-    /// Why the option is worth its unsafe call: without it, libzmq admits every key as long as there is
-    /// no ZAP handler.
+    /// Shows why the option is worth its unsafe call: without it, libzmq admits every key as long as there is no ZAP
+    /// handler.
     #[test]
     fn without_a_zap_handler_no_key_is_admitted() {
         for enforced in [true, false] {

@@ -1,9 +1,9 @@
-//! The endpoints that need no CURVE keys.
+//! Recognises endpoints that need no CURVE keys.
 
 use std::net::IpAddr;
 
-/// Whether other machines cannot reach an endpoint: a Unix socket, or a loopback address. A host name
-/// other than `localhost` is never local, whatever it resolves to.
+/// Whether an endpoint cannot be reached from other machines: a Unix socket, or a loopback address. A host name other
+/// than `localhost` is never local, whatever it resolves to.
 pub fn is_local(endpoint: &str) -> bool {
     if endpoint.starts_with("ipc://") || endpoint.starts_with("inproc://") {
         return true;

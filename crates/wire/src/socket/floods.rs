@@ -2,8 +2,8 @@
 //! longer each time.
 //!
 //! libzmq reads a peer's frames into an unbounded queue, and has no call that closes the connection of one peer. So
-//! its descriptor is shut down. Once a connection is closed, its descriptor may belong to another one, while messages
-//! of the former still wait to be read. [`ADMITTED_AT`] shows which connection is meant.
+//! its descriptor is shut down. Once a connection is closed, its descriptor may belong to another connection, while
+//! messages of the former still wait to be read. [`ADMITTED_AT`] shows which connection is meant.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 
 use crate::keys::PublicKey;
 
-/// The property of each message of an admitted connection: how many events of connections had been read by then
-/// ([`super::handshakes::events_read`]). Its descriptor was accepted before, and is its own until that is accepted
-/// again or closed.
+/// A property of each message of an admitted connection: how many events of connections had been read when it was
+/// admitted ([`super::handshakes::events_read`]). The connection's descriptor was accepted earlier, and stays the
+/// connection's own until the descriptor is accepted again or closed.
 pub(super) const ADMITTED_AT: &str = "X-Admitted-At";
 
 /// The property in which libzmq keeps the descriptor of a message's connection (ZMQ_SRCFD).
 const DESCRIPTOR: &str = "__fd";
 
-/// How long a flooding client is refused; it doubles each time.
+/// The shortest and the longest time for which a flooding client is refused. It doubles with each flood.
 const FIRST_REFUSAL: Duration = Duration::from_secs(5);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(300);
 
-/// A client that has not flooded for this long after a refusal starts again with the shortest one.
+/// After a refusal and this long without a flood, a client starts again with the shortest refusal.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// This long after a connection is closed, none of its messages wait to be read.
+/// How long messages of a closed connection may still wait to be read.
 const EMPTY_AFTER: Duration = Duration::from_secs(10);
 
-/// The most closed connections that are remembered.
+/// How many closed connections are remembered.
 const MOST_CLOSED: usize = 64;
 
-/// The connection of a message.
+/// The connection that a message came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) descriptor: RawFd,
@@ -40,7 +40,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// `None` on a socket without keys.
+    /// The connection of a message; `None` on a socket without keys.
     pub(super) fn of(message: &mut zmq::Message) -> Option<Connection> {
         Some(Connection {
             descriptor: message
@@ -53,7 +53,7 @@ impl Connection {
     }
 }
 
-/// Properties that libzmq attaches to each message of a connection, as ZAP (ZeroMQ RFC 27) wants them.
+/// Encodes a property that libzmq attaches to each message of a connection, in the format of ZAP (ZeroMQ RFC 27).
 pub(super) fn metadata(name: &str, value: &str) -> Vec<u8> {
     let mut metadata = vec![name.len() as u8];
     metadata.extend(name.as_bytes());
@@ -69,7 +69,7 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    /// Whether a message is from one of them.
+    /// Whether a message came by one of these connections.
     pub(super) fn has_brought(&mut self, message: &mut zmq::Message) -> bool {
         if self.connections.is_empty() {
             return false;
@@ -106,13 +106,13 @@ struct Refused {
 }
 
 impl Floods {
-    /// Notes a flood. Returns how long its sender is refused.
+    /// Records a flood. Returns how long its sender is refused.
     pub(super) fn note(&mut self, key: PublicKey, address: &str, now: Instant) -> Duration {
         self.refused
             .retain(|_, refused| now < refused.until + FORGOTTEN_AFTER);
         let sender = (key, address.to_owned());
         let lasts = match self.refused.get(&sender) {
-            // Another of its connections, on which it was flooding at the same time.
+            // Another connection of the client, which was flooding at the same time.
             Some(refused) if now < refused.until => return refused.until - now,
             Some(refused) => (refused.lasts * 2).min(LONGEST_REFUSAL),
             None => FIRST_REFUSAL,

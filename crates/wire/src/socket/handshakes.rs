@@ -1,4 +1,4 @@
-//! Logs failed handshakes, by the events of libzmq's socket monitor. A peer without keys, or with the wrong server
+//! Logs failed handshakes, using the events of libzmq's socket monitor. A peer without keys, or with the wrong server
 //! key, fails before the ZAP handler ([`super::authenticator`]) is called, so only the monitor reports it. On the
 //! connecting side, these events are the only sign of being refused.
 
@@ -39,9 +39,9 @@ pub(super) struct Handshakes {
     has_keys: bool,
     /// See [`crate::keys::ServerKeys::of_rotation`].
     of_rotation: RotationFiles,
-    /// The accepted connections that are open.
+    /// The open connections that were accepted, by descriptor.
     accepted: HashMap<RawFd, Accepted>,
-    /// The failure whose connection libzmq will report as disconnected next.
+    /// The failed handshake whose connection libzmq will report as disconnected next.
     failed: Option<Failure>,
     /// When this socket must be replaced: libzmq has stopped reconnecting it, or another key is to be tried.
     replace_at: Option<Instant>,
@@ -50,7 +50,7 @@ pub(super) struct Handshakes {
 /// A connection that a peer has opened.
 struct Accepted {
     address: String,
-    /// The number of its event, counted over all sockets.
+    /// The number of the event of its beginning, counted over all sockets.
     number: u64,
 }
 
@@ -61,20 +61,20 @@ pub(super) enum Verdict {
     NotLetIn(&'static str),
 }
 
-/// libzmq reconnects after a lost connection, but not after a protocol error. Such an error may come from a dispatcher
-/// that was started without its keys by mistake, or from another server that had its port for a while. So a new socket
-/// is opened after this time.
+/// After a protocol error, the time until a new socket is opened. libzmq reconnects after a lost connection, but not
+/// after a protocol error. Such an error may come from a dispatcher that was started without its keys by mistake, or
+/// from another server that had its port for a while.
 pub(super) const RECONNECT_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     /// One side has keys and the other has none.
     Mismatch,
-    /// Messages encrypted for another key.
+    /// The messages were encrypted for another key.
     OtherKey,
     /// Another protocol error.
     Protocol,
-    /// The other side disconnected, or was silent for too long.
+    /// The other side disconnected, or did not answer in time.
     Left,
 }
 
@@ -114,7 +114,7 @@ impl Handshakes {
         self.replace_at
     }
 
-    /// It must be replaced after this time.
+    /// Schedules the replacement of the socket after this pause.
     pub(super) fn replace_after(&mut self, pause: Duration) {
         self.replace_at = Some(Instant::now() + pause);
     }
@@ -131,7 +131,7 @@ impl Handshakes {
             let addresses: Vec<String> = events.iter().map(address_of).collect();
             let later = self.waiting_events();
             for (index, (event, address)) in events.iter().zip(addresses).enumerate() {
-                // By now its descriptor serves another connection, and the address is that one's.
+                // By now the descriptor serves another connection, and the address is that connection's.
                 let others = events[index + 1..].iter().chain(&later);
                 let is_of_another =
                     event.0 == ACCEPTED && others.clone().any(|other| other == event);
@@ -152,7 +152,7 @@ impl Handshakes {
         events.flatten().collect()
     }
 
-    /// `address`: of the peer, if a connection was accepted.
+    /// Handles an event. `address` is the peer's, if a connection was accepted.
     fn note(
         &mut self,
         (event, value): (u16, u32),
@@ -190,11 +190,11 @@ impl Handshakes {
 
     /// Closes a connection that a peer has opened, if it is still open.
     ///
-    /// libzmq reports the end of a connection before it closes the descriptor. So if the descriptor held here is that
-    /// of a connection accepted before the peer was admitted, it is the peer's.
+    /// libzmq reports the end of a connection before it closes the descriptor. So if the descriptor is known to be
+    /// that of a connection accepted before the peer was admitted, it is the peer's.
     pub(super) fn hang_up(&mut self, connection: Connection, refusal_log: &mut RefusalLog) {
-        // SAFETY: it is borrowed to be duplicated only. If libzmq has closed it, the call fails, or the duplicate
-        // belongs to something else and is not touched.
+        // SAFETY: the descriptor is borrowed only to be duplicated. If libzmq has closed it, the call fails, or the
+        // duplicate belongs to something else and is not touched.
         #[allow(unsafe_code)]
         let descriptor = unsafe { BorrowedFd::borrow_raw(connection.descriptor) };
         let Ok(held) = descriptor.try_clone_to_owned() else {
@@ -203,7 +203,7 @@ impl Handshakes {
         self.read(refusal_log);
         let accepted = self.accepted.get(&connection.descriptor);
         if accepted.is_some_and(|one| one.number <= connection.admitted_at) {
-            // An error means that the peer has left.
+            // An error means that the peer is gone.
             let _ = TcpStream::from(held).shutdown(Shutdown::Both);
         }
     }
@@ -289,13 +289,13 @@ fn address_of((event, value): &(u16, u32)) -> String {
 /// The size of `sockaddr_in6`, and that of `sockaddr_in`.
 const ADDRESS_BYTES: [usize; 2] = [28, 16];
 
-/// The address of a connection's peer, even if the peer has reset it, when `getpeername` no longer knows it. `None`
-/// if libzmq has closed the descriptor already.
+/// The address of a connection's peer. Works even after the peer has reset the connection, when `getpeername` no
+/// longer knows the address. `None` if libzmq has already closed the descriptor.
 fn peer_address(connection: RawFd) -> Option<SocketAddr> {
     ADDRESS_BYTES.into_iter().find_map(|bytes| {
         let mut address = [0_u8; ADDRESS_BYTES[0]];
         let mut length = bytes as libc::socklen_t;
-        // SAFETY: at most `length` bytes are written. libzmq owns the descriptor; if it is already closed, the call
+        // SAFETY: at most `length` bytes are written. libzmq owns the descriptor. If it is already closed, the call
         // fails.
         #[allow(unsafe_code)]
         let failed = unsafe {

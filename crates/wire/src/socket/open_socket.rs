@@ -1,7 +1,7 @@
-//! One open socket: its queue of frames to send, and the routing frames of what it receives.
+//! One open socket: its queue of outgoing frames, and the routing frames of the messages it receives.
 //!
-//! Frames are queued here instead of in libzmq: in order, without a high-water mark. The credit-based
-//! flow control of the messages bounds the queue. It is lost when the process dies.
+//! Frames are queued here in order, without a high-water mark, and not in libzmq. The credit-based flow control of the
+//! messages bounds the queue. The queue is lost when the process dies.
 
 use std::time::{Duration, Instant};
 
@@ -19,12 +19,12 @@ pub(super) struct OpenSocket {
     pub(super) handshakes: Option<Handshakes>,
     /// Frames that libzmq cannot send yet.
     pub(super) waiting: Waiting,
-    /// Connections that were closed because their peers flood; their messages are dropped.
+    /// Connections that were closed because their peers flooded. Their messages are dropped.
     pub(super) closed: Closed,
 }
 
 impl OpenSocket {
-    /// The role that a sender needs, on a socket whose messages are checked.
+    /// The role that a sender must have; `None` if the messages of this socket are not checked.
     fn role(&self) -> Option<Role> {
         match &self.spec.guard {
             // libzmq attaches no key to the unsubscriptions of a connection that ends. Subscribers
@@ -35,24 +35,24 @@ impl OpenSocket {
         }
     }
 
-    /// See [`Handshakes::replace_at`].
+    /// When this socket must be replaced; see [`Handshakes::replace_at`].
     pub(super) fn replace_at(&self) -> Option<Instant> {
         self.handshakes.as_ref()?.replace_at()
     }
 
-    /// If the server's key is no longer trusted, disconnects this socket; it is replaced immediately.
+    /// Disconnects this socket if the server's key is no longer trusted. The socket is then replaced immediately.
     pub(super) fn drop_untrusted(&mut self) {
         if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
             && keys.trusted.drop_untrusted()
         {
             handshakes.replace_after(Duration::ZERO);
-            // Messages of the former owner until then are not read.
+            // Until then, messages of the former owner are not read.
             let _ = self.socket.disconnect(self.spec.place.endpoint());
         }
     }
 
-    /// Reads the results of handshakes. If a server did not admit this socket, returns the reason; then another key
-    /// is tried, if this side trusts another.
+    /// Reads the results of handshakes. If a server did not admit this socket, returns the reason. Then another key is
+    /// tried, if this side trusts another.
     pub(super) fn read_handshakes(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
         let handshakes = self.handshakes.as_mut()?;
         let verdict = handshakes.read(refusal_log)?;
@@ -65,7 +65,7 @@ impl OpenSocket {
                 let is_replaced = handshakes.replace_at().is_some();
                 if let Some(pause) = keys.filter(|_| !is_replaced).and_then(TrustedKeys::turn) {
                     handshakes.replace_after(pause);
-                    // Until then libzmq would continue with the refused key.
+                    // Without this, libzmq would continue with the refused key until the socket is replaced.
                     let _ = self.socket.disconnect(self.spec.place.endpoint());
                 }
                 Some(why)
@@ -151,7 +151,7 @@ impl OpenSocket {
         }
     }
 
-    /// Whether the key of a frame's receiver was removed from the list.
+    /// Whether the key of a frame's receiver is no longer on the allow-list.
     fn is_revoked(&self, peer: Option<&Peer>, authenticator: Option<&Authenticator>) -> bool {
         let (Some(role), Some(authenticator)) = (self.role(), authenticator) else {
             return false;
@@ -263,7 +263,7 @@ fn log_admitted(endpoint: &str, by: &TrustedKey) {
     );
 }
 
-/// The address that a peer calls from. A peer at a Unix socket has none: libzmq gives its process instead, as
+/// The address that a peer connects from. A peer at a Unix socket has none; libzmq gives its process instead, as
 /// `localhost:uid:gid:pid`.
 fn address_of(given: &str) -> Option<String> {
     (!given.starts_with("localhost:")).then(|| given.to_owned())
@@ -271,9 +271,9 @@ fn address_of(given: &str) -> Option<String> {
 
 /// The frames of a message.
 struct Parts {
-    /// The first of several: a routing id or a topic.
+    /// The first of several frames: a routing id or a topic.
     first: Option<zmq::Message>,
-    /// There is an empty frame between the first and the last.
+    /// Whether there is an empty frame between the first and the last.
     delimited: bool,
     last: zmq::Message,
 }

@@ -1,47 +1,48 @@
-//! The libzmq options of every socket. No important default is relied on.
+//! The libzmq options of every socket. Important options are set even where the default would do.
 
 use super::{Guard, Pattern, Place, SocketSpec, curve};
 
-/// libzmq closes a connection that announces a larger frame. The limit is far above the largest
-/// message (a set of mappings) and far below the memory of a machine; without it, one hostile length
-/// field could request any amount of memory.
+/// libzmq closes a connection that announces a larger frame. The limit is far above the largest message (a set of
+/// mappings) and far below the memory of a machine. Without it, one hostile length field could allocate any amount of
+/// memory.
 const MAX_FRAME_BYTES: i64 = 64 << 20;
 
-/// The largest message of a socket for clients: a list of 100,000 requests of 160 bytes each. A key may have a
-/// message under way on each of its connections.
+/// The largest message on a socket for clients: a list of 100,000 requests of 160 bytes each. A key may have one
+/// message in flight on each of its connections.
 const MAX_CLIENT_FRAME_BYTES: i64 = 16 << 20;
 
-/// How many answers libzmq keeps for a client that does not read them. The others wait here, where they are counted
-/// ([`super::Held`]).
+/// How many answers libzmq keeps for a client that does not read them. Further answers wait in this process, where
+/// they are counted ([`super::Held`]).
 ///
-/// Its read-ahead is not bounded, because this side reads immediately. A bound could even end the process: libzmq
+/// libzmq's read-ahead is not limited, because this side reads immediately. A limit could even end the process: libzmq
 /// 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up and the next heartbeat is due.
 const CLIENT_UNREAD: i32 = 32;
 
-/// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so it
-/// is also the interval at which that peer tries again.
+/// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so this is also the
+/// interval at which it tries again.
 const HANDSHAKE_MS: i32 = 5_000;
 
-/// A connection may break without notice (a cable, a firewall, a stopped process). A ping every two seconds detects
-/// that within ten, on both sides: TIMEOUT is how long this side waits for an answer, TTL how long the other side is to
-/// wait for a ping.
+/// The interval and the time limits of pings. A connection may break without notice (a cable, a firewall, a stopped
+/// process). Pings every two seconds detect that within ten, on both sides: TIMEOUT is how long this side waits for an
+/// answer, TTL how long the other side should wait for a ping.
 const HEARTBEAT_MS: i32 = 2_000;
 const SILENCE_MS: i32 = 10_000;
 
-/// The high-water mark for each subscriber: messages kept for it beyond the kernel's buffers. A slower
-/// subscriber loses the messages above it, and delays neither the publisher nor other subscribers.
+/// The high-water mark for each subscriber: how many messages are kept for it, besides those in the kernel's buffers.
+/// A slower subscriber loses the messages above the mark, and delays neither the publisher nor other subscribers.
 pub const PUBLISHED_AHEAD: i32 = 1_000;
 
-/// Subscribers send only handshakes and topics.
+/// The largest message from a subscriber. Subscribers send only handshakes and topics.
 const MAX_SUBSCRIPTION_BYTES: i64 = 4 << 10;
 
-/// The shortest and longest pause before a reconnect. Short enough for a restart of the dispatcher to
-/// go unnoticed, long enough for a fleet not to overload a machine that is starting.
+/// The shortest and longest pause before a reconnect. Short enough for a restart of the dispatcher to go unnoticed,
+/// and long enough for a fleet not to overload a machine that is starting.
 const RECONNECT_MS: i32 = 50;
 const RECONNECT_MAX_MS: i32 = 2_000;
 
 pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
-    // No high-water mark: credit-based flow control bounds what is in flight. Clients have no credit.
+    // No high-water mark: credit-based flow control limits the messages in flight. Clients have no credit; their
+    // sockets get a mark below.
     socket.set_sndhwm(0)?;
     socket.set_rcvhwm(0)?;
     if matches!(spec.pattern, Pattern::Publish | Pattern::Subscribe) {
@@ -51,7 +52,7 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
     if spec.is_for_clients {
         socket.set_sndhwm(CLIENT_UNREAD)?;
     }
-    // Closing a socket does not wait for unsent frames; the end of the process does, see `close_all`.
+    // Closing a socket does not wait for unsent frames. Only the end of the process does; see `close_all`.
     socket.set_linger(0)?;
     socket.set_maxmsgsize(match spec.pattern {
         Pattern::Publish => MAX_SUBSCRIPTION_BYTES,
@@ -71,11 +72,11 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
 
 fn routing(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
     if spec.pattern == Pattern::Router {
-        // An error for frames whose receiver is gone, instead of dropping them silently.
+        // Makes libzmq return an error for frames whose receiver is gone, instead of dropping them silently.
         socket.set_router_mandatory(true)?;
-        // A peer cannot take over another peer's connection by claiming its routing id. Our own peers
-        // claim none: libzmq numbers the connections, so a new connection is a new peer, which says
-        // hello and names the leases that it still holds.
+        // Keeps a peer from taking over another peer's connection by claiming its routing id. Our own peers claim
+        // none: libzmq numbers the connections. So a new connection is a new peer, which says hello and names the
+        // leases that it still holds.
         socket.set_router_handover(false)?;
     }
     if spec.pattern == Pattern::Subscribe {
@@ -83,8 +84,8 @@ fn routing(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
             socket.set_subscribe(topic.as_bytes())?;
         }
     } else if matches!(spec.place, Place::Connect(_)) || spec.pattern == Pattern::Push {
-        // Frames are queued in `OpenSocket` until there is a connection, and not in libzmq's pipe of a
-        // connection that may never be established.
+        // Frames are queued in `OpenSocket` until there is a connection, not in libzmq's pipe of a connection that may
+        // never be established.
         socket.set_immediate(true)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Frames waiting until libzmq takes them, in order.
+//! A queue of frames that wait until libzmq takes them, in order.
 //!
-//! On a socket for clients, libzmq takes only a limited number for each peer. Frames for a peer that does not read
-//! wait separately, in order, and are retried after a while, so they do not delay frames for others.
+//! On a socket for clients, libzmq takes only a limited number of frames for each peer. Frames for a peer that does
+//! not read wait separately, in order, and are retried after a while. So they do not delay frames for others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub(super) struct Outgoing {
 /// The result of sending a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// It was sent, or never will be.
+    /// The frame was sent, or never will be.
     Done,
     NotYet,
 }
@@ -30,14 +30,14 @@ pub(super) enum Sent {
 #[derive(Default)]
 pub(super) struct Waiting {
     frames: VecDeque<Outgoing>,
-    /// Frames of peers that do not read.
+    /// Frames of peers that do not read, by peer.
     stalled: BTreeMap<Peer, VecDeque<Outgoing>>,
-    /// When they are retried, and the pause before that.
+    /// When these frames are retried, and the pause before that.
     retry: Option<(Instant, Duration)>,
 }
 
 impl Waiting {
-    /// Whether only frames for peers that do not read are waiting.
+    /// Whether no frames are waiting, except those for peers that do not read.
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -51,8 +51,8 @@ impl Waiting {
         self.frames.push_back(one);
     }
 
-    /// Sends what can be sent. `parts_peers`: libzmq may still take frames for other peers when it takes no more for
-    /// one.
+    /// Sends as many frames as possible. `parts_peers` means that libzmq may take frames for other peers although it
+    /// takes no more for one.
     pub(super) fn send_all(&mut self, parts_peers: bool, mut send: impl FnMut(&Outgoing) -> Sent) {
         self.retry_stalled(&mut send);
         while let Some(one) = self.frames.pop_front() {

@@ -1,6 +1,6 @@
 //! The thread that owns all sockets of the process. Its loop polls them, answers handshakes (the
-//! [`super::authenticator`]), carries out the commands of other threads, sends queued frames and passes arriving
-//! ones to the callback.
+//! [`super::authenticator`]), carries out the commands of other threads, sends queued frames and passes arriving ones
+//! to the callback.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -31,7 +31,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// The socket that a frame is sent by.
+    /// The socket that this command sends a frame on; `None` if it sends none.
     fn sends_by(&self) -> Option<SocketName> {
         match self {
             Command::Send(name, ..) | Command::SendNow(name, _) | Command::Publish(name, ..) => {
@@ -45,10 +45,9 @@ impl Command {
 /// The queue of commands from other threads.
 pub(super) struct Commands {
     queue: Mutex<VecDeque<Command>>,
-    /// An eventfd in the same poll as the sockets.
+    /// An eventfd that is polled together with the sockets.
     wake: OwnedFd,
-    /// Set from a wake-up until the thread takes the commands, so that a burst of sends costs one system
-    /// call.
+    /// Set from a wake-up until the thread takes the commands, so that a burst of sends costs one system call.
     woken: AtomicBool,
     /// Why a server last refused a socket of this process.
     not_admitted: Mutex<Option<&'static str>>,
@@ -116,7 +115,7 @@ impl Commands {
         drop(queue);
         if !self.woken.swap(true, Ordering::AcqRel) {
             let one = 1u64.to_ne_bytes();
-            // SAFETY: the descriptor is an eventfd that lives as long as `self`, the buffer is 8 bytes.
+            // SAFETY: the descriptor is an eventfd that lives as long as `self`, and the buffer has 8 bytes.
             #[allow(unsafe_code)]
             unsafe {
                 libc::write(self.wake.as_raw_fd(), one.as_ptr().cast(), one.len());
@@ -126,7 +125,7 @@ impl Commands {
 
     fn take(&self) -> VecDeque<Command> {
         let mut counter = [0u8; 8];
-        // SAFETY: as above; the descriptor is non-blocking, so an unset one returns immediately.
+        // SAFETY: as above. The descriptor is non-blocking, so reading an unset one returns immediately.
         #[allow(unsafe_code)]
         unsafe {
             libc::read(
@@ -145,19 +144,19 @@ pub(super) struct SocketThread<A> {
     context: zmq::Context,
     commands: Arc<Commands>,
     open: Vec<OpenSocket>,
-    /// Closed publishing sockets that are reopened once libzmq has released their address, each with the
-    /// number of tries so far.
+    /// Closed publishing sockets that are reopened once libzmq has released their address, each with the number of
+    /// tries so far.
     reopening: Vec<(SocketSpec, u32)>,
-    /// Opened together with the first socket that serves with keys.
+    /// The authenticator, opened together with the first socket that serves with keys.
     authenticator: Option<Authenticator>,
     refusal_log: RefusalLog,
     arrivals: A,
 }
 
-/// Frames read from one socket before the other sockets are read.
+/// How many frames are read from one socket before the other sockets get their turn.
 const READ_BURST: usize = 256;
 
-/// In addition, this many frames may be dropped: they cost little, and the rounds between bursts cost more.
+/// How many frames may be dropped in addition. They cost little, and the rounds between bursts cost more.
 const DROPPED_IN_BURST: usize = 16 * READ_BURST;
 
 /// The pause before a frame that a router could not deliver is sent again.
@@ -166,7 +165,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The pause between tries to reopen a socket, whose address libzmq releases in the background.
 const REOPEN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The number of tries to reopen a socket after which an error is logged.
+/// After how many tries to reopen a socket an error is logged.
 const REOPEN_TRIES_LOGGED: u32 = 500;
 
 impl<A: Arrivals> SocketThread<A> {
@@ -209,7 +208,7 @@ impl<A: Arrivals> SocketThread<A> {
                 }
                 match command {
                     Command::Open(spec, answer) => {
-                        // The sender of the command may have stopped waiting for the answer.
+                        // The sender of the command may no longer be waiting for the answer.
                         let _ = answer.send(self.open_socket(*spec));
                     }
                     Command::Close(name) => self.close(name),
@@ -241,7 +240,7 @@ impl<A: Arrivals> SocketThread<A> {
                 events |= zmq::POLLIN;
             }
             if !open.waiting.is_empty() {
-                // A router is always writable; a frame for an absent peer is retried later.
+                // libzmq reports a router as always writable. A frame for an absent peer is retried later.
                 match open.spec.pattern {
                     Pattern::Router => undeliverable = true,
                     _ => events |= zmq::POLLOUT,
@@ -272,8 +271,8 @@ impl<A: Arrivals> SocketThread<A> {
         }
     }
 
-    /// Replaces the sockets that libzmq has stopped reconnecting, and those that try another key. Their
-    /// queued frames are kept.
+    /// Replaces the sockets that libzmq has stopped reconnecting, and those that try another key. Their queued frames
+    /// are kept.
     fn replace_disconnected(&mut self) {
         let now = Instant::now();
         for place in 0..self.open.len() {
@@ -350,8 +349,8 @@ impl<A: Arrivals> SocketThread<A> {
         })
     }
 
-    /// The list of keys has changed. A publishing socket cannot check its subscribers after the
-    /// handshake, so it is closed and reopened, and all subscribers go through a new handshake.
+    /// Handles a change of the allow-list. A publishing socket cannot check its subscribers after the handshake. So it
+    /// is closed and reopened, and all subscribers go through a new handshake.
     fn disconnect_subscribers(&mut self) {
         let is_guarded_publisher = |open: &mut OpenSocket| {
             let is_guarded = matches!(open.spec.guard, Guard::Serve(..));
@@ -398,7 +397,7 @@ impl<A: Arrivals> SocketThread<A> {
     }
 
     fn queue(&mut self, name: SocketName, frame: Outgoing) {
-        // A socket that was closed in the meantime takes its frames with it.
+        // If the socket was closed in the meantime, the frame is dropped.
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
             open.waiting.push(frame);
         }
@@ -447,13 +446,13 @@ impl<A: Arrivals> SocketThread<A> {
     fn close_all(mut self) {
         for open in &mut self.open {
             open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
-            // Frames under way get a second; a peer that is gone must not delay the exit.
+            // Frames in flight get a second. A peer that is gone must not delay the exit longer.
             let _ = open.socket.set_linger(1_000);
         }
     }
 }
 
-/// Reads the results of handshakes, and which connections are open.
+/// Reads the results of handshakes, and records which connections are open.
 fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &mut RefusalLog) {
     for open in open {
         if let Some(why) = open.read_handshakes(refusal_log) {
@@ -462,11 +461,12 @@ fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &m
     }
 }
 
-/// The niceness of libzmq's own threads: on a busy core they get about two fifths of this thread's share.
+/// The niceness of libzmq's own threads. On a busy core they get about two fifths of this thread's share.
 const NICENESS: libc::c_int = 4;
 
-/// On a busy machine, this thread must read arrived frames before libzmq takes in more, because nothing else bounds
-/// libzmq's unread frames. libzmq's threads can be identified only by their names.
+/// Gives this thread priority over libzmq's own threads. On a busy machine, it must read arrived frames before libzmq
+/// receives more, because nothing else limits libzmq's unread frames. libzmq's threads can be identified only by their
+/// names.
 fn put_reading_first() {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return;
@@ -475,7 +475,7 @@ fn put_reading_first() {
         let name = std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
         let id = thread.file_name().to_string_lossy().parse::<libc::id_t>();
         if let (true, Ok(id)) = (name.starts_with("ZMQbg/IO"), id) {
-            // SAFETY: it changes the priority of a thread of this process; one that has ended is an error.
+            // SAFETY: the call changes the priority of a thread of this process. If the thread has ended, it fails.
             #[allow(unsafe_code)]
             unsafe {
                 libc::setpriority(libc::PRIO_PROCESS, id, NICENESS);

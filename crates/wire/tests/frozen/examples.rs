@@ -1,5 +1,4 @@
-//! The values that messages are frozen with: no two numbers are alike, so that members that change places
-//! are noticed.
+//! The example values of frozen messages. No two numbers are equal, so that members that change places are noticed.
 
 use std::net::{IpAddr, Ipv4Addr};
 
