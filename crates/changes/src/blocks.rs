@@ -1,7 +1,7 @@
-//! The text of a page in blocks: one paragraph, heading, item or cell each.
+//! The text of a page as blocks: each is one paragraph, heading, list item or table cell.
 //!
-//! Always left out: scripts, styles and other unread elements, navigation, dialogs (such as those about cookies), and
-//! everything that the page itself hides.
+//! Always left out: scripts, styles and other elements that show no text, navigation, dialogs (such as those about
+//! cookies), and everything that the page itself hides.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use webfill_values::{is_blank, normal_form};
 
 use crate::{hash, masks};
 
-/// The limit of stored text and blocks per page. Everything beyond it counts as one block, stored as a hash.
+/// The most text and blocks stored of a page. Everything beyond is stored as a hash and counts as one block.
 const MOST_TEXT_BYTES: usize = 128 << 10;
 const MOST_BLOCKS: usize = 4_000;
 
-/// Beyond this much text, times are not masked, because masking takes long.
+/// How much text of a page has its times masked. Masking more would take too long.
 const MOST_MASKED_BYTES: usize = 1 << 20;
 
 /// A block with more bytes is split at the ends of sentences.
 const LONG_BLOCK_BYTES: usize = 1_000;
 
-/// The path of names to a JSON value is cut here. It may be longer by one name.
+/// The longest path of names to a JSON value. It may exceed the limit by one name.
 const MOST_PATH_BYTES: usize = 200;
 
-/// Deeper elements are read as if they were at this level.
+/// The deepest level of elements. Deeper ones are read as if they were at this level.
 const MOST_DEPTH: usize = 256;
 
 /// Elements whose text belongs to the block around them.
@@ -46,15 +46,15 @@ const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "searc
 /// A piece of a page's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Its place: the names, ids and classes of the elements around it.
+    /// The place of the block: the names, ids and classes of the elements around it.
     pub place: u32,
-    /// In its normal form, ready for comparing.
+    /// The text in its normal form, ready to compare.
     pub text: String,
-    /// Blocks with the same number belong together, such as the cells of a row, see [`rows`](crate::rows). 0 for a
-    /// block on its own.
+    /// The number of the row that the block belongs to, such as a table row; see [`rows`](crate::rows). 0 if it
+    /// belongs to none.
     #[serde(default, rename = "r", skip_serializing_if = "is_zero")]
     pub(crate) row: u32,
-    /// The rank of the item in an ordered list, from 1.
+    /// The rank of the item in an ordered list, from 1; 0 outside of such lists.
     #[serde(default, rename = "k", skip_serializing_if = "is_zero")]
     pub(crate) rank: u32,
 }
@@ -63,7 +63,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The blocks of a tree.
+/// The blocks of an element tree.
 pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.walk(document.root(), 0, 0);
@@ -71,7 +71,7 @@ pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
     blocks.kept()
 }
 
-/// The blocks of plain text: its paragraphs.
+/// The blocks of plain text, which are its paragraphs.
 pub(crate) fn of_text(text: &str) -> Vec<Block> {
     let mut blocks = Blocks::default();
     for line in text.lines() {
@@ -87,7 +87,7 @@ pub(crate) fn of_text(text: &str) -> Vec<Block> {
     blocks.kept()
 }
 
-/// The blocks of JSON: each value with the path of names to it. Invalid JSON is read as text.
+/// The blocks of JSON: each value, with the path of names that leads to it. Invalid JSON is read as plain text.
 pub(crate) fn of_json(text: &str) -> Vec<Block> {
     let Ok(value) = serde_json::from_str(text) else {
         return of_text(text);
@@ -97,27 +97,28 @@ pub(crate) fn of_json(text: &str) -> Vec<Block> {
     blocks.kept()
 }
 
-/// State of the siblings before an element.
+/// What the earlier siblings of an element have left.
 #[derive(Default)]
 struct Siblings {
     is_ordered: bool,
     rank: u32,
     is_behind_term: bool,
-    /// The row of the current definition.
+    /// The row of the current term and its definition.
     definition: u32,
 }
 
-/// The blocks read from a page. They are bounded while they grow: JSON may expand to much more than its bytes.
+/// The blocks read from a page so far. They are limited while they grow, because JSON may expand to much more than its
+/// bytes.
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// The bytes of text in the blocks.
+    /// The bytes of text in all blocks.
     bytes: usize,
     /// The hash of the text beyond the limits, if there is any.
     rest: Option<u64>,
     /// The text of the current block.
     open: String,
-    /// The number of rows so far, and the row and the rank of the current element.
+    /// The number of rows so far, then the row and the rank of the current element.
     rows: u32,
     within: (u32, u32),
 }
@@ -278,8 +279,8 @@ fn is_hiding(style: &str) -> bool {
     rules.any(|(name, value)| name.trim() == "display" && value.trim().starts_with("none"))
 }
 
-/// The place of an element within another place. Parts of names with digits are often generated anew for each
-/// response.
+/// The place of an element inside another place. Digits in names are often generated anew for each response, so the
+/// parts with digits do not count.
 fn place_of(element: NodeRef<'_>, tag: &str, around: u32) -> u32 {
     let mut name = format!("{around}/{tag}");
     for attribute in ["id", "class"] {
@@ -306,7 +307,7 @@ fn printable(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// Passes the sentences of a long block; a short block unchanged.
+/// Passes the sentences of a long block, one by one. A short block is passed as a whole.
 fn sentences(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     while rest.len() > LONG_BLOCK_BYTES {
@@ -319,8 +320,8 @@ fn sentences(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// The start of the next sentence in a long text. In a text without sentences, the start of the next word; in a text
-/// without words, a cut. Only the beginning is searched.
+/// Where a long text is split: at the start of its next sentence, or else of its next word, or else anywhere. Only the
+/// beginning of the text is searched.
 fn sentence_end(text: &str) -> usize {
     let beginning = &text[..text.floor_char_boundary(4 * LONG_BLOCK_BYTES)];
     let is_end = |pair: &[u8]| matches!(pair, [b'.' | b'!' | b'?' | b';', b' ']);
@@ -332,7 +333,7 @@ fn sentence_end(text: &str) -> usize {
     }
 }
 
-/// The blocks at each place, with their order there.
+/// The blocks at each place, in order.
 pub(crate) fn by_place(blocks: &[Block]) -> BTreeMap<u32, Vec<&Block>> {
     let mut places: BTreeMap<u32, Vec<&Block>> = BTreeMap::new();
     for block in blocks {

@@ -1,5 +1,5 @@
-//! Compares two lists of blocks: which are gone, and which are new. The position of a block on the page, and the
-//! order of blocks, do not matter.
+//! Compares two lists of blocks: which are gone, and which are new. Neither the order of the blocks nor their position
+//! on the page matters.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,10 +30,10 @@ impl Difference<'_> {
     }
 }
 
-/// If more blocks differ, the page has changed whatever its masks say. Checking each would take long.
+/// If more blocks differ, the page counts as changed without checking its masks, because that would take too long.
 const MOST_DIFFERING: usize = 500;
 
-/// Compares, ignoring the unsteady parts of the page and of its site.
+/// Compares two sides. Parts of the page or of its site that are known to be unsteady are ignored.
 pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) -> Difference<'b> {
     let compared = |side: Side<'b>| {
         let is_compared =
@@ -69,7 +69,7 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
         cancel_free(&mut differing.gone, old.blocks, masks);
         cancel_free(&mut differing.come, new.blocks, masks);
     }
-    // Two pages of the site have shown that it comes and goes. Another page may have nothing in its place.
+    // Two pages of the site have shown that this text comes and goes. Another page may have nothing in its place.
     let is_compared = |block: &&Block| {
         let text = relative_masked(&block.text);
         let mut masks = unsteady.iter();
@@ -80,7 +80,7 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
     differing
 }
 
-/// The items of a text such as `Tags: red, green, blue`, sorted. `None` for any other text.
+/// The items of a text such as `Tags: red, green, blue`, sorted; `None` for any other text.
 fn sorted_set(text: &str) -> Option<String> {
     const FEWEST_ITEMS: usize = 3;
     const LONGEST_ITEM_BYTES: usize = 40;
@@ -108,7 +108,7 @@ fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
     });
 }
 
-/// Leaves out one block for each that may differ freely.
+/// Removes one block for each block that may differ freely.
 fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
     if masks.free().is_empty() || differing.is_empty() {
         return;
@@ -122,7 +122,7 @@ fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) 
     }
 }
 
-/// Removes blocks with the same key from both sides, as often as both have them.
+/// Removes blocks with the same key from both sides, each as often as both sides have it.
 fn cancel<'b>(
     differing: &mut Difference<'b>,
     key: impl Fn(&'b Block, bool) -> Option<Cow<'b, str>>,
@@ -159,7 +159,8 @@ fn cancel<'b>(
     });
 }
 
-/// "2 days ago" becomes a date after a while: the block is the same if nothing else in it differs.
+/// Removes blocks in which a relative time has become a date: "2 days ago" is shown as a date after a while. Nothing
+/// else in the block may differ.
 fn cancel_relative(differing: &mut Difference<'_>) {
     let is_relative = |block: &&Block| timeless(&block.text).1;
     if !differing.gone.iter().any(is_relative) {
@@ -223,11 +224,11 @@ mod tests {
         let unsteady = Unsteady::between(&one, &other);
         let side = |blocks| Side { blocks, at_ms: 0 };
         let found = compare(side(&one), side(&next), &[&unsteady, &unsteady]);
-        // Without the limits this would not end before the test does.
+        // Without the limits, the test would not end.
         assert!(!found.is_empty());
     }
 
-    /// The differences found after two fetches moments apart.
+    /// The differences that are still found on `next` after two fetches moments apart.
     fn after_two(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
@@ -240,7 +241,7 @@ mod tests {
     fn only_text_that_differs_at_each_fetch_is_left_out() {
         type Case<'c> = (&'c [&'c str], &'c [&'c str], &'c [&'c str], &'c [&'c str]);
         let cases: [Case<'_>; 9] = [
-            // A paragraph that rotates among others.
+            // One paragraph among others rotates.
             (
                 &["first", "an ad", "second", "third"],
                 &["first", "other words", "second", "third"],
@@ -253,14 +254,14 @@ mod tests {
                 &["first", "fresh", "a third ad", "second", "third"],
                 &["fresh"],
             ),
-            // A counter, although the list above it grows.
+            // A counter is recognised although the list above it grows.
             (
                 &["one", "two", "7 visits"],
                 &["one", "two", "8 visits"],
                 &["zero", "one", "two", "9 visits"],
                 &["zero"],
             ),
-            // A new item next to a counter, and where each has one.
+            // A new item appears next to a counter, or among items that each have a counter.
             (
                 &["one", "7 visits"],
                 &["one", "8 visits"],
@@ -273,18 +274,18 @@ mod tests {
                 &["Lamp, 8 views", "Chair, 11 views", "Desk, 1 views"],
                 &["Desk, 1 views"],
             ),
-            // A counter whose words change.
+            // The words of a counter change.
             (
                 &["7 visits", "x"],
                 &["8 visits", "x"],
                 &["no visits", "x"],
                 &["no visits"],
             ),
-            // A place that rotates as a whole.
+            // The whole place rotates.
             (&["a", "b"], &["c", "d", "e"], &["f"], &[]),
-            // Nothing rotates here.
+            // Nothing rotates.
             (&["a", "b"], &["a", "b"], &["a", "c"], &["c"]),
-            // A ticking clock, and a closing time.
+            // A ticking clock, and a closing time that changes.
             (
                 &["It is 08:02", "Open until 18:00"],
                 &["It is 08:03", "Open until 18:00"],

@@ -1,25 +1,26 @@
-//! A difference in readable form: a line for each block or field. Within a line, removed text is in `[-…-]` and added
+//! A readable difference, with a line for each block or field. Within a line, removed text is in `[-…-]` and added
 //! text in `{+…+}`.
 
 use serde_json::{Map, Value};
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
-/// The most bytes of a difference, and also of the blocks reported as gone, or as new.
+/// The most bytes of a difference. The same limit applies to the blocks reported as gone, and to those reported as
+/// new.
 const MOST_BYTES: usize = 16 << 10;
 
-/// A longer line is cut.
+/// The longest line, in characters. Longer ones are cut.
 const MOST_LINE_CHARS: usize = 1_000;
 
-/// Longer lines, in bytes, are not compared word by word.
+/// The longest lines, in bytes, that are compared word by word.
 const MOST_COMPARED_BYTES: usize = 8 << 10;
 
-/// More lines than these are not compared with each other.
+/// The most lines that are compared with each other.
 const MOST_LINES: usize = 1_000;
 
-/// Characters shown around a differing word.
+/// How many characters are shown on each side of a differing word.
 const CONTEXT_CHARS: usize = 60;
 
-/// As many of the texts as are reported.
+/// The texts as reported, up to the limit.
 pub(crate) fn reported(texts: &[&str]) -> Value {
     let mut bytes = 0;
     let fits = |text: &&&str| {
@@ -100,7 +101,7 @@ impl Lines {
         texts.iter().for_each(|text| self.add('+', text));
     }
 
-    /// Compares two texts word by word if they have much in common.
+    /// Adds replaced texts: compared word by word if they have much in common.
     fn replaced(&mut self, old: &[&str], new: &[&str]) {
         if old.len() != new.len() {
             self.gone(old);
@@ -140,7 +141,7 @@ impl Lines {
     }
 }
 
-/// One line for both, if at least half of it is the same.
+/// A single line for both texts, if at least half of the text is the same.
 fn words(old: &str, new: &str) -> Option<String> {
     if old.len().max(new.len()) > MOST_COMPARED_BYTES {
         return None;
@@ -168,7 +169,7 @@ fn words(old: &str, new: &str) -> Option<String> {
     Some(shown.collect())
 }
 
-/// An unchanged text, shortened to the part next to a difference.
+/// An unchanged text, shortened to the parts next to a difference.
 fn around(text: &str, is_after: bool, is_before: bool) -> String {
     let letters: Vec<char> = text.chars().collect();
     let sides = usize::from(is_after) + usize::from(is_before);

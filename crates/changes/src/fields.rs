@@ -1,19 +1,19 @@
-//! The fields that a mapping has read, bounded for storage and compared by value.
+//! The fields that a mapping has extracted, limited for storage and compared by value.
 
 use serde_json::{Map, Value};
 use webfill_values::normal_form;
 
 use crate::hash;
 
-/// Of a longer value, only the beginning and the hash are kept.
+/// The longest value that is kept. Of a longer one, only the beginning and the hash are kept.
 const MOST_VALUE_BYTES: usize = 8 << 10;
 
-/// The most bytes kept of all names and values together. Of the rest only the hash is kept.
+/// The most bytes kept of all names and values together. Of the rest, only the hash is kept.
 const MOST_BYTES: usize = 128 << 10;
 
 const MOST_FIELDS: usize = 2_000;
 
-/// The characters kept of a long value.
+/// How many characters of a long value are kept.
 const BEGINNING: usize = 500;
 
 /// The fields as they are stored.
@@ -21,7 +21,7 @@ pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
     bounded(fields, "(further fields)")
 }
 
-/// The rows of a page as they are stored: each is a field whose name ends with a bracket.
+/// The rows of a page as they are stored. Each row is a field whose name ends with a bracket.
 pub(crate) fn kept_rows(rows: &Map<String, Value>) -> Map<String, Value> {
     bounded(rows, "(further rows)")
 }
@@ -78,7 +78,7 @@ pub(crate) fn differing(
     };
     let mut of_old: Map<String, Value> = without(old, new);
     let mut of_new: Map<String, Value> = without(new, old);
-    // A changed row is reported by its changed fields alone.
+    // Of a changed row, only the changed fields are reported.
     for (name, old) in of_old.iter_mut().filter(|(name, _)| name.ends_with(']')) {
         if let Value::Object(old) = old
             && let Some(Value::Object(new)) = of_new.get_mut(name)
@@ -89,7 +89,7 @@ pub(crate) fn differing(
     (of_old, of_new)
 }
 
-/// The normal form of a value: lists are sorted, and 5.0 becomes 5.
+/// The normal form of a value: lists are sorted, and 5.0 equals 5.
 fn normal_value(value: &Value) -> Value {
     match value {
         Value::String(text) => normal_form(text).into(),

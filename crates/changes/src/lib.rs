@@ -1,13 +1,13 @@
 //! Detects changes of pages.
 //!
-//! A check reads the text of a page in [`Block`]s, or the fields that a mapping extracts. [`PageVersions`] keeps the
+//! A check reads the text of a page as [`Block`]s, or the fields that a mapping extracts. [`PageVersions`] keeps the
 //! last versions of the page and judges the check. [`SiteBlocks`] keeps text that comes and goes on all pages of a
 //! site together, which is not a change of a page. Differences between two fetches moments apart are ignored
 //! ([`Seen::of_two_fetches`]), and so are times that only show when the page was served.
 //!
-//! Everything is plain state that the caller stores: no I/O, no clock, no threads. Each part is bounded, whatever the
-//! pages contain. Rates of false alarms and of missed changes are measured in `changes/tests/made_pages.rs` and
-//! documented in `docs/explanation/changes.md`.
+//! Everything is plain state that the caller stores: no I/O, no clock, no threads. Each part is limited in size,
+//! whatever the pages contain. The rates of false alerts and of missed changes are measured in
+//! `crates/changes/tests/made_pages` and documented in `docs/explanation/changes.md`.
 
 mod blocks;
 mod compare;
@@ -29,7 +29,7 @@ pub use page_check::{PageCheck, Verdict};
 pub use seen::{Broken, Seen};
 pub use site::SiteBlocks;
 
-/// FNV: the same number for the same text, in every process and release, because it is stored.
+/// The FNV hash of a text. It is stored, so it must be the same in every process and release.
 pub(crate) fn hash(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);

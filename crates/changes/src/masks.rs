@@ -1,4 +1,4 @@
-//! Masks times that follow from the moment of the fetch: "3 hours ago", today's date. Other dates and all clock times
+//! Masks times that depend on the moment of the fetch: "3 hours ago", today's date. Other dates and all clock times
 //! are content, unless the page itself has shown that they move ([`times`](crate::times)).
 
 use std::borrow::Cow;
@@ -10,15 +10,15 @@ use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
 use webfill_values::{date_names, month_named};
 
-/// A date counts as the day of the fetch if it is that day in one of these time zones, in hours from UTC. Zones
-/// farther east would also match tomorrow's date, which may be content.
+/// The time zones, in hours from UTC, in which a date may be the day of the fetch. Zones farther east would also match
+/// tomorrow's date, which may be content.
 const ZONES: std::ops::RangeInclusive<i8> = -8..=9;
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is tested")
 }
 
-/// A time relative to now.
+/// Matches a time relative to now.
 static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
     const NUMBER: &str = r"(?:\d+|an?|one|einer?|einem|une?|una?|um|een)";
     const UNIT: &str = r"(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?|mos?|months?|y|yrs?|years?)";
@@ -36,7 +36,7 @@ static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A date with day and month, usually with the year, and with the name of the day before it, in the languages whose
+/// Matches a date with day and month, usually with the year, and with the weekday before it, in the languages whose
 /// names the crate `values` knows.
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     let day = format!(
@@ -49,7 +49,7 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A pattern for one of these names, preferring the longest.
+/// A pattern that matches one of these names, preferably the longest.
 fn any_of(names: impl Iterator<Item = &'static str>) -> String {
     let mut names: Vec<String> = names.map(regex::escape).collect();
     names.sort_by_key(|name| (std::cmp::Reverse(name.len()), name.clone()));
@@ -62,7 +62,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A span of time, such as in a countdown.
+/// Matches a span of time, such as in a countdown.
 static SPAN: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"(?i)\b(?P<n>\d+) ?(?P<unit>d|h|min|s|sec|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|tagen?|stunden?|std|minuten?|sekunden?)\b",
@@ -74,7 +74,7 @@ pub(crate) fn relative_masked(text: &str) -> Cow<'_, str> {
     replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()))
 }
 
-/// The text without dates of this day. `None` if there are none.
+/// The text without dates of this day; `None` if it has none.
 pub(crate) fn with_today_masked(text: &str, today: Date) -> Option<String> {
     let masked = replaced(&DATE, Cow::Borrowed(text), |found| {
         let is_today = dates(found, today.year()).contains(&Some(today));
@@ -84,7 +84,7 @@ pub(crate) fn with_today_masked(text: &str, today: Date) -> Option<String> {
     (masked != text).then(|| masked.into_owned())
 }
 
-/// The dates of two moments in the same zone, for each zone; only if they differ.
+/// For each time zone, the dates of the two moments, if these are different days.
 pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     let day = |ms: i64, zone: i8| {
         let zone = TimeZone::fixed(Offset::constant(zone));
@@ -102,7 +102,7 @@ pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     days
 }
 
-/// The text without any time, and whether one of them was relative to now.
+/// The text without any time, and whether it had a time relative to now.
 pub(crate) fn timeless(text: &str) -> (String, bool) {
     let is_relative = RELATIVE.is_match(text);
     let text = replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨time⟩".into()));
@@ -118,13 +118,13 @@ pub(crate) fn without_times(text: &str) -> String {
     text.into_owned()
 }
 
-/// The times in a text, in their order.
+/// A time in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     Day(Date),
     /// Minutes since midnight.
     Clock(i64),
-    /// Minutes, and the minutes of its unit.
+    /// A span in minutes, and the minutes of its unit.
     Span(i64, i64),
 }
 
@@ -167,8 +167,8 @@ fn replaced<'t>(
     }
 }
 
-/// The tick of a clock in the text that may show this moment in some time zone: a second or a minute, in
-/// milliseconds.
+/// How long a clock in the text stands still between two ticks, in milliseconds: a second or a minute. `None` unless
+/// the text has a clock that may show this moment in some time zone.
 pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     const ZONE_STEP: i64 = 15;
     const OFF: i64 = 2;
@@ -186,7 +186,7 @@ pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     steps.max()
 }
 
-/// The two readings of a date: day and month, or month and day.
+/// The two possible dates: read with the day first, and with the month first.
 fn dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
     let month = |name: &str| match found.name(name)?.as_str() {

@@ -2,7 +2,7 @@
 //!
 //! States: *unknown* (no version), *there*, *missing* (not found at the last check), *gone* (not found at two
 //! consecutive checks). A check is identified by its delivery and time, so that a page that is passed twice is judged
-//! once.
+//! only once.
 
 use std::collections::VecDeque;
 
@@ -17,10 +17,10 @@ use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 use crate::{difference, fields, rows, times};
 
-/// The most versions kept.
+/// How many versions are kept.
 const MOST_VERSIONS: usize = 5;
 
-/// Checks without the page after which it is gone.
+/// After how many checks without the page it is gone.
 const MISSES: u32 = 2;
 
 /// Identifies a check.
@@ -28,43 +28,43 @@ const MISSES: u32 = 2;
 pub struct CheckKey {
     pub epoch: u64,
     pub task: u64,
-    /// Counts the deliveries of the task, from 1, over all runs.
+    /// The number of the delivery of the page's task, counted from 1 over all runs.
     pub number: u64,
-    /// Start of the fetch, milliseconds since the epoch.
+    /// When the fetch started, in milliseconds since the epoch.
     pub at_ms: i64,
 }
 
-/// The answer to a check.
+/// The server's response to a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     Page,
     /// The server answered that the page has not changed (304).
     NotModified,
-    /// The server answered that there is no such page (404, 410).
+    /// The server answered that the page does not exist (404, 410).
     Missing,
 }
 
-/// The data of a check.
+/// The result of a check, to be judged.
 #[derive(Debug, Clone)]
 pub struct CheckedPage<'a> {
     pub key: CheckKey,
-    /// When the run of the watch began, if the check may belong to one. A run checks a page once: a repetition after
-    /// a crash is the same check.
+    /// When the run of the watch began, if the check may belong to one. A run checks a page only once: a repetition
+    /// after a crash is the same check.
     pub run_began_ms: Option<i64>,
     pub answer: Answer,
     pub content_hash: Option<&'a str>,
-    /// The mapping that has read it, and the version of the mapping.
+    /// The mapping that has extracted the fields, and its version.
     pub mapping: Option<&'a str>,
     pub mapping_version: Option<&'a str>,
     pub fields: &'a Map<String, Value>,
     pub seen: Seen,
 }
 
-/// The result of a check.
+/// The judgement of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// The old and the new state, and both for people.
+    /// The old and the new state, and a readable difference.
     pub old: Option<Value>,
     pub new: Option<Value>,
     pub difference: String,
@@ -94,7 +94,7 @@ struct Version {
     fields: Map<String, Value>,
     #[serde(default)]
     blocks: Vec<Block>,
-    /// It is a document that could not be read. Then there is no other version.
+    /// The version is a document that could not be read. Then it is the only version.
     #[serde(default, rename = "unread", skip_serializing_if = "seen::is_false")]
     is_unread: bool,
 }
@@ -148,30 +148,30 @@ impl Version {
     }
 }
 
-/// Whether no blocks differ, and the same blocks belong together.
+/// Whether no block differs, and the same blocks belong together.
 fn is_same(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
     compare(old, new, masks).is_empty()
         && rows::moved(old.blocks, new.blocks, masks).gone.is_empty()
 }
 
-/// See the module.
+/// The last versions of a page; see the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageVersions {
-    /// The most recently seen version first.
+    /// The versions, the most recently seen one first.
     versions: VecDeque<Version>,
     #[serde(default)]
     unsteady: Unsteady,
-    /// Consecutive checks at which it was not found.
+    /// How many checks in a row have not found the page.
     #[serde(default)]
     misses: u32,
-    /// When the last run that missed it began.
+    /// When the last run that missed the page began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missed_in: Option<i64>,
     last: CheckKey,
 }
 
 impl PageVersions {
-    /// Judges a check. `None` if it shows nothing (yet), or was judged before.
+    /// Judges a check. `None` if it shows nothing (yet), or was already judged.
     pub fn judge(&mut self, check: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if self.last == check.key {
             return None;
@@ -179,7 +179,8 @@ impl PageVersions {
         self.last = check.key;
         if check.answer == Answer::Missing {
             let missed_in = std::mem::replace(&mut self.missed_in, check.run_began_ms);
-            // Runs are compared with runs, because the clock of a worker may differ.
+            // Runs are compared by when they began, not by the time of the check, because the clock of a worker may
+            // differ.
             let is_repeat = check.run_began_ms.is_some() && missed_in == check.run_began_ms;
             if is_repeat && self.misses > 0 {
                 return None;
@@ -215,7 +216,8 @@ impl PageVersions {
         judged
     }
 
-    /// An unreadable document does not differ from anything: it may be damaged for one night only.
+    /// Judges a document that could not be read. It differs from nothing, because it may be damaged for one night
+    /// only.
     fn judge_unread(&mut self, check: &CheckedPage<'_>) -> Option<Judged> {
         if self.versions.is_empty() {
             self.add(Version::of_unread(check));
@@ -227,7 +229,8 @@ impl PageVersions {
         is_known.then_some(Judged::only(Verdict::Unchanged))
     }
 
-    /// `None` if it was never read this way before: the differences may come from the mapping.
+    /// Judges a page that was found. `None` if it was never read in this way before: the differences may come from the
+    /// mapping.
     fn judge_found(&mut self, check: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if let Some(unsteady) = &check.seen.unsteady {
             site.note_unsteady(&self.unsteady, unsteady);
@@ -256,7 +259,7 @@ impl PageVersions {
         })
     }
 
-    /// Fields are compared with the last version: users who name fields want to know that a price is back.
+    /// Compares the fields with the last version only: users who name fields want to know that a price is back.
     fn judge_fields(&mut self, last: usize, new: Version) -> Judged {
         let (old_fields, new_fields) = fields::differing(&self.versions[last].fields, &new.fields);
         if old_fields.is_empty() && new_fields.is_empty() {
@@ -272,7 +275,7 @@ impl PageVersions {
         judged
     }
 
-    /// Text is compared with all versions: if a page alternates between two forms, each is reported once.
+    /// Compares the text with all versions: if a page alternates between two forms, each is reported once.
     fn judge_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> Judged {
         let masks = [&self.unsteady, site.unsteady()];
         let is_met = |version: &Version| {
@@ -313,7 +316,7 @@ impl PageVersions {
         judged
     }
 
-    /// A known version was seen again. Its newest form is kept, because ages become dates after a while.
+    /// Records that a known version was seen again. Its newest form is kept, because ages become dates after a while.
     fn seen_again(&mut self, version: usize, new: Version) -> Judged {
         self.versions.remove(version);
         self.versions.push_front(new);
@@ -326,8 +329,8 @@ impl PageVersions {
         self.versions.truncate(MOST_VERSIONS);
     }
 
-    /// Whether a check differs from everything known about the page. Then a second fetch should show which parts
-    /// differ at each fetch.
+    /// Whether a check differs from everything that is known about the page. If so, a second fetch should show which
+    /// parts differ at each fetch.
     pub fn is_news(&self, seen: &Seen, at_ms: i64, site: &SiteBlocks) -> bool {
         let masks = [&self.unsteady, site.unsteady()];
         let new = Side {
@@ -339,12 +342,13 @@ impl PageVersions {
         !self.versions.iter().any(is_met)
     }
 
-    /// Whether the page was only ever missing, which is not worth keeping.
+    /// Whether the page was never found. Then it is not worth storing.
     pub fn is_unknown(&self) -> bool {
         self.versions.is_empty()
     }
 
-    /// Compressed, for the store. If it takes more bytes, the oldest versions are dropped.
+    /// The state in compressed form, for the store. If it has more bytes than `most_bytes`, the oldest versions are
+    /// dropped.
     pub fn packed(&mut self, most_bytes: usize) -> Vec<u8> {
         while self.versions.len() > 1 {
             if let Some(packed) = seen::packed_within(self, most_bytes) {

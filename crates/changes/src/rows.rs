@@ -1,16 +1,17 @@
 //! Blocks that belong together: the cells of a row, a term and its definition, an item of an ordered list and its
 //! rank.
 //!
-//! Blocks are compared wherever they are, so two rows that swap their values, or two ranks, have the same blocks as
-//! before. Here such rows are compared as a whole. This is only done if the blocks show no difference, and only for
-//! rows whose blocks all exist before and after: other differences were compared already, or have no meaning.
+//! Blocks are compared without their position. So if two rows swap values, or two items swap ranks, the same blocks
+//! are there as before. This module compares such rows as a whole. It does so only if the blocks show no difference,
+//! and only for rows whose blocks all exist before and after: other differences were found already, or have no
+//! meaning.
 
 use std::collections::BTreeMap;
 
 use crate::blocks::Block;
 use crate::unsteady::Unsteady;
 
-/// Rows with more blocks, or longer ones, are the frame of a page rather than a table.
+/// The most blocks and bytes of a row. Larger rows are the frame of a page rather than rows of a table.
 const MOST_BLOCKS: usize = 12;
 const MOST_BYTES: usize = 400;
 
@@ -19,14 +20,14 @@ const MOST_BYTES: usize = 400;
 pub(crate) struct Moved {
     pub(crate) gone: Vec<String>,
     pub(crate) come: Vec<String>,
-    /// The places of their blocks.
+    /// The places of the blocks of these rows.
     pub(crate) places: Vec<u32>,
 }
 
 /// The blocks of a row.
 type Row<'b> = Vec<&'b Block>;
 
-/// The rows whose blocks now belong to other blocks than before, except at places where that has no meaning.
+/// The rows whose blocks belong together differently than before, except at places where that has no meaning.
 pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved {
     let is_steady = |row: &Row<'_>| {
         let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.moves(block));
@@ -61,7 +62,7 @@ pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved 
     }
 }
 
-/// The texts that have a rank, by place. If the texts differ, ranks shift, and the texts already show that.
+/// The texts that have a rank, by place. If they differ, ranks shift, and the texts already show that.
 fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     let mut ranked: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for block in rows.iter().flatten().filter(|block| block.rank != 0) {
@@ -71,7 +72,7 @@ fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     ranked
 }
 
-/// Rows of several blocks, and rows with a rank.
+/// The rows that have several blocks or a rank.
 fn rows(blocks: &[Block]) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<u32, Row<'_>> = BTreeMap::new();
     for block in blocks.iter().filter(|block| block.row != 0) {
@@ -95,7 +96,7 @@ fn written(row: &Row<'_>) -> String {
     }
 }
 
-/// The rows that the others lack.
+/// The rows that `others` does not contain.
 fn without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
     let mut left: BTreeMap<String, usize> = BTreeMap::new();
     for row in others {
@@ -164,13 +165,13 @@ mod tests {
                 "<ul><li>Bob<li>Ada<li>Eve</ul>",
                 &[],
             ),
-            // The counter of another row is no evidence, and hides nothing.
+            // A counter in another row is no evidence, and hides nothing.
             (
                 "<table><tr><th>Mo<td>8<tr><th>Tu<td>9<tr><th>Visits<td>77</table>",
                 "<table><tr><th>Mo<td>9<tr><th>Tu<td>8<tr><th>Visits<td>78</table>",
                 &["mo | 9", "tu | 8"],
             ),
-            // The comparison of blocks reports what was added.
+            // The comparison of blocks already reports what was added.
             (
                 "<ol><li>Ada<li>Bob</ol>",
                 "<ol><li>Eve<li>Ada<li>Bob</ol>",

@@ -1,4 +1,4 @@
-//! [`Seen`]: the content of a page at a check, which the worker that fetched it stores with the page.
+//! [`Seen`]: the content of a page at a check. The worker that fetches the page stores it with the page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,23 +10,23 @@ use crate::masks;
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 
-/// The most bytes stored, before compression.
+/// The most bytes that are stored, measured before compression.
 const MOST_BYTES: usize = 4 << 20;
 
 const LEVEL: i32 = 3;
 
-/// The blocks of a page; none if its fields are compared, or if it is missing.
+/// The blocks of a page. There are none if its fields are compared instead, or if it is missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     #[serde(default, rename = "b")]
     pub blocks: Vec<Block>,
-    /// The differences between two consecutive fetches, if there were two.
+    /// The differences between two consecutive fetches, if it was fetched twice.
     #[serde(default, rename = "u", skip_serializing_if = "Option::is_none")]
     pub(crate) unsteady: Option<Unsteady>,
-    /// It is a document that could not be read, or has no text.
+    /// The page is a document that could not be read, or has no text.
     #[serde(default, rename = "n", skip_serializing_if = "is_false")]
     pub(crate) is_unread: bool,
-    /// The rows that its mapping has found, by `DATASET[KEY]`.
+    /// The rows that the mapping has extracted, by `DATASET[KEY]`.
     #[serde(default, rename = "r", skip_serializing_if = "Map::is_empty")]
     pub(crate) rows: Map<String, Value>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The stored bytes cannot be read.
+/// The error for stored bytes that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken(String);
 
@@ -48,13 +48,14 @@ impl std::fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 impl Seen {
-    /// Nothing, because the fields of the page are compared, or it is missing.
+    /// No content, because the fields of the page are compared, or because it is missing.
     pub fn nothing() -> Seen {
         Seen::default()
     }
 
-    /// A page whose fields and rows are compared. `rows` has the values of each row by `DATASET[KEY]`. Rows are compared
-    /// one by one up to the bound on kept rows; for all further rows together it is only known whether they differ.
+    /// The content of a page whose fields and rows are compared. `rows` has the values of each row by `DATASET[KEY]`.
+    /// Rows are compared one by one up to a limit. For all rows beyond it together, it is only known whether they
+    /// differ.
     pub fn of_rows(rows: &Map<String, Value>) -> Seen {
         Seen {
             rows: fields::kept_rows(rows),
@@ -62,7 +63,7 @@ impl Seen {
         }
     }
 
-    /// A document that could not be read, or has no text.
+    /// The content of a document that could not be read, or has no text.
     pub fn unread_document() -> Seen {
         Seen {
             is_unread: true,
@@ -89,7 +90,7 @@ impl Seen {
         }
     }
 
-    /// Combines two fetches made moments apart: their differences are ignored from now on.
+    /// Combines two fetches made moments apart. Their differences are ignored from then on.
     pub fn of_two_fetches(self, second: &Seen) -> Seen {
         let unsteady = Unsteady::between(&self.blocks, &second.blocks);
         Seen {
@@ -98,8 +99,8 @@ impl Seen {
         }
     }
 
-    /// The tick of a clock on the page, in milliseconds: two fetches within one tick cannot show that the clock
-    /// moves. Known clocks of the site are skipped.
+    /// How long a clock on the page stands still between two ticks, in milliseconds. Two fetches within one tick
+    /// cannot show that the clock moves. Known clocks of the site are skipped.
     pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
         let step_ms = |block: &Block| {
             let step_ms = masks::clock_step_ms(&block.text, at_ms)?;
@@ -109,7 +110,7 @@ impl Seen {
         self.blocks.iter().filter_map(step_ms).max()
     }
 
-    /// Whether its two fetches differ.
+    /// Whether the page's two fetches differ.
     pub fn is_unsteady(&self) -> bool {
         self.unsteady
             .as_ref()
@@ -121,7 +122,7 @@ impl Seen {
         self.blocks.is_empty()
     }
 
-    /// Compressed, for the store.
+    /// The content in compressed form, for the store.
     pub fn packed(&self) -> Vec<u8> {
         packed(self)
     }
@@ -135,7 +136,7 @@ pub(crate) fn packed(state: &impl Serialize) -> Vec<u8> {
     compressed(&json(state))
 }
 
-/// `None` if it could not be read again, or takes more bytes.
+/// The state in compressed form; `None` if it has too many bytes, or would be too large to be unpacked again.
 pub(crate) fn packed_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
     let json = json(state);
     let packed = (json.len() <= MOST_BYTES).then(|| compressed(&json))?;

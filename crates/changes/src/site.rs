@@ -1,13 +1,13 @@
 //! [`SiteBlocks`]: text that comes or goes on all pages of a site together, such as the headline of the day.
 //!
-//! It is counted night by night. For each block that is new on a page, the counts are how many of the pages checked
-//! since have it newly too, and how many do not. The same is counted for each block that is gone. A block that moves
-//! on nearly all pages belongs to the site, not to the page. The first pages that show it are reported as changed,
-//! because it cannot be distinguished from their own text yet. On a site with few pages, all are reported. A place
-//! that has moved like this on several nights is not compared any more.
+//! Such text is counted night by night. For each block that is new on a page, it is counted how many of the pages
+//! checked since also have it newly, and how many do not. Blocks that are gone are counted in the same way. A block
+//! that comes or goes on nearly all pages belongs to the site, not to the page. The first pages that show it are
+//! reported as changed, because it cannot be distinguished from their own text yet. On a site with few pages, all of
+//! them are reported. A place where this happened on several nights is not compared any more.
 //!
-//! If several pages have shown that something has no meaning, it is not compared on the others either: templates of
-//! counters, and times that move with the clock ([`times`](crate::times)).
+//! If several pages have shown that something has no meaning, it is not compared on the other pages either: templates
+//! of counters, and times that move with the clock ([`times`](crate::times)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,40 +20,40 @@ use crate::seen::{self, Broken};
 use crate::times::Timed;
 use crate::unsteady::Unsteady;
 
-/// A night is over after this time, in milliseconds.
+/// How long a night lasts, in milliseconds.
 const NIGHT_MS: i64 = 20 * 3_600_000;
 
-/// On a site with fewer pages, each page counts for itself.
+/// The fewest pages of a site on which text may belong to the site. On a smaller site, each page is judged alone.
 const FEWEST_PAGES: u32 = 10;
 
-/// The fewest pages on which it must be new or gone.
+/// On how many pages a block must at least be new or gone to belong to the site.
 const FEWEST: u32 = 5;
 
-/// This many are enough at a place that has changed on every page before.
+/// The same number, for a place that has changed on every page before.
 const FEWEST_AGAIN: u32 = 2;
 
-/// One in this many pages may have stayed as it was.
+/// Of this many pages, one may have stayed as it was.
 const ONE_OF: u32 = 10;
 
-/// A block is forgotten after this many pages without it.
+/// After how many pages without it a block is forgotten.
 const FORGOTTEN_AFTER: u32 = 12;
 
-/// The most blocks counted on one page.
+/// How many blocks are counted of one page.
 const MOST_OF_PAGE: usize = 100;
 
-/// A place is not compared after this many nights on which it moved on all pages.
+/// A place is not compared any more after this many nights on which it moved on all pages.
 const MOVING_NIGHTS: u32 = 2;
 
-/// The times of a text are not compared after this many movements in step with the clock.
+/// The times of a text are not compared any more after they have moved with the clock this many times.
 const STEPS: u32 = 3;
 
-/// Something has no meaning on any page after this many pages have shown that in two fetches.
+/// Something has no meaning on any page once two fetches have shown that on this many pages.
 const SHOWN_BY: u32 = 2;
 
-/// The most entries counted of each kind.
+/// How many entries of each kind are counted.
 const MOST_COUNTED: usize = 1_000;
 
-/// Pages with and without a movement.
+/// The number of pages with a movement, and the number without it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Tally(u32, u32);
 
@@ -67,24 +67,24 @@ impl Tally {
     }
 }
 
-/// See the module.
+/// The blocks of a site that come and go; see the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteBlocks {
-    /// When the night began.
+    /// When the current night began.
     began_ms: i64,
-    /// Pages checked in this night, and in the one before.
+    /// How many pages were checked in this night, and in the one before.
     checked: u32,
     checked_before: u32,
     #[serde(default)]
     come: BTreeMap<u64, Tally>,
     #[serde(default)]
     gone: BTreeMap<u64, Tally>,
-    /// Places that have moved on all pages in this night, and the number of such nights before it.
+    /// The places that have moved on all pages in this night, and for each the number of such nights before.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     moved: BTreeSet<u32>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     moving: BTreeMap<u32, u32>,
-    /// Parts that are not compared on any page, and candidates for that.
+    /// The parts that are not compared on any page, and the candidates for that.
     #[serde(default)]
     unsteady: Unsteady,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +94,7 @@ pub struct SiteBlocks {
 }
 
 impl SiteBlocks {
-    /// Counts a check of a page with text.
+    /// Records a check of a page with text.
     pub(crate) fn note(&mut self, at_ms: i64) {
         if self.checked == 0 || at_ms - self.began_ms >= NIGHT_MS {
             let was = std::mem::take(self);
@@ -121,7 +121,7 @@ impl SiteBlocks {
         &self.unsteady
     }
 
-    /// Counts the new findings from two fetches of a page.
+    /// Counts the new findings of two fetches of a page.
     pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
         for (place, template) in shown.templates() {
             let is_new = !known.templates().contains(&(*place, template.clone()));
@@ -143,7 +143,7 @@ impl SiteBlocks {
         }
     }
 
-    /// Whether several pages have shown the same.
+    /// Whether several pages have now shown the same.
     fn is_shown_again(&mut self, what: &str) -> bool {
         let key = hash(what);
         if self.shown.len() >= MOST_COUNTED && !self.shown.contains_key(&key) {
@@ -154,7 +154,8 @@ impl SiteBlocks {
         *pages >= SHOWN_BY
     }
 
-    /// Counts times that have moved with the clock. Returns whether some are no longer compared from now on.
+    /// Counts times that have moved with the clock. Returns whether some of them are not compared any more from now
+    /// on.
     pub(crate) fn note_steps(&mut self, moved: Vec<Timed>) -> bool {
         let mut has_learned = false;
         for timed in moved {
@@ -176,8 +177,8 @@ impl SiteBlocks {
         has_learned
     }
 
-    /// Counts the blocks that have moved on a page with these blocks, and removes those of the site from its
-    /// difference.
+    /// Counts the blocks that have moved on a page, and removes those of the site from its difference. `blocks` are
+    /// all blocks of the page.
     pub(crate) fn judge(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
         count(&mut self.come, &differing.come);
         count(&mut self.gone, &differing.gone);
@@ -185,7 +186,7 @@ impl SiteBlocks {
             return;
         }
         let (moved, moving) = (&mut self.moved, &self.moving);
-        // If a place also has texts of the page, only those are compared by their words.
+        // A place that also has texts of the page is not recorded as moving, so those texts are still compared.
         let is_of_site_only = |place: u32, come: &[&Block]| {
             let count =
                 |blocks: &mut dyn Iterator<Item = u32>| blocks.filter(|at| *at == place).count();
@@ -211,7 +212,7 @@ impl SiteBlocks {
         differing.gone.retain(|block| is_of_page(&self.gone, block));
     }
 
-    /// Whether nothing was ever counted, which is not worth keeping.
+    /// Whether nothing was ever counted. Then the state is not worth storing.
     pub fn is_empty(&self) -> bool {
         self.checked == 0
     }
@@ -225,7 +226,7 @@ impl SiteBlocks {
     }
 }
 
-/// Counts the page for the blocks that have moved on it, and against the others.
+/// Counts a page for the blocks that have moved on it, and against all others.
 fn count(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
     let mut moved: Vec<u64> = blocks.iter().map(|block| hash(&block.text)).collect();
     moved.sort_unstable();
@@ -236,7 +237,7 @@ fn count(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
             Err(_) => tally.1 = tally.1.saturating_add(1),
         }
     }
-    // So the blocks never exceed those of as many pages as it takes to forget one.
+    // So there are never more blocks than come from the pages after which one is forgotten.
     tallies.retain(|_, tally| !tally.is_of_single_pages());
     for hash in moved.into_iter().take(MOST_OF_PAGE) {
         tallies.entry(hash).or_insert(Tally(1, 0));

@@ -1,20 +1,21 @@
-//! [`Template`]: the common words of two forms of a block, with holes where they differ, such as
-//! `⟨*⟩ visits since ⟨*⟩`.
+//! [`Template`]: the common words of two forms of a block, with holes where they differ, such as `⟨*⟩ visits since
+//! ⟨*⟩`.
 //!
-//! A template is learned from two forms that are known to mean the same: two fetches moments apart, or times that
-//! have moved with the clock. Texts without a common fixed word make no template, because everything would fit it.
+//! A template is learned from two forms that are known to mean the same: from two fetches moments apart, or from times
+//! that have moved with the clock. Texts without a common fixed word make no template, because everything would fit
+//! it.
 
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// A hole takes as many tokens as it took when it was learned, and this many more; one for numbers: `1 234 567`.
+/// How many more tokens a hole may take than when it was learned. One more is for numbers such as `1 234 567`.
 const MORE_TOKENS: usize = 1;
 const MORE_NUMBERS: usize = 2;
 
-/// Longer blocks are not compared token by token, because the time grows with the square.
+/// The most tokens of blocks that are compared token by token. The time grows with their square.
 const MOST_TOKENS: usize = 120;
 
-/// See the module.
+/// A template; see the module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Template(Vec<Part>);
 
@@ -24,7 +25,7 @@ enum Part {
     Fixed(String),
     #[serde(rename = "h")]
     Hole {
-        /// It has only held numbers, and marks around them.
+        /// The hole has only held numbers, and marks around them.
         #[serde(rename = "n")]
         is_number: bool,
         #[serde(rename = "m")]
@@ -32,16 +33,16 @@ enum Part {
     },
 }
 
-/// The tokens in a hole, in one form and in the other.
+/// The tokens in a hole: in one form, and in the other.
 pub(crate) type Held<'t> = (Vec<&'t str>, Vec<&'t str>);
 
 impl Template {
-    /// `None` if they have too little in common.
+    /// The template of two forms; `None` if they have too little in common.
     pub(crate) fn of(one: &str, other: &str) -> Option<Template> {
         Some(Template::with_holes(one, other)?.0)
     }
 
-    /// The template, and the tokens in its holes.
+    /// The template of two forms, and the tokens in its holes.
     pub(crate) fn with_holes<'t>(
         one: &'t str,
         other: &'t str,
@@ -87,14 +88,14 @@ impl Template {
         is_alike.then_some((Template(parts), holes))
     }
 
-    /// Whether a text is one of its forms.
+    /// Whether a text is a form of this template.
     pub(crate) fn fits(&self, text: &str) -> bool {
         let tokens = tokens(text);
         tokens.len() <= MOST_TOKENS && fits(&self.0, &tokens)
     }
 }
 
-/// Records after each part how many tokens it and those before it may have taken.
+/// Whether a text fits the parts. For each part, records how many tokens the parts up to it may have taken.
 fn fits(parts: &[Part], text: &[&str]) -> bool {
     let mut taken = vec![false; text.len() + 1];
     taken[0] = true;
@@ -133,7 +134,7 @@ fn are_numbers(tokens: &[&str]) -> bool {
     words.peek().is_some() && words.all(|token| has_digit(&token))
 }
 
-/// Words, numbers with the marks between their digits, and single marks; without white space.
+/// The tokens of a text: words, numbers with the marks between their digits, and single marks, without white space.
 pub(crate) fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();

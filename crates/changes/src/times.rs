@@ -1,8 +1,8 @@
-//! Evidence that the times in a text move as the clock does: a clock that a cache keeps back, the date of tomorrow's
+//! Evidence that the times in a text move as the clock does: a clock that a cache delays, the date of tomorrow's
 //! delivery, a countdown. [`SiteBlocks`](crate::SiteBlocks) counts the evidence and acts on it.
 //!
-//! One movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So
-//! checks a whole number of hours apart give no evidence about a time in round minutes.
+//! One movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So if
+//! two checks are a whole number of hours apart, times in round minutes give no evidence.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,13 +14,13 @@ use crate::masks::{Time, days_of, times, without_times};
 
 const MINUTES_OF_DAY: i64 = 24 * 60;
 
-/// The most minutes by which a cache may hold a clock back.
+/// By how many minutes a cache may delay a clock.
 const CLOCK_OFF: i64 = 15;
 
-/// A text with changed times, identified by its position and the hash of its other words.
+/// A text whose times have changed: its place, and the hash of its other words.
 pub(crate) type Timed = (u32, u64);
 
-/// Two checks.
+/// The times of two checks.
 #[derive(Clone, Copy)]
 struct Checks {
     old_ms: i64,
@@ -28,7 +28,7 @@ struct Checks {
     minutes: i64,
 }
 
-/// The texts that differ only in times, if these have moved by the time between two checks.
+/// The texts that differ only in their times, and whose times have moved by the time between the two checks.
 pub(crate) fn moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec<Timed> {
     let Some((old_day, new_day)) = day_of(old_ms).zip(day_of(new_ms)) else {
         return Vec::new();
@@ -124,7 +124,7 @@ mod tests {
             ("Ends in 3 days", "Ends in 2 days", 1_440, true),
             ("Ends in 3 h 12 min", "Ends in 1 h 5 min", 127, false),
             ("Ends in 5 h", "Ends in 3 h", 127, true),
-            // A coincidence.
+            // The change is a coincidence.
             ("Open until 18:00", "Open until 19:00", 60, false),
             ("Open until 18:00", "Open until 19:00", 217, false),
             (

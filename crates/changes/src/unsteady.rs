@@ -1,12 +1,12 @@
-//! Parts of a page that are ignored because they change without meaning ([`Unsteady`]): two fetches moments apart
-//! differ in them, or they move with the clock.
+//! Parts of a page that change without meaning, and so are ignored ([`Unsteady`]): two fetches moments apart differ in
+//! them, or they move with the clock.
 //!
-//! They are identified by *place* and by text, never by number, so that a list above may grow:
+//! They are identified by *place* and by text, never by number, so that a list above them may grow:
 //!
 //! - a [`Template`]: a block whose fixed words stay, such as a counter of visits;
 //! - a *timed* text: a block in which only times move, with the clock;
-//! - a *free* block, between two neighbours that stay, such as an advertisement between paragraphs;
-//! - a *shuffled* place, whose blocks are in other rows, or have other ranks;
+//! - a *free* block between two neighbours that stay, such as an advertisement between paragraphs;
+//! - a *shuffled* place, whose blocks move to other rows or ranks;
 //! - a *whole* place, where most blocks differ at each fetch. The *forms* that were seen there have no meaning on
 //!   other pages of the site either.
 
@@ -26,35 +26,36 @@ const MOST: usize = 200;
 /// The most templates of one place. Each block of the place may have to be compared with all of them.
 const MOST_OF_PLACE: usize = 32;
 
-/// Pairs of blocks of one page that are compared token by token.
+/// How many pairs of blocks of a page are compared token by token.
 const MOST_PAIRS: usize = 2_000;
 
-/// See the module.
+/// The unsteady parts of a page or site; see the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unsteady {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     whole: Vec<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     templates: Vec<(u32, Template)>,
-    /// Places, and the hashes of texts without their times.
+    /// Timed texts: their places, and the hashes of the texts without their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     timed: Vec<(u32, u64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     free: Vec<Between>,
-    /// Places, and the hashes of texts that alternate there.
+    /// Forms: their places, and the hashes of the texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forms: Vec<(u32, u64)>,
-    /// Places whose blocks belong to other blocks at each fetch, or have another rank.
+    /// Shuffled places: at each fetch, their blocks belong to other blocks, or have another rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shuffled: Vec<u32>,
 }
 
-/// The position of a free block: its place, and hashes of the neighbours before and after it there; 0 at an end.
+/// The position of a free block: its place, and the hashes of the neighbours before and after it there; 0 if there is
+/// no neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Between(u32, u64, u64);
 
 impl Between {
-    /// One neighbour may have changed.
+    /// Whether at least one of the two neighbours is the same.
     pub(crate) fn is_near(self, other: Between) -> bool {
         let (Between(place, before, behind), Between(place_too, before_too, behind_too)) =
             (self, other);
@@ -63,7 +64,7 @@ impl Between {
 }
 
 impl Unsteady {
-    /// The differences between two fetches of one page.
+    /// The unsteady parts that two fetches of one page show.
     pub(crate) fn between(first: &[Block], second: &[Block]) -> Unsteady {
         let (one, other) = (by_place(first), by_place(second));
         let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
@@ -122,7 +123,8 @@ impl Unsteady {
         }
     }
 
-    /// Makes templates of similar texts, and removes these from the remaining ones. Returns how many.
+    /// Finds pairs of similar texts, and records a timed text or a template for each. Removes both texts from the
+    /// remaining ones. Returns the number of pairs.
     fn pair(
         &mut self,
         place: u32,
@@ -199,7 +201,7 @@ impl Unsteady {
         &self.templates
     }
 
-    /// Adds the findings of another pair of fetches.
+    /// Adds what another pair of fetches has shown.
     pub(crate) fn merge(&mut self, more: &Unsteady) {
         for place in &more.whole {
             if self.whole.len() < MOST && !self.whole.contains(place) {
@@ -231,7 +233,7 @@ impl Unsteady {
         self.whole.contains(&place)
     }
 
-    /// Whether a block may belong to other blocks, or have other text, without meaning.
+    /// Whether it has no meaning if the block belongs to other blocks, or has another text.
     pub(crate) fn moves(&self, block: &Block) -> bool {
         let place = block.place;
         let is_form = || self.form(place, &relative_masked(&block.text)).is_some();
@@ -239,7 +241,7 @@ impl Unsteady {
         self.shuffled.contains(&place) || self.is_whole(place) || has_free() || is_form()
     }
 
-    /// Whether a text comes and goes at a place without meaning, like a banner.
+    /// Whether the text is one that comes and goes at this place without meaning, such as a banner.
     pub(crate) fn is_form(&self, place: u32, text: &str) -> bool {
         self.forms.contains(&(place, hash(text)))
     }
@@ -248,7 +250,7 @@ impl Unsteady {
         &self.free
     }
 
-    /// A name for all forms of a block; `None` if it has only one form.
+    /// A common name for all forms of a block; `None` if it has only one form.
     pub(crate) fn form(&self, place: u32, text: &str) -> Option<String> {
         let templates = self.templates.iter().filter(|(at, _)| *at == place);
         let number = templates
@@ -270,7 +272,7 @@ impl Unsteady {
         is_timed.then(|| format!("⟨times {text:x} at {place}⟩"))
     }
 
-    /// The neighbours of a text at its place.
+    /// The neighbours of one of the texts at a place.
     fn neighbours(&self, place: u32, texts: &[String], number: usize) -> Between {
         let hash_of = |text: Option<&String>| {
             text.map_or(0, |text| {
@@ -281,7 +283,7 @@ impl Unsteady {
         Between(place, hash_of(before), hash_of(texts.get(number + 1)))
     }
 
-    /// The neighbours of these blocks among those of their page, at places that have free blocks.
+    /// The neighbours that these blocks have on their page. Only for blocks at places with free blocks.
     pub(crate) fn neighbours_of(&self, differing: &[&Block], blocks: &[Block]) -> Vec<Between> {
         let mut places: BTreeMap<u32, (Vec<&Block>, Vec<String>)> = BTreeMap::new();
         for Between(place, ..) in &self.free {
@@ -307,7 +309,7 @@ impl Unsteady {
     }
 }
 
-/// The numbers of the texts that the others lack.
+/// The indices of the texts that `others` does not contain.
 fn without(texts: &[String], others: &[String]) -> Vec<usize> {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for text in others {

@@ -1,4 +1,4 @@
-//! Pages over several checks.
+//! Tests of pages over several checks.
 
 use serde_json::json;
 
@@ -187,7 +187,7 @@ fn fields_are_compared_by_value_and_another_mapping_begins_anew() {
     assert_eq!(again.unwrap().old, Some(json!({"price": 10})));
 }
 
-/// Pages of one site that are checked night after night.
+/// The pages of one site, checked every night.
 struct Pages {
     site: SiteBlocks,
     pages: Vec<PageVersions>,
@@ -203,7 +203,7 @@ impl Pages {
         }
     }
 
-    /// The pages reported as changed, with their differences.
+    /// Checks all pages. Returns those reported as changed, with their differences.
     fn check(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
         self.nights += 1;
         let nothing = Map::new();
@@ -298,7 +298,7 @@ fn after_a_headline_its_words_on_a_single_page_are_reported() {
     assert_eq!(check(&|number| number == 12), [12]);
 }
 
-/// A check of a missing page at this second, in the run that began at that second.
+/// Checks a missing page at the second `at_s`, in the run that began at the second `began_s`.
 fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
     let judged = web.check(|check| {
         check.answer = Answer::Missing;

@@ -1,4 +1,4 @@
-//! Kinds of true change: what a page says before, and after.
+//! Kinds of true changes: what a page says before, and what it says after.
 
 pub(crate) const CHANGES: &[(&str, &str, &str)] = &[
     (

@@ -1,4 +1,4 @@
-//! Kinds of page furniture: differences between fetches that are no change of the page.
+//! Kinds of page furniture: parts that differ between fetches although the page has not changed.
 
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
@@ -6,11 +6,11 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::{HOUR_MS, WORDS, words};
 
-/// One request.
+/// A request for a page.
 pub(crate) struct Fetch<'r> {
     pub(crate) at_ms: i64,
     pub(crate) page: usize,
-    /// Of this page, this one included.
+    /// The number of requests for this page, including this one.
     pub(crate) visits: u64,
     pub(crate) rng: &'r mut fastrand::Rng,
 }
@@ -28,7 +28,7 @@ impl Fetch<'_> {
             .datetime()
     }
 
-    /// The same for all pages in a span of time.
+    /// A random generator that is the same for all pages in a span of time.
     fn of_span(&self, span_ms: i64) -> fastrand::Rng {
         fastrand::Rng::with_seed((self.at_ms / span_ms) as u64)
     }
@@ -42,12 +42,12 @@ impl Fetch<'_> {
     }
 }
 
-/// See the module.
+/// A kind of page furniture; see the module.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) html: fn(&mut Fetch<'_>) -> String,
-    /// It stands between two paragraphs of the text.
+    /// Whether it stands between two paragraphs of the text.
     pub(crate) is_between: bool,
 }
 
@@ -344,7 +344,7 @@ pub(crate) const KINDS: &[Kind] = &[
             i16::from(today.month()),
             i16::from(today.day()),
         ];
-        // November and December, for the ten checks end there.
+        // Only November and December are named, because the ten checks end there.
         let named = |november: &str, december: &str| match month {
             11 => november.to_owned(),
             _ => december.to_owned(),

@@ -1,10 +1,12 @@
-//! Made pages, checked ten times at hours drawn at random: how often a change is reported that is none, for each
-//! kind of page furniture, and how often one is missed, for each kind of true change.
+//! Measures change detection on generated pages, each checked ten times at random hours. For each kind of page
+//! furniture: how often a change is reported although there is none. For each kind of true change: how often it is
+//! missed.
 //!
 //! `WEBFILL_CHECKS=100000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the tables of
-//! `docs/explanation/changes.md`. The number is that of the checks of pages without a change.
+//! `docs/explanation/changes.md`. The variable is the number of checks of unchanged pages.
 //!
-//! A check is what a worker does: a page that is new, or differs from what is known, is fetched again moments later.
+//! A check does what a worker does: a page that is new, or differs from everything known, is fetched again moments
+//! later.
 
 mod changes;
 mod furniture;
@@ -18,7 +20,7 @@ use webfill_document::{Document, Limits};
 use crate::changes::CHANGES;
 use crate::furniture::{Fetch, KINDS, Kind};
 
-/// Pages of a site.
+/// How many pages a site has.
 const PAGES: usize = 40;
 const CHECKS: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
@@ -40,7 +42,7 @@ fn words(rng: &mut fastrand::Rng, count: usize) -> String {
     some.join(" ")
 }
 
-/// When a site is checked: the first check, and nine more.
+/// The times at which a site is checked: the first check, and nine more.
 fn check_times(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
     let mut at_ms = FIRST_MS + rng.i64(0..24 * 60) * 60_000;
     (0..CHECKS)
@@ -55,7 +57,7 @@ fn check_times(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
         .collect()
 }
 
-/// The text of a page beside its furniture.
+/// The text of a page, without furniture.
 struct Page {
     number: usize,
     paragraphs: Vec<String>,
@@ -72,7 +74,7 @@ impl Page {
         }
     }
 
-    /// The answer to a fetch, with furniture, and with what may change.
+    /// The response to a fetch, with furniture, and with the text that may change.
     fn served(&self, furniture: &[Kind], fetch: &mut Fetch<'_>, changing: &str) -> String {
         let mut html = format!(
             "<html><head><title>Thing {0}</title></head><body><main><h1>Thing {0}</h1>",
@@ -105,11 +107,11 @@ fn seen(html: &str) -> Seen {
     Seen::of_tree(&Document::parse_html(html, &Limits::default()))
 }
 
-/// A page and what is known of it.
+/// A page, and what is known about it.
 struct KnownPage {
     page: Page,
     versions: PageVersions,
-    /// Between checks others visit it.
+    /// The visits to the page. Other visitors come between checks.
     visits: u64,
 }
 
@@ -139,7 +141,7 @@ impl KnownPage {
         seen(&self.page.served(furniture, &mut fetch, changing))
     }
 
-    /// Checks it as a worker does.
+    /// Checks the page as a worker does.
     fn check(
         &mut self,
         (check, at_ms): (usize, i64),
@@ -177,8 +179,8 @@ impl KnownPage {
     }
 }
 
-/// Checks a site whose pages never change. Returns how many checks there were after the first, and how many of
-/// them were reported as a change.
+/// Checks a site whose pages never change. Returns the number of checks after the first, and how many of them reported
+/// a change.
 fn false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
@@ -197,8 +199,8 @@ fn false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
     (checks, false_alerts)
 }
 
-/// Checks a site on each of whose pages something changes once, and around it is furniture. Counts the changes
-/// that were not reported at the next check, by kind.
+/// Checks a site with furniture. On each page, something changes once. Counts the changes that were not reported at
+/// the next check, by kind.
 fn misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
