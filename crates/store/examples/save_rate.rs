@@ -1,11 +1,11 @@
-//! Measures how fast pages are saved by one process and by several at once.
+//! Measures how fast one process and several processes save pages.
 //!
 //!     cargo run --release -p webfill-store --example save_rate [FILE | mongodb]
 //!
-//! Each page has 5 fields, 30 links and one record of which it fills a field. As many go into a
-//! batch as a thousand pages a second bring within the age that the backend asks for. CPU time is
-//! that of all threads of the writers, building the pages included. With `mongodb`, a server is
-//! started; the CPU time is the writers' alone, and commands are counted by the server.
+//! Each page has 5 fields, 30 links, and one record, of which it fills a field. A batch has as many pages as arrive
+//! within the backend's `max_age` at a thousand pages a second. CPU time is that of all threads of the writers,
+//! including building the pages. With `mongodb`, a server is started; CPU time is still that of the writers alone, and
+//! the server counts commands.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,13 +18,13 @@ use webfill_store::{
 use webfill_test_mongod::Mongod;
 use webfill_wire::Outcome;
 
-/// As in the webfill command, whose memory is no other.
+/// The allocator of the webfill command, so that memory behaves the same.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// As many pages as one writer saves.
+/// How many pages each writer saves.
 const PAGES: u64 = 40_000;
-/// Pages a second that are shared by all writers, to choose the size of a batch.
+/// The pages per second of all writers together, from which the size of a batch is computed.
 const RATE: f64 = 1_000.0;
 const FIELDS: [&str; 5] = ["name", "born", "city", "about", "links"];
 
@@ -72,7 +72,7 @@ fn measure_mongodb() -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Says how long it takes to count all records.
+/// Measures how long it takes to count all records.
 fn count_records(uri: &str) -> Result<String, AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let store = runtime.block_on(open(&uri.parse()?, None))?.store;
@@ -119,7 +119,7 @@ fn remove(file: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut name = file.as_os_str().to_owned();
         name.push(ending);
-        // A missing file needs no removal.
+        // The file may not exist.
         let _ = std::fs::remove_file(PathBuf::from(name));
     }
 }

@@ -1,8 +1,8 @@
 //! Bodies of pages, kept so that pages can be read again without fetching ([`Bodies`]).
 //!
 //! They are stored beside the pages: in SQLite in a separate file, named after the store's with the ending `.bodies`;
-//! in MongoDB in the collection `bodies`. A body belongs to a page if both have the same content hash. So the two
-//! need not be written together. A worker keeps the body first. If its page is never saved, or is fetched again
+//! in MongoDB in the collection `bodies`. A body belongs to a page if both have the same content hash, so the two need
+//! not be written together. A worker stores the body first. If its page is then never saved, or is fetched again
 //! without a body, the hashes differ.
 
 use async_trait::async_trait;
@@ -12,19 +12,19 @@ use webfill_wire::Delivery;
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 
-/// Bodies longer than this after compression are not kept: a MongoDB document has at most 16 MiB.
+/// The largest body that is kept, in bytes after compression. A MongoDB document has at most 16 MiB.
 pub const MAX_KEPT_BYTES: usize = 15 << 20;
 
-/// The approximate overhead of a body.
+/// The approximate storage overhead of a body, in bytes.
 pub(crate) const BESIDE_BODY: usize = 256;
 
 /// Limits on kept bodies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BodiesConfig {
-    /// The limit of all bodies of the store together, compressed, in MiB; the oldest are dropped.
+    /// The most MiB that all bodies of the store take together, compressed. Beyond that, the oldest are dropped.
     pub max_mib: u64,
-    /// Longer bodies are not kept; in MiB before compression.
+    /// The largest body that is kept, in MiB before compression.
     pub max_body_mib: u64,
 }
 
@@ -50,21 +50,21 @@ impl BodiesConfig {
 /// The body of a page, as a mapping reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
-    /// See [`crate::page_id`].
+    /// The key of the page; see [`crate::page_id`].
     pub page_id: String,
     /// The content hash of the page.
     pub content_hash: String,
-    /// It is the document after its scripts ran, not the body sent by the server.
+    /// Whether this is the document after its scripts ran, not the body sent by the server.
     pub is_rendered: bool,
-    /// When the page was fetched, or last found unchanged; milliseconds since the epoch.
+    /// When the page was fetched, or last found unchanged, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// The task at its dispatcher.
+    /// The number of the task at its dispatcher.
     pub task: u64,
-    /// Of two bodies of a page, that of the later delivery is kept, as with the page itself.
+    /// The delivery of the task. Of two bodies of a page, that of the later delivery is kept, as with the page itself.
     pub delivery: Delivery,
-    /// Its length.
+    /// The length of the body before compression.
     pub bytes: u64,
-    /// Compressed (Zstandard).
+    /// The body, compressed (Zstandard).
     pub body: Vec<u8>,
 }
 
@@ -78,22 +78,22 @@ pub enum BodyChange {
         content_hash: String,
         at_ms: i64,
     },
-    /// The page was fetched at this time, and its body is not kept. An earlier one is dropped.
+    /// The page was fetched at this time, and its body is not kept. An earlier body is dropped.
     Forget {
         page_id: String,
         at_ms: i64,
     },
 }
 
-/// Dropped bodies.
+/// How many bodies were dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DroppedBodies {
     pub bodies: u64,
-    /// More is left to drop: call again.
+    /// Whether there is more to drop: call again.
     pub has_more: bool,
 }
 
-/// See the module.
+/// The bodies of a store's pages; see the module.
 #[async_trait]
 pub trait Bodies: Send + Sync {
     /// Applies changes, all of them or none of them; they are durable when this returns. If all bodies together
@@ -104,14 +104,14 @@ pub trait Bodies: Send + Sync {
         max_bytes: u64,
     ) -> Result<DroppedBodies, StoreError>;
 
-    /// Some bodies of a crawl, in the order of their pages' keys, after a key. The list is empty only if there are no
-    /// more. Their number and size are bounded.
+    /// Some bodies of a crawl, in the order of their pages' keys, after the given key. The list is empty only at the
+    /// end. The number and size of the bodies are limited.
     async fn bodies(&self, crawl: &CrawlId, after: Option<String>)
     -> Result<Vec<Body>, StoreError>;
 }
 
-/// The keys of a crawl's pages are after the first and before the second.
+/// The range of the keys of a crawl's pages: after the first text and before the second.
 pub(crate) fn keys_of(crawl: &CrawlId) -> (String, String) {
-    // `0` follows `/`.
+    // `0` is the character after `/`.
     (format!("{crawl}/"), format!("{crawl}0"))
 }

@@ -1,13 +1,13 @@
-//! Bounded reads for people who browse a store ([`Browse`]), list by list.
+//! Bounded reads for users who browse a store ([`Browse`]), list by list.
 //!
 //! A store may hold ten million pages. So a list is read in [slices](Slice), each starting at a [`Place`]. The time of
-//! a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number of
-//! rows and returns that number. Counts are stored ones, or are counted up to a limit.
+//! a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number
+//! of rows and returns that number. Counts are stored, or stop at a limit.
 //!
-//! The indexes are made by [`Browse::prepare`], because a store that nobody browses need not pay for them. Without
+//! The indexes are created by [`Browse::prepare`], so that a store that nobody browses does not pay for them. Without
 //! them, the same reads check all rows in order, a bounded number at a time.
 //!
-//! Only the indexes are stored. Reads have a connection of their own, so writers do not wait for them.
+//! Nothing is stored but the indexes. Reads have a connection of their own, so writers do not wait for them.
 
 mod place;
 
@@ -26,22 +26,22 @@ use crate::site_state::SiteState;
 pub(crate) use place::Order;
 pub use place::{Place, PlaceError};
 
-/// The most rows of a slice, whatever the limit of a request.
+/// The most rows of a slice, whatever limit a request gives.
 pub const MAX_SLICE: u32 = 1_000;
 
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice<T> {
-    /// At most the requested number; there may be fewer or none even if the list continues.
+    /// At most the requested number of rows. There may be fewer or none even if the list continues.
     pub rows: Vec<T>,
     /// Where the list continues; `None` at its end.
     pub next: Option<Place>,
-    /// How many rows were checked, including those that the filter left out.
+    /// How many rows were checked, including those that the filter excludes.
     pub examined: u64,
 }
 
 impl<T> Slice<T> {
-    /// The end of a list.
+    /// The empty slice at the end of a list.
     pub fn end() -> Slice<T> {
         Slice {
             rows: Vec::new(),
@@ -54,7 +54,7 @@ impl<T> Slice<T> {
 /// The crawls to list; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CrawlFilter {
-    /// Only those of these applications.
+    /// Only crawls of these applications.
     pub apps: Option<Vec<String>>,
     pub state: Option<CrawlState>,
 }
@@ -64,18 +64,18 @@ pub struct CrawlFilter {
 pub struct PageFilter {
     pub crawl: Option<CrawlId>,
     pub site: Option<String>,
-    /// Only those that this mapping has read.
+    /// Only pages that this mapping has extracted.
     pub mapping: Option<String>,
-    /// Only those with one of these outcomes; an empty list allows all.
+    /// Only pages with one of these outcomes; an empty list allows all.
     pub outcomes: Vec<Outcome>,
-    /// Only those of these applications.
+    /// Only pages of these applications.
     pub apps: Option<Vec<String>>,
 }
 
-/// A page in a list, without the members that may be long.
+/// A page in a list, without members that may be long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
-    /// See [`crate::page_id`].
+    /// The page's key; see [`crate::page_id`].
     pub id: String,
     pub app_id: String,
     pub crawl_id: String,
@@ -100,35 +100,35 @@ pub struct PageRow {
 pub struct RecordFilter {
     pub dataset: Option<String>,
     pub state: Option<RecordState>,
-    /// The prefix of their ids. Only within a dataset.
+    /// A prefix of the record ids. Only within a dataset.
     pub id_prefix: Option<String>,
-    /// Only those that are in a crawl of one of these applications.
+    /// Only records in a crawl of one of these applications.
     pub apps: Option<Vec<String>>,
 }
 
 /// A record in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordRow {
-    /// See [`crate::record_key`].
+    /// The record's key; see [`crate::record_key`].
     pub key: String,
     pub dataset: String,
     pub id: String,
     /// The wanted fields without a value.
     pub missing: Vec<String>,
     pub resolved_at_ms: Option<i64>,
-    /// Its values, unless they take more than [`MAX_FIELDS_OF_ROW`] bytes.
+    /// The record's values, unless they take more than [`MAX_FIELDS_OF_ROW`] bytes.
     pub fields: Option<Map<String, Value>>,
 }
 
-/// A list includes the values of a record if they have at most this many bytes together.
+/// The most bytes of a record's values that are included in a list.
 pub const MAX_FIELDS_OF_ROW: usize = 4 << 10;
 
 /// A record with everything known about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeRecord {
-    /// As an export has it: `fields`, `sources`, `candidates`, `history`, `missing`, ...
+    /// The record as it is exported: `fields`, `sources`, `candidates`, `history`, `missing`, ...
     pub document: Value,
-    /// The crawls that it is in, at most [`MAX_CRAWLS_OF_RECORD`].
+    /// The crawls that the record is in, at most [`MAX_CRAWLS_OF_RECORD`].
     pub crawls: Vec<CrawlId>,
 }
 
@@ -138,12 +138,12 @@ pub const MAX_CRAWLS_OF_RECORD: usize = 100;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     pub counted: u64,
-    /// Counting ended at its limit: there may be more.
+    /// Counting stopped at the limit: there may be more.
     pub is_more: bool,
 }
 
 impl Count {
-    /// All of them were counted.
+    /// A complete count.
     pub(crate) fn exact(counted: u64) -> Count {
         Count {
             counted,
@@ -151,7 +151,7 @@ impl Count {
         }
     }
 
-    /// Nothing was counted, because there is no index.
+    /// The count if nothing was counted, because there is no index.
     pub(crate) fn none_yet() -> Count {
         Count {
             counted: 0,
@@ -159,7 +159,7 @@ impl Count {
         }
     }
 
-    /// How many are counted to find out whether there are more.
+    /// How many rows to count, so that it shows whether there are more than `count_to`.
     pub(crate) fn count_limit(count_to: u64) -> i64 {
         i64::try_from(count_to.saturating_add(1)).unwrap_or(i64::MAX)
     }
@@ -172,7 +172,7 @@ impl Count {
     }
 }
 
-/// The records of a dataset.
+/// A dataset, with the number of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetRow {
     pub name: String,
@@ -180,10 +180,10 @@ pub struct DatasetRow {
     pub open: Count,
 }
 
-/// The stored data of a crawl, in numbers. Its dispatcher's counts are in [`Crawl::counts`].
+/// The numbers of a crawl's stored pages and records. The dispatcher's own counts are in [`Crawl::counts`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CrawlCounts {
-    /// Stored pages by outcome; outcomes without any are left out.
+    /// Stored pages by outcome. Outcomes without pages are left out.
     pub outcomes: Vec<(Outcome, Count)>,
     pub records: Count,
     pub resolved: Count,
@@ -197,20 +197,21 @@ pub struct ChangeListFilter {
     /// The key of a page.
     pub page: Option<String>,
     pub kind: Option<ChangeKind>,
-    /// Only those of these applications.
+    /// Only changes of pages of these applications.
     pub apps: Option<Vec<String>>,
 }
 
-/// See the module. Lists are read starting at the place that an earlier slice returned; `None` is their beginning.
-/// `limit` is clamped to 1 to [`MAX_SLICE`]. Rows written meanwhile may or may not appear; unchanged rows appear
-/// once.
+/// Browsing a store, list by list; see the module.
+///
+/// A list is read from the place that an earlier slice returned, or from its beginning (`None`). `limit` is clamped to
+/// 1 to [`MAX_SLICE`]. Rows that are written meanwhile may or may not appear; unchanged rows appear once.
 #[async_trait]
 pub trait Browse: Send + Sync {
-    /// Creates missing indexes. This takes long if millions of pages are stored already, and is logged. Processes
-    /// that write to a SQLite file wait for each index in turn; MongoDB creates them during other work.
+    /// Creates missing indexes. If millions of pages are already stored, this takes long and is logged. Processes that
+    /// write to a SQLite file wait for each index in turn; MongoDB creates them during other work.
     async fn prepare(&self) -> Result<(), StoreError>;
 
-    /// Crawls, those that began last first.
+    /// Crawls, the last started first.
     async fn crawls(
         &self,
         filter: &CrawlFilter,
@@ -218,11 +219,11 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<Crawl>, StoreError>;
 
-    /// The stored data of a crawl, each number counted up to `count_to`.
+    /// The numbers of a crawl's stored pages and records, each counted up to `count_to`.
     async fn crawl_counts(&self, crawl: &CrawlId, count_to: u64)
     -> Result<CrawlCounts, StoreError>;
 
-    /// Pages, the latest stored (SQLite) or fetched (MongoDB) first; in MongoDB without the indexes, in the order of
+    /// Pages, the latest stored (SQLite) or fetched (MongoDB) first. In MongoDB without the indexes, in the order of
     /// their keys.
     async fn pages(
         &self,
@@ -231,8 +232,8 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<PageRow>, StoreError>;
 
-    /// The whole stored page with this [key](crate::page_id), in the form of an export. Earlier failed attempts are
-    /// its `tries`.
+    /// The whole stored page with this [key](crate::page_id), in the form of an export. Earlier failed attempts are in
+    /// its member `tries`.
     async fn page(&self, id: &str) -> Result<Option<Value>, StoreError>;
 
     /// The body of the page with this key, if it is kept and belongs to the page's present version.
@@ -246,8 +247,8 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<DatasetRow>, StoreError>;
 
-    /// Records in the order of their keys. Resolved records of one dataset, with any id, are ordered by the time when
-    /// they were resolved, the latest first.
+    /// Records in the order of their keys. If resolved records of one dataset are listed without an id prefix, the
+    /// latest resolved come first.
     async fn records(
         &self,
         filter: &RecordFilter,
@@ -266,7 +267,7 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<Change>, StoreError>;
 
-    /// The stored states of sites in trouble, in the order of their names.
+    /// The stored states of sites in trouble, in the order of the sites' names.
     async fn site_states(
         &self,
         from: Option<&Place>,
@@ -274,7 +275,7 @@ pub trait Browse: Send + Sync {
     ) -> Result<Slice<SiteState>, StoreError>;
 }
 
-/// Whether rows of an application are to be listed.
+/// Whether rows of this application are to be listed.
 pub(crate) fn is_of(apps: Option<&Vec<String>>, app_id: &str) -> bool {
     apps.is_none_or(|apps| apps.iter().any(|app| app == app_id))
 }
@@ -299,7 +300,7 @@ impl PageFilter {
 }
 
 impl RecordFilter {
-    /// Whether it accepts a record, regardless of applications.
+    /// Whether the filter accepts a record, regardless of applications.
     pub(crate) fn takes(&self, row: &RecordRow) -> bool {
         let state = match row.resolved_at_ms {
             Some(_) => RecordState::Resolved,
@@ -314,8 +315,8 @@ impl RecordFilter {
             && self.id_prefix.as_ref().is_none_or(begins)
     }
 
-    /// The range of keys of records that may match, starting at a place: the first key is included, the second is
-    /// not.
+    /// The range of keys of records that may match, starting at a place. It includes the first key, but not the
+    /// second.
     pub(crate) fn keys(&self, from: Option<&Place>) -> (String, String) {
         let prefix = match &self.dataset {
             Some(dataset) => {
@@ -328,16 +329,16 @@ impl RecordFilter {
         range(&prefix, after)
     }
 
-    /// Like [`RecordFilter::keys`], but with ids within a dataset.
+    /// Like [`RecordFilter::keys`], but for ids within a dataset.
     pub(crate) fn ids(&self, from: Option<&Place>) -> (String, String) {
         let after = from.map(|place| parts_of_key(place.part(0)).1);
         range(self.id_prefix.as_deref().unwrap_or_default(), after)
     }
 }
 
-/// The range of texts that begin with a prefix and come after a text.
+/// The range of texts that begin with `prefix` and come after `after`.
 fn range(prefix: &str, after: Option<&str>) -> (String, String) {
-    // Nothing comes between a text and itself with a NUL.
+    // No other text comes between a text and the same text followed by NUL.
     let next = after.map(|after| format!("{after}\0"));
     let first = next.unwrap_or_default().max(prefix.to_owned());
     (first, format!("{prefix}{}", char::MAX))
@@ -365,7 +366,7 @@ impl CrawlFilter {
     }
 }
 
-/// The limit of a slice.
+/// The number of rows for a requested limit.
 pub(crate) fn rows_of(limit: u32) -> usize {
     limit.clamp(1, MAX_SLICE) as usize
 }

@@ -1,15 +1,14 @@
-//! The [`Cache`] trait: what workers share while they crawl, which is robots.txt files and site
-//! clocks.
+//! The [`Cache`] trait: what workers share while they crawl, namely robots.txt files and site clocks.
 //!
 //! A *site clock* says when a site may next be requested. There are two ways to share it:
 //!
-//! - copied ([`Cache::put_sites`], [`Cache::sites`]): the site's owner keeps the clock and writes
-//!   copies of it; another worker starts from the copy when it takes the site over;
-//! - reserved ([`Cache::reserve`], [`Cache::release_reservation`]): the cache keeps the clock, and
-//!   each request needs a [`Reservation`] first. Used with `politeness.clock = "shared"`.
+//! - copied ([`Cache::put_sites`], [`Cache::sites`]): the site's owner keeps the clock and writes copies of it;
+//!   another worker starts from the copy when it takes over the site;
+//! - reserved ([`Cache::reserve`], [`Cache::release_reservation`]): the cache keeps the clock, and each request needs
+//!   a [`Reservation`] first. Used with `politeness.clock = "shared"`.
 //!
-//! Everything here may be lost without harm to the crawl's results: a robots.txt is fetched again, and an unknown
-//! site may be requested immediately.
+//! Losing all of this does no harm to the crawl's results: robots.txt is fetched again, and an unknown site may be
+//! requested immediately.
 
 use std::time::Duration;
 
@@ -18,26 +17,25 @@ use async_trait::async_trait;
 use crate::error::StoreError;
 use crate::site_clock::poll_ms;
 
-/// The clock of a site that was last changed longer ago than this is deleted.
+/// How long a site's clock is kept after its last change.
 pub const SITE_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
-/// A robots.txt that was fetched longer ago than this is no longer used, and then deleted. RFC 9309
-/// 2.4: a copy older than 24 hours should not be used "unless the robots.txt file is unreachable"; we
-/// do not use it even then.
+/// How long after its fetch a robots.txt is used; then it is deleted. RFC 9309 2.4: a copy older than 24 hours should
+/// not be used "unless the robots.txt file is unreachable". We do not use it even then.
 pub const ROBOTS_KEPT_MS: i64 = 24 * 3_600_000;
 
-/// An origin's answer to the request for robots.txt.
+/// The response to a request for an origin's robots.txt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsEntry {
     /// Scheme, host and port.
     pub origin: String,
-    /// The final HTTP status; `None` if there was no answer.
+    /// The final HTTP status; `None` if there was no response.
     pub status: Option<u16>,
-    /// As received, decoded from any content encoding.
+    /// The body as received, decoded from any content encoding.
     pub body: Vec<u8>,
     pub fetched_at_ms: i64,
-    /// Until then the entry is *fresh*: robots.txt need not be requested. Later, up to [`ROBOTS_KEPT_MS`] after its
-    /// fetch, it stands in for an unavailable file.
+    /// Until when the entry is *fresh*, so that robots.txt need not be requested. After that, up to [`ROBOTS_KEPT_MS`]
+    /// after its fetch, it stands in for an unavailable file.
     pub expires_at_ms: i64,
 }
 
@@ -47,7 +45,7 @@ impl RobotsEntry {
         self.expires_at_ms > now_ms
     }
 
-    /// Whether its rules may be used at all: it is fresh, or stands in for an unavailable file.
+    /// Whether the rules may be used at all: the entry is fresh, or stands in for an unavailable file.
     pub fn is_kept(&self, now_ms: i64) -> bool {
         self.fetched_at_ms.saturating_add(ROBOTS_KEPT_MS) > now_ms
     }
@@ -57,23 +55,24 @@ impl RobotsEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteEntry {
     pub site: String,
-    /// Start of the last fetch, milliseconds since the epoch.
+    /// When the last fetch started, in milliseconds since the epoch.
     pub last_start_ms: i64,
-    /// The delay in force between two fetches.
+    /// The delay between two fetches that is in force.
     pub delay_ms: u64,
-    /// The time between two fetches that the site accepts, as learnt from its refusals; `None` if there were none.
+    /// The time between two fetches that the site accepts, as learnt from its refusals; `None` if it never refused
+    /// one.
     pub accepted_ms: Option<u64>,
-    /// No fetch before this time: `Retry-After` or a backoff.
+    /// No fetch may start before this time, because of `Retry-After` or a backoff.
     pub blocked_until_ms: Option<i64>,
-    /// The worker that the site's tasks go to, as `SUPERVISOR/WORKER`, if the last request was its own.
+    /// The worker that gets the site's tasks, as `SUPERVISOR/WORKER`, if it made the last request.
     pub owner: Option<String>,
-    /// A request is under way with a reservation, which lapses then unless it is released before. Set only when
-    /// reading: reservations are made by [`Cache::reserve`].
+    /// Set while a request with a reservation is in flight: when the reservation lapses if it is not released before.
+    /// Ignored when writing: reservations are made by [`Cache::reserve`].
     pub reserved_until_ms: Option<i64>,
 }
 
 impl SiteEntry {
-    /// How long to wait before the clock is looked up again, while a request is under way, because its end would move
+    /// How long to wait before the clock is looked up again; `None` unless a request is in flight, whose end will move
     /// the clock.
     pub fn recheck_in(&self, now_ms: i64) -> Option<Duration> {
         self.reserved_until_ms
@@ -82,23 +81,22 @@ impl SiteEntry {
     }
 }
 
-/// Asks for permission to send the next request to a site.
+/// Requests permission to send the next request to a site.
 ///
-/// A reservation is a lock with an expiry. A site has at most one at a time. The next one is
-/// granted once the delay has passed since the last request ended: since the [`ReservationRelease`],
-/// or, if the holder died without one, since the time at which its reservation lapsed. Only
-/// durations cross this interface; all of them are measured by the cache's own clock, so wrong
-/// clocks of workers do no harm.
+/// A reservation is a lock with an expiry, and a site has at most one at a time. The next one is granted once the
+/// delay has passed since the last request ended. That is the time of the [`ReservationRelease`], or, if the holder
+/// died without one, the time at which its reservation lapsed. Only durations cross this interface, and the cache's
+/// own clock measures all of them. So wrong clocks of workers do no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservationRequest {
     pub site: String,
-    /// Identifies this request among those of all workers. If the answer was lost, the request is
-    /// repeated with the same holder and granted again.
+    /// Identifies this request among those of all workers. If the answer is lost, the request is repeated with the
+    /// same holder and granted again.
     pub holder: String,
-    /// The least time between the answer to the last request and the start of this one.
+    /// The minimum time between the response to the last request and the start of this one.
     pub delay_ms: u64,
-    /// The request ends at most this long after it *called* for the reservation, which lapses then. If the reservation
-    /// is granted too late for the request to end by then, the worker releases it unused.
+    /// How long after this call the request ends at the latest. The reservation lapses then. If it is granted too late
+    /// for the request to end in time, the worker releases it unused.
     pub longest_request_ms: u64,
 }
 
@@ -107,18 +105,18 @@ pub struct ReservationRequest {
 pub enum Reservation {
     /// Start the request now.
     Granted,
-    /// Nothing can be granted for this long; try again then.
+    /// Nothing can be granted for this long. Try again then.
     Wait { wait_ms: u64 },
 }
 
-/// Ends a reservation: its request was answered, or failed, just now. A late release only makes the
-/// gap to the next request longer.
+/// Ends a reservation: its request was just answered, or has just failed. A late release only makes the gap to the
+/// next request longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReservationRelease {
     pub site: String,
-    /// As in the [`ReservationRequest`].
+    /// The holder named in the [`ReservationRequest`].
     pub holder: String,
-    /// No request may start for this long: the delay, or a longer `Retry-After` or backoff.
+    /// For how long no request may start: the delay, or a longer `Retry-After` or backoff.
     pub blocked_for_ms: u64,
     /// Whether anything was sent to the site. If not, no delay begins.
     pub was_used: bool,
@@ -127,13 +125,13 @@ pub struct ReservationRelease {
 /// robots.txt files and site clocks, shared by all workers.
 #[async_trait]
 pub trait Cache: Send + Sync {
-    /// The least time between the starts of two calls of one kind, so that the backend keeps up; the caller batches
-    /// its requests meanwhile. `processes` is the number of processes on this machine that use the cache.
+    /// The minimum time between the starts of two calls of one kind, so that the backend keeps up. The caller batches
+    /// its requests in the meantime. `processes` is the number of processes on this machine that use the cache.
     /// Reservations cannot be batched and are not paced.
     fn call_pace(&self, processes: u16) -> Duration;
 
     /// The robots.txt files of origins, in the requested order, fresh or not; `None` for one that is unknown, or was
-    /// fetched [`ROBOTS_KEPT_MS`] ago.
+    /// fetched longer than [`ROBOTS_KEPT_MS`] ago.
     async fn robots_of(
         &self,
         origins: Vec<String>,
@@ -146,11 +144,11 @@ pub trait Cache: Send + Sync {
         Ok(found.pop().flatten())
     }
 
-    /// Stores robots.txt files; one that was fetched before the stored one is ignored. Each call also deletes some
-    /// useless ones, which bounds the cache.
+    /// Stores robots.txt files. One that was fetched before the stored one is ignored. Each call also deletes some
+    /// expired ones, which limits the size of the cache.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError>;
 
-    /// The clocks of sites, in the requested order; `None` for one that is unknown, or unchanged for
+    /// The clocks of sites, in the requested order; `None` for one that is unknown, or has not changed for
     /// [`SITE_KEPT_MS`].
     async fn sites(
         &self,
@@ -164,15 +162,15 @@ pub trait Cache: Send + Sync {
         Ok(found.pop().flatten())
     }
 
-    /// Moves clocks. Last start and block only move forward; delay and owner are those of the entry
-    /// with the latest start.
+    /// Updates clocks. The last start and the block only move forward. Delay and owner are those of the entry with the
+    /// latest start.
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError>;
 
     /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`] count as well, and
     /// [`Cache::sites`] returns the reservation.
     async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError>;
 
-    /// Ends a reservation. May be repeated, and may come after the reservation has lapsed: the site's clock moves all
-    /// the same, and another holder's reservation stays.
+    /// Ends a reservation. The call may be repeated, and may come after the reservation has lapsed. The site's clock
+    /// moves in any case, and another holder's reservation stays.
     async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError>;
 }

@@ -1,7 +1,7 @@
-//! Changes of pages: a [`Change`] for each difference between a snapshot of a page and its versions, the versions
-//! that snapshots are compared with, and the position up to which all snapshots are judged.
+//! Changes of pages: a [`Change`] for each difference between a snapshot of a page and its versions, the versions that
+//! snapshots are compared with, and the position up to which all snapshots are judged.
 //!
-//! The three are stored together ([`Judgement`]), so each snapshot is judged once, whichever process dies.
+//! The three are stored together ([`Judgement`]). So each snapshot is judged once, whichever process dies.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::cursor::Cursor;
 use crate::timestamp::iso_time;
 
-/// The limit of a page's snapshot, of its versions, and of a judgement, in bytes. A MongoDB document has at most 16
-/// MiB.
+/// The most bytes of a page's snapshot, of its versions, and of a judgement. A MongoDB document has at most 16 MiB.
 pub const MAX_SNAPSHOT_BYTES: usize = 1 << 20;
 pub const MAX_JUDGEMENT_BYTES: usize = 8 << 20;
 
@@ -20,11 +19,11 @@ pub const MAX_JUDGEMENT_BYTES: usize = 8 << 20;
 pub enum ChangeKind {
     /// The page is new to the crawl.
     New,
-    /// Its content differs from the last snapshots.
+    /// The page's content differs from the last snapshots.
     Changed,
-    /// It was not found at two checks in a row.
+    /// The page was not found by two checks in a row.
     Gone,
-    /// It is there again after it was gone.
+    /// The page is back after it was gone.
     Back,
 }
 
@@ -36,7 +35,7 @@ impl ChangeKind {
         ChangeKind::Back,
     ];
 
-    /// Its stable name.
+    /// The stable name of the kind.
     pub fn as_str(self) -> &'static str {
         match self {
             ChangeKind::New => "new",
@@ -53,26 +52,26 @@ impl ChangeKind {
     }
 }
 
-/// One change of one page.
+/// A change of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Its position among the changes of the store: ascending, from 1, never used again.
+    /// The number of the change in the store: ascending, from 1, never reused.
     pub number: u64,
     pub app_id: String,
     pub crawl_id: String,
     pub url: String,
-    /// The page's key, see [`crate::page_id`].
+    /// The page's key; see [`crate::page_id`].
     pub page_id: String,
     pub site: String,
     pub kind: ChangeKind,
-    /// Start of the fetch that showed it, milliseconds since the epoch.
+    /// When the fetch that showed the change started, in milliseconds since the epoch.
     pub at_ms: i64,
     /// The mapping whose fields were compared; `None` if the text was compared.
     pub mapping: Option<String>,
     /// The changed parts, before and after: fields with their values, or blocks of text.
     pub old: Option<Value>,
     pub new: Option<Value>,
-    /// Both, line by line, for people.
+    /// The readable difference, line by line.
     pub difference: String,
 }
 
@@ -101,14 +100,14 @@ impl Change {
 pub struct ChangeFilter {
     pub app_id: Option<String>,
     pub crawl_id: Option<String>,
-    /// Only those of fetches that began at this time or later.
+    /// Only changes whose fetches started at this time or later.
     pub since_ms: Option<i64>,
 }
 
 /// The position up to which snapshots are judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedTo {
-    /// Counts the judgements; 0 before the first one.
+    /// The number of judgements so far; 0 before the first one.
     pub revision: u64,
     pub cursor: Cursor,
     /// The number of the last change.
@@ -119,22 +118,22 @@ pub struct JudgedTo {
 /// to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versions {
-    /// The key of the page, or `APPID/CRAWLID/site/SITE`.
+    /// The key of the page, or `APPID/CRAWLID/site/SITE` for a site.
     pub id: String,
-    /// When it was last checked, milliseconds since the epoch.
+    /// When the page or site was last checked, in milliseconds since the epoch.
     pub checked_at_ms: i64,
-    /// Compressed (Zstandard) JSON.
+    /// The versions as compressed JSON (Zstandard).
     pub state: Vec<u8>,
 }
 
-/// The results of all snapshots up to a position.
+/// The results of judging all snapshots up to a position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// It is stored only if the stored one has the previous revision.
+    /// The new position. The judgement is stored only if the stored position has the previous revision.
     pub to: JudgedTo,
-    /// Identifies the process: a writer whose answer was lost may repeat the write.
+    /// Identifies the process. A writer that got no answer may repeat the write.
     pub writer: String,
     pub versions: Vec<Versions>,
-    /// Numbered consecutively after the last one.
+    /// The changes, numbered consecutively after the last stored one.
     pub changes: Vec<Change>,
 }

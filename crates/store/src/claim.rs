@@ -1,4 +1,4 @@
-//! The claim of a process to run a crawl, so that no other one runs it at the same time on the same
+//! The claim of a process to run a crawl. It keeps another process from running the crawl at the same time on the same
 //! store.
 //!
 //! A claim is renewed every [`RENEW_EVERY`], by a *beat* that counts up. It lapses when its beat has not changed for
@@ -12,11 +12,11 @@ use crate::crawl::CrawlId;
 /// How often the process that runs a crawl renews its claim.
 pub const RENEW_EVERY: Duration = Duration::from_secs(2);
 
-/// A claim that was not renewed for this long, as observed by another process, is taken over.
+/// After how long without a renewal, as observed by another process, a claim is taken over.
 pub const LAPSES_AFTER: Duration = Duration::from_secs(12);
 
-/// How long after requesting a renewal its process may send requests to sites. It is shorter than [`LAPSES_AFTER`],
-/// so the last requests have started some time before another process takes over.
+/// For how long a process may send requests to sites after it has requested a renewal. Shorter than [`LAPSES_AFTER`],
+/// so that its last requests start some time before another process takes over.
 pub const HOLDS_FOR: Duration = Duration::from_secs(10);
 
 /// A claim to run a crawl.
@@ -25,19 +25,19 @@ pub struct CrawlClaim {
     pub crawl: CrawlId,
     /// Identifies the process uniquely.
     pub owner: String,
-    /// The state folder that it has locked. A process that has locked the same folder is the
-    /// successor of a dead one.
+    /// The state folder that the process has locked. A process that has locked the same folder is the successor of a
+    /// dead one.
     pub folder: String,
-    /// Machine, folder and process in words, for people.
+    /// Machine, folder and process in words, for users.
     pub holder: String,
-    /// By the owner's clock, for people.
+    /// When the claim was made, by the owner's clock. For users only.
     pub since_ms: i64,
-    /// Counts the renewals.
+    /// The number of renewals.
     pub beat: i64,
 }
 
 impl CrawlClaim {
-    /// Whether this claim may replace a stored one. `watched` is a claim that has lapsed.
+    /// Whether this claim may replace the stored one. `watched` is a claim that was seen to lapse.
     pub fn may_replace(&self, stored: &CrawlClaim, watched: Option<&CrawlClaim>) -> bool {
         stored.owner == self.owner
             || stored.folder == self.folder

@@ -37,9 +37,9 @@ pub struct Crawl {
     pub state: CrawlState,
     /// The counts of the summary so far.
     pub counts: Map<String, Value>,
-    /// The time of the first start, also after the crawl was resumed.
+    /// When the crawl was first started. Resuming it does not change this.
     pub started_at_ms: i64,
-    /// When this row was last put.
+    /// When this crawl was last written to the store.
     pub updated_at_ms: i64,
     /// When the state became final.
     pub finished_at_ms: Option<i64>,
@@ -50,13 +50,13 @@ pub struct Crawl {
 pub enum CrawlState {
     Running,
     Paused,
-    /// Ended by a signal or a crash; can be resumed.
+    /// The crawl was ended by a signal or a crash. It can be resumed.
     Interrupted,
     /// A limit of pages or time was reached.
     LimitReached,
-    /// Stopped by its application.
+    /// The application stopped the crawl.
     Stopped,
-    /// Its expiry passed.
+    /// The crawl's expiry passed.
     Expired,
     /// Every task reached an outcome.
     Finished,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The position of a reader of [`Changes::changes`](crate::Changes::changes). Readers keep it as opaque text between two
+/// The position of a reader of [`Changes::changes`](crate::Changes::changes). Readers keep it as opaque text between
 /// calls. It is valid for one store, as long as that store exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {
@@ -12,18 +12,17 @@ pub struct Cursor {
     pub(crate) position: Position,
 }
 
-/// An entry (pages that were saved together) and a page in it. Both count from 1; 0 is before the
-/// first.
+/// A position: an entry (pages that were saved together) and a page in it. Both count from 1; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Position {
     /// All entries before this one are read, and `pages` pages of this one.
     pub(crate) entry: u64,
-    /// How many pages of an unfinished entry are read; 0 if the entry is read to its end.
+    /// How many pages of a partly read entry are read; 0 if the entry is read to its end.
     pub(crate) pages: u32,
 }
 
 impl Cursor {
-    /// Before the first page.
+    /// The cursor before the first page.
     pub fn start() -> Cursor {
         Cursor::default()
     }
@@ -49,21 +48,21 @@ impl Cursor {
         }
     }
 
-    /// The first entry that is not read, or not to its end.
+    /// The first entry that is not read, or only partly read.
     fn next_entry(&self) -> u64 {
         let Position { entry, pages } = self.position;
         if pages > 0 { entry } else { entry + 1 }
     }
 }
 
-/// The entries of a store: those after `cut` up to `newest`.
+/// The entries that a store still has: those after `cut` up to `newest`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
     pub(crate) cut: u64,
     pub(crate) newest: u64,
 }
 
-/// Refuses a cursor of another store, one beyond the store's entries, and one before the first of them.
+/// Refuses a cursor of another store, beyond the newest entry, or before the oldest one.
 pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(), String> {
     if cursor.store.as_deref().is_some_and(|other| other != store) {
         return Err(format!(
@@ -82,7 +81,7 @@ pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(
     }
 }
 
-/// The message for a reader if the entry after its cursor is dropped.
+/// The error message for a reader whose next entry was dropped.
 pub(crate) fn too_late(cursor: &Cursor) -> String {
     format!(
         "pages that were saved after the cursor {cursor} are dropped already, because they are older \
@@ -104,7 +103,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// The text is not a cursor.
+/// The error for a text that is not a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no cursor: give the `cursor` of a line that an export wrote, or {START} for the beginning"

@@ -1,8 +1,8 @@
 //! Names of datasets, and the keys of their records.
 //!
 //! A record belongs to a dataset. The ids of two datasets are independent, while crawls with the same dataset share
-//! its records. The key of a record is the dataset's name, "/", and the record's id. All processes identify the
-//! record by it.
+//! its records. The key of a record is the dataset's name, "/", and the record's id. All processes identify the record
+//! by its key.
 
 use std::fmt;
 use std::str::FromStr;

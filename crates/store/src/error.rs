@@ -3,7 +3,7 @@
 /// A failed call. It has stored nothing, unless the call says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The store is busy or unavailable for now: the same call may succeed later.
+    /// The store is busy or temporarily unavailable. The same call may succeed later.
     #[error("{store} cannot be used for now: {reason}")]
     Retry {
         /// The store's URI, without credentials.
@@ -11,34 +11,33 @@ pub enum StoreError {
         /// The backend's message.
         reason: String,
     },
-    /// The disk is full: a person must make room, and until then every write fails. What was committed
-    /// before is intact.
+    /// The disk is full. Every write fails until someone makes room. Everything committed before is intact.
     #[error("{store}: the disk is full: make room, then start again; what was kept is intact")]
     NoSpace {
         /// The store's URI, without credentials.
         store: String,
     },
-    /// webfill's own file is damaged: a person must act.
+    /// webfill's own file is damaged. It does not recover by itself.
     #[error("{store}: the file is damaged: put it back from a copy, or use another file")]
     Damaged {
         /// The store's URI, without credentials.
         store: String,
     },
-    /// The store cannot be used, such as an unwritable file or a foreign database: a person must act,
-    /// and until then every call fails. What was committed before is intact.
+    /// The store cannot be used, for example because its file is not writable or is another program's database. Every
+    /// call fails until someone fixes that. Everything committed before is intact.
     #[error("{store}: {reason}")]
     Fatal {
         /// The store's URI, without credentials.
         store: String,
-        /// The fault and its remedy.
+        /// What is wrong, and how to fix it.
         reason: String,
     },
-    /// Only this entry cannot be stored; the rest of its batch was.
+    /// Only this entry cannot be stored. The rest of its batch is stored.
     #[error("{entry} cannot be kept: {reason}")]
     Entry {
         /// The entry, as "page ID" or "record ID".
         entry: String,
-        /// The fault.
+        /// What is wrong with the entry.
         reason: String,
     },
 }
@@ -57,7 +56,7 @@ impl StoreError {
         )
     }
 
-    /// Whether only the one entry is refused.
+    /// Whether only a single entry is refused.
     pub fn is_entry(&self) -> bool {
         matches!(self, StoreError::Entry { .. })
     }

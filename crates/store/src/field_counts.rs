@@ -1,4 +1,4 @@
-//! The findings of a crawl, counted from its stored pages and records.
+//! What a crawl has found, counted from its stored pages and records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,49 +10,50 @@ use crate::row_counts::RowCounts;
 /// The fields that mappings extracted from the pages of a crawl, and those that its records still lack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldCounts {
-    /// By the name of the mapping that extracted the page: pages with the outcome `ok`.
+    /// Pages with the outcome `ok`, by the mapping that extracted them.
     pub mappings: BTreeMap<String, MappingCounts>,
     /// Pages with the outcome `ok` that no mapping matched.
     pub unmatched: u64,
-    /// By field: records whose value is from a page and is not to be refreshed.
+    /// For each field, the records whose value is from a page and is not to be refreshed.
     pub resolved: BTreeMap<String, u64>,
-    /// By field: records that want it and lack it, or that want it refreshed.
+    /// For each field, the records that want it and lack it, or want it refreshed.
     pub missing: BTreeMap<String, u64>,
-    /// By the reason why a page did not fill a record (`other_values`, `other_record`, `rivals`, `gap`) and by the
-    /// page's mapping: records with such pages.
+    /// The records with pages that did not fill them, by reason (`other_values`, `other_record`, `rivals`, `gap`) and
+    /// by the page's mapping.
     pub doubts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// The pages that one mapping read.
+/// The pages that one mapping has extracted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappingCounts {
     pub pages: u64,
-    /// By field: pages with a value for it. Fields without any value are left out.
+    /// For each field, the pages with a value for it. Fields without any value are left out.
     pub filled: BTreeMap<String, u64>,
-    /// By field: pages without a value only because their text is ambiguous.
+    /// For each field, the pages that have no value only because their text is ambiguous.
     pub undecided: BTreeMap<String, u64>,
-    /// By dataset: the rows on these pages.
+    /// The rows on these pages, by dataset.
     pub rows: BTreeMap<String, RowTotals>,
 }
 
 /// The rows of one dataset that one mapping has found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowTotals {
-    /// Pages that were searched for rows, and how many of these have none.
+    /// How many pages were searched for rows, and how many of these have none.
     pub pages: u64,
     pub pages_without: u64,
     pub rows: u64,
     /// Rows whose values are in the store.
     pub stored: u64,
-    /// See [`RowCounts`].
+    /// Rows without a value for a field of their key; see [`RowCounts`].
     pub without_key: u64,
     pub same_key: u64,
-    /// Pages with rows that were left out because of a limit.
+    /// Pages of which some rows were left out because of a limit.
     pub cut_pages: u64,
     pub fields: BTreeMap<String, FieldOfRows>,
 }
 
-/// A field of rows: the number of rows, of rows with a value, and of rows without one because the text is ambiguous.
+/// A field of rows: how many rows there are, how many have a value, and how many have none because the text is
+/// ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldOfRows {
     pub rows: u64,
@@ -76,7 +77,7 @@ impl RowTotals {
 }
 
 impl FieldCounts {
-    /// Notes pages of a mapping, or of none.
+    /// Adds pages of a mapping, or of none.
     pub(crate) fn add_pages(&mut self, mapping: Option<String>, pages: u64) {
         match mapping {
             Some(mapping) => self.mappings.entry(mapping).or_default().pages += pages,
@@ -84,7 +85,7 @@ impl FieldCounts {
         }
     }
 
-    /// Notes a record by its doubts.
+    /// Adds a record with its doubts.
     pub(crate) fn add_doubts(&mut self, doubts: &Map<String, Value>) {
         for (why, mapping) in doubts_of(doubts) {
             *self
@@ -96,14 +97,14 @@ impl FieldCounts {
         }
     }
 
-    /// Notes pages of a mapping that have a value for a field.
+    /// Adds pages of a mapping that have a value for this field.
     pub(crate) fn add_filled(&mut self, mapping: &str, field: String, pages: u64) {
         if let Some(counts) = self.mappings.get_mut(mapping) {
             counts.filled.insert(field, pages);
         }
     }
 
-    /// Notes pages of a mapping that have the same counts of rows.
+    /// Adds pages of a mapping that all have these counts of rows.
     pub(crate) fn add_rows(&mut self, mapping: &str, counts: &[RowCounts], pages: u64) {
         let Some(of_mapping) = self.mappings.get_mut(mapping) else {
             return;
@@ -119,7 +120,7 @@ impl FieldCounts {
         }
     }
 
-    /// Notes pages of a mapping where a field's text is ambiguous.
+    /// Adds pages of a mapping on which the text of this field is ambiguous.
     pub(crate) fn add_undecided(&mut self, mapping: &str, field: String, pages: u64) {
         if let Some(counts) = self.mappings.get_mut(mapping) {
             counts.undecided.insert(field, pages);

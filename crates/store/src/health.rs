@@ -2,17 +2,17 @@
 
 use crate::cursor::Cursor;
 
-/// The state of one mapping, up to one page in the order of [`Changes::changes`](crate::Changes::changes).
+/// The health of one mapping, judged up to one page in the order of [`Changes::changes`](crate::Changes::changes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthState {
-    /// Chosen by the owner, such as `mapping/people`.
+    /// An id chosen by the code that owns the state, such as `mapping/people`.
     pub id: String,
-    /// Counts the changes, from 1. A state replaces only the one with the previous revision. So if two processes
+    /// The number of changes, from 1. A state replaces only the one with the previous revision. So if two processes
     /// judge the same pages, one of them fails, and no page counts twice.
     pub revision: u64,
-    /// Identifies the writer: a writer whose answer was lost may repeat the write.
+    /// Identifies the writer. A writer that got no answer may repeat the write.
     pub writer: String,
     pub cursor: Cursor,
-    /// JSON.
+    /// The state as JSON.
     pub state: String,
 }

@@ -1,16 +1,15 @@
-//! The data that webfill stores: records, pages, crawls and states of sites behind the [`Store`] trait, which is the
-//! sum of one trait per concern; robots.txt files and site clocks behind the [`Cache`] trait.
+//! The data that webfill stores. Records, pages, crawls and states of sites are behind the [`Store`] trait, which is
+//! the sum of one trait per concern; robots.txt files and site clocks are behind the [`Cache`] trait.
 //!
-//! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many
-//! processes use one store at the same time: all workers, the dispatcher, exports.
+//! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many processes use one
+//! store at the same time: all workers, the dispatcher, exports.
 //!
-//! Once a call is answered, its writes survive the death of any process. Every write is an idempotent
-//! upsert: webfill saves before it acknowledges, so a task may be repeated after a crash, and the
-//! repeated save changes nothing.
+//! Once a call is answered, its writes survive the death of any process. Every write is an idempotent upsert: webfill
+//! saves before it acknowledges, so a task may be repeated after a crash, and the repeated save changes nothing.
 //!
-//! Times are milliseconds since the epoch in Rust. In SQLite and in exports they are ISO 8601 text
-//! in UTC with milliseconds (`2026-01-31T12:00:00.000Z`), which people can read and which sorts. In
-//! MongoDB they are dates, which its queries and TTL indexes need.
+//! Times are milliseconds since the epoch in Rust. In SQLite and in exports they are ISO 8601 text in UTC with
+//! milliseconds (`2026-01-31T12:00:00.000Z`), which is readable and sorts by time. In MongoDB they are dates, which
+//! its queries and TTL indexes need.
 
 mod bodies;
 mod browse;

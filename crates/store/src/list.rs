@@ -1,16 +1,16 @@
 //! Lists that continue from page to page: how far a list was read, and which rows it no longer holds.
 //!
-//! A list is a first page with all pages that it leads to, from page to page, and that the same mapping reads. Its
-//! state follows only from the stored pages, so a process may die at any moment, and judging it twice gives the same
-//! result.
+//! A list is a first page together with all pages that it leads to, from page to page, and that the same mapping
+//! reads. Its state follows only from the stored pages. So a process may die at any moment, and judging a list twice
+//! gives the same result.
 //!
 //! - A list is complete if each of its pages is stored as `ok` and [lacks](Lack) nothing.
 //! - A row is gone once all lists that held it were read to their end without it, each after the row was last seen
-//!   there. It stays a record, and comes back when it is seen again. The time of reading a list is when the fetch of
-//!   its first page began. A row seen later, anywhere, is not gone.
-//! - A list that was not read in one go proves nothing about rows: they may have moved from a page that was read
+//!   there. Its record stays, and the row is back when it is seen again. A list counts as read at the time when the
+//!   fetch of its first page began. A row seen later, anywhere, is not gone.
+//! - A list that was not read in one go proves nothing about its rows: a row may have moved from a page that was read
 //!   later to one that was read before. A list that has lost more than half of its rows, or all, proves nothing
-//!   either: a fault of the page is more likely.
+//!   either: a faulty page is more likely.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::error::StoreError;
 use crate::page::page_id;
 use crate::store::Store;
 
-/// A page's information about its list.
+/// What a page knows about its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PageOfList {
     /// The URL of the list's first page. The store fills it in when it saves the page.
@@ -34,13 +34,13 @@ pub struct PageOfList {
     /// The datasets whose missing rows the list marks as gone.
     #[serde(default)]
     pub complete: Vec<String>,
-    /// Why the page does not give all of its rows.
+    /// Why some rows of the page are missing; `None` if it gives all of them.
     #[serde(default)]
     pub lacks: Option<Lack>,
-    /// Its URL shows that it is not the first page of a list.
+    /// The URL shows that this is not the first page of a list.
     #[serde(default)]
     pub is_further: bool,
-    /// The page gives the number of pages of the list.
+    /// The page gives the number of pages of its list.
     #[serde(default)]
     pub is_counted: bool,
 }
@@ -49,20 +49,20 @@ pub struct PageOfList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// It has neither rows nor fields, like a wall of the site.
+    /// The page has neither rows nor fields, like a block page.
     Empty,
-    /// Rows, or links to further pages, were left out because there are too many.
+    /// Some rows, or links to further pages, were left out because there are too many.
     Cut,
-    /// Rows have no value for a field of their key.
+    /// Some rows have no value for a field of their key.
     RowsWithoutKey,
-    /// It continues, but its links are not followed, or it is at the crawl's depth limit.
+    /// The list continues, but the page's links are not followed, or the page is at the crawl's depth limit.
     NotFollowed,
-    /// The count that its further pages are derived from is missing.
+    /// The count from which the further pages are derived is missing.
     NoCount,
 }
 
 impl Lack {
-    /// For people.
+    /// The reason in words, for users.
     pub fn text(self) -> &'static str {
         match self {
             Lack::Empty => "it has neither rows nor fields",
@@ -74,44 +74,44 @@ impl Lack {
     }
 }
 
-/// A stored page, with the members that matter to its list.
+/// A stored page, with the members that matter for its list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListedPage {
-    /// See [`page_id`].
+    /// The key of the page; see [`page_id`].
     pub id: String,
     pub url: String,
     pub parent: Option<String>,
-    /// The target of its redirect.
+    /// The target, if the page was redirected.
     pub final_url: Option<String>,
     pub outcome: String,
     pub mapping: Option<String>,
-    /// The keys of the first records that it was fetched for.
+    /// The keys of the first records that the page was fetched for.
     pub records: Vec<String>,
     pub started_at_ms: i64,
     pub rows: u64,
-    /// `None` if no mapping with rows has read it.
+    /// What the page knows about its list; `None` if no mapping with rows has read it.
     pub list: Option<PageOfList>,
 }
 
-/// The rows of a list after a reading that began at some time.
+/// The rows of a list, counted after a reading that began at a certain time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListedRows {
-    /// The list held them before the reading.
+    /// Rows that the list held before the reading.
     pub held: u64,
-    /// The list held them before, and they were not seen since.
+    /// Rows that the list held before, and that were not seen since.
     pub unseen: u64,
-    /// Seen since the reading began.
+    /// Rows seen since the reading began.
     pub seen: u64,
-    /// Gone since some reading of this list.
+    /// Rows gone since some reading of this list.
     pub gone: u64,
-    /// Gone since this reading.
+    /// Rows gone since this reading.
     pub newly_gone: u64,
 }
 
-/// The answer to one step of [`StoredLists::mark_gone`](crate::StoredLists::mark_gone).
+/// The result of one step of [`StoredLists::mark_gone`](crate::StoredLists::mark_gone).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MarkedGone {
-    /// The keys of the records that are gone from now on.
+    /// The keys of the records that this step has marked as gone.
     pub gone: Vec<String>,
     /// Where the next step begins; `None` after the last one.
     pub after: Option<String>,
@@ -121,28 +121,28 @@ pub struct MarkedGone {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListState {
-    /// To its end.
+    /// The list was read to its end.
     Complete,
-    /// Pages are not fetched yet.
+    /// Some pages have not been fetched yet.
     Open,
-    /// A page has failed or is incomplete.
+    /// Some page has failed or is incomplete.
     BrokenOff,
 }
 
-/// Why a list that was read to its end does not show which rows are gone.
+/// Why a list does not show which rows are gone, although it was read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// Its pages are of different times.
+    /// Its pages were fetched at very different times.
     ReadPiecemeal,
-    /// It no longer has rows.
+    /// It has no rows any more.
     Empty,
-    /// More than half of the rows that it held are missing.
+    /// More than half of the rows that the list held are missing.
     MostAreMissing,
 }
 
 impl Doubt {
-    /// For people.
+    /// The doubt in words, for users.
     pub fn text(self) -> &'static str {
         match self {
             Doubt::ReadPiecemeal => "its pages were not read in one go",
@@ -152,73 +152,73 @@ impl Doubt {
     }
 }
 
-/// The reason why a list is not complete.
+/// A reason why a list is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Breach {
     pub url: String,
-    /// An outcome, or another stable word.
+    /// The reason: an outcome, or another stable word.
     pub why: String,
 }
 
-/// A list as the stored pages of a crawl show it.
+/// A list as reconstructed from the stored pages of a crawl.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListReading {
-    /// The URL of its first page.
+    /// The URL of the list's first page.
     pub first: String,
     pub mapping: Option<String>,
-    /// The keys of the first records that its first page was fetched for.
+    /// The keys of the first records that the first page was fetched for.
     pub records: Vec<String>,
-    /// The datasets whose missing rows it marks as gone.
+    /// The datasets whose missing rows the list marks as gone.
     pub complete: Vec<String>,
     pub state: ListState,
     pub pages_done: u64,
-    /// How many pages it has, as far as is known.
+    /// How many pages the list has, as far as known.
     pub pages_known: u64,
-    /// All of its pages are known: the first one counts them, or the end was reached.
+    /// All pages of the list are known: the first one counts them, or the end was reached.
     pub is_end_known: bool,
     pub rows: u64,
-    /// The first reasons why it is incomplete.
+    /// The first reasons why the list is incomplete.
     pub breaches: Vec<Breach>,
-    /// When the fetch of its first page began.
+    /// When the fetch of the first page began.
     pub began_ms: i64,
-    /// Set if it was read to its end, but not in one go.
+    /// Set if the list was read to its end, but not in one go.
     pub doubt: Option<Doubt>,
 }
 
-/// The rows that [`judge_rows`] marks as gone.
+/// Which rows [`judge_rows`] marks as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marks {
     Nothing,
-    /// Rows of lists that are not doubted.
+    /// Missing rows of lists that are not doubted.
     Believed,
-    /// Also rows of lists that have lost most or all of their rows, because a person has confirmed the loss.
+    /// Also missing rows of lists that have lost most or all of their rows, because a user has confirmed the loss.
     Confirmed,
 }
 
-/// The result of a complete list for a dataset.
+/// The judgement on a list's rows of one dataset.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRows {
     pub dataset: String,
     pub rows: ListedRows,
-    /// Rows are missing, but this is doubted.
+    /// Why the missing rows are not believed to be gone.
     pub doubt: Option<Doubt>,
     /// The keys of the records that were marked as gone.
     pub marked: Vec<String>,
 }
 
-/// The most breaches named for a list.
+/// How many breaches of a list are named.
 const MOST_BREACHES: usize = 5;
 
 /// The most pages of one list.
 const MOST_PAGES: usize = 100_000;
 
-/// Pages requested at a time.
+/// How many pages are requested at a time.
 const PAGES_AT_ONCE: usize = 500;
 
-/// Lists requested at a time.
+/// How many lists are requested at a time.
 const LISTS_AT_ONCE: u32 = 200;
 
-/// The longest time between the fetches of pages of one reading.
+/// The longest time between the fetches of the first and any other page of one reading.
 const LONGEST_READING_MS: i64 = 24 * 60 * 60 * 1_000;
 
 impl ListReading {
@@ -256,7 +256,8 @@ impl ListReading {
 
     /// Adds a page. Returns where the list continues.
     fn take(&mut self, page: &ListedPage) -> Vec<String> {
-        // Walls and lost sessions send readers back to the beginning, so the content of such a page is unknown.
+        // A redirect to the first page is not followed: block pages and lost sessions redirect there, so the content
+        // of this page is unknown.
         if page.outcome == "redirected"
             && let Some(target) = &page.final_url
             && *target != self.first
@@ -300,7 +301,7 @@ impl ListReading {
     }
 }
 
-/// Its name in JSON.
+/// The name of a lack in JSON.
 fn word(lack: Lack) -> &'static str {
     match lack {
         Lack::Empty => "empty",
@@ -311,7 +312,7 @@ fn word(lack: Lack) -> &'static str {
     }
 }
 
-/// Reads how far a list was read.
+/// Follows a list through its stored pages, to find how far it was read.
 pub async fn read_list(
     store: &dyn Store,
     crawl: &CrawlId,
@@ -321,7 +322,7 @@ pub async fn read_list(
     if first.list.as_ref().is_some_and(|list| list.is_further) {
         reading.broken(&first.url, "not_the_first_page");
     } else if let Some(parent) = &first.parent {
-        // Without the page that led here, it is unknown whether the list begins here.
+        // If the page that led here is not stored, it is unknown whether the list begins here.
         let id = page_id(&crawl.app_id, &crawl.crawl_id, parent);
         if store.listed_pages(vec![id]).await?.is_empty() {
             reading.broken(&first.url, "beginning_unknown");
@@ -358,11 +359,11 @@ pub async fn read_list(
     Ok(reading)
 }
 
-/// The lists of a crawl, one after another. Memory is bounded by the pages of the longest.
+/// Iterates over the lists of a crawl. Memory is bounded by the pages of the longest list.
 pub struct Lists {
     store: Arc<dyn Store>,
     crawl: CrawlId,
-    /// First pages, in reverse order.
+    /// The first pages of the next lists, in reverse order.
     firsts: Vec<ListedPage>,
     after: String,
 }
@@ -377,7 +378,7 @@ impl Lists {
         }
     }
 
-    /// The next list, in no meaningful order.
+    /// The next list. The order has no meaning.
     pub async fn next(&mut self) -> Result<Option<ListReading>, StoreError> {
         if self.firsts.is_empty() {
             let (crawl, after) = (&self.crawl, &self.after);
@@ -394,8 +395,8 @@ impl Lists {
     }
 }
 
-/// Judges the rows that a list held before, for each dataset that it covers. Missing rows are marked as gone as `marks`
-/// says. Repeating it changes nothing.
+/// Judges the rows that a list held before, for each dataset that it covers. Missing rows are marked as gone if
+/// `marks` allows it. Repeating the call changes nothing.
 pub async fn judge_rows(
     store: &dyn Store,
     list: &ListReading,
@@ -411,7 +412,7 @@ pub async fn judge_rows(
             ..JudgedRows::default()
         };
         if list.state == ListState::Complete && rows.unseen > 0 {
-            // Nobody can know what pages of different times have missed.
+            // If the pages are of different times, not even a user can confirm that rows are missing.
             one.doubt = list.doubt.or(match marks {
                 Marks::Confirmed => None,
                 Marks::Nothing | Marks::Believed => rows.doubt(),

@@ -1,4 +1,4 @@
-//! The rows of a page, which become records.
+//! The rows of a page. They become records.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 use crate::dataset_name::{DatasetName, parts_of_key, record_key};
 use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord};
 
-/// The rows that a page lists, to become records of a dataset.
+/// The rows of one dataset on a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
     pub dataset: DatasetName,
-    /// The fields whose values make the id of a row's record.
+    /// The fields whose values form the id of a row's record.
     pub key: Vec<String>,
-    /// Fields that take their values from the record that the page was fetched for: the row's field, and the record's
-    /// field or `_id`.
+    /// Fields whose values come from the record that the page was fetched for: pairs of the row's field, and the
+    /// record's field or `_id`.
     pub from_record: Vec<(String, String)>,
     /// The fields to be filled by the pages that the rows link to.
     pub want: Vec<String>,
     /// Whether rows that are missing from a list read to its end are marked as gone.
     pub complete: bool,
-    /// Further rows were left out because of a limit.
+    /// Whether further rows were left out because of a limit.
     pub cut: bool,
     pub rows: Vec<ListedRow>,
 }
@@ -30,44 +30,44 @@ pub struct Listing {
 pub struct ListedRow {
     /// The row's position on the page, from 0.
     pub position: u64,
-    /// A field without a value is null.
+    /// The values of the row. A field without a value is null.
     pub fields: Map<String, Value>,
-    /// The row's links, to pages that may fill its record.
+    /// The URLs of pages that the row links to, and that may fill its record.
     pub links: Vec<String>,
-    /// Fields without a value only because the text is ambiguous.
+    /// Fields that have no value only because their text is ambiguous.
     pub undecided: Vec<String>,
 }
 
 /// The name that stands for the id of the page's record.
 pub(crate) const RECORD_ID: &str = "_id";
 
-/// A row with the key of its record, and the values it takes from the record that its page was fetched for.
+/// A row with the key of its record, including the values from the record that its page was fetched for.
 pub(crate) struct KeyedRow {
     pub(crate) key: String,
     pub(crate) position: u64,
     pub(crate) fields: Map<String, Value>,
     pub(crate) links: Vec<String>,
     pub(crate) want: Vec<String>,
-    /// See [`Listing::complete`].
+    /// Whether missing rows are marked as gone; see [`Listing::complete`].
     pub(crate) complete: bool,
 }
 
 impl Listing {
-    /// The id of a row's record without the parts from the record that the page was fetched for; `None` if a value is
-    /// missing.
+    /// The part of a row's record id that the row itself gives, without values from the record that the page was
+    /// fetched for; `None` if a value is missing.
     pub fn own_id(&self, row: &ListedRow) -> Option<String> {
         let is_own = |name: &&String| !self.from_record.iter().any(|(field, _)| field == *name);
         let key: Vec<String> = self.key.iter().filter(is_own).cloned().collect();
         row_id(&key, &row.fields)
     }
 
-    /// Whether rows take more than the id from the record that the page was fetched for.
+    /// Whether rows take values other than the id from the record that the page was fetched for.
     pub(crate) fn needs_record(&self) -> bool {
         self.from_record.iter().any(|(_, field)| field != RECORD_ID)
     }
 
-    /// The rows with a key, and the number of rows without one. Of several rows with the same key, the first is
-    /// taken. `records` are those that the page was fetched for, with their keys.
+    /// The rows that have a key, and the number of rows without one. Of several rows with the same key, the first one
+    /// is taken. `records` are the records that the page was fetched for, with their keys.
     pub(crate) fn keyed(&self, records: &[(String, Option<StoredRecord>)]) -> (Vec<KeyedRow>, u64) {
         let named = self.from_record.iter();
         let of_record: Vec<(&String, Value)> = named
@@ -100,7 +100,8 @@ impl Listing {
     }
 }
 
-/// The value that all of these records have; null if they differ, because then the owner of the rows is unknown.
+/// The value that all of these records have; null if they differ, because then it is unknown to which record the rows
+/// belong.
 fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Value {
     let mut values = records.iter().map(|(key, stored)| match field {
         RECORD_ID => Value::from(parts_of_key(key).1),
@@ -117,8 +118,8 @@ fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Valu
     }
 }
 
-/// The record id of a row with these values in its key; `None` if any of them is missing. The texts of the values are
-/// joined by `/`; `/` and `%` within them are escaped.
+/// The id of a row's record; `None` if the value of any key field is missing. The texts of the values are joined by
+/// `/`; `/` and `%` within them are escaped.
 pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<String> {
     let mut id = String::new();
     for (index, name) in key.iter().enumerate() {
@@ -142,7 +143,7 @@ pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<Stri
     Some(within_bounds(id))
 }
 
-/// Shortens an id that is too long to its beginning and a hash of all of it.
+/// The id itself, or if it is too long, its beginning and a hash of all of it.
 fn within_bounds(id: String) -> String {
     if id.len() <= MAX_RECORD_ID_BYTES {
         return id;

@@ -1,13 +1,13 @@
-//! How a database is opened, and for what.
+//! How a database is opened, and for what purpose.
 
-/// The action if the store does not exist.
+/// What to do if the store does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     Create,
     MustExist,
 }
 
-/// The purpose of opening a database.
+/// What a database is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
     Store,

@@ -13,7 +13,7 @@ use crate::row_counts::RowCounts;
 use crate::sample::SampleText;
 use crate::validators::Validators;
 
-/// The largest page or record on any backend. A MongoDB document has at most 16 MiB.
+/// The largest page or record on any backend, in bytes. A MongoDB document has at most 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
 
 /// The result of one URL in one crawl.
@@ -21,72 +21,72 @@ pub const MAX_ENTRY_BYTES: usize = 15 << 20;
 pub struct Page {
     pub app_id: String,
     pub crawl_id: String,
-    /// The task's URL, canonical.
+    /// The canonical URL of the task.
     pub url: String,
-    /// The URL that answered, if a redirect led to another one.
+    /// The URL that answered, if the task's URL was redirected.
     pub final_url: Option<String>,
     pub site: String,
     /// The number of links followed from a seed to this page.
     pub depth: u16,
-    /// The page that the link was found on.
+    /// The page on which the link to this one was found.
     pub parent: Option<String>,
     pub outcome: Outcome,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was a response.
     pub status_code: Option<u16>,
     /// The name of the mapping that extracted the fields.
     pub mapping: Option<String>,
-    /// Its version: the first 32 digits of the SHA-256 of its file.
+    /// The version of the mapping: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
-    /// A sketch of its layout: pages of the same layout have mostly equal digits.
+    /// A sketch of the page's layout. Sketches of pages with the same layout have mostly equal digits.
     pub template: Option<String>,
     /// The extracted fields.
     pub fields: Map<String, Value>,
     /// The fields whose value is not from the mapping's first chain, with the number of the alternative that gave it,
-    /// from 1; 0 for a field without a value because the text is ambiguous. Stored only if there are any.
+    /// from 1; 0 for a field without a value because its text is ambiguous. Stored only if there are any.
     pub alternatives: Map<String, Value>,
-    /// Its rows. They are stored as records, not with the page.
+    /// The rows of the page. They are stored as records, not with the page.
     pub listings: Vec<Listing>,
-    /// Its information about its list, if its mapping has rows.
+    /// What the page knows about its list, if its mapping has rows.
     pub list: Option<PageOfList>,
-    /// The counts of its rows, see [`crate::row_counts()`]; empty if its mapping has none. They are stored as
-    /// `row_counts`, and their sum as `rows`.
+    /// The counts of the page's rows; see [`crate::row_counts()`]. Empty if its mapping has none. The counts are
+    /// stored as `row_counts`, and their sum as `rows`.
     pub row_counts: Vec<RowCounts>,
     /// The discovered links.
     pub links: Vec<String>,
     pub content_type: Option<String>,
-    /// Decoded body bytes.
+    /// The length of the decoded body in bytes.
     pub bytes: u64,
     pub content_hash: Option<String>,
-    /// Start of the fetch, milliseconds since the epoch.
+    /// When the fetch started, in milliseconds since the epoch.
     pub started_at_ms: i64,
     pub elapsed_ms: u64,
-    /// The task at its dispatcher.
+    /// The number of the task at its dispatcher.
     pub task: u64,
     /// The delivery of the task that gave this outcome; its number is stored as `attempts`. Of two saves of a page,
-    /// that of the later delivery wins, or that of the later task if the tasks differ, regardless of clocks.
+    /// the one of the later delivery wins, or if the tasks differ, the one of the later task. Clocks do not matter.
     pub delivery: Delivery,
-    /// The worker that fetched it.
+    /// The worker that fetched the page.
     pub worker: String,
     /// The application's own JSON, passed through.
     pub attrs: Option<Value>,
     /// Earlier attempts that failed and were retried, the oldest first; stored as `tries`.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// The answer's headers, `{name: [value]}`, if the crawl stores headers.
+    /// The response headers, `{name: [value]}`, if the crawl stores headers.
     pub headers: Option<Map<String, Value>>,
     /// The page's text, if the crawl stores bodies.
     pub body: Option<Arc<str>>,
-    /// Set if the page's text is kept beside it, for repairs of its mapping.
+    /// Set if the page's text is kept separately as a sample, for repairs of its mapping.
     pub sample: Option<SampleText>,
-    /// For a document (PDF, ...): how reading it ended, and its metadata.
+    /// For a document (PDF, ...): the result of reading it, and its metadata.
     pub document: Option<Map<String, Value>>,
-    /// The validators for conditional requests for the page.
+    /// The validators for a conditional request for the page.
     pub validators: Option<Validators>,
-    /// If the crawl compares pages: its snapshot, compressed (Zstandard).
+    /// The page's snapshot, compressed (Zstandard), if the crawl compares pages.
     pub snapshot: Option<Vec<u8>>,
 }
 
 impl Page {
-    /// A page with an outcome and nothing else: no answer, no fields, no links, first delivery.
+    /// A page with an outcome and nothing else: no response, no fields, no links, first delivery.
     pub fn new(crawl: &CrawlId, url: &str, site: &str, outcome: Outcome) -> Page {
         Page {
             app_id: crawl.app_id.clone(),
@@ -126,7 +126,7 @@ impl Page {
         }
     }
 
-    /// Its values, which may fill records.
+    /// The page's values, which may fill records.
     pub(crate) fn values<'a>(&'a self, leads: &'a Leads) -> PageValues<'a> {
         PageValues {
             fields: &self.fields,
@@ -141,19 +141,19 @@ impl Page {
         }
     }
 
-    /// The page's key, see [`page_id`].
+    /// The page's key; see [`page_id`].
     pub fn id(&self) -> String {
         page_id(&self.app_id, &self.crawl_id, &self.url)
     }
 
-    /// End of the fetch, milliseconds since the epoch.
+    /// When the fetch ended, in milliseconds since the epoch.
     pub(crate) fn ended_at_ms(&self) -> i64 {
         let elapsed_ms = i64::try_from(self.elapsed_ms).unwrap_or(i64::MAX);
         self.started_at_ms.saturating_add(elapsed_ms)
     }
 }
 
-/// The key, among versions, of what a crawl's pages of a site have in common.
+/// The key, among versions, of what the pages of a site have in common in a crawl.
 pub fn site_versions_id(app_id: &str, crawl_id: &str, site: &str) -> String {
     format!("{app_id}/{crawl_id}/site/{site}")
 }

@@ -1,25 +1,23 @@
-//! Records, and the rules by which pages fill their missing fields. The rules are the same for every
-//! backend.
+//! Records, and the rules by which pages fill their missing fields. The rules are the same for every backend.
 //!
 //! - A value of the user replaces any other, because the user knows better; see [`input`](self) for which values are
 //!   the user's. The page's value, its source and the candidates are dropped.
 //! - A page about another subject fills nothing; see [`identity`](self).
-//! - Otherwise a field that has a value keeps it, except as in the last rule.
-//! - A wanted field without a value is *missing*, until a page or the user's input supplies a value.
-//!   A page's value is stored with its source.
+//! - Otherwise a field that has a value keeps it, except under the following rules.
+//! - A wanted field without a value is *missing*, until a page or the user's input supplies a value. A page's value is
+//!   stored with its source.
 //! - A record is *resolved* while no wanted field is missing, and *open* otherwise.
 //! - If two pages have different values for a field, the page whose mapping comes first in the [`MappingOrder`] wins,
-//!   whatever the order of saving. If the mappings are equal, the page with more evidence wins, then the page that
-//!   was saved first. The other value is stored as a *candidate*, with its source. Values from the user have no
+//!   whatever the order of saving. If the mappings are equal, the page with more evidence wins, then the page that was
+//!   saved first. The other value is stored as a *candidate*, with its source. Values from the user have no
 //!   candidates, and no page replaces them.
 //! - A refresh wants a new value for a field that has one. The field counts as missing, and keeps its value until
-//!   another one comes from the page that gave it, from a page of a better mapping, or from a page with a new value.
+//!   another one comes: from the page that gave it, from a page of a better mapping, or from a page with a new value.
 //!   So a failed refresh costs nothing, and pages that disagree do not take turns.
 //! - A value in another spelling does not replace the present one.
 //! - A list that continues on further pages becomes a value once all of them are read; see [`gathered`](self).
-//! - A value that is replaced by the user's input or by a refresh becomes *history*, with its source. The same
-//!   applies if a page is read again without fetching: its values replace those from this fetch or earlier ones of
-//!   the page.
+//! - A value that is replaced by the user's input or by a refresh becomes *history*, with its source. The same applies
+//!   if a page is read again without fetching: its values replace those from this fetch or earlier ones of the page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -48,23 +46,23 @@ pub(crate) use row::{Lost, RowValues};
 pub use spelling::has_value;
 pub(crate) use spelling::is_one as is_one_value;
 
-/// The longest record id.
+/// The longest record id, in bytes.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;
 
 /// One row of the user's dataset, as given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     pub dataset: DatasetName,
-    /// Its id within the dataset.
+    /// The record's id within the dataset.
     pub id: String,
     /// Known values; null means that the value is missing.
     pub fields: Map<String, Value>,
-    /// The fields to be filled; those that already have a value are not missing.
+    /// The fields to be filled. Those that already have a value are not missing.
     pub want: Vec<String>,
 }
 
 impl Record {
-    /// See [`record_key`].
+    /// The record's key; see [`record_key`].
     pub fn key(&self) -> String {
         record_key(&self.dataset, &self.id)
     }
@@ -86,14 +84,14 @@ pub struct RecordCounts {
     pub resolved: u64,
 }
 
-/// The most candidates of one field.
+/// The most candidates for one field.
 const MAX_CANDIDATES: usize = 8;
 
-/// The largest candidate, in bytes of JSON: candidates must not make a record too large to store. The same limit
+/// The largest candidate, in bytes of JSON, so that candidates do not make a record too large to store. The same limit
 /// applies to values in the history.
 const MAX_CANDIDATE_BYTES: usize = 16 << 10;
 
-/// The most former values of one field; the oldest are dropped.
+/// The most former values of one field. Beyond that, the oldest are dropped.
 const MAX_HISTORY: usize = 8;
 
 /// The member of a source that names the page whose value a refresh has replaced by this one.
@@ -103,26 +101,28 @@ const INSTEAD_OF: &str = "instead_of";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct StoredRecord {
     pub(crate) fields: Map<String, Value>,
-    /// Name to `{url, mapping, at}`, for values from pages.
+    /// Field name to `{url, mapping, at}`, for values from pages.
     pub(crate) sources: Map<String, Value>,
-    /// Name to a list of `{value, url, mapping, at}`, in order of arrival.
+    /// Field name to a list of `{value, url, mapping, at}`, in order of arrival.
     pub(crate) candidates: Map<String, Value>,
-    /// Name to a list of `{value, until}`, with `{url, mapping, at}` if it came from a page: former values of the
-    /// field, the latest last.
+    /// Field name to a list of `{value, until}`, with `{url, mapping, at}` if the value came from a page: former
+    /// values of the field, the latest last.
     pub(crate) history: Map<String, Value>,
     pub(crate) missing: Vec<String>,
-    /// ISO 8601.
+    /// When the record was resolved, in ISO 8601.
     pub(crate) resolved_at: Option<String>,
-    /// URLs where its values may be found, according to the user's input.
+    /// URLs of pages that may have the record's values, according to the user's input.
     pub(crate) urls: Vec<String>,
-    /// Name to the latest value of the input; `None` if no input has named the record, which is then a row of a page.
+    /// Field name to the latest value of the input; `None` if no input has named the record, which is then a row of a
+    /// page.
     pub(crate) given: Option<Map<String, Value>>,
-    /// Name to a list of values that may be in the user's dataset because they were written back.
+    /// Field name to a list of values that may be in the user's dataset because they were written back.
     pub(crate) written: Map<String, Value>,
-    /// `pages`: URL to `{why, mapping, at}`, of pages that did not fill the record; `forks`: mappings with several
-    /// pages that the record's pages lead to.
+    /// Under `pages`: URL to `{why, mapping, at}`, for pages that did not fill the record. Under `forks`: mappings of
+    /// which the record's pages lead to several pages.
     pub(crate) doubts: Map<String, Value>,
-    /// For a row of a page: where it was last seen, `{url, position, mapping, mapping_version, parent, at}`.
+    /// If the record is a row of a page: where it was last seen, `{url, position, mapping, mapping_version, parent,
+    /// at}`.
     pub(crate) row: Option<Value>,
 }
 
@@ -135,7 +135,7 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the record needs further pages.
+    /// The state that decides about fetching: open if the record needs further pages, even if no field is missing.
     pub(crate) fn need(&self) -> RecordState {
         match self.is_unsure() || self.is_gathered() || self.has_rows() {
             true => RecordState::Open,
@@ -176,7 +176,7 @@ impl StoredRecord {
         }
     }
 
-    /// Removes a value from the history if the field has it again.
+    /// Removes a value from the history if it is the field's value again.
     fn forget_if_back(&mut self, name: &str, value: &Value) {
         if let Some(Value::Array(history)) = self.history.get_mut(name) {
             history.pop_if(|former| former["value"] == *value);
@@ -186,7 +186,7 @@ impl StoredRecord {
         }
     }
 
-    /// The values of a field from other pages or earlier fetches.
+    /// The values that other pages, or earlier fetches, gave for a field.
     pub(crate) fn other_values(&self, name: &str) -> Vec<Value> {
         let of = |values: &Map<String, Value>| values.get(name).and_then(Value::as_array).cloned();
         let (candidates, history) = (of(&self.candidates), of(&self.history));
@@ -195,8 +195,8 @@ impl StoredRecord {
         by_pages.map(|value| value["value"].clone()).collect()
     }
 
-    /// Takes values from a page, with their source: for missing fields, and where the page has more evidence than the
-    /// source of the present value. Returns whether anything changed.
+    /// Takes values from a page, with their source: for missing fields, and for fields for which the page has more
+    /// evidence than the source of the present value. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
         let mut changed = self.note_forks(page);
         changed |= self.note_rows(page, rules);
@@ -230,7 +230,8 @@ impl StoredRecord {
         changed
     }
 
-    /// Whether the page has a value for a field that pages may fill. A page of a list counts even without entries.
+    /// Whether the page has a value for a field that pages may fill. A page of a list counts even if it has no
+    /// entries.
     fn could_take(&self, page: &PageValues<'_>, continued: &[&str]) -> bool {
         let may_fill = |name: &str| {
             self.missing.iter().any(|one| one == name) || self.sources.contains_key(name)
@@ -262,7 +263,7 @@ impl StoredRecord {
         let source = source.clone();
         let rank = rules.order.rank(page.mapping);
         let kept_rank = rules.order.rank(source["mapping"].as_str());
-        // A page with its earlier value gives no reason to prefer it.
+        // If the page gives the same value as before, that is no reason to prefer it.
         let is_news = self.update_candidate(name, value, page.source(evidence));
         let is_same = self
             .fields
@@ -278,7 +279,7 @@ impl StoredRecord {
         if !is_same {
             self.add_candidate(name, &former, source.clone());
         }
-        // The page that gave the former value takes precedence, if it is fetched as well.
+        // If the page that gave the former value is fetched as well, it takes precedence.
         if rank == kept_rank {
             self.sources[name][INSTEAD_OF] = source["url"].clone();
         }
@@ -319,8 +320,9 @@ impl StoredRecord {
         self.sources.insert(name.to_owned(), page.source(evidence));
     }
 
-    /// For a field filled by another page (`source`): the page's value replaces the present one, becomes a candidate,
-    /// or leaves neither known to be right. Returns whether anything changed.
+    /// Handles a page's value for a field that another page has filled (`source`). It replaces the present one,
+    /// becomes a candidate, or leaves the field without a value because neither is known to be right. Returns whether
+    /// anything changed.
     fn compete(
         &mut self,
         name: &str,
@@ -364,8 +366,8 @@ impl StoredRecord {
         is_new || are_rivals
     }
 
-    /// Adds a candidate, unless the value is known, too large, or one too many. Returns whether it
-    /// was added.
+    /// Adds a candidate, unless the value is already known, is too large, or there is no room. Returns whether it was
+    /// added.
     fn add_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let known = self.candidates.get(name).and_then(Value::as_array);
         let is_known = |known: &Vec<Value>| {
@@ -405,7 +407,7 @@ impl StoredRecord {
         self.add_candidate(name, value, source)
     }
 
-    /// Removes a candidate that has become the field's value from this page.
+    /// Removes a candidate that this page has now given as the field's value.
     fn forget_candidate(&mut self, name: &str, value: &Value, url: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
             candidates.retain(|one| one["url"] != url && !spelling::is_one(&one["value"], value));
@@ -415,7 +417,7 @@ impl StoredRecord {
         }
     }
 
-    /// The time of resolution is set once, and removed only if fields are missing again.
+    /// Updates the time of resolution. It is set once, and removed only if fields are missing again.
     fn update_resolved(&mut self, at_ms: i64) {
         if !self.missing.is_empty() {
             self.resolved_at = None;

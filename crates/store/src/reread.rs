@@ -11,41 +11,41 @@ use crate::row_counts::RowCounts;
 use crate::timestamp::iso_time;
 
 /// The result of reading a stored page again. `attempts`, `started_at_ms` and `content_hash` identify the fetch that
-/// was read. If the stored page is from another fetch by now, nothing is written.
+/// was read. If the page has been fetched again meanwhile, nothing is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reread {
-    /// See [`crate::page_id`].
+    /// The key of the page; see [`crate::page_id`].
     pub page_id: String,
     pub url: String,
     pub attempts: u32,
     pub started_at_ms: i64,
     pub content_hash: String,
-    /// Whether the following members differ from the page's; otherwise only its records are filled.
+    /// Whether the following members differ from those of the page. If not, only the page's records are filled.
     pub is_changed: bool,
     pub outcome: Outcome,
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
     pub template: Option<String>,
     pub fields: Map<String, Value>,
-    /// See [`crate::Page::alternatives`].
+    /// The fields with alternatives; see [`crate::Page::alternatives`].
     pub alternatives: Map<String, Value>,
-    /// See [`crate::Page::listings`].
+    /// The rows of the page; see [`crate::Page::listings`].
     pub listings: Vec<Listing>,
-    /// See [`crate::Page::row_counts`].
+    /// The counts of these rows; see [`crate::Page::row_counts`].
     pub row_counts: Vec<RowCounts>,
-    /// The keys of the records that are kept with the page.
+    /// The keys of the records that are stored with the page.
     pub records: Vec<String>,
     /// The page's discovered links and its depth, from its fetch.
     pub links: Vec<String>,
     pub depth: u16,
-    /// When it was read again, milliseconds since the epoch.
+    /// When the page was read again, in milliseconds since the epoch.
     pub at_ms: i64,
 }
 
 /// The actual or expected result of a [`Reread`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RereadAnswer {
-    /// The page was fetched again meanwhile, and stays as it is.
+    /// Whether the page was fetched again meanwhile. Then it stays as it is.
     pub is_overtaken: bool,
     pub changes: Vec<ValueChange>,
 }
@@ -53,14 +53,14 @@ pub struct RereadAnswer {
 /// A new or changed value of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueChange {
-    /// See [`crate::record_key`].
+    /// The key of the record; see [`crate::record_key`].
     pub record: String,
     pub field: String,
     pub old: Option<Value>,
     pub new: Value,
 }
 
-/// By field: how many values are new, and how many have changed.
+/// For each field, how many values are new, and how many have changed.
 pub type ValueCounts = BTreeMap<String, (u64, u64)>;
 
 /// The change of a record's field; see [`ValueChange`].

@@ -1,6 +1,6 @@
-//! Retention: how long pages and the log of pages are kept, and how much of the samples of pages.
+//! Retention: how long pages and the log of pages are kept, and how many samples of pages.
 //!
-//! Records, crawls and fields filled from a page stay when the page is dropped. Its text, if it is a
+//! Records, crawls and fields filled from a page stay when the page is dropped. The page's text, if it is a
 //! [sample](crate::Sample), is dropped with it.
 
 use std::time::Duration;
@@ -13,12 +13,11 @@ const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// Pages fetched more than this many days ago are dropped; 0: never.
+    /// After how many days pages are dropped, counted from their fetch; 0 means never.
     pub pages_days: u32,
-    /// Entries of MongoDB's log of pages that are more than this many days old are dropped; 0: only when their pages
-    /// are.
+    /// After how many days entries of MongoDB's log of pages are dropped; 0 means only together with their pages.
     pub log_days: u32,
-    /// The most MiB of page texts that are kept for repairing mappings, for all mappings together; 0: none are kept.
+    /// The most MiB of page texts that are kept for repairing mappings, for all mappings together; 0 means none.
     pub samples_mib: u32,
 }
 
@@ -33,7 +32,7 @@ impl Default for RetentionConfig {
 }
 
 impl RetentionConfig {
-    /// The limits of age and size at this time.
+    /// The cutoff for this time.
     pub fn cutoff(&self, now_ms: i64) -> Cutoff {
         let kept = |days: u32| (days > 0).then(|| ONE_DAY * days);
         Cutoff {
@@ -43,21 +42,21 @@ impl RetentionConfig {
     }
 }
 
-/// Entries older than these times are dropped, in milliseconds since the epoch; `None`: nothing is dropped.
+/// The times before which entries are dropped, in milliseconds since the epoch; `None` means that nothing is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cutoff {
-    /// For pages and samples, by the start of their fetch.
+    /// The cutoff for pages and samples, by the start of their fetch.
     pub pages_ms: Option<i64>,
-    /// For entries of the log, by the time of writing. SQLite has no log besides its pages.
+    /// The cutoff for entries of the log, by the time of writing. SQLite has no log besides its pages.
     pub log_ms: Option<i64>,
-    /// How many bytes of sample texts stay. Samples of alerts stay longest, then the latest others.
+    /// How many bytes of sample texts are kept. Samples of alerts are kept longest, then the latest others.
     pub samples_bytes: Option<u64>,
 }
 
 impl Cutoff {
-    /// The cutoff if pages and the log are kept this long. A log entry is dropped a day before its pages (or after
-    /// half of their time, if that is less). So a page that a slow save entered long after its fetch is never missing
-    /// for a reader that is still allowed.
+    /// The cutoff if pages and the log are kept for these times. A log entry is dropped a day before its pages (or
+    /// after half of their time, if that is less). So even if a page was added to the log long after its fetch,
+    /// because the save was slow, no reader that is still allowed misses it.
     pub fn of(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
@@ -78,7 +77,7 @@ pub struct Dropped {
     pub pages: u64,
     pub log_entries: u64,
     pub samples: u64,
-    /// More is left to drop: call again.
+    /// Whether there is more to drop: call again.
     pub has_more: bool,
 }
 

@@ -10,21 +10,21 @@ use crate::listing::{ListedRow, Listing, RECORD_ID, row_id};
 use crate::record::{has_value, is_one_value};
 use crate::site_clock::clamped;
 
-/// The rows that one rule of a mapping has found on a page. Stored with the page, as `row_counts`.
+/// The rows that one rule of a mapping has found on a page. The counts are stored with the page, as `row_counts`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RowCounts {
-    /// The dataset that they are records of.
+    /// The dataset to which the rows belong as records.
     pub dataset: String,
     pub rows: u64,
-    /// Rows without a value for a field of their key, which do not become records.
+    /// Rows that have no value for a field of their key, and so do not become records.
     pub without_key: u64,
-    /// Rows with the key of an earlier row of the page and other values, which are lost.
+    /// Rows that have the key of an earlier row of the page but other values. These are lost.
     pub same_key: u64,
-    /// The page has further rows, which were left out because of a limit.
+    /// Whether further rows of the page were left out because of a limit.
     pub cut: bool,
-    /// By field: how many rows have a value for it. Covers all fields that rows have from their own page.
+    /// For each field, how many rows have a value for it. Covers all fields that rows have from their own page.
     pub filled: BTreeMap<String, u64>,
-    /// By field: how many rows have no value only because the text is ambiguous.
+    /// For each field, how many rows have no value only because their text is ambiguous.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub undecided: BTreeMap<String, u64>,
 }
@@ -39,7 +39,7 @@ impl RowCounts {
 }
 
 /// The counts of a page that was fetched for these records, one entry per listing. Also the key of the first row that
-/// is lost to an earlier one, as far as the page itself has it.
+/// is lost to an earlier one, as far as the page itself gives the key.
 pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, Option<String>) {
     let (clashing, key) = clashes(listings);
     let counts = listings.iter().zip(clashing).map(|(listing, same_key)| {
@@ -58,7 +58,7 @@ pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, 
     (counts.collect(), key)
 }
 
-/// How many rows a page lists; `None` if its mapping has none.
+/// How many rows a page lists; `None` if its mapping has no rows.
 pub(crate) fn rows_of(counts: &[RowCounts]) -> Option<i64> {
     let rows = counts.iter().map(|of_rule| of_rule.rows).sum();
     (!counts.is_empty()).then_some(clamped(rows))
@@ -106,11 +106,11 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
     listing.key.iter().all(has_part)
 }
 
-/// The fields of a row, and the rule that found it.
+/// The fields of a row, and the index of the rule that found it.
 type OfRule<'a> = (usize, &'a Map<String, Value>);
 
-/// How many rows of each listing lose values because another row has their key, and the key of the first of them.
-/// Values from the record that the page was fetched for are the same for all rows.
+/// For each listing, how many rows lose values because another row has the same key. Also the key of the first of
+/// them. Values from the record that the page was fetched for are the same for all rows.
 fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
     let mut known: HashMap<(&DatasetName, String), Vec<OfRule>> = HashMap::new();
     let mut rows = vec![0; listings.len()];
@@ -147,7 +147,7 @@ fn differ(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     })
 }
 
-/// Whether rows of two rules, which may complete each other, have different values for one field.
+/// Whether two rows have different values for the same field. Rows of two rules may complete each other.
 fn contradict(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     one.iter().any(|(name, value)| {
         other.get(name).is_some_and(|other| {

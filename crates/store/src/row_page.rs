@@ -8,12 +8,12 @@ use crate::store::Save;
 /// A page with rows, fetched or read again.
 pub(crate) struct RowPage<'a> {
     pub(crate) listings: &'a [Listing],
-    /// The crawl that it was fetched for. Rows that want further fields enter this crawl. `None` if unknown.
+    /// The crawl that the page was fetched for. Rows that want further fields enter this crawl. `None` if unknown.
     pub(crate) crawl: Option<CrawlId>,
-    /// The keys of the records that it was fetched for.
+    /// The keys of the records that the page was fetched for.
     pub(crate) records: &'a [String],
     pub(crate) url: &'a str,
-    /// The URL of the first page of its list; `None` if unknown.
+    /// The URL of the first page of the page's list; `None` if unknown.
     pub(crate) list: Option<String>,
     pub(crate) mapping: Option<&'a str>,
     pub(crate) mapping_version: Option<&'a str>,

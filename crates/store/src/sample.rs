@@ -1,38 +1,38 @@
-//! Samples: a few pages of each mapping with their texts, for repairing a mapping. Their number is bounded by their
-//! ids, because each id holds only the latest page; their size and age are bounded by
-//! [retention](crate::RetentionConfig).
+//! Samples: a few pages of each mapping with their texts, for repairing a mapping. Their number is limited because
+//! each id holds only the latest page. [Retention](crate::RetentionConfig) limits their size and age.
 
 use crate::page::Page;
 
 /// A page with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// Where it is kept.
+    /// The id under which the sample is stored.
     pub id: String,
     pub mapping: String,
-    /// The alert that it belongs to, by the time when it was raised; `None` if another page may replace it.
+    /// The alert that the sample belongs to, by the time when it was raised; `None` if another page may replace the
+    /// sample.
     pub alert: Option<String>,
     /// The page's key.
     pub page: String,
     pub url: String,
-    /// Start of the fetch, milliseconds since the epoch.
+    /// When the fetch started, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// The fields that were found on it.
+    /// The fields that were found on the page.
     pub fields: Vec<String>,
-    /// Compressed (Zstandard). Left out of lists.
+    /// The page's text, compressed (Zstandard). Lists leave it out.
     pub text: Vec<u8>,
 }
 
-/// The text of a page that is saved, and which sample of its mapping it replaces.
+/// The text of a page that is being saved, and the sample of its mapping that it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleText {
     pub place: String,
-    /// Compressed (Zstandard).
+    /// The text, compressed (Zstandard).
     pub text: Vec<u8>,
 }
 
 impl Sample {
-    /// The sample of a page, if it has one.
+    /// The sample to store for a page, if it has one.
     pub(crate) fn of(page: &Page) -> Option<Sample> {
         let sample = page.sample.as_ref()?;
         let mapping = page.mapping.clone()?;

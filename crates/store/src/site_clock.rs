@@ -1,10 +1,10 @@
-//! The rules by which a site's next request is reserved ([`SiteClock::decide`]), the same for every
-//! backend: SQLite runs them here, MongoDB as an expression in the server.
+//! The rules for reserving a site's next request ([`SiteClock::decide`]), the same for every backend. SQLite runs them
+//! here, MongoDB as an expression in the server.
 
 use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteEntry};
 
-/// The end of another holder's request cannot be predicted: meanwhile, a worker tries again after a quarter of its
-/// delay, within these bounds.
+/// The bounds of the interval at which a worker tries again while another holder's request is in flight. Its end
+/// cannot be predicted, so the worker tries after a quarter of its delay, within these bounds.
 const LEAST_POLL_MS: u64 = 20;
 const MOST_POLL_MS: u64 = 1_000;
 
@@ -13,18 +13,18 @@ pub(crate) fn poll_ms(delay_ms: u64) -> u64 {
     (delay_ms / 4).clamp(LEAST_POLL_MS, MOST_POLL_MS)
 }
 
-/// A cache's knowledge of a site, by the cache's own clock.
+/// What a cache knows about a site, by the cache's own clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SiteClock {
-    /// Start of the last request; the epoch if there was none.
+    /// When the last request started; the epoch if there was none.
     pub(crate) last_start_ms: i64,
-    /// Answer to the last request that had a reservation.
+    /// When the last request that had a reservation was answered.
     pub(crate) answered_at_ms: Option<i64>,
     pub(crate) blocked_until_ms: Option<i64>,
     pub(crate) reservation: Option<HeldReservation>,
 }
 
-/// A reservation that was granted and not released. It may have lapsed.
+/// A reservation that was granted and has not been released. It may have lapsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeldReservation {
     pub(crate) holder: String,
@@ -41,8 +41,8 @@ impl SiteClock {
         reservation: None,
     };
 
-    /// Whether a request may start now. A lapsed reservation counts as answered at the time at
-    /// which it lapsed.
+    /// Whether a request may start now. A reservation that has lapsed counts as answered at the time at which it
+    /// lapsed.
     pub(crate) fn decide(&self, request: &ReservationRequest, now_ms: i64) -> Reservation {
         let reservation = self.reservation.as_ref();
         if reservation.is_some_and(|reservation| reservation.holder == request.holder) {
@@ -59,7 +59,7 @@ impl SiteClock {
         let known_ms = known_ms.into_iter().flatten().max().unwrap_or(i64::MIN);
         let lapsed_ms = reservation.map(|reservation| paced(reservation.lapses_at_ms));
         let start_ms = match reservation {
-            // It may be released before it lapses.
+            // The reservation may be released before it lapses.
             Some(reservation) if reservation.lapses_at_ms > now_ms => {
                 let ask_again_ms = now_ms.saturating_add(clamped(poll_ms(request.delay_ms)));
                 known_ms
@@ -74,8 +74,8 @@ impl SiteClock {
         }
     }
 
-    /// The clock for workers that do not use reservations. One that has lapsed counts as answered when
-    /// it lapsed. `None` if the clock is too old.
+    /// The clock for workers that do not use reservations; `None` if it is too old. A reservation that has lapsed
+    /// counts as answered at the time at which it lapsed.
     pub(crate) fn entry(
         self,
         site: &str,
@@ -92,7 +92,7 @@ impl SiteClock {
         let last_start_ms = granted_at_ms.map_or(self.last_start_ms, |granted_at_ms| {
             granted_at_ms.max(self.last_start_ms)
         });
-        // A reserved request may be any worker's.
+        // Any worker may have made a request that was reserved.
         let owner = owner.filter(|_| granted_at_ms.is_none_or(|at| at <= self.last_start_ms));
         let blocked_until_ms = self.blocked_until_ms.max(free_at_ms);
         let touched_at_ms = [blocked_until_ms, reserved_until_ms, Some(last_start_ms)];
@@ -110,7 +110,7 @@ impl SiteClock {
     }
 }
 
-/// The number as stored: times and durations end at `i64::MAX`.
+/// A number as it is stored: times and durations end at `i64::MAX`.
 pub(crate) fn clamped(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

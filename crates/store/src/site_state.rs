@@ -1,5 +1,5 @@
-//! The state of a failing site: a copy of the dispatcher's own file, for people's queries. The last dispatcher to
-//! write wins.
+//! The state of a failing site: a copy of the dispatcher's own file, for users' queries. The last dispatcher to write
+//! wins.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,12 +11,11 @@ pub struct SiteState {
     pub phase: SitePhase,
     /// The stable name of the reason.
     pub reason: String,
-    /// When the current backoff began, or the site became unreachable.
+    /// When the current backoff began, or when the site became unreachable.
     pub since_ms: i64,
-    /// When the backoff ends; `None` for an unreachable site, and for one that backs off until it is resumed
-    /// manually.
+    /// When the backoff ends; `None` for an unreachable site, and for one that backs off until it is resumed manually.
     pub until_ms: Option<i64>,
-    /// The evidence: what was requested, what was answered, and what was seen.
+    /// The evidence: what was requested, what was answered, and what was found.
     pub url: String,
     pub status_code: Option<u16>,
     pub sign: String,

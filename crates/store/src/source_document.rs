@@ -1,10 +1,9 @@
 //! Records that were read from documents of the user's dataset, and values still to be written back to those
 //! documents.
 //!
-//! A crawl that writes back stores, with each record, its [`SourceDocument`]: the document's
-//! collection and id, and the fields that the document lacked when the crawl first read it. Only
-//! these fields are ever written, and only values that pages gave; all other values belong to the
-//! user.
+//! A crawl that writes back stores a [`SourceDocument`] with each record: the document's collection and id, and the
+//! fields that the document lacked when the crawl first read it. Only these fields are ever written, and only with
+//! values from pages. All other values belong to the user.
 //!
 //! For each such crawl, a record is in one of two states:
 //!
@@ -23,13 +22,14 @@ use crate::record::{Record, RecordState, StoredRecord, has_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetRecord {
     pub record: Record,
-    /// The wanted fields that are refreshed although they have a value.
+    /// Which fields are refreshed although they have a value.
     pub refresh: Refresh,
-    /// The URLs that the input names for it.
+    /// The URLs that the input names for the record.
     pub urls: Vec<String>,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
-    /// Where in its input the crawl read it, as one number; `None` if each place of the input is a different record.
+    /// The position at which the crawl has read the record in its input; `None` if each position of the input is a
+    /// different record.
     pub position: Option<u64>,
 }
 
@@ -45,12 +45,13 @@ impl From<Record> for DatasetRecord {
     }
 }
 
-/// The fields of a record that are refreshed although they have a value.
+/// Which fields of a record are refreshed although they have a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refresh {
-    /// These, when the record enters the crawl.
+    /// Fields to refresh when the record enters the crawl.
     pub on_entry: Vec<String>,
-    /// Wanted fields that a page filled at least this long ago, whenever the record is put.
+    /// The minimum age, in milliseconds, at which a page's value of a wanted field is refreshed. Applies whenever the
+    /// record is put.
     pub after_ms: Option<u64>,
 }
 
@@ -58,12 +59,13 @@ pub struct Refresh {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
-    /// The position where the crawl read the record before, if it was another one. The two are one record now.
+    /// The position at which the crawl has read the record before, if it was another one. The rows at both positions
+    /// are one record now.
     pub earlier: Option<u64>,
 }
 
-/// The document that a record was read from. A crawl stores it once, when it first reads the
-/// document, and never changes it.
+/// The document that a record was read from. A crawl stores this once, when it first reads the document, and never
+/// changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceDocument {
     /// The database and the collection, with a dot between them.
@@ -72,7 +74,7 @@ pub struct SourceDocument {
     pub id: String,
     /// The fields that may be written back.
     pub fields: Vec<String>,
-    /// They are written back to this document, not to one of another collection.
+    /// Whether the fields are written back to this document, not to one of another collection.
     pub is_target: bool,
 }
 
@@ -81,15 +83,15 @@ pub struct SourceDocument {
 pub struct Unwritten {
     /// The record's key.
     pub record: String,
-    /// See [`SourceDocument::id`].
+    /// The document's `_id`; see [`SourceDocument::id`].
     pub document: String,
     pub fields: Vec<FilledField>,
-    /// The record's revision when it was read: a later one means that it has changed since.
+    /// The record's revision when it was read. If the stored one is later, the record has changed since.
     pub(crate) revision: i64,
 }
 
 impl Unwritten {
-    /// Values for a document that no crawl has read, by its canonical `_id`.
+    /// Values to write to a document that no crawl has read, given by its canonical `_id`.
     pub fn of_document(document: String, fields: Vec<FilledField>) -> Unwritten {
         Unwritten {
             record: document.clone(),
@@ -100,20 +102,20 @@ impl Unwritten {
     }
 }
 
-/// The present value of a record's field.
+/// A field of a record, with its present value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilledField {
     pub name: String,
     pub value: Value,
-    /// Another value is wanted: this one replaces nothing.
+    /// Whether another value is wanted. Then this one replaces nothing.
     pub is_asked_again: bool,
-    /// Other values that may be in the dataset and be replaced there: those that were written back, and those that
-    /// the user had when asking for another one. All others are the user's.
+    /// Other values that may be in the dataset and that may be replaced there: those that were written back, and those
+    /// that were there when the user asked for another one. All other values are the user's.
     pub others: Vec<Value>,
 }
 
 impl StoredRecord {
-    /// Those of `fields` that have a value from a page, and, as null, those whose value was written and has turned
+    /// Those of `fields` that have a value from a page. Also, with null, those whose value was written but has turned
     /// out to be in doubt.
     pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
@@ -125,7 +127,7 @@ impl StoredRecord {
             let is_asked_again = !is_taken_back && self.missing.contains(name);
             let others = self.replaceable(name);
             if is_asked_again && !others.is_empty() {
-                // The value in the dataset stays until another one is found.
+                // The value stays in the dataset until another one is found.
                 return None;
             }
             Some(FilledField {
@@ -139,8 +141,7 @@ impl StoredRecord {
     }
 }
 
-/// Refuses a second document for a record: ids such as 42 and "42" are different documents, but the
-/// same record id.
+/// Refuses a second document for a record. Ids such as 42 and "42" are different documents but the same record id.
 pub(crate) fn check_same_document(
     known_id: &str,
     known_collection: &str,

@@ -7,19 +7,19 @@
 //! 1. `mod.rs` has the type, how it is opened, and how a call reaches the database: `read` and `write` of `Sqlite`,
 //!    `call` of `Mongo`. `fault.rs` turns the driver's errors into [`StoreError`](crate::StoreError), which says
 //!    whether to retry.
-//! 2. A concern is a file: `crawls.rs` has the statements on crawls, and below them `impl Crawls for ...`. A good order
-//!    is [`Crawls`], [`Records`], [`Pages`] and [`Export`], which a crawl and an export need; then [`Claims`],
-//!    [`SiteStates`], [`Changes`] and [`Retention`]; then the rest, in any order. Each is useful alone: what needs one
-//!    concern takes `&dyn Crawls`.
+//! 2. Each concern has a file: `crawls.rs` has the statements on crawls, and below them `impl Crawls for ...`. Start
+//!    with [`Crawls`], [`Records`], [`Pages`] and [`Export`], which a crawl and an export need. Then come [`Claims`],
+//!    [`SiteStates`], [`Changes`] and [`Retention`], and then the rest, in any order. Each is useful alone: code that
+//!    needs one concern takes, for example, `&dyn Crawls`.
 //! 3. With all of them, the type is a [`Store`]. [`Cache`](crate::Cache), [`Bodies`](crate::Bodies) and
-//!    [`Browse`](crate::Browse) are traits of their own beside it; a cache may be another backend's.
-//! 4. `uri.rs` names it: one more variant of [`StoreUri`](crate::StoreUri), and its arm in `open_one`.
-//! 5. `tests/conformance` is what it must pass: a file in `tests/` that opens it and calls the suite, as
-//!    `tests/sqlite.rs` does.
+//!    [`Browse`](crate::Browse) are separate traits beside it; the cache may be in another backend.
+//! 4. `uri.rs` names the backend: one more variant of [`StoreUri`](crate::StoreUri), and its arm in `open_one`.
+//! 5. The backend must pass `tests/conformance`: a file in `tests/` opens it and calls the suite, as `tests/sqlite.rs`
+//!    does.
 //!
-//! The promises are in the head of the crate: writes are idempotent, and they survive the death of any process once
-//! they are answered. The rules by which pages fill records are not a backend's: they are in `record.rs` and its
-//! folder, which both backends call with what they have read.
+//! The crate's documentation has the promises: writes are idempotent, and once answered they survive the death of any
+//! process. The rules by which pages fill records do not belong to a backend. They are in `record.rs` and its folder,
+//! and both backends apply them to what they have read.
 
 mod changes;
 mod claims;

@@ -1,5 +1,4 @@
-//! [`StoreUri`], which names a backend, and the functions that open it. A new backend is one more
-//! variant.
+//! [`StoreUri`], which names a backend, and the functions that open it. A new backend is a new variant.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,14 +17,14 @@ use crate::store::Store;
 /// The address of a store or a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUri {
-    /// `sqlite:FILE`.
+    /// A SQLite file: `sqlite:FILE`.
     Sqlite(PathBuf),
-    /// `mongodb://...` or `mongodb+srv://...`; shown without credentials.
+    /// A MongoDB database: `mongodb://...` or `mongodb+srv://...`. Shown without credentials.
     MongoDb(MongoUri),
 }
 
 impl StoreUri {
-    /// The text that was parsed, with credentials: for child processes, never for logs or messages.
+    /// The text that was parsed, with credentials. For child processes, never for logs or messages.
     pub fn as_written(&self) -> String {
         match self {
             StoreUri::Sqlite(_) => self.to_string(),
@@ -40,7 +39,7 @@ const FORMS: &str = "write sqlite:FILE or mongodb://HOST/DATABASE";
 impl FromStr for StoreUri {
     type Err = String;
 
-    /// Checks the text; nothing is opened.
+    /// Parses the text. Nothing is opened.
     fn from_str(text: &str) -> Result<StoreUri, String> {
         let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
         match scheme {
@@ -73,7 +72,7 @@ pub struct Backends {
     pub store: Arc<dyn Store>,
     /// The bodies of the store's pages.
     pub bodies: Arc<dyn Bodies>,
-    /// For browsing the store.
+    /// The connection for browsing the store.
     pub browse: Arc<dyn Browse>,
     pub cache: Arc<dyn Cache>,
 }
@@ -87,8 +86,8 @@ pub struct Browsing {
     pub cache: Arc<dyn Cache>,
 }
 
-/// Opens a store and a cache, which is the store's own database if `cache` is `None`. Creates what
-/// does not exist.
+/// Opens a store and a cache. If `cache` is `None`, the cache is in the store's own database. Creates missing
+/// databases.
 pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends, StoreError> {
     let Some(cache) = cache.filter(|cache| *cache != store) else {
         return open_one(store, OpenMode::Create, Uses::Both).await;
@@ -102,7 +101,7 @@ pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends
     })
 }
 
-/// Opens a store that must exist, as exports do.
+/// Opens an existing store, as exports do.
 pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(opened.store)
@@ -116,7 +115,7 @@ pub async fn open_existing_with_bodies(
     Ok((opened.store, opened.bodies))
 }
 
-/// Opens a store that must exist, for browsing.
+/// Opens an existing store for browsing.
 pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(Browsing {
@@ -126,8 +125,8 @@ pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
     })
 }
 
-/// Copies a store's file into a folder while others write to it; returns the copy. `None` for a store whose server
-/// has its own means of backup.
+/// Copies a store's file into a folder while others write to it. Returns the path of the copy; `None` for a store
+/// whose server has its own means of backup.
 pub fn back_up(store: &StoreUri, into: &Path) -> Result<Option<PathBuf>, StoreError> {
     match store {
         StoreUri::Sqlite(path) => sqlite::backup::back_up(path, into).map(Some),

@@ -1,4 +1,5 @@
-//! How a MongoDB server carries out what people browse: by its own account, no list reads more than it gives out.
+//! Checks, by the server's own profile, how MongoDB executes the reads of users who browse: no list reads more than it
+//! returns.
 
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection, Database};
@@ -11,11 +12,11 @@ use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
 use webfill_wire::Outcome;
 
-/// Pages and records, of which a list gives out [`ROWS`].
+/// How many pages and records there are. A list returns [`ROWS`] of them.
 const STORED: usize = 1_500;
 const ROWS: u32 = 10;
 
-/// Keys of an index that one command may read: those of the rows, and a few for each of the 18 outcomes.
+/// How many keys of an index one command may read: those of the rows, and a few for each of the 18 outcomes.
 const MOST_KEYS: i64 = 300;
 
 fn crawl_id() -> CrawlId {
@@ -69,7 +70,7 @@ async fn fill(store: &dyn Store) {
     }
 }
 
-/// Reads every list, two slices each.
+/// Reads two slices of every list.
 async fn browse_all(browse: &dyn Browse) {
     let of_crawl = PageFilter {
         crawl: Some(crawl_id()),
@@ -117,7 +118,7 @@ async fn browse_all(browse: &dyn Browse) {
     browse.crawl_counts(&crawl_id(), 10).await.unwrap();
 }
 
-/// The server's profile of the commands since it was switched on.
+/// The server's profile of all commands since profiling was enabled.
 async fn profile(database: &Database) -> Vec<Document> {
     database.run_command(doc! {"profile": 0}).await.unwrap();
     let profile: Collection<Document> = database.collection("system.profile");

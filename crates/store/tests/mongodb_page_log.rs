@@ -59,7 +59,7 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
     let database = fresh_database();
     let store = opened(database.uri()).await;
     save(&*store, 0..1_200).await;
-    // As an administrator may.
+    // An administrator may do this.
     log(database.uri()).await.drop().await.unwrap();
     let store = opened(database.uri()).await;
     save(&*store, 1_200..1_201).await;
@@ -70,7 +70,7 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
     assert_eq!(urls, [""; 0], "they are entered once");
 }
 
-/// An entry was lost with a primary, after which the next entry was written.
+/// An entry was lost with its primary, after the next entry had been written.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_reader_closes_a_hole_before_it_goes_on() {
@@ -85,7 +85,7 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
     let (urls, end) = read(&*store, &Cursor::start()).await;
     let expected = (0..30).filter(|number| *number != 11).map(url);
     assert_eq!(urls, expected.collect::<Vec<_>>());
-    // A client that took 12 for the next number gets a duplicate key.
+    // A client that has chosen 12 as the next number gets a duplicate key.
     let late = log.insert_one(doc! {"_id": 12_i64, "pages": []}).await;
     assert!(late.unwrap_err().to_string().contains("E11000"));
     save(&*store, 11..12).await;
@@ -97,9 +97,8 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
     );
 }
 
-/// Each worker of a fleet is a client of its own, and appends an entry for each of its saves. Two
-/// commands a save are what one client alone needs; the others were tries under a number that another
-/// client had taken.
+/// Each worker of a fleet is a client, and appends an entry for each of its saves. A client alone needs two commands
+/// for a save. Further commands were tries with a number that another client had taken.
 #[needs(mongod)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
@@ -129,12 +128,12 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     let commands = mongod.document_commands() - before;
     let saves = clients * SAVES;
     println!("{commands} commands for {saves} saves of {clients} clients in {seconds:.1} s");
-    // However many there are: what counts is how many the server executes at the same moment.
+    // The number of clients does not matter, only how many the server executes at the same moment.
     assert!(commands as u64 <= 4 * saves, "{commands} for {saves}");
     let log = log(&uri).await;
     let last = log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap();
     let beyond = log.find_one(doc! {"_id": {"$gt": last as i64}}).await;
-    // A command that met an error in passing may have appended twice.
+    // A command that met a transient error may have appended twice.
     assert!(last >= saves, "{last}");
     assert_eq!(beyond.unwrap(), None);
     let (urls, _) = read(&*stores[0], &Cursor::start()).await;
@@ -142,7 +141,7 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     assert_eq!(seen.len() as u64, saves);
 }
 
-/// Drops old entries of the log and no page; returns how many.
+/// Drops old entries of the log, but no page. Returns how many.
 async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
     let cutoff = Cutoff {
         pages_ms: None,
@@ -177,7 +176,7 @@ async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
         "it is the newest"
     );
     assert_eq!(read(&*store, &start).await.0, [""; 0]);
-    // As one that closes a gap: it goes with the next that has a time.
+    // The entry has no time, like one that fills a gap. It is dropped with the next one that has a time.
     save(&*store, 3..4).await;
     let undated = doc! {"$unset": {"at": ""}};
     log.update_one(doc! {"_id": 4}, undated).await.unwrap();

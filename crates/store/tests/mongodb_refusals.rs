@@ -1,4 +1,4 @@
-//! Servers that refuse, or cannot be reached: the error says what to do, and shows no secrets.
+//! Servers that refuse a client or cannot be reached: the error says what to do, and shows no secrets.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -141,7 +141,7 @@ async fn users_without_rights_learn_what_they_lack() {
     assert!(error.to_string().contains("readWrite"), "{error}");
 }
 
-/// Certificates in a folder of their own.
+/// Certificates in a temporary folder.
 struct Certificates {
     folder: tempfile::TempDir,
 }

@@ -1,4 +1,4 @@
-//! SQLite files that are damaged, foreign, on a full disk or in use; and processes that die.
+//! SQLite files that are damaged, foreign, on a full disk or in use, and processes that die.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ async fn a_file_of_another_format_is_refused_and_left_alone() {
     }
 }
 
-/// The URLs of the pages that were saved behind a cursor, and the cursor behind them.
+/// The URLs of the pages that were saved after a cursor, and the cursor to continue from.
 async fn changed(store: &dyn Store, after: &Cursor) -> (Vec<Value>, Cursor) {
     let mut urls = Vec::new();
     let mut each = |_, page: Value| {
@@ -118,7 +118,7 @@ async fn changed(store: &dyn Store, after: &Cursor) -> (Vec<Value>, Cursor) {
     (urls, end)
 }
 
-/// A user deletes pages and runs VACUUM.
+/// A user deletes pages and then runs VACUUM.
 #[tokio::test]
 async fn a_cursor_outlives_pages_that_somebody_has_deleted() {
     let folder = tempfile::tempdir().unwrap();
@@ -235,7 +235,7 @@ async fn the_log_stays_short_while_several_write_without_a_pause() {
                 let saved = opened.store.save(pages.collect()).await;
                 assert!(saved.iter().all(Result::is_ok), "{saved:?}");
             }
-            // Closing the last connection would remove the log.
+            // Kept open, because closing the last connection would remove the log.
             opened
         }
     };
@@ -257,7 +257,7 @@ async fn the_log_stays_short_while_several_write_without_a_pause() {
     );
 }
 
-/// A small tmpfs, unmounted at the end.
+/// A small tmpfs, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -318,13 +318,12 @@ async fn a_full_disk_ends_in_a_fatal_error_and_an_intact_file() {
     assert_eq!(integrity, "ok");
 }
 
-/// Pages that a writer process saves at once.
+/// How many pages a writer process saves at once.
 const BATCH: u64 = 8;
 
 const WRITER_FILE: &str = "WEBFILL_TEST_STORE_WRITER";
 
-/// A process of its own, which saves pages until it is killed and says after each answered batch
-/// how many there are.
+/// A separate process. It saves pages until it is killed, and reports after each answered batch how many there are.
 #[tokio::test]
 #[ignore = "is started by what_was_answered_survives_the_death_of_every_process"]
 async fn writer_process() {
@@ -343,7 +342,7 @@ async fn writer_process() {
     }
 }
 
-/// Has a byte for each batch that was answered: a length is true whenever its writer dies.
+/// The file with one byte for each answered batch. Its length is right whenever its writer dies.
 fn answered_file(store: &Path, process: u32) -> PathBuf {
     store.with_extension(format!("{process}.answered"))
 }
@@ -377,7 +376,7 @@ async fn what_was_answered_survives_the_death_of_every_process() {
     }
     let answered: u64 = writers.iter().map(|writer| answered(&path, writer)).sum();
     let kept = count(&path).await;
-    // The last batch of each writer may be there, although the writer died before the answer.
+    // The last batch of each writer may be stored although the writer died before the answer.
     assert!(
         (answered..=answered + 3 * BATCH).contains(&kept),
         "{answered} answered, {kept} kept"

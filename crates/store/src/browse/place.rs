@@ -1,4 +1,4 @@
-//! Where a list continues.
+//! Places, at which lists continue.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 
-/// A place in a list: the key of the last checked row. Its text can be used in a URL unescaped. It comes back from
-/// untrusted clients, so it is looked up like any key and need not exist.
+/// A place in a list: the key of the last checked row. Its text can be used in a URL unescaped. Untrusted clients send
+/// it back, so it is looked up like any key and need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The order of the list.
@@ -15,12 +15,12 @@ pub struct Place {
     key: Vec<String>,
 }
 
-/// The orders of lists. A list continues in the order it began with, even if an index has appeared meanwhile.
+/// The order of a list. A list continues in the order in which it began, even if an index has been created meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// By the time when something was stored or happened, the latest first.
+    /// The latest first, by the time when something was stored or happened.
     Newest,
-    /// By key.
+    /// Ascending by key.
     Key,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Order {
 #[error("`{0}` is no place in a list: begin at its beginning")]
 pub struct PlaceError(String);
 
-/// The longest place: the longest key of a record has its id and its dataset, in Base64.
+/// The longest text of a place. The longest key of a record holds its id and its dataset, in Base64.
 const MAX_TEXT: usize = 4 << 10;
 
 impl Place {
@@ -51,7 +51,7 @@ impl Place {
         self.order
     }
 
-    /// A part of the key; "" if there is none.
+    /// A part of the key; empty if there is none.
     pub(crate) fn part(&self, index: usize) -> &str {
         self.key.get(index).map_or("", String::as_str)
     }

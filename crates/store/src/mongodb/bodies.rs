@@ -1,7 +1,7 @@
 //! The collection `bodies`.
 //!
-//! The server is asked for the collection's size only after a part of the limit was written. So all bodies together
-//! may exceed the limit a little for a while; the more processes write, the more.
+//! The collection's size is only queried after a fraction of the limit has been written. So for a while, all bodies
+//! together may exceed the limit a little; the more processes write, the more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,25 +28,25 @@ use crate::site_clock::clamped;
 
 pub(super) const BODIES: &str = "bodies";
 
-/// The member by which the oldest are found.
+/// The member by which the oldest bodies are found.
 pub(super) const AT: &str = "at";
 
-/// A step of reading ends after this many documents, or bytes.
+/// The most documents and bytes that are read in one step.
 const STEP: i64 = 64;
 const STEP_BYTES: usize = 4 << 20;
 
-/// How many of the oldest are checked to make room.
+/// How many of the oldest bodies are examined to make room.
 const OLDEST: i64 = 500;
 
-/// The part of the limit that is written before the server is asked.
+/// The collection's size is queried after this fraction of the limit has been written: one part in so many.
 const ASKED_AFTER: u64 = 64;
 
-/// A process's knowledge of the collection.
+/// What this process knows about the collection.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     is_indexed: AtomicBool,
     was_asked: AtomicBool,
-    /// Bytes written since the server was last asked for the size.
+    /// Bytes written since the size was last queried.
     bytes: AtomicU64,
 }
 
@@ -141,7 +141,7 @@ fn statement(body: &Body) -> RawDocumentBuf {
     replace_if(&body.page_id, is_not_earlier, stored)
 }
 
-/// Drops the oldest bodies until the others fit, if it is time to ask.
+/// If it is time to query the size, drops the oldest bodies until the others fit.
 async fn trim(
     db: &Db,
     written: &Written,
@@ -170,7 +170,7 @@ async fn trim(
     Ok(dropped)
 }
 
-/// Some of the oldest bodies; subtracts their sizes from the excess.
+/// The keys of some of the oldest bodies. Subtracts their sizes from `excess`.
 async fn oldest(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
     let bodies: Collection<Document> = db.database.collection(BODIES);
     let find = async {
@@ -199,7 +199,7 @@ async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Bod
     let which = doc! {"_id": {"$gt": after.unwrap_or(first), "$lt": end}};
     let find = async {
         let find = bodies.find(which).sort(doc! {"_id": 1}).limit(STEP);
-        // An answer is of about this size, whatever the size of the bodies.
+        // This keeps an answer at about the size of a step, even if the bodies are large.
         let mut cursor = find.batch_size(4).await?;
         let mut found = Vec::new();
         let mut bytes = 0;

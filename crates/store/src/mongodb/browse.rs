@@ -1,5 +1,5 @@
-//! Browsing the database ([`Browse`]). Each list names its index, so the server uses no other; without that
-//! index, the list is in the order of keys.
+//! Browses the database ([`Browse`]). Each list names its index, so the server uses no other. Without that index, the
+//! list is in the order of keys.
 
 mod crawls;
 mod pages;
@@ -30,7 +30,7 @@ use crate::error::StoreError;
 use crate::site_state::SiteState;
 use crate::store::ExportKind;
 
-/// A slice ends after checking this many documents, or after this time, or after this many bytes.
+/// The most documents that are checked for a slice, the longest time, and the most bytes.
 const MOST_EXAMINED: u64 = 20_000;
 const SEARCH_TIME: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;
@@ -147,21 +147,21 @@ impl Browse for Mongo {
     }
 }
 
-/// The fields that a list reads.
+/// What a list reads.
 pub(super) struct Listing<'a> {
     pub(super) collection: &'a str,
     pub(super) which: Document,
     pub(super) order: Document,
-    /// The index that it follows.
+    /// The index that the list follows.
     pub(super) index: &'a str,
-    /// The members to read; all if it is empty.
+    /// The members to read; all if the document is empty.
     pub(super) members: Document,
     pub(super) wanted: usize,
 }
 
 impl Listing<'_> {
-    /// Makes a slice of the documents: `read` returns the place of one, and the row if it is wanted. `None` if there
-    /// is no such index.
+    /// Reads a slice of the list. `read` returns the place of a document, and its row if the filter accepts it. `None`
+    /// if there is no such index.
     pub(super) async fn slice<T>(
         self,
         db: &Db,
@@ -226,7 +226,7 @@ fn is_without_index(error: &Error) -> bool {
     matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == NO_SUCH_INDEX)
 }
 
-/// The condition that a document comes after a place, in the order of a time (the latest first) and then of keys. Few
+/// The condition that a document comes after a place. The order is by a time, the latest first, and then by key. Few
 /// documents have the same time.
 pub(super) fn before(time: &str, place: &Place) -> Document {
     let at = date(place.number(0));
@@ -236,7 +236,7 @@ pub(super) fn before(time: &str, place: &Place) -> Document {
     }
 }
 
-/// The place of a document in that order.
+/// The place of a document in the order of [`before`].
 pub(super) fn place_of(at: DateTime, id: &str) -> Place {
     Place::newest([at.timestamp_millis().to_string(), id.to_owned()])
 }
@@ -246,7 +246,7 @@ pub(super) fn key(stored: &RawDocument) -> &str {
     stored.get_str("_id").unwrap_or_default()
 }
 
-/// The fault of a document with a missing member, written by another program.
+/// The fault of a document in which another program has left out a member.
 pub(super) fn broken(what: &str, stored: &RawDocument) -> Fault {
     let key = key(stored);
     Fault::InvalidEntry(format!("{what} {key:.200} is not as webfill writes it"))

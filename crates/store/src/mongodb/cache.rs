@@ -1,7 +1,7 @@
 //! The collections `robots` and `sites`: robots.txt files and site clocks.
 //!
-//! The server deletes old documents, by the TTL indexes on `robots.fetched_at` and
-//! `sites.forget_at`, but with some delay. Until then, reads skip them.
+//! The server deletes old documents, by the TTL indexes on `robots.fetched_at` and `sites.forget_at`, but with some
+//! delay. Until then, reads ignore them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::cache::{
 use crate::error::StoreError;
 use crate::site_clock::{HeldReservation, SiteClock, clamped};
 
-/// The robots.txt files of origins, unless too old.
+/// The robots.txt files of origins, except those that are too old.
 pub(super) async fn robots_of(
     db: &Db,
     origins: &[String],
@@ -76,7 +76,7 @@ fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
     replace_if(&entry.origin, condition, stored)
 }
 
-/// The clocks of sites, unless untouched for too long.
+/// The clocks of sites, except those that have not changed for too long.
 pub(super) async fn sites(
     db: &Db,
     sites: &[String],
@@ -126,7 +126,7 @@ pub(super) async fn put_sites(db: &Db, entries: &[SiteEntry]) -> Result<(), Faul
     db.upsert("sites", &statements).await?.into_result()
 }
 
-/// All expressions of the first stage see the document as it was before.
+/// The statement that updates a site's clock. All expressions of its first stage see the document as it was before.
 fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
     let start = date(entry.last_start_ms);
     let is_latest = rawdoc! {"$gte": [start, "$last_start"]};
@@ -161,7 +161,7 @@ pub(super) fn forget_at() -> RawDocumentBuf {
 }
 
 impl Updated {
-    /// The first failed statement as an error.
+    /// The fault of the first failed statement, if there is one.
     pub(super) fn into_result(self) -> Result<(), Fault> {
         match self.failed.first() {
             None => Ok(()),
@@ -185,7 +185,7 @@ impl Cache for Mongo {
             .await
     }
 
-    /// The server deletes expired entries by itself, by its own clock.
+    /// Ignores `now_ms`: the server deletes expired entries by its own clock.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
         self.call(async move |db: Db| put_robots(&db, &entries).await)
             .await

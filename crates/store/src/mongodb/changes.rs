@@ -1,4 +1,4 @@
-//! Reads pages in the order in which they became visible, by the entries of [`page_log`].
+//! Reads pages in the order in which they became visible, using the entries of [`page_log`].
 
 use std::io;
 
@@ -16,7 +16,7 @@ use super::{Mongo, panicked, value};
 use crate::cursor::{Cursor, Kept, check_cursor, too_late};
 use crate::store::{Changes, ExportError, ExportFilter};
 
-/// Entries of the log that are read at once; each holds the keys of one call of `save`.
+/// How many entries of the log are read at once. Each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
 
 /// The members needed to judge an extraction.
@@ -57,21 +57,21 @@ const CHECKS: [&str; 15] = [
     "snapshot",
 ];
 
-/// Some pages, each with the cursor that continues after it.
+/// A batch of pages, each with the cursor that continues after it.
 #[derive(Default)]
 pub(super) struct Pages {
     pub(super) pages: Vec<(Cursor, Value)>,
-    /// Where to continue; only in the last step.
+    /// Where to continue. Set only in the last step.
     pub(super) end: Option<Cursor>,
 }
 
 /// The result of one step.
 pub(super) type Step = Result<Pages, Fault>;
 
-/// The receiver was dropped.
+/// Signals that the receiver was dropped.
 struct Gone;
 
-/// Sends step after step; an error is the last one.
+/// Sends step after step. An error is the last step.
 pub(super) async fn read_all(
     db: Db,
     after: Cursor,
@@ -117,7 +117,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads the entries after the cursor, up to `newest`.
     async fn read(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
-        // Numbers are signed in the log; `check_cursor` has made sure that this one fits.
+        // Numbers in the log are signed; `check_cursor` has made sure that this one fits.
         let entry = after.position.entry as i64;
         let mut pages_read = after.position.pages as usize;
         let mut next = if pages_read > 0 { entry } else { entry + 1 };
@@ -198,7 +198,7 @@ impl Reader<'_> {
             .projection(shown)
             .sort(doc! {"_id": 1})
             .batch_size(STEP)
-            // The receiver may be slow.
+            // The receiver may be slow, and the cursor must not time out.
             .no_cursor_timeout(true);
         let mut cursor = with_timeout(async { find.await }).await?;
         let mut step = Pages::default();
@@ -226,8 +226,8 @@ impl Reader<'_> {
         Ok(if sent { Ok(()) } else { Err(Gone) })
     }
 
-    /// Fails if the entry is cut by now. Asked after its pages were read and before they are sent, so that
-    /// no cursor leads past a page that was dropped.
+    /// Fails if the entry is cut by now. It is called after the entry's pages were read and before they are sent, so
+    /// that no cursor leads past a page that was dropped.
     async fn check_not_cut(&self, entry: i64) -> Result<(), Fault> {
         if page_log::cut(self.db).await? < entry {
             return Ok(());
@@ -236,7 +236,7 @@ impl Reader<'_> {
         Err(Fault::Unusable(too_late(&behind)))
     }
 
-    /// The keys that the filter accepts. A page's key names its application and its crawl, so pages of others are not
+    /// The keys that the filter accepts. A key names the page's application and crawl, so pages of others need not be
     /// looked up.
     fn wanted<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
         let is_wanted = |id: &&str| {
@@ -248,7 +248,7 @@ impl Reader<'_> {
         ids.iter().map(String::as_str).filter(is_wanted).collect()
     }
 
-    /// The cursor that continues after a page. The keys in an entry are sorted.
+    /// The cursor that continues after a page. The keys of an entry are sorted.
     fn behind(&self, entry: i64, ids: &[String], id: Option<&str>) -> Cursor {
         let place = ids.binary_search_by(|one| Some(one.as_str()).cmp(&id));
         let read = place.unwrap_or_else(|before| before) + 1;
@@ -256,13 +256,13 @@ impl Reader<'_> {
         let pages = u32::try_from(pages).unwrap_or_default();
         match (place, pages) {
             (Ok(_), pages) => Cursor::new(&self.store, entry.unsigned_abs(), pages),
-            // Another program has changed the entry, so all of it is read again.
+            // Another program has changed the entry, so the whole entry is read again.
             (Err(_), _) => Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0),
         }
     }
 }
 
-/// The members of a page that a reader gets.
+/// The members of a page that readers get.
 fn shown(filter: &ExportFilter) -> Document {
     let names: &[&str] = match filter {
         ExportFilter { checks: true, .. } => &CHECKS,

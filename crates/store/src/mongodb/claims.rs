@@ -1,4 +1,4 @@
-//! The collection `claims`: one `findAndModify` decides and claims.
+//! The collection `claims`. A single `findAndModify` decides and claims.
 
 use async_trait::async_trait;
 use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};
@@ -23,7 +23,7 @@ pub(super) async fn put(
     loop {
         match db.run(claim_command(claim, watched)).await {
             Ok(_) => return Ok(None),
-            // The key exists, so the query has not found it: the claim is another's.
+            // The key exists although the query did not match, so another claim is in force.
             Err(fault) if fault.is_duplicate_key() => {}
             Err(fault) => return Err(fault),
         }
@@ -33,11 +33,11 @@ pub(super) async fn put(
                 return Ok(Some(stored));
             }
         }
-        // It was released or replaced in between.
+        // The other claim was released or replaced in the meantime.
     }
 }
 
-/// Finds what [`CrawlClaim::may_replace`] allows to be replaced.
+/// The command that stores the claim if [`CrawlClaim::may_replace`] allows it.
 fn claim_command(claim: &CrawlClaim, watched: Option<&CrawlClaim>) -> RawDocumentBuf {
     let watched = watched.unwrap_or(claim);
     rawdoc! {
@@ -59,7 +59,7 @@ fn claim_command(claim: &CrawlClaim, watched: Option<&CrawlClaim>) -> RawDocumen
     }
 }
 
-/// Renews a claim; false if it is no longer its owner's.
+/// Renews a claim. Returns false if it no longer belongs to its owner.
 pub(super) async fn renew(db: &Db, claim: &CrawlClaim) -> Result<bool, Fault> {
     let command = rawdoc! {
         "findAndModify": CLAIMS,
@@ -68,11 +68,11 @@ pub(super) async fn renew(db: &Db, claim: &CrawlClaim) -> Result<bool, Fault> {
         "writeConcern": majority(),
     };
     let answer = db.run(command).await?;
-    // The claim as it was before, if it was found.
+    // The answer has the claim as it was before, if it was found.
     Ok(answer.get_document("value").is_ok())
 }
 
-/// Removes a claim, if it is still its owner's.
+/// Removes a claim, if it still belongs to its owner.
 pub(super) async fn release(db: &Db, claim: &CrawlClaim) -> Result<(), Fault> {
     let own = rawdoc! {"_id": claim.crawl.to_string(), "owner": claim.owner.as_str()};
     db.delete_matching(CLAIMS, own).await?.into_result()

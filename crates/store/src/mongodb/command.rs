@@ -1,8 +1,8 @@
-//! Commands to the database: their time limits, their retries, and what their answers mean.
+//! Commands to the database: their time limits, their retries, and the meaning of their answers.
 //!
-//! Writes are `update` and `insert` commands with many statements, unordered. A command is answered once a
-//! majority of the members has the writes in its journal. The driver does not retry such commands
-//! by itself; [`Db::run`] does. This is safe because every statement is idempotent.
+//! Writes are `update` and `insert` commands with many statements, unordered. A command is answered once a majority of
+//! the members has the writes in its journal. The driver does not retry such commands by itself; [`Db::run`] does.
+//! This is safe because every statement is idempotent.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,14 +13,13 @@ use mongodb::{Collection, Database};
 
 use super::fault::{DUPLICATE_KEY, Fault, is_retryable_at_once};
 
-/// The longest wait for the answer to a command: a server may be paused, or unreachable without an
-/// error.
+/// The longest wait for the answer to a command. A server may be paused, or unreachable without an error.
 const COMMAND_MAX: Duration = Duration::from_secs(15);
 
-/// How long the server waits for the majority before it answers that there is none (`wtimeout`).
+/// How long the server waits for the majority before it reports that there is none (`wtimeout`).
 const MAJORITY_WITHIN_MS: i32 = 10_000;
 
-/// The size at which a message is full. A message may have 48 MB, so one more statement of the greatest size still
+/// The size at which a message is full. A message may have 48 MB, so one more statement of the largest size still
 /// fits.
 const MESSAGE_BYTES: usize = 28 << 20;
 
@@ -34,17 +33,17 @@ pub(super) struct Db {
     pub(super) store: String,
 }
 
-/// The results of the statements of an update.
+/// The results of an update's statements.
 #[derive(Debug, Default)]
 pub(super) struct Updated {
-    /// Number of documents that were found or created.
+    /// How many documents were found or created.
     pub(super) matched: i64,
     /// The statements that failed: index, code and message.
     pub(super) failed: Vec<(usize, i32, String)>,
 }
 
 impl Db {
-    /// Runs an idempotent command; after a transient error, once more.
+    /// Runs an idempotent command. After a transient error, it is run once more.
     pub(super) async fn run(&self, command: RawDocumentBuf) -> Result<Document, Fault> {
         let again = command.clone();
         match self.run_once(command).await {
@@ -53,8 +52,8 @@ impl Db {
         }
     }
 
-    /// Runs a command that inserts a document under a new key; false if the key exists. After a
-    /// transient error it is run once more, and may then have inserted two documents.
+    /// Runs a command that inserts a document under a new key. Returns false if the key exists. After a transient
+    /// error, the command is run once more, and may then have inserted two documents.
     pub(super) async fn run_unless_duplicate(
         &self,
         command: RawDocumentBuf,
@@ -88,7 +87,7 @@ impl Db {
         }
     }
 
-    /// Sends the statements of an `update` command, in as few messages as possible.
+    /// Sends the statements of an `update` command in as few messages as possible.
     pub(super) async fn update(
         &self,
         collection: &str,
@@ -106,8 +105,8 @@ impl Db {
         Ok(updated)
     }
 
-    /// Inserts documents, in as few messages as possible. Documents whose keys exist fail as duplicates; after a
-    /// transient error, this includes documents inserted by this call.
+    /// Inserts documents in as few messages as possible. Documents whose keys exist fail as duplicates. After a
+    /// transient error, these include documents inserted by this call.
     pub(super) async fn insert(
         &self,
         collection: &str,
@@ -125,7 +124,7 @@ impl Db {
         Ok(inserted)
     }
 
-    /// Those of these keys that exist.
+    /// Which of these keys exist.
     pub(super) async fn existing(
         &self,
         collection: &str,
@@ -153,7 +152,7 @@ impl Db {
     }
 
     /// Like [`Db::update`], for statements that create missing documents. If another client creates a document at the
-    /// same moment, the statement fails with a duplicate key and is sent again: it finds the document then.
+    /// same moment, the statement fails with a duplicate key and is sent again. Then it finds the document.
     pub(super) async fn upsert(
         &self,
         collection: &str,
@@ -248,8 +247,8 @@ pub(super) async fn with_timeout<R>(
     }
 }
 
-/// The write concern of every command that writes. A replica set may be configured not to require a write in the
-/// journals of a majority (`writeConcernMajorityJournalDefault`); `j` requires it all the same.
+/// The write concern of every command that writes. A replica set may be configured so that a majority does not imply a
+/// write to its journals (`writeConcernMajorityJournalDefault`); `j` requires it all the same.
 pub(super) fn majority() -> RawDocumentBuf {
     rawdoc! {"w": "majority", "j": true, "wtimeout": MAJORITY_WITHIN_MS}
 }
@@ -271,7 +270,7 @@ impl Failed {
     }
 }
 
-/// The number of statements that fit into one message: at least one.
+/// How many of the statements fit into one message: at least one.
 fn fitting(statements: &[RawDocumentBuf]) -> usize {
     let mut bytes = 0;
     let fits = |statement: &&RawDocumentBuf| {
@@ -308,7 +307,7 @@ fn insert_command(collection: &str, documents: &[RawDocumentBuf]) -> RawDocument
 }
 
 impl Updated {
-    /// Adds the answer to a message; `first` is the index of its first statement.
+    /// Adds the answer to a message. `first` is the index of the message's first statement.
     fn add(&mut self, answer: &Document, first: usize) {
         self.matched += number(answer, "n");
         let errors = answer.get_array("writeErrors").into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Connects to a server, with webfill's options, and prepares the database.
+//! Connects to a server with webfill's options, and prepares the database.
 
 use std::time::Duration;
 
@@ -27,15 +27,15 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 /// time.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// How many connections a process opens to a server for data; `maxPoolSize` in the URI. A worker saves in
-/// one, and reads and writes the cache in others; thousands of workers share a server, where each
-/// connection is a thread with a stack of its own.
+/// How many connections a process opens to a server for data; `maxPoolSize` in the URI. A worker saves over one, and
+/// uses the cache over others. Thousands of workers share a server, on which each connection is a thread with its own
+/// stack.
 const MOST_CONNECTIONS: u32 = 4;
 
-/// After how long without use a connection is closed; `maxIdleTimeMS` in the URI.
+/// How long a connection may be unused before it is closed; `maxIdleTimeMS` in the URI.
 const IDLE_CLOSED_AFTER: Duration = Duration::from_secs(60);
 
-/// Connects, authenticates, and creates indexes and the log of pages, where `mode` allows.
+/// Connects and authenticates. Creates the indexes and the log of pages if `mode` allows it.
 pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
     let db = connect(uri).await.map_err(refused)?;
@@ -47,7 +47,7 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
     Ok(db)
 }
 
-/// The database; no command has been sent yet.
+/// The database. No command has been sent yet.
 pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
     let client = Client::with_options(options(uri).await?)?;
     Ok(Db {
@@ -72,8 +72,9 @@ async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
     Ok(options)
 }
 
-/// Reads and writes use the concern `majority`, whatever the URI says: with less, acknowledged pages
-/// would be lost when a primary dies. What is acknowledged is in the journals. Reads go to the primary, because secondaries lag behind.
+/// The database with the read and write concern `majority`, whatever the URI says. With less, acknowledged pages would
+/// be lost when a primary dies. Acknowledged writes are in the journals. Reads go to the primary, because secondaries
+/// lag behind.
 fn database(client: &Client, name: &str) -> Database {
     let options = DatabaseOptions::builder()
         .read_concern(ReadConcern::majority())

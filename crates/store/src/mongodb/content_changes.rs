@@ -1,8 +1,8 @@
 //! The collections `changes`, `versions` and `judged`.
 //!
-//! There are no transactions, so a judgement is written ahead: the one document of `judged` takes its position
-//! together with its versions and changes, and only then these are copied to their collections. Whoever reads the
-//! position copies again what may still be missing. A copy is idempotent, and a late one never replaces newer data.
+//! There are no transactions, so a judgement is written ahead: the position is written to the single document of
+//! `judged` together with its versions and changes, and only then these are copied to their collections. Whoever reads
+//! the position repeats a copy that may be incomplete. A copy is idempotent, and a late one never replaces newer data.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -31,12 +31,12 @@ const JUDGED: &str = "judged";
 const CHANGES: &str = "changes";
 const VERSIONS: &str = "versions";
 
-/// The key of the one document of `judged`.
+/// The key of the single document of `judged`.
 const LAST: &str = "last";
 
-/// The position, after copying everything that was judged up to it.
+/// The position. Everything that was judged up to it is copied first.
 pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
-    // Once they are copied, the versions and changes are no longer in it.
+    // Once the versions and changes are copied, they are removed from this document.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
         return Ok(JudgedTo::default());
     };
@@ -47,7 +47,7 @@ pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
     Ok(to)
 }
 
-/// The number up to which all changes are in their collection.
+/// The number up to which no change is missing in the collection.
 async fn visible(db: &Db) -> Result<i64, Fault> {
     let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
     let find = judged
@@ -97,11 +97,11 @@ pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<Versions>, F
     Ok(found.iter().map(read).collect())
 }
 
-/// Whether it directly follows the stored one.
+/// Stores a judgement. Returns false if it does not directly follow the stored one.
 pub(super) async fn put(db: &Db, judgement: &Judgement) -> Result<bool, Fault> {
     let stored = document(judgement)?;
     let revision = clamped(judgement.to.revision);
-    // Also matches the same one of the same writer, because a command may be sent twice.
+    // This also matches a judgement that this writer has already stored, because a command may be sent twice.
     let statement = rawdoc! {
         "q": {"_id": LAST, "$or": [
             {"revision": revision - 1},
@@ -151,7 +151,7 @@ fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
     Ok(document)
 }
 
-/// Copies the versions and changes of a judgement to their collections, and notes that they are there.
+/// Copies the versions and changes of a judgement to their collections, then records that they are there.
 async fn copy(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault> {
     let versions = members(judged, "versions").map(|one| {
         let id = one.get_str("_id").unwrap_or_default();
@@ -199,7 +199,7 @@ fn stored_change(change: &Change) -> Result<RawDocumentBuf, Fault> {
     })
 }
 
-/// Only those up to the last one below which none is missing.
+/// Reads changes, up to the number below which none is missing.
 pub(super) async fn read(
     db: &Db,
     filter: &ChangeFilter,
@@ -221,7 +221,7 @@ pub(super) async fn read(
     found.iter().map(|stored| change(stored)).collect()
 }
 
-/// The latest changes first; only those up to the last one below which none is missing.
+/// Lists changes, the latest first, beginning at the number below which none is missing.
 pub(super) async fn list(
     db: &Db,
     filter: &ChangeListFilter,
@@ -298,7 +298,7 @@ pub(super) async fn new_documents(
             let mut which =
                 doc! {"app_id": app_id, "crawl_id": crawl_id, "at": since, "kind": "new"};
             which.insert("_id", doc! {"$lte": visible(db).await?});
-            // Reads only whether the pages are documents.
+            // For each page, only whether it is a document is read.
             let documents = vec![
                 doc! {"$match": {"document": {"$type": "object"}}},
                 doc! {"$project": {"_id": 1}},

@@ -17,7 +17,7 @@ use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
 use crate::store::Crawls;
 
-/// Stores a crawl; the first start time stays.
+/// Stores a crawl. The first start time is kept.
 pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
     let set = rawdoc! {
         "app_id": crawl.id.app_id.as_str(),
@@ -71,12 +71,12 @@ pub(super) fn read(stored: &RawDocument) -> Result<Crawl, Fault> {
     })
 }
 
-/// Counts the records of a crawl, all and the resolved ones, each in one range of an index.
+/// Counts a crawl's records and the resolved ones among them. Each count is one range of an index.
 pub(super) async fn record_counts(db: &Db, id: &CrawlId) -> Result<RecordCounts, Fault> {
     let (app_id, crawl_id) = (id.app_id.as_str(), id.crawl_id.as_str());
     let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
     let mut resolved = all.clone();
-    // Every date: null and missing values are none.
+    // Matches every date, but neither null nor missing values.
     resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
     let (total, resolved) = tokio::try_join!(count(db, &all), count(db, &resolved))?;
     Ok(RecordCounts { total, resolved })

@@ -1,8 +1,8 @@
-//! A user's collection whose documents are records: documents are read in the order of their `_id`,
-//! and found values are written back to them.
+//! A user's collection whose documents are records. Documents are read in the order of their `_id`, and found values
+//! are written back to them.
 //!
-//! At most a few chunks are in memory. Reading can continue after any document. Writes carry their
-//! conditions in the statements, so that neither a crash nor a concurrent write loses a value.
+//! At most a few chunks are in memory. Reading can continue after any document. Writes carry their conditions in the
+//! statements, so that neither a crash nor a concurrent write loses a value.
 
 mod reading;
 mod writing;
@@ -20,7 +20,7 @@ use super::{MongoUri, connection, panicked};
 use crate::error::StoreError;
 use crate::source_document::Unwritten;
 
-/// The documents to read, and their members. Checked for syntax; no connection is made.
+/// The documents to read, and their members. The syntax is already checked, but no connection is made.
 #[derive(Debug, Clone)]
 pub struct DatasetSource {
     uri: MongoUri,
@@ -29,23 +29,23 @@ pub struct DatasetSource {
     projection: Option<Document>,
 }
 
-/// Where found values are written to.
+/// The collection that found values are written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteBack {
-    /// A collection of the dataset's database. If it is the one that is read, only existing documents
-    /// are updated; in another one, missing documents are created.
+    /// A collection of the dataset's database. If it is the one that is read, only existing documents are updated. In
+    /// another one, missing documents are created.
     pub collection: String,
 }
 
 /// A document as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetDocument {
-    /// The id of its record: a text as it is, an ObjectId as 24 hexadecimal digits, an integer in
-    /// decimal, anything else as canonical extended JSON.
+    /// The id of the document's record: a text as it is, an ObjectId as 24 hexadecimal digits, an integer in decimal,
+    /// anything else as canonical extended JSON.
     pub record: String,
-    /// Its `_id` with its type, as canonical extended JSON.
+    /// The document's `_id` with its type, as canonical extended JSON.
     pub id: String,
-    /// All other members. A member that the projection names and the document lacks is null.
+    /// All other members. A member that the projection names but the document lacks is null.
     pub members: Map<String, Value>,
 }
 
@@ -61,7 +61,7 @@ impl DatasetSource {
         })
     }
 
-    /// Only documents that match a query in extended JSON.
+    /// Restricts the source to documents that match a query in extended JSON.
     pub fn with_query(mut self, query: &str) -> Result<DatasetSource, String> {
         self.query = read_object(query)?;
         Ok(self)
@@ -89,7 +89,7 @@ impl DatasetSource {
         &self.collection
     }
 
-    /// A text that is the same for the same source. It contains no credentials.
+    /// A text that identifies the source. It contains no credentials.
     pub fn identity(&self) -> String {
         let projection = self.projection.clone().unwrap_or_default();
         format!(
@@ -98,7 +98,7 @@ impl DatasetSource {
         )
     }
 
-    /// The members that the projection names. A document without one lacks it.
+    /// The members that the projection names. A document may lack some of them.
     fn projected(&self) -> Vec<String> {
         let is_left_out = |value: &Bson| {
             matches!(
@@ -151,7 +151,7 @@ pub struct Dataset {
     source: DatasetSource,
 }
 
-/// The documents of a dataset, chunk by chunk.
+/// Iterates over the documents of a dataset, chunk by chunk.
 pub struct Documents {
     chunks: mpsc::Receiver<reading::Chunk>,
     store: String,
@@ -160,8 +160,8 @@ pub struct Documents {
 impl Iterator for Documents {
     type Item = Result<Vec<DatasetDocument>, StoreError>;
 
-    /// The next chunk, of at least one document. Blocks this thread, also while the server is
-    /// unavailable. An error is permanent, and the last item.
+    /// The next chunk, which has at least one document. Blocks this thread, even while the server is unavailable. An
+    /// error is permanent, and the last item.
     fn next(&mut self) -> Option<Self::Item> {
         let chunk = self.chunks.blocking_recv()?;
         Some(chunk.map_err(|fault| fault.into_error(&self.store)))
@@ -169,8 +169,8 @@ impl Iterator for Documents {
 }
 
 impl Dataset {
-    /// Connects, and checks that the collection exists, that it is not one of webfill's own, and that
-    /// the server accepts query and projection.
+    /// Connects, and checks that the collection exists and is not one of webfill's own, and that the server accepts
+    /// the query and the projection.
     pub async fn open(source: DatasetSource) -> Result<Dataset, StoreError> {
         let store = format!("{}/{}", source.uri, source.collection);
         let thread = RuntimeThread::start().map_err(|error| StoreError::Fatal {
@@ -192,7 +192,7 @@ impl Dataset {
     /// Reads the documents in the order of their `_id`: those after the given id, or all.
     pub fn read(&self, after: Option<&str>) -> Result<Documents, String> {
         let after = after.map(document_id).transpose()?;
-        // Bounded: one chunk waits while the next is read.
+        // A channel of one: a chunk waits here while the next one is read.
         let (chunks, read) = mpsc::channel(1);
         let task = reading::read_all(self.db.clone(), self.source.clone(), after, chunks);
         self.thread.start_task(task);
@@ -212,8 +212,7 @@ impl Dataset {
         self.run_on_thread(checking).await
     }
 
-    /// Writes values back. Returns the records that were refused, each with the reason. May be
-    /// repeated.
+    /// Writes values back. Returns the records that were refused, each with the reason. The call may be repeated.
     pub async fn write_back(
         &self,
         to: &WriteBack,
@@ -248,10 +247,10 @@ async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     explain(db, source).await
 }
 
-/// Refuses webfill's own collection of records as a dataset.
+/// Refuses to use webfill's own collection of records as a dataset.
 async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     let collection = db.database.collection::<Document>(collection);
-    // For a view, listing the indexes fails.
+    // Listing the indexes of a view fails.
     let names = with_timeout(async { collection.list_index_names().await }).await;
     if names.is_ok_and(|names| names.iter().any(|name| name == indexes::OF_RECORDS)) {
         return Err(Fault::Unusable(String::from(
@@ -261,7 +260,7 @@ async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Lets the server plan the query, by which it refuses an invalid query or projection.
+/// Has the server plan the query, because it refuses an invalid query or projection then.
 async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     let find = doc! {
         "find": source.collection.as_str(),

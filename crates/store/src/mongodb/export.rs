@@ -15,16 +15,16 @@ use super::{Mongo, value};
 use crate::record::explain_doubts;
 use crate::store::{Export, ExportError, ExportFilter, ExportKind};
 
-/// The most documents in one answer of the server, which also ends at 16 MB.
+/// The most documents in one answer of the server. An answer also ends at 16 MB.
 pub(super) const STEP: u32 = 500;
 
-/// A step ends with the document that makes it larger than this.
+/// The size in bytes at which a step ends, including the document that exceeds it.
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
 /// The result of one step.
 pub(super) type Step = Result<Vec<Value>, Fault>;
 
-/// Members of records and pages that are the store's own; an export leaves them out.
+/// Members of records and pages that only the store itself uses. Exports leave them out.
 const OWN_OF_RECORDS: &[&str] = &[
     "version",
     "crawls",
@@ -72,14 +72,14 @@ async fn read(
         .find(query(kind, filter))
         .sort(doc! {"$natural": 1})
         .batch_size(STEP)
-        // The receiver may be slow.
+        // The receiver may be slow, and the cursor must not time out.
         .no_cursor_timeout(true);
     let cursor = with_timeout(async { find.await }).await?;
     let parents_from = (kind == ExportKind::Records && filter.parents).then_some(db);
     send_all(kind, cursor, parents_from, steps).await
 }
 
-/// Sends the pages with these keys, step after step; an error is the last one.
+/// Sends the pages with these keys, step after step. An error is the last step.
 pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Step>) {
     let find = async {
         let collection: Collection<RawDocumentBuf> = db.database.collection("pages");
@@ -92,7 +92,8 @@ pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Ste
     }
 }
 
-/// With a database, rows get the fields of their parents from it.
+/// Sends all documents of a cursor. If `parents_from` is given, rows get the fields of their parents from that
+/// database.
 async fn send_all(
     kind: ExportKind,
     mut cursor: Cursor<RawDocumentBuf>,
@@ -113,7 +114,7 @@ async fn send_all(
         }
     }
     add_parents(parents_from, &mut step).await?;
-    // If the receiver is gone, it needs no more.
+    // If the receiver is gone, it does not need the rest.
     let _ = steps.send(Ok(step)).await;
     Ok(())
 }
@@ -161,7 +162,7 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
         }
     }
     if kind == ExportKind::Records && query.len() > 1 {
-        // Both of the same crawl.
+        // Both conditions must hold for the same crawl.
         query = doc! {"crawls": {"$elemMatch": {
             "app_id": filter.app_id.as_deref(), "crawl_id": filter.crawl_id.as_deref(),
         }}};
@@ -185,7 +186,7 @@ pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Valu
 }
 
 impl Mongo {
-    /// Passes what the steps hold to `each`; returns its number.
+    /// Passes the content of the steps to `each`. Returns how many rows there were.
     async fn receive(
         &self,
         mut steps: mpsc::Receiver<Step>,
@@ -210,7 +211,7 @@ impl Export for Mongo {
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        // Bounded: one step waits while the next is read.
+        // A channel of one: a step waits here while the next one is read.
         let (steps, read) = mpsc::channel(1);
         let reading = read_all(self.db.clone(), kind, filter.clone(), steps);
         self.thread.start_task(reading);

@@ -7,25 +7,25 @@ use crate::error::StoreError;
 /// Why a command or an entry failed.
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
-    /// The server cannot be used for now, with the reason.
+    /// The server cannot be used at present, with the reason.
     Unavailable(String),
-    /// The key to be inserted exists already, with the server's message.
+    /// The key to be inserted already exists, with the server's message.
     DuplicateKey(String),
-    /// An entry that cannot be stored, with the reason.
+    /// The entry cannot be stored, with the reason.
     InvalidEntry(String),
-    /// The store as a whole cannot be used, with the reason and what to do.
+    /// The store as a whole cannot be used, with the reason and the remedy.
     Unusable(String),
 }
 
-/// The server's transient error codes: it is starting, stopping, electing a primary, or short of
-/// time or disk.
+/// The server's codes of transient errors: it is starting, stopping, electing a primary, or short of time or disk
+/// space.
 const TRANSIENT_CODES: [i32; 23] = [
     6, 7, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 246, 262, 9001, 10107, 11600, 11602,
     13435, 13436, 14031, 11601,
 ];
 
-/// Error codes after which an immediate retry may succeed: another member is the primary by now, or
-/// another client has just created the same document.
+/// Codes of errors after which an immediate retry may succeed: another member is now the primary, or another client
+/// has just created the same document.
 const RETRY_AT_ONCE_CODES: [i32; 11] = [
     6,
     7,
@@ -45,13 +45,13 @@ const USER_NOT_FOUND: i32 = 11;
 const UNAUTHORIZED: i32 = 13;
 const AUTHENTICATION_FAILED: i32 = 18;
 
-/// The code of errors that have none of their own.
+/// The code of errors that have no code of their own.
 const UNKNOWN_ERROR: i32 = 8;
 
-/// Each of its errors contains its name.
+/// The name of the storage engine, which all of its errors contain.
 const STORAGE_ENGINE: &str = "WiredTiger";
 
-/// The most characters of a foreign text that an error message quotes.
+/// The most characters of an external message that an error message quotes.
 const QUOTED: usize = 300;
 
 impl Fault {
@@ -85,7 +85,7 @@ impl Fault {
 }
 
 /// Whether the error is temporary. Errors of the storage engine have no code of their own. They never concern the
-/// document to be written: a full disk, for example, refuses any document.
+/// document that is written: a full disk, for example, refuses any document.
 fn is_transient(code: i32, message: &str) -> bool {
     TRANSIENT_CODES.contains(&code) || code == UNKNOWN_ERROR && message.contains(STORAGE_ENGINE)
 }
@@ -99,7 +99,7 @@ pub(super) fn is_retryable_at_once(error: &Error) -> bool {
     }
 }
 
-/// A fault of a temporary file.
+/// Converts the error of a temporary file.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
         Fault::Unusable(error.to_string())
@@ -137,7 +137,7 @@ impl From<Error> for Fault {
 }
 
 fn classify_command_error(code: i32, message: &str) -> Fault {
-    // The rest of the message repeats the command with its content.
+    // The rest of the message repeats the command with all of its content.
     let message = quoted(
         message
             .split(" to execute command")
@@ -165,7 +165,7 @@ fn unknown_user_message(message: &str) -> String {
     )
 }
 
-/// Failed connections are classified by the text of the error: there are no codes.
+/// Classifies a failed connection by the text of the error, because there are no codes.
 fn classify_connection_error(message: &str) -> Fault {
     let has = |word: &str| message.contains(word);
     // The TLS library appends a link to its manual.
@@ -196,7 +196,7 @@ fn classify_connection_error(message: &str) -> Fault {
     Fault::Unavailable(format!("no server answers: {reason}{hint}"))
 }
 
-/// The error at each server, taken from the driver's description of the whole deployment.
+/// The error of each server, extracted from the driver's description of the whole deployment.
 fn errors_by_server(message: &str) -> String {
     let of_server = |part: &str| {
         let (address, rest) = part.split_once(',')?;

@@ -1,4 +1,4 @@
-//! Counts the findings of a crawl.
+//! Counts what a crawl has found.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     let mut counts = FieldCounts::default();
     let with_page = Outcome::ALL.iter().filter(|outcome| outcome.is_page());
     let with_page: Vec<&str> = with_page.map(|outcome| outcome.as_str()).collect();
-    // The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
+    // The keys of a crawl's pages begin with its id and a slash, and `0` is the character after the slash.
     let read = doc! {"$match": {
         "_id": {"$gt": format!("{crawl}/"), "$lt": format!("{crawl}0")},
         "outcome": {"$in": with_page},
@@ -54,7 +54,7 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
         doc! {"$match": {"field.v": 0}},
         group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
-    // Many pages of a list have the same counts.
+    // Grouped, because many pages of a list have the same counts.
     let of_rows = [
         read.clone(),
         doc! {"$match": {"mapping": {"$type": "string"}, "row_counts": {"$type": "array"}}},
@@ -119,7 +119,8 @@ fn rows_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     Some((key["mapping"].as_str()?.to_owned(), listed))
 }
 
-/// The fields with values from pages, except those to be refreshed, each as `field`.
+/// The fields that have values from pages, except those to be refreshed. Each becomes a document with the member
+/// `field`.
 fn resolved_fields() -> Vec<Document> {
     vec![
         doc! {"$project": {"missing": 1, "source": {"$objectToArray": "$sources"}}},
@@ -183,7 +184,7 @@ fn pages(found: &Document) -> u64 {
     u64::try_from(number(found, "n")).unwrap_or_default()
 }
 
-/// The results of an aggregation, which may take long: a whole crawl is read.
+/// All results of an aggregation. It may take long, because a whole crawl is read.
 async fn all(
     db: &Db,
     collection: &str,

@@ -14,7 +14,7 @@ use crate::store::Health;
 
 const HEALTH: &str = "health";
 
-/// The server's code for a key that exists.
+/// The server's error code for a key that already exists.
 const DUPLICATE_KEY: i32 = 11_000;
 
 pub(super) async fn all(db: &Db) -> Result<Vec<HealthState>, Fault> {
@@ -53,8 +53,8 @@ fn read(stored: &RawDocument) -> Result<HealthState, Fault> {
     })
 }
 
-/// Whether each replaced the previous revision. Each is a command of its own, because the number of matched documents
-/// is returned per command.
+/// Stores states. Returns for each whether it has replaced the previous revision. Each is a command of its own,
+/// because the number of matched documents is returned per command.
 pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
     let mut replaced = Vec::with_capacity(states.len());
     for state in states {
@@ -71,7 +71,8 @@ pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fa
     Ok(replaced)
 }
 
-/// Matches the previous revision, or the same one of the same writer, because a command may be sent twice.
+/// The statement that stores a state. It matches the previous revision, and also a state that this writer has already
+/// stored, because a command may be sent twice.
 fn statement(state: &HealthState) -> RawDocumentBuf {
     let revision = clamped(state.revision);
     let stored = rawdoc! {

@@ -2,20 +2,24 @@
 //!
 //! | collection | index | what it is for |
 //! |---|---|---|
-//! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
+//! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a period |
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
-//! | `records` | `row.lists.url` (sparse), `row.gone.list` (sparse) | rows that a list holds; rows that are gone from it |
-//! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
-//! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
-//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for people; only of a store that is browsed |
-//! | `pages` | `app_id`, `crawl_id`, `mapping`, `outcome`, `started_at` (partial) | those that a mapping has read; the same |
-//! | `pages` | `site`, `started_at` | pages of a site; the same |
-//! | `records` | `dataset`, `resolved_at` | open records, and resolved ones; the same |
-//! | `crawls` | `started_at` | crawls, the last first; the same |
+//! | `records` | `row.lists.url` (sparse), `row.gone.list` (sparse) | rows that a list holds; rows that are gone from
+//! it |
+//! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a period |
+//! | `pages` | `started_at` | pages that are too old; only in a store that drops pages |
+//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for users; only in a store that is
+//! browsed |
+//! | `pages` | `app_id`, `crawl_id`, `mapping`, `outcome`, `started_at` (partial) | pages that a mapping has read;
+//! only if browsed |
+//! | `pages` | `site`, `started_at` | pages of a site; only if browsed |
+//! | `records` | `dataset`, `resolved_at` | open records, and resolved ones; only if browsed |
+//! | `crawls` | `started_at` | crawls, the last started first; only if browsed |
 //! | `changes` | `app_id`, `crawl_id` | changes of a crawl's pages, in the order of their numbers |
 //! | `changes` | `app_id`, `crawl_id`, `at`, `kind` | how many changes a run has found |
-//! | `changes`, `versions` | `at`, `checked_at` | those that are too old; only of a store that drops pages |
-//! | `bodies` | `at` | those that are too old, or too many; only of a store that keeps bodies or drops pages |
+//! | `changes`, `versions` | `at`, `checked_at` | changes and versions that are too old; only in a store that drops
+//! pages |
+//! | `bodies` | `at` | bodies that are too old, or too many; only in a store that keeps bodies or drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
@@ -44,7 +48,7 @@ pub(super) const CRAWLS_BY_START: &str = "started_at";
 /// The index of a crawl's changes.
 pub(super) const CHANGES_OF_CRAWL: &str = "app_id_crawl_id";
 
-/// Collections whose old documents are dropped with old pages, each with the member that holds the time.
+/// Collections whose old documents are dropped along with old pages, each with the member that holds the time.
 pub(super) const GO_WITH_PAGES: [(&str, &str); 3] = [
     ("changes", "at"),
     ("versions", "checked_at"),
@@ -62,7 +66,7 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let gone = doc! {"name": lists::GONE, "key": {lists::GONE: 1}, "sparse": true};
         let changed =
             doc! {"name": CHANGES_OF_CRAWL, "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
-        // Covers everything that is counted of a run, so that no change is fetched.
+        // Covers all members that are counted for a run, so that no change has to be fetched.
         let counted = doc! {"name": "app_id_crawl_id_at", "key": {"app_id": 1, "crawl_id": 1, "at": 1, "kind": 1, "_id": 1}};
         wanted.extend([
             ("records", resolved),
@@ -114,7 +118,7 @@ pub(super) async fn create_for_browsing(db: &Db) -> Result<(), Fault> {
     let by_outcome = doc! {"app_id": 1, "crawl_id": 1, "outcome": 1, "started_at": -1, "_id": -1};
     let by_mapping =
         doc! {"app_id": 1, "crawl_id": 1, "mapping": 1, "outcome": 1, "started_at": -1, "_id": -1};
-    // Every name is more than "".
+    // All names sort after "".
     let with_mapping = doc! {"mapping": {"$gt": ""}};
     for (collection, index) in [
         (

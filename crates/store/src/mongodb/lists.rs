@@ -1,5 +1,5 @@
-//! Lists that continue from page to page: their pages, and the rows that they hold. Which lists hold a row is kept with
-//! its record.
+//! Lists that continue from page to page: their pages, and the rows that they hold. Which lists hold a row is stored
+//! with its record.
 
 use std::collections::HashMap;
 
@@ -19,18 +19,19 @@ use crate::list::{ListedPage, ListedRows, MarkedGone, PageOfList};
 use crate::page::page_id;
 use crate::store::{Save, StoredLists};
 
-/// Rows that one step of [`mark_gone`] checks.
+/// How many rows one step of [`mark_gone`] checks.
 const STEP: i64 = 500;
 
-/// Redirects in a row, between a page of a list and the one that leads there.
+/// The most redirects in a row between a page of a list and the page that leads there.
 const MOST_REDIRECTS: usize = 10;
 
-/// The index of `records` by the lists that hold them, and the one by the lists they are gone from.
+/// The members of `records` with the lists that hold a row, and with the list that it is gone from. Each has an index
+/// of the same name.
 pub(super) const HELD: &str = "row.lists.url";
 pub(super) const GONE: &str = "row.gone.list";
 
-/// The pages' information about their lists, in stored form: with the first page of the list, which is that of the
-/// parent page, or the page itself.
+/// What the pages know about their lists, in stored form, which includes the first page of the list. It is the first
+/// page of the parent page's list, or else the page itself.
 pub(super) async fn of_pages(db: &Db, saves: &[Save]) -> Result<Vec<Option<PageOfList>>, Fault> {
     let of_page = |save: &Save| {
         let list = save.page.list.clone()?;
@@ -128,7 +129,7 @@ pub(super) async fn first_pages(
     after: &str,
     limit: u32,
 ) -> Result<Vec<ListedPage>, Fault> {
-    // The keys of a crawl's pages begin with that of the crawl and a slash, which comes before a zero.
+    // The keys of a crawl's pages begin with its id and a slash, and `0` is the character after the slash.
     let after = match after {
         "" => format!("{crawl}/"),
         after => after.to_owned(),

@@ -1,14 +1,14 @@
 //! The MongoDB backend: one database that the processes of many machines write.
 //!
-//! The driver runs on a thread of its own ([`runtime_thread`]), so that its connections and its
-//! monitoring of the servers do not depend on the callers' runtimes.
+//! The driver runs on a thread of its own ([`runtime_thread`]), so that its connections and its monitoring of the
+//! servers do not depend on the callers' runtimes.
 //!
-//! A call is a few commands, whatever the size of its batch. It is answered once a majority of the
-//! members has its writes. There are no transactions: every write is an idempotent statement on one
-//! document, with a condition that detects concurrent writes. So a call that was interrupted, by a
-//! timeout or by the election of a new primary, is repeated.
+//! A call is a few commands, whatever the size of its batch. It is answered once a majority of the members has its
+//! writes. There are no transactions: every write is an idempotent statement on one document, with a condition that
+//! detects concurrent writes. So a call that was interrupted, by a timeout or by the election of a new primary, is
+//! repeated.
 //!
-//! Only this folder, and what it exports, knows BSON.
+//! BSON is used only in this folder and in what it exports.
 
 mod bodies;
 mod browse;
@@ -65,7 +65,7 @@ pub(crate) struct Mongo {
 }
 
 impl Mongo {
-    /// Connects to the server, and creates indexes where `mode` allows.
+    /// Connects to the server, and creates indexes if `mode` allows it.
     pub(crate) async fn open(
         uri: &MongoUri,
         mode: OpenMode,
@@ -102,7 +102,7 @@ impl Mongo {
         done.map_err(|fault| fault.into_error(&self.db.store))
     }
 
-    /// Like [`Mongo::call`], for a batch. If the call fails as a whole, each entry has its error.
+    /// Like [`Mongo::call`], for a batch. If the call fails as a whole, each entry gets the error.
     async fn call_for_each<R, W>(
         &self,
         entries: usize,
@@ -117,9 +117,9 @@ impl Mongo {
     }
 }
 
-/// The time between two calls of a process. The processes of a machine share a rate that a server
-/// can bear, so the more processes there are, the longer it is. At most 700 ms, which is well below
-/// a polite delay: a site's next task is there when it is due.
+/// The time between two calls of a process. The processes of a machine share a rate that a server can sustain, so the
+/// more processes there are, the longer the time is. It is at most 700 ms, well below a polite delay, so that a site's
+/// next task arrives before it is due.
 fn pace(processes: u16) -> Duration {
     let ms = 125 * u64::from(processes);
     Duration::from_millis(ms.clamp(250, 700))

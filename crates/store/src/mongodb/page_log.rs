@@ -1,27 +1,26 @@
-//! The collection `page_log`: the order in which pages became visible, which readers of changes
-//! follow (see [`Changes::changes`](crate::Changes::changes)).
+//! The collection `page_log`: the order in which pages became visible, which readers of changes follow (see
+//! [`Changes::changes`](crate::Changes::changes)).
 //!
 //! Many clients save pages at the same time. A number taken before a write does not show when the write becomes
 //! visible: the client with the lower number may finish later. So the number is taken afterwards:
 //!
 //! 1. a client saves pages, and waits until a majority of the members has them;
-//! 2. it inserts an entry with the keys of these pages. The entry's `_id` is one more than the
-//!    highest in the log. If another client inserts the same `_id` first, the insert fails with a
-//!    duplicate key, and the client tries the next number;
+//! 2. it inserts an entry with the keys of these pages. The entry's `_id` is one more than the highest in the log. If
+//!    another client inserts the same `_id` first, the insert fails with a duplicate key, and the client tries the
+//!    next number;
 //! 3. it acknowledges the pages once a majority has the entry.
 //!
-//! Entry N exists only if N - 1 existed, and replication keeps this order. So a reader that follows
-//! the entries up to the first missing number has seen every page that was acknowledged before.
-//! There are no locks or leases. After a crash between 1 and 3, the pages were not acknowledged and
-//! are saved again.
+//! Entry N exists only if N - 1 existed, and replication keeps this order. So a reader that follows the entries up to
+//! the first missing number has seen every page that was acknowledged before. There are no locks or leases. After a
+//! crash between 1 and 3, the pages were not acknowledged and are saved again.
 //!
 //! The log can have a gap in one case: a primary loses its role and regains it between a client's search for the last
-//! entry and its insert. A reader that meets a gap inserts an empty entry there before it continues ([`close_gap`]),
-//! so no page can appear there later.
+//! entry and its insert. A reader that finds a gap fills it with an empty entry before it continues ([`close_gap`]),
+//! so that no page can appear there later.
 //!
 //! Entry 0 is the header: the store's id, its format, and whether the pages that are older than the log have entries.
-//! They have none if an administrator deleted the log; then the first reader adds them ([`store_id`]). It also names
-//! the last entry that is too old for readers, see [`retention`](super::retention).
+//! They have none if an administrator has deleted the log; then the first reader adds them ([`store_id`]). The header
+//! also names the last entry that is too old for readers; see [`retention`](super::retention).
 
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
@@ -37,7 +36,7 @@ pub(super) const LOG: &str = "page_log";
 /// The format of the store.
 const FORMAT: i64 = 1;
 
-/// The most keys in one entry of pages that are older than the log.
+/// The most keys in an entry that is added for pages older than the log.
 const OLDER_AT_ONCE: usize = 500;
 
 /// Appends an entry for pages that a majority has.
@@ -45,18 +44,18 @@ pub(super) async fn append(db: &Db, mut ids: Vec<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
-    // Sorted, because readers read an entry's pages by key: a position in the list is then a
-    // position of a reader.
+    // Sorted, because readers read the pages of an entry in the order of their keys. So an index in this list is a
+    // reader's position.
     ids.sort_unstable();
     ids.dedup();
     let command = append_command(&ids);
-    // Each failure means that another client has appended an entry.
+    // Each failure means that another client has appended an entry first.
     while !db.run_unless_duplicate(command.clone()).await? {}
     Ok(())
 }
 
-/// Inserts an entry after the last one. If the log is empty, because an administrator has deleted it, a
-/// document made from any stored page takes the place of entry 0.
+/// The command that inserts an entry after the last one. If the log is empty because an administrator has deleted it,
+/// a document made from any stored page takes the place of entry 0.
 fn append_command(ids: &[String]) -> RawDocumentBuf {
     let entry_0 = rawdoc! {
         "coll": "pages",
@@ -133,14 +132,14 @@ pub(super) async fn cut(db: &Db) -> Result<i64, Fault> {
     Ok(number(&header, "cut"))
 }
 
-/// From now on, readers that have not read this entry are too late.
+/// Makes readers fail that have not read up to this entry yet.
 pub(super) async fn set_cut(db: &Db, entry: i64) -> Result<(), Fault> {
     insert_header(db, rawdoc! {"older_pages": false}).await?;
     let noting = rawdoc! {"q": {"_id": 0_i64}, "u": {"$max": {"cut": entry}}};
     db.update(LOG, &[noting]).await?.into_result()
 }
 
-/// The store's id, which its cursors contain. Afterwards, pages that are older than the log have entries, too.
+/// The store's id, which its cursors contain. Also makes sure that pages older than the log have entries.
 pub(super) async fn store_id(db: &Db) -> Result<String, Fault> {
     let first = match find_header(db).await? {
         Some(first) => first,
@@ -193,8 +192,7 @@ async fn find_header(db: &Db) -> Result<Option<Document>, Fault> {
     with_timeout(async { log.find_one(doc! {"_id": 0_i64}).await }).await
 }
 
-/// Appends entries for all stored pages. Pages that have an entry already get a second one, and
-/// none is missing.
+/// Appends entries for all stored pages. A page that already has an entry gets a second one, and no page lacks one.
 async fn log_older_pages(db: &Db) -> Result<(), Fault> {
     let pages: Collection<Document> = db.database.collection("pages");
     let find = pages

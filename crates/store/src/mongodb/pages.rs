@@ -1,4 +1,4 @@
-//! The collection `pages`: pages are saved, and fill records when they are saved or applied.
+//! The collection `pages`: pages are saved. Saved and applied pages fill records.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -29,14 +29,14 @@ use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
 use crate::validators::{KnownPage, Validators};
 
-/// Saves pages with one command. Then fills their records with two more, and at the same time adds
-/// the pages to the log.
+/// Saves pages with one command. Then fills their records with two more, and adds the pages to the log at the same
+/// time.
 pub(super) async fn save(
     db: &Db,
     saves: &[Save],
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
-    // Rows are stored before their pages, so a stored page has all of its rows.
+    // Rows are stored before their pages, so that a stored page has all of its rows.
     let mut lists = lists::of_pages(db, saves).await?;
     let mut with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
     for (page, list) in with_rows.iter_mut().zip(&lists) {
@@ -113,7 +113,7 @@ async fn put_samples(db: &Db, saves: &[Save]) -> Result<(), Fault> {
     let samples = saves.iter().filter_map(|save| Sample::of(&save.page));
     let samples: Vec<Sample> = samples.collect();
     match samples::put(db, &samples).await {
-        // The pages themselves are not affected.
+        // The fault does not affect the pages themselves.
         Err(Fault::InvalidEntry(reason)) => {
             tracing::warn!(
                 event = "samples_not_kept",
@@ -133,7 +133,7 @@ fn refusal(save: &Save, reason: String) -> StoreError {
     }
 }
 
-/// Stores each page, unless a later version of it is stored.
+/// Stores each page, unless a later version of it is already stored.
 async fn upsert_pages(
     db: &Db,
     saves: &[Save],
@@ -164,7 +164,7 @@ async fn upsert_pages(
     Ok(kept)
 }
 
-/// The statement that replaces the stored page, unless that one was started later.
+/// The statement that stores a page, unless the stored one was started later.
 fn statement(
     page: &Page,
     records: &[String],
@@ -180,8 +180,8 @@ fn statement(
     Ok(replace_if(&page.id(), is_not_earlier(page), stored))
 }
 
-/// The condition that the stored page is not of a later delivery or, of the same one, was not started
-/// later. Arrays are compared member by member.
+/// The condition that the stored page is not of a later delivery, and that of two pages of the same delivery it was
+/// not started later. Arrays are compared member by member.
 fn is_not_earlier(page: &Page) -> RawDocumentBuf {
     rawdoc! {"$gte": [
         [
@@ -250,13 +250,13 @@ fn stored_page(
     Ok(stored)
 }
 
-/// Null if there are none.
+/// The alternatives in stored form; null if there are none.
 pub(super) fn alternatives(of: &Map<String, Value>) -> Result<RawBson, Fault> {
     let some = (!of.is_empty()).then(|| document(of)).transpose()?;
     Ok(or_null(some))
 }
 
-/// Null if the page's mapping has no rows.
+/// The counts of rows in stored form; null if the page's mapping has no rows.
 pub(super) fn row_counts(of: &[RowCounts]) -> Result<RawBson, Fault> {
     if of.is_empty() {
         return Ok(RawBson::Null);
@@ -281,7 +281,7 @@ fn failed_attempts(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {
     failed_attempts.iter().map(one).collect()
 }
 
-/// The parts of a stored page that records are filled from.
+/// The members of a stored page from which records are filled.
 struct StoredPage {
     url: String,
     mapping: Option<String>,
@@ -291,9 +291,9 @@ struct StoredPage {
     links: Vec<String>,
     depth: Option<u16>,
     leads: Leads,
-    /// The keys of the first records that it was fetched for.
+    /// The keys of the first records that the page was fetched for.
     records: Vec<String>,
-    /// One of them names its URL.
+    /// Whether one of these records names the page's URL.
     is_own: bool,
 }
 
@@ -400,7 +400,7 @@ pub(super) async fn apply(
 
 #[async_trait]
 impl Pages for Mongo {
-    /// A call takes three round trips, whatever the number of pages.
+    /// A call of `save` takes three round trips, whatever the number of pages.
     fn save_pace(&self, processes: u16) -> SavePace {
         SavePace {
             max_entries: 512,

@@ -1,12 +1,11 @@
 //! The collection `records`: records are put into a crawl, and filled from pages.
 //!
-//! The rules of [`crate::record`] run in the client, with optimistic concurrency
-//! ([`read_modify_write`]): a record is read, changed, and written under the condition that its
-//! `version` is still the one that was read. If another client has written the record meanwhile, all
-//! of this is repeated on the new version, up to `MAX_ROUNDS` times.
+//! The rules of [`crate::record`] run in the client, with optimistic concurrency ([`read_modify_write`]): a record is
+//! read, changed, and written under the condition that its `version` is still the one that was read. If another client
+//! has written the record meanwhile, all of this is repeated on the new version, up to `MAX_ROUNDS` times.
 //!
-//! Reads use the read concern `majority`, so that no decision is based on a write that is lost when
-//! a new primary is elected.
+//! Reads use the read concern `majority`, so that no decision is based on a write that is lost when a new primary is
+//! elected.
 
 mod filling;
 mod rows;
@@ -38,7 +37,7 @@ pub(super) use filling::{fill, fill_again, foresee};
 pub(super) use rows::{PutRows, lose_rows, put_rows};
 pub(super) use taking_back::{TakeBackRequest, take_back};
 
-/// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
+/// After how many rounds with conflicting writes a call fails as temporarily unavailable.
 const MAX_ROUNDS: u32 = 50;
 
 /// A page whose values may fill a record.
@@ -49,11 +48,11 @@ pub(super) struct FillRequest<'a> {
     pub(super) entry: usize,
 }
 
-/// The record's state or changes after an entry, or the reason why the entry cannot be stored.
+/// The state or the changes of a record after an entry, or the reason why the entry cannot be stored.
 type EntryResult<T = RecordState> = Result<T, String>;
 
-/// Marks requests whose page belongs to another record: of the records that a page was fetched for, one names its
-/// URL.
+/// Marks the requests of pages that belong to another record: if a page was fetched for several records, it belongs to
+/// those that name its URL.
 pub(super) async fn note_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) -> Result<(), Fault> {
     let mut of_entry: HashMap<usize, usize> = HashMap::new();
     for request in requests.iter() {
@@ -77,7 +76,7 @@ pub(super) async fn note_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) ->
     Ok(())
 }
 
-/// The URLs that the user has named for records, by the records' keys.
+/// The URLs that the user has given for records, by the records' keys.
 pub(super) async fn urls_of(
     db: &Db,
     keys: impl Iterator<Item = &str>,
@@ -94,7 +93,7 @@ pub(super) async fn urls_of(
         .collect())
 }
 
-/// Puts records into a crawl; answers in the order given.
+/// Puts records into a crawl. Answers in the given order.
 pub(super) async fn put(
     db: &Db,
     crawl: &CrawlId,
@@ -114,7 +113,7 @@ pub(super) async fn put(
         let put_one = |index: &usize| {
             let mut record = kept.take().unwrap_or_default();
             let put = record.put(crawl, &records[fit[*index]], now_ms);
-            // A new record that was refused does not exist; an old one is unchanged.
+            // If a new record was refused, it does not exist. If an old one was, it is unchanged.
             let is_there = put.is_ok() || record != RecordDocument::default();
             *kept = is_there.then_some(record);
             put
@@ -141,7 +140,7 @@ fn refusal_of_id(input: &DatasetRecord) -> Option<String> {
     }
 }
 
-/// The indexes of each record's entries, in their order.
+/// For each record, the indexes of its entries, in order.
 fn group_by_record<'a>(keys: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize>> {
     let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, key) in keys.enumerate() {
@@ -160,9 +159,9 @@ struct Revised<'a, T> {
     results: Results<T>,
 }
 
-/// Reads records, lets `revise` change them, and writes those that have changed, until no write met
-/// a conflict. `revise` answers each entry of a record. It is called again after a conflict, and
-/// must change nothing when it is called on its own result.
+/// Reads records, has `revise` change them, and writes the changed ones, until no write meets a conflict. `revise`
+/// returns a result for each entry of a record. It is called again after a conflict, and must change nothing when
+/// applied to its own result.
 async fn read_modify_write<T>(
     db: &Db,
     mut pending: HashMap<&str, Vec<usize>>,
@@ -176,7 +175,7 @@ async fn read_modify_write<T>(
         wait_before(round).await;
         let mut read = read_all(db, pending.keys().copied().collect()).await?;
         let mut in_order: Vec<(&str, Vec<usize>)> = pending.drain().collect();
-        // New records are created, and exported, in the order in which they were given.
+        // New records are created, and exported, in the given order.
         in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
         let mut statements = Vec::new();
         let mut revised = Vec::new();
@@ -208,8 +207,8 @@ async fn read_modify_write<T>(
     }
 }
 
-/// Writes the revised records. The results of written and refused ones go into `settled`; the others are returned, to
-/// be repeated.
+/// Writes the revised records. The results of written and refused ones are added to `settled`. The others are
+/// returned, to be repeated.
 async fn write<'a, T>(
     db: &Db,
     statements: &[RawDocumentBuf],
@@ -228,23 +227,23 @@ async fn write<'a, T>(
         } else if all_written {
             settled.extend(record.results);
         } else {
-            // The answer does not show which statements met a conflict. A record that was written does not change
-            // when it is revised again.
+            // The answer does not show which statements had a conflict. Revising a record again that was written
+            // changes nothing.
             again.push((record.key, record.entries));
         }
     }
     Ok(again)
 }
 
-/// Waits before a repetition: the conflicting write is not yet confirmed by the majority.
+/// Waits before a new round: the conflicting write is not yet confirmed by the majority.
 async fn wait_before(round: u32) {
     if round > 0 {
         tokio::time::sleep(Duration::from_millis(u64::from(round.min(50)))).await;
     }
 }
 
-/// Statements that can never succeed, with the reason. Conflicts, which are reported as duplicate
-/// keys, are not among them.
+/// The statements that can never succeed, with the reason. Conflicts, which are reported as duplicate keys, are not
+/// among them.
 fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, Fault> {
     let mut refused = HashMap::new();
     for (statement, code, message) in failed {
@@ -259,7 +258,7 @@ fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, F
     Ok(refused)
 }
 
-/// The stored records of these keys.
+/// The stored records with these keys.
 pub(super) async fn read_all(
     db: &Db,
     keys: Vec<&str>,
@@ -277,16 +276,15 @@ pub(super) async fn read_all(
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RecordDocument {
     pub(super) record: StoredRecord,
-    /// How often it was written; `None` if it is new, or was created by another program.
+    /// How often the record was written; `None` if it is new, or was created by another program.
     pub(super) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
-    /// Where these crawls first read it: `[{crawl, position}]`.
+    /// Where these crawls have first read the record: `[{crawl, position}]`.
     positions: Vec<Value>,
-    /// Its source documents, one for each crawl that writes back:
-    /// `[{crawl, collection, document, fields}]`.
+    /// The record's source documents, one for each crawl that writes back: `[{crawl, collection, document, fields}]`.
     pub(super) sources: Vec<Value>,
-    /// The crawls that must write the record back.
+    /// The crawls that have to write the record back.
     pub(super) unwritten: Vec<Value>,
 }
 
@@ -335,8 +333,7 @@ impl RecordDocument {
         }
     }
 
-    /// Fills the record from a page. A page that would make it too large is refused and changes
-    /// nothing.
+    /// Fills the record from a page. If that would make the record too large, the page is refused and nothing changes.
     fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> EntryResult {
         let before = self.record.clone();
         if self.record.fill(page, rules) {
@@ -386,7 +383,7 @@ impl RecordDocument {
         }
     }
 
-    /// Where the crawl first read the record, if it was at another position. A record that is new to the crawl gets
+    /// Where the crawl first read the record, if that was another position. If the record is new to the crawl, it gets
     /// this position.
     fn earlier_position(&mut self, crawl: &CrawlId, position: u64, is_new: bool) -> Option<u64> {
         let crawl = crawl.to_string();
@@ -419,7 +416,7 @@ impl RecordDocument {
         Err(refusal)
     }
 
-    /// The statement that replaces the version that was read, or creates the record.
+    /// The statement that replaces the version of the record that was read, or creates the record.
     fn statement(&self, key: &str) -> Result<RawDocumentBuf, Fault> {
         let mut content = self.content()?;
         let (dataset, record_id) = parts_of_key(key);
@@ -451,8 +448,8 @@ impl RecordDocument {
         Ok(new)
     }
 
-    /// Every member except the parts of the key and `version`. Values from outside stand below `$literal`, where
-    /// the server does not evaluate them.
+    /// Every member except the parts of the key and `version`. Values from outside are put below `$literal`, where the
+    /// server does not evaluate them.
     fn content(&self) -> Result<RawDocumentBuf, Fault> {
         let record = &self.record;
         let resolved_at = record.resolved_at.as_deref().and_then(parse_iso_time);
@@ -484,12 +481,12 @@ impl RecordDocument {
     }
 }
 
-/// How a record names a crawl that it is in.
+/// The entry in `crawls` that stands for this crawl.
 fn entry_of(crawl: &CrawlId) -> Value {
     json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id})
 }
 
-/// Sources by field name, or lists of sources: each `at` and `until` becomes a date.
+/// Sources by field name, or lists of sources, with each `at` and `until` as a date.
 fn dated(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
     let mut dated = RawDocumentBuf::new();
     for (name, source) in sources {
@@ -520,7 +517,7 @@ fn dated_source(source: &Value) -> Result<RawBson, Fault> {
         let time = is_time.then(|| member.as_str().and_then(parse_iso_time));
         match (name.as_str(), member, time.flatten()) {
             (_, _, Some(at_ms)) => dated.append(key(name), date(at_ms)),
-            // Only rows have it.
+            // Only rows have these members.
             ("gone", Value::Object(_), None) => dated.append(key(name), dated_source(member)?),
             ("lists", Value::Array(lists), None) => {
                 let lists: Result<Vec<RawBson>, Fault> = lists.iter().map(dated_source).collect();

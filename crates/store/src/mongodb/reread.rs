@@ -1,4 +1,4 @@
-//! Pages that were read again: their documents, and the records that they fill.
+//! Stores the results of reading pages again: the pages' documents, and the records that they fill.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::store::Rereading;
 
 type Answers = Vec<Result<RereadAnswer, StoreError>>;
 
-/// Writes pages that are still from the fetch that was read. Then enters them into the log, so that readers of
-/// changes see their new fields, and fills their records. Until a page is in the log it is marked (`unlogged`: when
-/// it was read again), so that a repetition after an interruption completes the work.
+/// Stores the results for pages that have not been fetched again meanwhile. Then adds these pages to the log, so that
+/// readers of changes see their new fields, and fills their records. Until a page is in the log, it has the mark
+/// `unlogged` with the time of reading, so that repeating an interrupted call completes the work.
 pub(super) async fn put(
     db: &Db,
     rereads: &[Reread],
@@ -87,7 +87,7 @@ pub(super) async fn put(
     Ok(answers)
 }
 
-/// Takes the rows of the pages that are still from the fetch that was read.
+/// Puts the rows of those pages that have not been fetched again meanwhile.
 async fn put_rows(
     db: &Db,
     rereads: &[Reread],
@@ -114,7 +114,7 @@ async fn put_rows(
     Ok(())
 }
 
-/// Enters marked pages into the log, and removes their marks.
+/// Adds marked pages to the log, and removes their marks.
 async fn enter(db: &Db, unlogged: &[(&str, i64)]) -> Result<(), Fault> {
     let ids = unlogged.iter().map(|(id, _)| (*id).to_owned());
     page_log::append(db, ids.collect()).await?;
@@ -132,7 +132,8 @@ fn refusal(reread: &Reread, reason: String) -> StoreError {
     }
 }
 
-/// The statements, and the indexes of their entries. Entries whose statements cannot be made are answered.
+/// The statements, and the indexes of their entries. An entry for which no statement can be made gets its error as the
+/// answer.
 fn statements(
     rereads: &[Reread],
     answers: &mut Answers,
@@ -168,9 +169,9 @@ async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<()
     Ok(())
 }
 
-/// Updates a page, if it is still from the fetch that was read. Its links are those of the former mapping; to get
-/// those of another one, the page is fetched in full the next time. Values from outside stand below `$literal`, where
-/// the server does not evaluate them.
+/// The statement that updates a page, unless it has been fetched again meanwhile. The page's links are those of the
+/// former mapping. To get the links of the new one, the page will be fetched in full the next time. Values from
+/// outside are put below `$literal`, where the server does not evaluate them.
 fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     let fields = document(&reread.fields)?;
     if fields.as_bytes().len() > MAX_ENTRY_BYTES {
@@ -208,7 +209,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     })
 }
 
-/// The pages that are still from the fetch that was read, by their keys, with their marks.
+/// The pages that have not been fetched again meanwhile, by key, with their marks.
 async fn still_there<'r>(
     db: &Db,
     rereads: &'r [Reread],

@@ -1,8 +1,8 @@
 //! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]).
 //!
-//! One `findAndModify` decides and grants, by the server's own clock (`$$NOW`). The rules are those
-//! of [`SiteClock::decide`](crate::site_clock::SiteClock::decide), written as an expression. In
-//! stored documents the reservation is the member `slot`.
+//! One `findAndModify` decides and grants, by the server's own clock (`$$NOW`). The rules are those of
+//! [`SiteClock::decide`](crate::site_clock::SiteClock::decide), written as an expression. In stored documents, the
+//! reservation is the member `slot`.
 
 use mongodb::bson::{DateTime, RawDocumentBuf, rawdoc};
 
@@ -27,7 +27,7 @@ pub(super) async fn reserve(db: &Db, request: &ReservationRequest) -> Result<Res
         .is_some_and(|held| held.holder == request.holder);
     Ok(match clock.decide(request, now_ms) {
         decision if is_ours => decision,
-        // Not granted by the server, but it would be by now.
+        // The server did not grant it, but would by now.
         Reservation::Granted => Reservation::Wait { wait_ms: 1 },
         wait => wait,
     })
@@ -59,8 +59,7 @@ fn reserve_command(request: &ReservationRequest) -> RawDocumentBuf {
     }
 }
 
-/// The condition under which the server grants the reservation. A missing time compares as lower
-/// than every date.
+/// The condition under which the server grants the reservation. A missing time compares as lower than every date.
 fn may_start(request: &ReservationRequest) -> RawDocumentBuf {
     let delay_ms = clamped(request.delay_ms);
     let last = rawdoc! {"$max": ["$last_start", "$answered_at", "$slot.lapses_at"]};
@@ -79,8 +78,8 @@ pub(super) async fn release(db: &Db, release: &ReservationRelease) -> Result<(),
     let mut changed = rawdoc! {"slot": {"$cond": [is_held.clone(), null, "$slot"]}};
     if release.was_used {
         let start = rawdoc! {"$cond": [is_held, "$slot.granted_at", null]};
-        // Rounded up, because the current millisecond has partly passed: the gap to the next
-        // request must not be shorter than the delay.
+        // Rounded up, because part of the current millisecond has passed, and the gap to the next request must not be
+        // shorter than the delay.
         let now = rawdoc! {"$add": ["$$NOW", 1]};
         let blocked_until = rawdoc! {"$add": [now.clone(), clamped(release.blocked_for_ms)]};
         let times = rawdoc! {

@@ -1,8 +1,8 @@
 //! Drops old pages, old entries of the log and samples, a few at a time.
 //!
 //! First the header of the log records the entry ([`CUT`]) up to which readers are too late. Only then are these
-//! entries deleted, and after them the pages. A reader that checks the header after reading pages knows that none was
-//! missing. The newest entry always stays: the next one is numbered after it.
+//! entries deleted, and after them the pages. So if a reader checks the header after reading pages, it knows that none
+//! was missing. The newest entry always stays, because the next one is numbered after it.
 
 use async_trait::async_trait;
 use mongodb::Collection;
@@ -29,7 +29,7 @@ const PAGES: u64 = 500;
 pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> {
     let mut dropped = Dropped::default();
     if let Some(log_ms) = cutoff.log_ms {
-        // Pages wait until their entries are cut.
+        // Pages are not deleted before their entries are cut.
         dropped.has_more = cut(db, log_ms).await?;
         if dropped.has_more {
             return Ok(dropped);
@@ -43,7 +43,7 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
         for (collection, time) in indexes::GO_WITH_PAGES {
             dropped.has_more |= delete_older(db, collection, time, pages_ms).await? == PAGES;
         }
-        // There are few, so no index is needed.
+        // There are few samples, so no index is needed.
         dropped.samples = delete_older(db, SAMPLES, "at", pages_ms).await?;
         dropped.has_more |= dropped.samples == PAGES;
     }
@@ -58,12 +58,12 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
     Ok(dropped)
 }
 
-/// Moves the mark in the header over entries that are too old; returns whether there may be more.
+/// Advances the cut in the header over entries that are too old. Returns whether there may be more.
 async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     let before = page_log::cut(db).await?;
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
-        // An entry that closes a gap has no time, and is dropped with the next one.
+        // An entry that fills a gap has no time. It is dropped with the next one.
         let next = log
             .find(doc! {"_id": {"$gt": before}, "at": {"$exists": true}})
             .sort(doc! {"_id": 1});
@@ -86,7 +86,7 @@ async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     Ok(old.len() as i64 == ENTRIES)
 }
 
-/// Deletes entries up to the mark, except the newest; returns how many, and whether there are more.
+/// Deletes entries up to the cut, except the newest one. Returns how many, and whether there are more.
 async fn delete_entries(db: &Db) -> Result<(u64, bool), Fault> {
     let last = page_log::cut(db)
         .await?
@@ -99,7 +99,7 @@ async fn delete_entries(db: &Db) -> Result<(u64, bool), Fault> {
     Ok((delete(db, LOG, range).await?, to < last))
 }
 
-/// Deletes some of the pages that are too old; returns how many, and whether there may be more.
+/// Deletes some of the pages that are too old. Returns how many, and whether there may be more.
 async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     indexes::create_for_retention(db).await?;
     let pages: Collection<Document> = db.database.collection("pages");
@@ -117,7 +117,7 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     if ids.is_empty() {
         return Ok((0, false));
     }
-    // The time is checked again: one of them may have been saved again meanwhile.
+    // The time is checked again: a page may have been saved again meanwhile.
     let some = rawdoc! {
         "_id": {"$in": texts(&ids)},
         "started_at": {"$lt": date(pages_ms)},
@@ -126,8 +126,8 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     Ok((deleted, ids.len() as u64 == PAGES))
 }
 
-/// Deletes some of the documents that are as old as pages that are dropped: changes, versions, bodies, samples.
-/// Returns how many were found.
+/// Deletes some documents that are as old as dropped pages: changes, versions, bodies, samples. Returns how many were
+/// found.
 async fn delete_older(db: &Db, collection: &str, time: &str, before_ms: i64) -> Result<u64, Fault> {
     let old: Collection<RawDocumentBuf> = db.database.collection(collection);
     let is_old = doc! {time: {"$lt": date(before_ms)}};

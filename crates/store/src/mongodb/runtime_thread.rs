@@ -1,17 +1,17 @@
 //! A thread with a tokio runtime of its own, on which the MongoDB driver runs.
 //!
-//! A call continues when its caller is dropped. The thread ends when the [`RuntimeThread`] is
-//! dropped; calls in progress are aborted then.
+//! A call continues even if its caller is dropped. The thread ends when the [`RuntimeThread`] is dropped; calls in
+//! progress are then aborted.
 
 use std::io;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// A handle on the thread.
+/// A handle to the thread.
 pub(super) struct RuntimeThread {
     handle: Handle,
-    /// Dropped to end the thread.
+    /// Ends the thread when dropped.
     _open: oneshot::Sender<()>,
 }
 
@@ -23,7 +23,7 @@ impl RuntimeThread {
         std::thread::Builder::new()
             .name(String::from("store"))
             .spawn(move || {
-                // Waits until the sender is dropped, which is an error here.
+                // Waits until the sender is dropped, which is reported as an error here.
                 let _ = runtime.block_on(closed);
                 runtime.shutdown_background();
             })?;

@@ -44,7 +44,7 @@ pub(super) async fn get(db: &Db, site: &str) -> Result<Option<SiteState>, Fault>
     stored.as_deref().map(read).transpose()
 }
 
-/// States in the order of the sites' names.
+/// Lists states in the order of the sites' names.
 pub(super) async fn list(
     db: &Db,
     from: Option<Place>,

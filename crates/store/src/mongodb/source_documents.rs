@@ -3,8 +3,8 @@
 //! Both are members of the stored record, so that a value and its mark are one write:
 //!
 //! - `origins`: a list of `{crawl, collection, document, fields}`, one for each crawl that writes back;
-//! - `unwritten`: the crawls that must write the record back. It is absent if it would be empty, so the sparse index
-//!   on it contains only unwritten records.
+//! - `unwritten`: the crawls that must write the record back. If there are none, the member is absent, so that the
+//!   sparse index on it contains only unwritten records.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, Unwritten, check_same_document};
 use crate::store::SourceDocuments;
 
-/// A list of unwritten records ends with the record that makes it longer than this.
+/// The size in bytes at which a list of unwritten records ends, including the record that exceeds it.
 const MAX_BYTES: usize = 8 << 20;
 
 impl RecordDocument {
@@ -49,8 +49,8 @@ impl RecordDocument {
         }
     }
 
-    /// Adds the source document, once for each crawl. Values that the record has and the document
-    /// lacks are unwritten from then on.
+    /// Adds the source document, once for each crawl. Values that the record has and the document lacks become
+    /// unwritten.
     pub(super) fn add_source(&mut self, crawl: &CrawlId, source: &SourceDocument) {
         if self.source(crawl).is_some() {
             return;
@@ -71,8 +71,7 @@ impl RecordDocument {
         sources.find(|source| source["crawl"] == name.as_str())
     }
 
-    /// Appends the members `origins` and `unwritten`, if the record has source documents: most
-    /// records have none.
+    /// Appends the members `origins` and `unwritten`, if the record has source documents. Most records have none.
     pub(super) fn append_sources(&self, content: &mut RawDocumentBuf) -> Result<(), Fault> {
         if self.sources.is_empty() {
             return Ok(());
@@ -166,7 +165,7 @@ pub(super) async fn begin(db: &Db, records: Vec<Unwritten>) -> Result<Vec<Unwrit
                 "version": record.revision + 1,
             }}],
         });
-        // Noting is a change of the record, too.
+        // Noting the values also counts as a change of the record.
         record.revision += 1;
         if now.written != before.written {
             noted.insert(record.record.clone(), now.written);
@@ -177,8 +176,8 @@ pub(super) async fn begin(db: &Db, records: Vec<Unwritten>) -> Result<Vec<Unwrit
     let is_all = usize::try_from(updated.matched) == Ok(statements.len());
     updated.into_result()?;
     if !is_all {
-        // The answer does not show which. Noted values must be written: until then, the values they replace count as
-        // the user's. If nothing had to be noted, another round does no harm.
+        // The answer does not show which records were changed. Noted values must be written, because until then, the
+        // values they replace count as the user's. If nothing had to be noted, another round does no harm.
         let stored = read_of(db, &begun).await?;
         begun.retain(|record| {
             let noted = noted.get(&record.record);
@@ -194,7 +193,7 @@ async fn read_of(db: &Db, records: &[Unwritten]) -> Result<HashMap<String, Recor
     read_all(db, keys).await
 }
 
-/// The content of the dataset once these values are written.
+/// The members of a record after these values are written to the dataset.
 fn now_written(record: &Unwritten) -> Result<RawDocumentBuf, Fault> {
     let mut stored = StoredRecord::default();
     stored.note_written(&record.fields);

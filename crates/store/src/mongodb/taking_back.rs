@@ -1,5 +1,5 @@
-//! Fetches that turned out not to be pages: takes back their values from records, then replaces them. If this is
-//! repeated after a crash in between, both are done once.
+//! Handles fetches whose response turned out not to be the page: takes back their values from records, then replaces
+//! the stored page. If this is repeated after a crash in between, each step takes effect only once.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::site_clock::clamped;
 use crate::store::{Save, Saved};
 use crate::timestamp::iso_time;
 
-/// See [`Pages::take_back`](crate::Pages::take_back).
+/// Takes back pages; see [`Pages::take_back`](crate::Pages::take_back).
 pub(super) async fn take_back(
     db: &Db,
     saves: &[Save],
@@ -46,7 +46,7 @@ pub(super) async fn take_back(
     pages::save(db, saves, rules).await
 }
 
-/// When the stored fetch began, if it is from the same delivery as this page.
+/// When the stored fetch began, if it is from the same delivery as `page`.
 fn started_at(stored: &RawDocument, page: &Page) -> Option<String> {
     let is = |name: &str, number: i64| {
         let found = stored.get(name).ok().flatten();

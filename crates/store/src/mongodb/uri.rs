@@ -5,10 +5,10 @@ use std::fmt;
 
 use mongodb::options::{ConnectionString, HostInfo, ServerAddress};
 
-/// The database if the URI names none.
+/// The name of the database if the URI has none.
 const DEFAULT_DATABASE: &str = "webfill";
 
-/// A valid connection string; no connection is made yet.
+/// A valid connection string. No connection is made yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MongoUri {
     /// The whole URI, with credentials.
@@ -23,8 +23,7 @@ pub struct DatabasePlace {
     database: String,
 }
 
-/// Options that only affect how to connect to the named servers, in lower case. Others name files, or further
-/// servers.
+/// Options, in lower case, that only affect how to connect to the named servers. Others name files or further servers.
 const CONNECTING_OPTIONS: [&str; 14] = [
     "authsource",
     "replicaset",
@@ -43,7 +42,7 @@ const CONNECTING_OPTIONS: [&str; 14] = [
 ];
 
 impl MongoUri {
-    /// Checks the text. The error does not repeat it, because it may contain a password.
+    /// Checks a connection string. The error does not repeat it, because it may contain a password.
     pub(crate) fn parse(text: &str) -> Result<MongoUri, String> {
         let parsed = ConnectionString::parse(text).map_err(|error| {
             let reason = error.kind.to_string();
@@ -81,7 +80,7 @@ impl MongoUri {
         })
     }
 
-    /// The name of an option that affects more than how to connect to the named servers.
+    /// The name of an option that affects more than how to connect to the named servers, if there is one.
     pub fn option_beyond_connecting(&self) -> Option<String> {
         let (_, options) = self.text.split_once('?')?;
         let names = options.split('&').filter(|option| !option.is_empty());
@@ -91,7 +90,7 @@ impl MongoUri {
         beyond.next().map(str::to_owned)
     }
 
-    /// The URI as it was given, with credentials: for the driver and for child processes.
+    /// The URI as given, with credentials. For the driver and for child processes only.
     pub(crate) fn as_written(&self) -> &str {
         &self.text
     }
@@ -112,7 +111,7 @@ fn named(address: &ServerAddress) -> String {
 }
 
 impl fmt::Display for MongoUri {
-    /// Scheme, hosts and database: neither user nor password, nor options.
+    /// Shows scheme, hosts and database, but neither user nor password nor options.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scheme, rest) = self.text.split_once("://").unwrap_or(("mongodb", ""));
         let authority = rest.split(['/', '?']).next().unwrap_or_default();

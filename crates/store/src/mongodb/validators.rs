@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::value;
 use crate::validators::KnownPage;
 
-/// Those of the pages with these keys that have validators.
+/// The pages with these keys that have validators.
 pub(super) async fn known_pages(db: &Db, ids: &[String]) -> Result<Vec<KnownPage>, Fault> {
     let pages: Collection<RawDocumentBuf> = db.database.collection("pages");
     let find = async {

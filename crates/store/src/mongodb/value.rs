@@ -1,8 +1,8 @@
 //! Converts JSON to BSON and back.
 //!
-//! Text always becomes a value, never an operator: if the server evaluates a statement's values, the caller puts them
-//! below `$literal`. BSON keys cannot contain NUL: it is escaped as `␀0`, and the sign `␀` itself as `␀␀`. Integers
-//! beyond the range of `i64` become decimals, because a double would lose digits of them.
+//! A text always becomes a value, never an operator: if the server evaluates the values of a statement, the caller
+//! puts them below `$literal`. BSON keys cannot contain NUL, so it is escaped as `␀0`, and the sign `␀` itself as
+//! `␀␀`. Integers beyond the range of `i64` become decimals, because a double would lose some of their digits.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use webfill_values::Decimal;
 use super::fault::Fault;
 use crate::timestamp::iso_time;
 
-/// The server refuses documents nested deeper than 100 levels; some of them are ours.
+/// The deepest nesting of a value. The server refuses documents with more than 100 levels, some of which are ours.
 const MAX_DEPTH: usize = 80;
 
 const ESCAPE: char = '\u{2400}';
@@ -51,27 +51,27 @@ pub(super) fn name(key: &str) -> String {
     name
 }
 
-/// An object as a document.
+/// Converts an object to a document.
 pub(super) fn document(object: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
     nested_document(object, 1)
 }
 
-/// Any value.
+/// Converts any value.
 pub(super) fn bson(value: &Value) -> Result<RawBson, Fault> {
     nested(value, 1)
 }
 
-/// A value, or null.
+/// Converts a value, or `None` to null.
 pub(super) fn or_null(value: Option<impl Into<RawBson>>) -> RawBson {
     value.map_or(RawBson::Null, Into::into)
 }
 
-/// Texts as an array.
+/// Converts texts to an array.
 pub(super) fn texts(texts: &[String]) -> RawArrayBuf {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Bytes.
+/// Converts bytes to a binary value.
 pub(super) fn binary(bytes: &[u8]) -> Binary {
     Binary {
         subtype: BinarySubtype::Generic,
@@ -94,7 +94,7 @@ fn append(
     depth: usize,
 ) -> Result<(), Fault> {
     match value {
-        // Directly: through `RawBson` it would be copied twice.
+        // Appended directly, because through `RawBson` it would be copied twice.
         Value::String(text) => document.append(key, text.as_str()),
         other => document.append(key, nested(other, depth)?),
     }
@@ -126,7 +126,7 @@ fn nested(value: &Value, depth: usize) -> Result<RawBson, Fault> {
     })
 }
 
-/// The shortest integer type that holds it, because shells show a 64-bit integer as a call.
+/// A number in the shortest integer type that holds it, because shells show a 64-bit integer as a function call.
 fn bson_number(number: &Number) -> RawBson {
     match number.as_i64() {
         Some(integer) => match i32::try_from(integer) {
@@ -140,8 +140,8 @@ fn bson_number(number: &Number) -> RawBson {
     }
 }
 
-/// A stored document as an object. Dates become text, bytes become Base64, and types that webfill never writes become
-/// text as well.
+/// Converts a stored document to an object. Dates become text, bytes become Base64, and types that webfill never
+/// writes become text too.
 pub(super) fn object(document: &RawDocument) -> Map<String, Value> {
     let members = document.iter().filter_map(Result::ok);
     members
@@ -149,7 +149,7 @@ pub(super) fn object(document: &RawDocument) -> Map<String, Value> {
         .collect()
 }
 
-/// A stored value.
+/// Converts a stored value.
 pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
     match bson {
         RawBsonRef::Double(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
@@ -174,7 +174,7 @@ pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
     }
 }
 
-/// An integer of 64 bits as such; other decimals with their digits, which a double may not have.
+/// A decimal as a 64-bit integer if possible, otherwise as text of its digits, some of which a double would lose.
 fn decimal(text: String) -> Value {
     let is_integer = !text.contains(['.', 'E', 'e']);
     let number = Decimal::of_text(&text).filter(|_| is_integer);

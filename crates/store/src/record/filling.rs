@@ -1,4 +1,4 @@
-//! Filling records: the values of a page, and the rules of mappings.
+//! Filling records: the values of a page, and the mappings' rules for it.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -21,12 +21,12 @@ impl MappingOrder {
     }
 }
 
-/// The rules of mappings for records.
+/// What mappings say about filling records.
 pub trait MappingRules: Debug + Send + Sync {
     /// The mapping whose values win in a record.
     fn order(&self) -> MappingOrder;
 
-    /// The mapping that reads the page of a URL.
+    /// The mapping that reads the page with this URL.
     fn mapping_of(&self, url: &str) -> Option<&str>;
 
     /// The fields by which a mapping recognises the record that its page is about; empty if it names none.
@@ -35,7 +35,7 @@ pub trait MappingRules: Debug + Send + Sync {
     /// The fields whose lists continue on further pages of the mapping.
     fn continued_fields(&self, mapping: &str) -> Vec<&str>;
 
-    /// Whether lists of any mapping mark missing rows as gone.
+    /// Whether any mapping has lists that mark missing rows as gone.
     fn says_gone(&self) -> bool {
         false
     }
@@ -46,7 +46,7 @@ pub trait MappingRules: Debug + Send + Sync {
     }
 }
 
-/// Mappings without further rules.
+/// A mere order of mappings, without further rules.
 impl MappingRules for MappingOrder {
     fn order(&self) -> MappingOrder {
         self.clone()
@@ -103,7 +103,7 @@ impl FillRules {
         mappings.is_some_and(|mappings| mappings.lists_rows(mapping))
     }
 
-    /// Whether rows are listed on the page of this URL.
+    /// Whether the page of this URL lists rows.
     pub(super) fn is_of_rows(&self, url: &str) -> bool {
         let mapping = self.mappings.as_ref().and_then(|all| all.mapping_of(url));
         mapping.is_some_and(|mapping| self.lists_rows(mapping))
@@ -119,7 +119,7 @@ impl FillRules {
         }
         for link in links {
             let is_further = link != url && mappings.mapping_of(link) == mapping;
-            // One more than the maximum shows that the list is incomplete.
+            // One more than the maximum is kept, to show that the list is incomplete.
             if is_further && further.len() <= MAX_PARTS && !further.contains(link) {
                 further.push(link.clone());
             }
@@ -149,11 +149,11 @@ impl FillRules {
 /// The links of a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leads {
-    /// Mappings with several pages that it leads to.
+    /// Mappings of which the page leads to several pages.
     pub(crate) forks: Vec<String>,
-    /// The pages of its own mapping, if its lists continue there.
+    /// Pages of the page's own mapping, if its lists continue there.
     pub(crate) further: Vec<String>,
-    /// It lists rows, or leads to a page that does.
+    /// The page lists rows, or leads to a page that does.
     pub(crate) lists_rows: bool,
 }
 
@@ -165,19 +165,19 @@ pub(crate) static NOWHERE: Leads = Leads {
     lists_rows: false,
 };
 
-/// The values of a page, with the data for a record's sources.
+/// The values of a page, and the data for the sources of a record.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) url: &'a str,
     pub(crate) mapping: Option<&'a str>,
     pub(crate) started_at_ms: i64,
     pub(crate) ended_at_ms: i64,
-    /// How many links led to it; `None` if unknown.
+    /// How many links led to the page; `None` if unknown.
     pub(crate) depth: Option<u16>,
     pub(crate) leads: &'a Leads,
-    /// The page belongs to another of the records that it was fetched for.
+    /// The page was fetched for several records and belongs to another one.
     pub(crate) is_of_other: bool,
-    /// It was not fetched, but read again.
+    /// The page was not fetched, but read again.
     pub(crate) is_reread: bool,
 }
 

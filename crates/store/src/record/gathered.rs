@@ -19,16 +19,16 @@ use super::identity::{Doubt, EVIDENCE, evidence_in, worth};
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
-/// The member of a source that has the parts of its list, in the order of the pages.
+/// The member of a source with the parts of its list, in the order of the pages.
 pub(super) const PARTS: &str = "parts";
 
-/// The member of a part with the pages that it leads to. It identifies a part among candidates.
+/// The member of a part with the pages that it leads to. Candidates with this member are parts.
 const FURTHER: &str = "further";
 
 /// The most pages of one list. A longer one stays incomplete.
 pub(super) const MAX_PARTS: usize = 200;
 
-/// The entries from one page.
+/// The entries of one page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Part {
     value: Vec<Value>,
@@ -44,7 +44,7 @@ struct Part {
 /// The state of a field's list.
 #[derive(Debug, PartialEq)]
 enum Assembled {
-    /// Its parts by their indexes, in order.
+    /// The indexes of the list's parts, in order.
     Complete(Vec<usize>),
     /// The pages that are still to be read.
     Incomplete(Vec<String>),
@@ -57,7 +57,7 @@ pub(super) fn is_part(candidate: &Value) -> bool {
 }
 
 impl StoredRecord {
-    /// Takes a page's part of a list. Returns whether anything changed.
+    /// Takes one page's part of a list. Returns whether anything changed.
     pub(super) fn gather(
         &mut self,
         name: &str,
@@ -67,7 +67,7 @@ impl StoredRecord {
     ) -> bool {
         let is_missing = self.missing.iter().any(|one| one == name);
         let source = self.sources.get(name).cloned();
-        // The user's own list is not added to.
+        // Nothing is added to the user's own list.
         if source.is_none() && !is_missing {
             return false;
         }
@@ -100,7 +100,7 @@ impl StoredRecord {
         *self != before
     }
 
-    /// Decides the result of a list's parts.
+    /// Decides what the parts of a list amount to.
     fn settle(
         &mut self,
         name: &str,
@@ -160,7 +160,7 @@ impl StoredRecord {
             || source.as_ref().is_none_or(|source| source[PARTS].is_null())
             || self.missing.iter().any(|one| one == name)
         {
-            // Otherwise the list has grown by a page, and the former one was not a value.
+            // Otherwise the list has only grown by a page, and the former entries were not a value.
             self.remember(name, former, source, page.ended_at_ms);
         }
         let first = &parts[order[0]];
@@ -178,7 +178,7 @@ impl StoredRecord {
         self.missing.retain(|missing| missing != name);
     }
 
-    /// Withdraws a list that turned out to be incomplete.
+    /// Withdraws a list that has turned out to be incomplete.
     fn withdraw_list(&mut self, name: &str, page: &PageValues<'_>) {
         let source = self.sources.shift_remove(name);
         let former = self.fields.insert(name.to_owned(), Value::Null);
@@ -192,7 +192,7 @@ impl StoredRecord {
         self.missing.push(name.to_owned());
     }
 
-    /// Keeps the parts of a list that is taken back, without those of one fetch.
+    /// When a list is taken back, keeps its parts except those of one fetch.
     pub(super) fn keep_parts(
         &mut self,
         name: &str,
@@ -206,7 +206,7 @@ impl StoredRecord {
         }
     }
 
-    /// Forgets the parts of a list whose pages are to be fetched again.
+    /// Removes the parts of a list whose pages are to be fetched again.
     pub(super) fn forget_parts(&mut self, name: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
             candidates.retain(|candidate| !is_part(candidate));
@@ -216,7 +216,7 @@ impl StoredRecord {
         }
     }
 
-    /// Takes the parts of a mapping's list from the candidates.
+    /// Removes the parts of a mapping's list from the candidates, and returns them.
     fn take_candidates(&mut self, name: &str, mapping: Option<&str>) -> Vec<Part> {
         let Some(Value::Array(candidates)) = self.candidates.shift_remove(name) else {
             return Vec::new();
@@ -243,7 +243,7 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the record has a list to which further pages may add.
+    /// Whether the record has a list that further pages may extend.
     pub(super) fn is_gathered(&self) -> bool {
         self.sources.values().any(|source| !source[PARTS].is_null())
     }
@@ -269,7 +269,7 @@ fn part_of(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
     }
 }
 
-/// The parts of a record's list. A value from before its mapping declared a continuation is one part.
+/// The parts of a record's list. A value from the time before its mapping declared a continuation is one part.
 fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
     match source[PARTS].take() {
         Value::Array(parts) => {
@@ -288,10 +288,10 @@ fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
     }
 }
 
-/// Adds a part, or replaces an earlier one of its page. Returns false if there is no room or a later one.
+/// Adds a part, or replaces an earlier part of the same page. Returns false if there is no room, or a later part.
 fn add(parts: &mut Vec<Part>, part: Part) -> bool {
     match parts.iter().position(|known| known.url == part.url) {
-        // All times have the same format, so their texts sort by time.
+        // All times have the same format, so that text order is time order.
         Some(known) if parts[known].at > part.at => false,
         Some(known) => {
             parts[known] = part;
@@ -338,7 +338,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     }
 }
 
-/// Groups the parts that belong together.
+/// Groups the parts that belong to the same list.
 fn lists(parts: &[Part]) -> Vec<Vec<usize>> {
     let indexes = indexes_by_url(parts);
     let mut list_of: Vec<usize> = (0..parts.len()).collect();
@@ -372,8 +372,8 @@ fn indexes_by_url(parts: &[Part]) -> HashMap<&str, usize> {
     urls.zip(0..).collect()
 }
 
-/// The parts of a list in the order of its pages: the user's first, then those that no other one leads to, and after
-/// each page those that it leads to.
+/// The parts of a list in the order of its pages: first the user's, then those to which no other part leads. After
+/// each page come the pages that it leads to.
 fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
     let indexes = indexes_by_url(parts);
     let led_to: HashSet<&str> = list
@@ -405,7 +405,7 @@ fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
     order
 }
 
-/// The entries of parts, without those that an earlier part also has.
+/// The entries of the parts, without those that an earlier part already has.
 fn entries(parts: &[Part], order: &[usize]) -> Vec<Value> {
     let mut earlier: HashSet<String> = HashSet::new();
     let mut list = Vec::new();

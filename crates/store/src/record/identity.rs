@@ -1,53 +1,53 @@
 //! Identity: whether a page is about the record that it was fetched for.
 //!
-//! The user names the URLs of a record, so these are its own pages. A page reached over links may be about anyone: a
-//! listing leads each record that names it to all members. The values known from the user decide:
+//! The user names the URLs of a record, so these are the record's own pages. A page reached over links may be about
+//! anyone: a page that lists members leads each record on it to all of them. The values known from the user decide:
 //!
 //! - a value that the page also has, in any spelling, is *evidence* that the page belongs to this record;
-//! - another value means that the page belongs to another record, or that the user's value is stale. A number, a date
-//!   or a telephone number changes more easily than a name, and counts less.
+//! - a different value means that the page belongs to another record, or that the user's value is stale. A number, a
+//!   date or a telephone number changes more easily than a name, and counts less.
 //!
-//! A page that belongs to another record fills nothing. Of two disagreeing pages of one mapping reached over links,
-//! the one with more evidence counts. Without a difference the field stays missing, because a wrong value is worse
-//! than none. The record notes why, for the report of the crawl.
+//! A page that belongs to another record fills nothing. If two pages of one mapping, both reached over links,
+//! disagree, the one with more evidence counts. Without a difference the field stays missing, because a wrong value is
+//! worse than none. The record notes the reason, for the report of the crawl.
 
 use serde_json::{Map, Value, json};
 
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
-/// The weight of a value that changes easily or that many records share; it is less than that of a name.
+/// The weight of a value that changes easily, or that many records share. A name weighs more.
 const WEAK: u32 = 1;
 const STRONG: u32 = 2;
 
 /// The weight of a URL named by the user.
 const OWN: u32 = 2;
 
-/// The evidence that identifies a record for certain.
+/// The evidence with which a record is identified for certain.
 const SURE: u32 = STRONG;
 
-/// A text with this many letters and digits is unlikely to match another record by chance.
+/// How many letters and digits a text needs to be unlikely to match another record by chance.
 const LONG: usize = 8;
 
-/// The most pages that a record notes.
+/// The most pages that a record has notes on.
 const MAX_DOUBTS: usize = 16;
 
-/// The most pages whose links a record notes.
+/// The most pages whose links a record has notes on.
 const MAX_FORKS: usize = 16;
 
-/// The member of a source with the evidence for a page reached over links.
+/// The member of a source with the evidence for its page, if that was reached over links.
 pub(super) const EVIDENCE: &str = "evidence";
 
 /// Why a page did not fill a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// It contradicts the user's values of the record.
+    /// The page contradicts the user's values of the record.
     OtherValues,
-    /// Another record names its URL.
+    /// Another record names the page's URL.
     OtherRecord,
-    /// Other pages of its mapping have other values.
+    /// Other pages of the same mapping have other values.
     Rivals,
-    /// It is a page of a list, and has not been read.
+    /// The page is part of a list, and has not been read.
     Gap,
 }
 
@@ -62,7 +62,7 @@ impl Doubt {
     }
 }
 
-/// The evidence for and against a page.
+/// The weights of the evidence for a page and against it.
 #[derive(Debug, Default)]
 struct Weights {
     agrees: u32,
@@ -70,7 +70,7 @@ struct Weights {
 }
 
 impl StoredRecord {
-    /// Whether the page was reached over links. This is unknown for a record whose URLs are not kept.
+    /// Whether the page was reached over links. It is unknown for a record whose URLs are not kept.
     fn is_linked(&self, page: &PageValues<'_>) -> bool {
         page.depth != Some(0) && !self.urls.is_empty() && !self.names(page.url)
     }
@@ -80,7 +80,7 @@ impl StoredRecord {
         self.urls.iter().any(|own| own == url)
     }
 
-    /// The evidence for a page reached over links; `None` for the record's own pages. The error is the reason why the
+    /// The evidence for a page reached over links; `None` for the record's own pages. An error is the reason why the
     /// page belongs to another record.
     pub(super) fn evidence_of(
         &self,
@@ -110,8 +110,8 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the fields by which the page's mapping recognises a record match the record. `None` if it names none,
-    /// or none that both have.
+    /// Whether the page and the record agree in the fields by which the page's mapping recognises a record. `None` if
+    /// the mapping names no such fields, or both have values for none of them.
     fn is_match(&self, page: &PageValues<'_>, rules: &FillRules) -> Option<bool> {
         let names = rules.mappings.as_ref()?.match_fields(page.mapping?);
         let mut both = names
@@ -146,8 +146,8 @@ impl StoredRecord {
         weights
     }
 
-    /// Notes that a page leads to several pages of one mapping: each of these may be about another record. Returns
-    /// whether it is new.
+    /// Notes that a page leads to several pages of one mapping. Each of these may be about another record. Returns
+    /// whether this is new.
     pub(crate) fn note_forks(&mut self, page: &PageValues<'_>) -> bool {
         let is_known =
             |forks: &Vec<Value>, mapping: &String| forks.iter().any(|one| one == mapping);
@@ -168,7 +168,7 @@ impl StoredRecord {
         is_new
     }
 
-    /// Whether the record was completed by a page that similar pages may contradict. Those are to be fetched, too.
+    /// Whether the record was completed by a page that similar pages may contradict. Then those are to be fetched too.
     pub(crate) fn is_unsure(&self) -> bool {
         let forks = self.doubts.get("forks").and_then(Value::as_array);
         let forks = forks.map_or(&[][..], Vec::as_slice);
@@ -198,7 +198,7 @@ impl StoredRecord {
         true
     }
 
-    /// Notes the pages that the record waits for because a list of this mapping continues there.
+    /// Notes the pages that the record waits for, because a list of this mapping continues there.
     pub(super) fn note_gaps(&mut self, mapping: Option<&str>, awaited: &[String], at_ms: i64) {
         let gap = Doubt::Gap.as_str();
         let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
@@ -218,7 +218,7 @@ impl StoredRecord {
         }
     }
 
-    /// A page fills the record after all.
+    /// Removes the notes on a page that fills the record after all.
     pub(super) fn trust(&mut self, page: &PageValues<'_>) -> bool {
         let Some(Value::Object(pages)) = self.doubts.get_mut("pages") else {
             return false;
@@ -232,7 +232,7 @@ impl StoredRecord {
         is_other
     }
 
-    /// Drops the notes on rivals once no field is in conflict.
+    /// Removes the notes on rivals once no field is in conflict.
     pub(super) fn settle_rivals(&mut self) {
         if let Some(Value::Object(pages)) = self.doubts.get_mut("pages")
             && self.missing.is_empty()
@@ -250,7 +250,7 @@ impl StoredRecord {
             && evidence_in(kept) == evidence
     }
 
-    /// Whether a field is in conflict for this page: it has no value, because pages over links disagree.
+    /// Whether a field is in conflict for this page: it has no value, because pages reached over links disagree.
     pub(super) fn is_in_conflict(
         &self,
         name: &str,
@@ -270,17 +270,18 @@ impl StoredRecord {
     }
 }
 
-/// The strongest evidence for a page is that the user has named it.
+/// The weight of the evidence for a page. The record's own pages, which have none, weigh most: the user has named
+/// them.
 pub(super) fn worth(evidence: Option<u32>) -> u32 {
     evidence.unwrap_or(u32::MAX)
 }
 
-/// See [`EVIDENCE`].
+/// The evidence in a source; see [`EVIDENCE`].
 pub(super) fn evidence_in(source: &Value) -> Option<u32> {
     source[EVIDENCE].as_u64().map(|evidence| evidence as u32)
 }
 
-/// Replaces a stored record's doubts by the reasons why pages did not fill it, by URL; removes them if there are
+/// In a stored record, replaces the doubts by the reasons why pages did not fill it, by URL. Removes them if there are
 /// none.
 pub(crate) fn explain_doubts(record: &mut Map<String, Value>) {
     let Some(doubts) = record.shift_remove("doubts") else {
@@ -291,7 +292,7 @@ pub(crate) fn explain_doubts(record: &mut Map<String, Value>) {
     }
 }
 
-/// The doubts of a record by reason and mapping, for counting: each record counts once per pair.
+/// The reason and mapping of each doubt of a record, for counting. Each pair is returned once per record.
 pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     let pages = doubts.get("pages").and_then(Value::as_object);
     let mut found: Vec<(String, String)> = pages
@@ -307,13 +308,13 @@ pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     found
 }
 
-/// The common part of two different values.
+/// What two different values have in common.
 enum Shares {
     Words,
     Nothing,
 }
 
-/// One is the other with additional words, such as a title or a second name.
+/// One value is the other with additional words, such as a title or a second name.
 fn shares(one: &Value, other: &Value) -> Shares {
     let (Value::String(one), Value::String(other)) = (one, other) else {
         let has_common = |items: &[Value], others: &[Value]| {

@@ -1,16 +1,16 @@
 //! The user's input for a record.
 //!
 //! A value is the user's if it differs from the input's previous value, from the values that webfill has written to
-//! the dataset, and from the record's present value. It does not matter whether a page has had it. It wins until the
-//! user withdraws it by leaving the field empty. A repeated value of the input is not news: values that a refresh has
-//! found meanwhile stay.
+//! the dataset, and from the record's present value. Whether a page has had this value does not matter. It wins until
+//! the user withdraws it by leaving the field empty. A value that the input merely repeats is not new, so values that
+//! a refresh has found meanwhile stay.
 //!
-//! A user who wants a field that has a value, by a refresh or by listing it, wants another value from pages. But a
-//! correction stays: it is a user's value that replaced one from a page.
+//! A user who wants a field that already has a value, by a refresh or by listing it, wants another value from pages.
+//! But a correction stays: it is a user's value that replaced one from a page.
 //!
 //! A write to the dataset that was begun but not confirmed may or may not have happened. If the dataset has the value
-//! from before it, either it was never replaced, or the user typed it again; the store and the document are the same
-//! in both cases. Such a value counts as the user's. Only an explicit refresh replaces it.
+//! from before the write, either it was never replaced, or the user typed it again. The store and the document look
+//! the same in both cases. Such a value counts as the user's, and only an explicit refresh replaces it.
 
 use serde_json::{Map, Value, json};
 use webfill_urls::page_hash;
@@ -19,26 +19,26 @@ use super::{INSTEAD_OF, Record, StoredRecord, has_value, spelling};
 use crate::source_document::{DatasetRecord, FilledField};
 use crate::timestamp::iso_time;
 
-/// Longer values of the input, in bytes of JSON, are kept as a hash.
+/// The longest value of the input, in bytes of JSON, that is kept as it is. Of longer ones a hash is kept.
 const MAX_SAID_BYTES: usize = 512;
 
-/// The most tracked values of a field that may be in the dataset.
+/// How many values of a field are tracked because they may be in the dataset.
 const MAX_WRITTEN: usize = 8;
 
 /// How a record enters a crawl.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Entry {
-    /// The record is new to the crawl.
+    /// Whether the record is new to the crawl.
     pub(crate) enters: bool,
-    /// The crawl has read the record before, perhaps at another place of its input. Of two rows for one record, an
-    /// empty value in one of them means nothing.
+    /// Whether the crawl has read the record before, perhaps at another position of its input. If two rows are for one
+    /// record, an empty value in one of them means nothing.
     pub(crate) is_repeat: bool,
 }
 
 impl Entry {
-    /// `earlier` is another place where the crawl first read the record.
+    /// How `input` enters a crawl. `earlier` is another position where the crawl first read the record.
     pub(crate) fn of(input: &DatasetRecord, enters: bool, earlier: Option<u64>) -> Entry {
-        // A document to write to is the record's own, and so is a row at its first place.
+        // The row at the record's first position is the record's own, and so is a document to write to.
         let is_it = input.source.is_some() || (input.position.is_some() && earlier.is_none());
         Entry {
             enters,
@@ -53,7 +53,7 @@ impl StoredRecord {
         let before = self.clone();
         let (record, refresh) = (&input.record, &input.refresh);
         if entry.enters {
-            // A report is about one crawl.
+            // Doubts are reported for one crawl at a time.
             self.doubts.clear();
         }
         self.take_input(input, entry, now_ms);
@@ -62,7 +62,7 @@ impl StoredRecord {
             let asked = refresh.on_entry.iter();
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
             for name in &again {
-                // Lists that an earlier crawl has begun to gather are too old to be completed.
+                // Parts of lists from an earlier crawl are too old to be completed.
                 self.forget_parts(name);
             }
         }
@@ -83,7 +83,7 @@ impl StoredRecord {
         let mut given = self.given.take().unwrap_or_default();
         for (name, value) in &input.record.fields {
             let said = given.get(name);
-            // A collection that is only read does not have the values that webfill has written to another one.
+            // A collection that is only read does not have values that webfill has written to another one.
             let is_target = input.source.as_ref().is_none_or(|source| source.is_target);
             let standing = match is_target {
                 true => self.note_standing(name, value),
@@ -125,7 +125,7 @@ impl StoredRecord {
     ) -> bool {
         let kept = self.fields.get(name);
         if kept.is_some_and(|kept| spelling::is_same(kept, value)) {
-            // A refresh has found no other value, and this input does not want one.
+            // A refresh has found no other value, and this input does not request one.
             if !self.sources.contains_key(name)
                 && !input.refresh.on_entry.iter().any(|one| one == name)
             {
@@ -148,8 +148,8 @@ impl StoredRecord {
         corrects
     }
 
-    /// The input has no value for a field. If it had one before, and the record still has it as given, it is
-    /// withdrawn.
+    /// Handles an input without a value for a field. If it had one before, and the record still has it as given, the
+    /// value is withdrawn.
     fn withdraw(&mut self, name: &str, value: &Value, was_said: bool, now_ms: i64) {
         let is_users = was_said && !self.sources.contains_key(name);
         let kept = self.fields.get(name).cloned().unwrap_or_default();
@@ -161,7 +161,7 @@ impl StoredRecord {
         self.fields.insert(name.to_owned(), value.clone());
     }
 
-    /// Whether a page's value has replaced the input's; for records whose earlier input is unknown.
+    /// Whether a page's value has replaced that of the input. For records whose earlier input is unknown.
     fn had(&self, name: &str, input: &Record) -> bool {
         let others = [&self.history, &self.candidates].into_iter();
         let others = others.filter_map(|values| values.get(name)?.as_array());
@@ -176,13 +176,13 @@ impl StoredRecord {
         said.is_some_and(is_correction) && !self.sources.contains_key(name)
     }
 
-    /// Those of these fields that a page filled at least this long ago.
+    /// Which of these fields a page has filled at least this long ago.
     fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
         let Some(after_ms) = after_ms else {
             return Vec::new();
         };
         let latest = iso_time(now_ms.saturating_sub_unsigned(after_ms));
-        // All times are written alike, so that their texts are in order.
+        // All times have the same format, so that text order is time order.
         let is_old = |name: &&String| {
             let at = self
                 .sources
@@ -193,7 +193,7 @@ impl StoredRecord {
         names.iter().filter(is_old).cloned().collect()
     }
 
-    /// Marks those of these fields that have a value for refreshing.
+    /// Marks for refreshing those of these fields that have a value.
     pub(super) fn ask_again(&mut self, names: &[String]) {
         for name in names {
             let is_filled = self.fields.get(name).is_some_and(has_value);
@@ -206,8 +206,8 @@ impl StoredRecord {
         }
     }
 
-    /// Notes that the dataset has this value. If it is the one to be written last, no earlier one is there. Any other
-    /// value is the user's, and then none of webfill's is there any more.
+    /// Notes that the dataset has this value. If it is the last written one, no earlier one is there any more. Any
+    /// other value is the user's, and then none of webfill's is there any more.
     fn note_standing(&mut self, name: &str, value: &Value) -> Standing {
         if !has_value(value) {
             return Standing::Unknown;
@@ -236,11 +236,11 @@ impl StoredRecord {
         written.any(|written| spelling::is_same(written, value))
     }
 
-    /// The values that may be in the user's dataset and that a page's value may replace there: those written by
-    /// webfill, and those that the user had when asking for another one.
+    /// The values that may be in the user's dataset, and that a page's value may replace there: those written by
+    /// webfill, and those that were there when the user asked for another one.
     pub(crate) fn replaceable(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
-            // It is a row of a page.
+            // The record is a row of a page.
             return self.other_values(name);
         };
         let written = self.written.get(name).and_then(Value::as_array);
@@ -260,7 +260,7 @@ impl StoredRecord {
         values
     }
 
-    /// Notes values that are about to be written to the dataset: from now on they may be there.
+    /// Notes values that are about to be written to the dataset. From now on they may be there.
     pub(crate) fn note_writing(&mut self, fields: &[FilledField]) {
         for field in fields.iter().filter(|field| has_value(&field.value)) {
             let mut written = field.others.clone();
@@ -272,7 +272,7 @@ impl StoredRecord {
         }
     }
 
-    /// Notes written values: no other value of webfill is there any more.
+    /// Notes values that were written. No other value of webfill is there any more.
     pub(crate) fn note_written(&mut self, fields: &[FilledField]) {
         for field in fields {
             match has_value(&field.value) {
@@ -285,26 +285,26 @@ impl StoredRecord {
     }
 }
 
-/// The owner of a value in the dataset.
+/// Whose value the dataset has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It is webfill's, or unknown.
+    /// The value is webfill's, or it is unknown.
     Unknown,
-    /// It is where webfill has written another one.
+    /// The value is the user's: webfill has written another one there.
     Users,
-    /// It is where webfill may have written another one.
+    /// It is open: webfill may have written another one there.
     InDoubt,
 }
 
-/// The owner of a value of the input.
+/// Whose value the input has.
 struct Said {
-    /// It replaced one from a page.
+    /// The value has replaced one from a page.
     corrects: bool,
     is_users: bool,
 }
 
 impl Said {
-    /// How the value is kept.
+    /// The form in which a value of the input is kept.
     fn of(&self, value: &Value) -> Value {
         let text = value.to_string();
         let mut said = match text.len() > MAX_SAID_BYTES {

@@ -7,8 +7,8 @@ use crate::reread::FieldChange;
 use crate::timestamp::iso_time;
 
 impl StoredRecord {
-    /// Like [`StoredRecord::fill`], from a page that was read again. Returns which values are new or changed. A
-    /// pending refresh of a field stays pending, because this is not a new fetch.
+    /// Fills the record like [`StoredRecord::fill`], from a page that was read again. Returns which values are new or
+    /// changed. A pending refresh of a field stays pending, because this is not a new fetch.
     pub(crate) fn fill_again(
         &mut self,
         page: &PageValues<'_>,
@@ -34,7 +34,7 @@ impl StoredRecord {
         let left = std::mem::take(&mut self.missing);
         let is_missing =
             |name: &String| left.contains(name) || (is_asked_again(name) && !is_continued(name));
-        // A list may turn out to have a hole.
+        // Reading again may show that a list has a hole.
         let withdrawn = left.iter().filter(|name| !missing.contains(name)).cloned();
         let withdrawn: Vec<String> = withdrawn.collect();
         self.missing = missing.into_iter().filter(is_missing).collect();
@@ -50,8 +50,8 @@ impl StoredRecord {
         changes.collect()
     }
 
-    /// A value replaces the earlier ones of this page, both the record's and candidates. Candidates of other pages
-    /// stay, because those were not read.
+    /// Replaces all earlier values of this page, both the record's and candidates. Candidates of other pages stay,
+    /// because those pages were not read.
     fn replace_own(
         &mut self,
         name: &str,
@@ -79,7 +79,7 @@ impl StoredRecord {
     }
 }
 
-/// Whether a value's source is this fetch of the page or an earlier one.
+/// Whether a value comes from this fetch of the page or from an earlier one.
 fn is_of_page(source: &Value, page: &PageValues<'_>) -> bool {
     let at = iso_time(page.started_at_ms);
     source["url"] == page.url && source["at"].as_str().is_some_and(|of| of <= at.as_str())
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// A record with a value of the user, and two of a page that was fetched at this time.
+    /// A record with one value of the user, and two of a page that was fetched at `AT_MS`.
     fn record() -> StoredRecord {
         let mut record = StoredRecord {
             fields: fields(json!({"given": "mine"})),

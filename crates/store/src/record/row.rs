@@ -2,11 +2,11 @@
 //!
 //! - A row is identified by its key: it needs no other evidence, and pages about others do not affect it.
 //! - A value of the user stays; the page's value does not become a candidate.
-//! - A later fetch replaces values from a mapping of the same or a lower priority, wherever the row was then, because
+//! - A later fetch replaces values of mappings with the same or a lower priority, wherever the row was then, because
 //!   the rows of a listing move from page to page. Replaced values become history.
-//! - A value of a mapping of higher priority stays, and the row's becomes a candidate.
-//! - A row of lists that mark missing rows as gone records which of them hold it. It is gone once each was read to
-//!   its end without it, and back when it is seen later; see [`crate::list`].
+//! - A value of a mapping with higher priority stays, and the row's becomes a candidate.
+//! - If lists mark missing rows as gone, a row records which of them hold it. It is gone once each was read to its end
+//!   without it, and back when it is seen later; see [`crate::list`].
 //! - A row may link to pages of its own, and want fields that these fill by the rules for all records.
 //! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again:
 //!   then the value of the former version was wrong, and becomes history.
@@ -19,7 +19,7 @@ use crate::listing::KeyedRow;
 use crate::row_page::RowPage;
 use crate::timestamp::iso_time;
 
-/// A row, and where it was.
+/// The values of a row, and where it was found.
 pub(crate) struct RowValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) position: u64,
@@ -28,26 +28,26 @@ pub(crate) struct RowValues<'a> {
     pub(crate) mapping_version: Option<&'a str>,
     /// The key of the record that the page was fetched for.
     pub(crate) parent: Option<&'a str>,
-    /// The fields to be filled by the pages it links to, and their URLs.
+    /// The fields to be filled by the pages that the row links to, and the URLs of these pages.
     pub(crate) want: &'a [String],
     pub(crate) links: &'a [String],
-    /// The list that holds it, by the URL of its first page, if that list marks missing rows as gone.
+    /// The list that holds the row, by the URL of its first page, if that list marks missing rows as gone.
     pub(crate) list: Option<&'a str>,
     pub(crate) started_at_ms: i64,
 }
 
-/// The result for a row that its list no longer holds.
+/// What happens to a row that its list no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// Nothing: the list holds it, or it was seen elsewhere meanwhile.
+    /// Nothing: the list still holds the row, or it was seen elsewhere meanwhile.
     Nothing,
-    /// Other lists hold it.
+    /// The row is still held by other lists.
     List,
-    /// It is gone.
+    /// The row is gone.
     Row,
 }
 
-/// The member of a record's doubts that marks its pages as listing rows.
+/// The member of a record's doubts that says that its pages list rows.
 const LISTS_ROWS: &str = "rows";
 
 impl StoredRecord {
@@ -62,7 +62,7 @@ impl StoredRecord {
         is_new
     }
 
-    /// See [`StoredRecord::note_rows`].
+    /// Whether the record's pages list rows; see [`StoredRecord::note_rows`].
     pub(super) fn has_rows(&self) -> bool {
         self.doubts.contains_key(LISTS_ROWS)
     }
@@ -106,8 +106,8 @@ impl StoredRecord {
         changed
     }
 
-    /// The list, whose reading began at this time, was read to its end. If it held the row and no longer does, notes
-    /// that. The row is gone if no other list holds it.
+    /// Handles a list that was read to its end, in a reading that began at this time. If the list held the row and no
+    /// longer does, that is recorded. The row is gone if no other list holds it.
     pub(crate) fn lose_row(&mut self, list: &str, began_ms: i64) -> Lost {
         let Some(row) = &mut self.row else {
             return Lost::Nothing;
@@ -116,7 +116,7 @@ impl StoredRecord {
         let mut holders = Holders::of(Some(row));
         let before = holders.lists.len();
         let is_last = before == 1;
-        // A rule that does not mark missing rows as gone may still see it.
+        // A rule that does not mark missing rows as gone may have seen the row since.
         let seen_there = holders.lists.iter().map(|one| one.at.as_str()).max();
         let was_seen_elsewhere = row["at"].as_str() > seen_there;
         holders
@@ -149,8 +149,8 @@ impl StoredRecord {
         holders.lists.into_iter().find(|one| one.url == list)
     }
 
-    /// The pages that the row links to are the record's own, like those named by the user. Pages that it no longer
-    /// links to are not. Returns whether anything has changed.
+    /// Makes the pages that the row links to the record's own, like those named by the user. Pages that the row no
+    /// longer links to lose that status. Returns whether anything has changed.
     fn take_links(&mut self, links: &[String], former: &[Value]) -> bool {
         let before = self.urls.len();
         self.urls
@@ -159,7 +159,7 @@ impl StoredRecord {
         self.add_urls(links) || has_lost
     }
 
-    /// Notes which fields pages are to fill. Returns whether any is new.
+    /// Adds fields that pages are to fill. Returns whether any of them is new.
     fn want_of_row(&mut self, want: &[String]) -> bool {
         let mut is_new = false;
         for name in want {
@@ -228,7 +228,7 @@ impl StoredRecord {
     }
 }
 
-/// The lists that hold a row, and whether it is gone. They are kept with its place.
+/// The lists that hold a row, and whether it is gone. They are stored with the place where the row was last seen.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Holders {
     lists: Vec<Holder>,
@@ -240,23 +240,23 @@ struct Holders {
 pub(crate) struct Holder {
     pub(crate) url: String,
     pub(crate) since: String,
-    /// When it was last seen there.
+    /// When the row was last seen there.
     pub(crate) at: String,
 }
 
 /// Since when a row is gone, and from which list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Gone {
-    /// When the reading that did not find it began.
+    /// When the reading began that did not find the row.
     pub(crate) at: String,
     pub(crate) list: String,
 }
 
-/// The members of a row's place with the lists that hold the row, and with the list and the time it is gone from.
+/// Members of a row's place: the lists that hold the row, and the list and time since which it is gone.
 const LISTS: &str = "lists";
 const GONE: &str = "gone";
 
-/// The most lists kept for one row. A row in more lists is never gone, because not all of them are known.
+/// The most lists kept for one row. A row in more lists can never be gone, because not all of its lists are known.
 const MOST_LISTS: usize = 1_000;
 
 impl Holders {
@@ -270,7 +270,7 @@ impl Holders {
         }
     }
 
-    /// Notes that the row was seen, in a list if known. Returns whether this is new.
+    /// Notes that the row was seen, and in which list if that is known. Returns whether this is new.
     fn see(&mut self, list: Option<&str>, at: &str) -> bool {
         if let Some(gone) = &self.gone {
             let is_of_other = list.is_some_and(|list| list != gone.list);
@@ -336,7 +336,7 @@ impl<'a> RowValues<'a> {
         }
     }
 
-    /// Where the row was last seen.
+    /// The place where the row was last seen.
     fn place(&self, at: &str) -> Value {
         let mut place = json!({
             "url": self.url,
@@ -353,7 +353,7 @@ impl<'a> RowValues<'a> {
     }
 }
 
-/// The member of a row's place with the row's links.
+/// The member of a row's place that holds the row's links.
 const LINKS: &str = "links";
 
 fn links_of(mut place: Value) -> Option<Vec<Value>> {
@@ -470,13 +470,13 @@ mod tests {
             !read(&mut record, empty(), "2", AT_MS),
             "again it changes nothing"
         );
-        // Two rules of one page; only one of them reads the stars.
+        // Two rules read the same page, and only one of them reads the stars.
         let mut record = wrong.clone();
         read(&mut record, empty(), "2", AT_MS);
         read(&mut record, json!({"item": "a", "stars": 5}), "2", AT_MS);
         read(&mut record, empty(), "2", AT_MS);
         assert_eq!(record.fields["stars"], 5);
-        // A later fetch may lack a value that is still true.
+        // A later fetch may lack a value that is still right.
         let mut record = wrong;
         read(&mut record, empty(), "2", AT_MS + 1);
         assert_eq!(record.fields["stars"], 4);
@@ -528,7 +528,7 @@ mod tests {
         assert_eq!(record.lose_row(OTHER, AT_MS + 10), Lost::Nothing, "again");
         assert_eq!(record.gone().unwrap().list, OTHER);
         assert_eq!(record.row.as_ref().unwrap()["url"], "http://a.org/?page=1");
-        // Saved late.
+        // These pages were saved late.
         see(&mut record, Some(OTHER), AT_MS + 9);
         assert!(record.gone().is_some());
         let mut held_elsewhere = record.clone();

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use webfill_values::same_value;
 
-/// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides how a value is
-/// spelt, so another spelling is another value.
+/// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides on the spelling,
+/// so another spelling is another value.
 pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
     match (kept, given) {
         // The texts "null" and "[]" are texts, not missing values.
@@ -22,7 +22,8 @@ pub(crate) fn is_one(one: &Value, other: &Value) -> bool {
     one == other || same_value(one, other)
 }
 
-/// Whether a value counts as one. Null, [], and texts without a visible character do not; they leave a field missing.
+/// Whether a value counts as a value. Null, [], and texts without a visible character do not: they leave a field
+/// missing.
 pub fn has_value(value: &Value) -> bool {
     match value {
         Value::Null => false,

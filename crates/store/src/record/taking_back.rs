@@ -1,4 +1,4 @@
-//! Takes back values of a fetch that turned out not to be a page.
+//! Takes back the values of a fetch whose response turned out not to be the page.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use super::{FillRules, MappingOrder, StoredRecord};
 
 impl StoredRecord {
     /// Takes back the values of one fetch of a page. A field gets the best value of other pages instead, or its
-    /// earlier value, which then is to be refreshed; without either it is missing. Returns whether anything changed.
-    /// Repeated, it changes nothing.
+    /// earlier value, which then is to be refreshed. Without either, the field is missing. Returns whether anything
+    /// changed. Repeating this changes nothing.
     pub(crate) fn take_back(
         &mut self,
         (url, started_at): (&str, &str),
@@ -136,7 +136,7 @@ mod tests {
         let (block, real) = (values("Just a moment", ""), values("Ada", "Ockham"));
         let taken = ("http://a.org/1", iso_time(AT_MS));
         let taken = (taken.0, taken.1.as_str());
-        // In any order, and whether or not another page had a better value.
+        // The order does not matter, nor whether another page had a better value.
         for first_is_block in [true, false] {
             let mut record = record();
             let pages = [

@@ -1,13 +1,13 @@
-//! The URLs that a record came with, so that it can be a seed again.
+//! The URLs given with a record. With them, the record can be a seed again.
 
 use super::StoredRecord;
 
-/// The most URLs of a record, and the longest: they must not make it too large to store.
+/// The most URLs of a record, and the longest URL, so that they do not make the record too large to store.
 const MAX_URLS: usize = 64;
 const MAX_URL_BYTES: usize = 4 << 10;
 
 impl StoredRecord {
-    /// Adds new ones, in order. Returns whether there were any.
+    /// Adds new URLs, in order. Returns whether there were any.
     pub(super) fn add_urls(&mut self, urls: &[String]) -> bool {
         let before = self.urls.len();
         for url in urls {

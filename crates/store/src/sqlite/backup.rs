@@ -1,4 +1,4 @@
-//! The copy of a file while others write to it.
+//! Copies a file while others write to it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 
-/// Copies the file into a folder, under its own name and as of one commit. The copy is on disk when this
-/// returns.
+/// Copies the file, as of one commit, into a folder under its own name. The copy is on disk when this returns.
 pub(crate) fn back_up(path: &Path, into: &Path) -> Result<PathBuf, StoreError> {
     let refused = |fault| store_error(&store_name(path), fault);
     let name = path.file_name().unwrap_or(path.as_os_str());

@@ -1,4 +1,4 @@
-//! Writes many entries in one transaction. An entry that cannot be stored fails alone.
+//! Writes many entries in one transaction. If an entry cannot be stored, only that entry fails.
 
 use rusqlite::Connection;
 
@@ -6,9 +6,8 @@ use super::connection::Db;
 use super::fault::Fault;
 use crate::error::StoreError;
 
-/// Writes all entries in one transaction. Entries that cannot be stored are rare, so the batch is
-/// first tried without savepoints: a savepoint costs a copy of every database page that an entry
-/// changes.
+/// Writes all entries in one transaction. Entries that cannot be stored are rare, so the batch is first tried without
+/// savepoints: a savepoint costs a copy of every database page that an entry changes.
 pub(super) fn write_each<T, R>(
     db: &mut Db,
     entries: &[T],
@@ -23,7 +22,7 @@ pub(super) fn write_each<T, R>(
     }
 }
 
-/// As [`write_each`], with a savepoint for each entry.
+/// Like [`write_each`], with a savepoint for each entry.
 fn write_each_in_savepoint<T, R>(
     db: &mut Db,
     entries: &[T],

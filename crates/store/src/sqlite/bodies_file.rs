@@ -1,5 +1,5 @@
-//! The file of bodies, beside that of the store. It has a connection of its own, which is opened when it is
-//! first needed: a store without bodies has no such file.
+//! The file of bodies, next to that of the store. It has its own connection, which is opened when it is first needed.
+//! A store without bodies has no such file.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(super) const APPLICATION_ID: i32 = 0x7762_6662;
 /// The format of the file.
 pub(super) const VERSION: i32 = 1;
 
-/// The triggers keep `total`, because adding up all sizes would read the whole file.
+/// The tables. Triggers keep `total` up to date, because adding up all sizes would read the whole file.
 pub(super) const TABLES: &str = "
 CREATE TABLE bodies (
     _id TEXT NOT NULL UNIQUE,    -- the page's
@@ -66,21 +66,21 @@ const COLUMNS: &str =
     "SELECT _id, content_hash, is_rendered, at, epoch, task, attempts, bytes, body
     FROM bodies";
 
-/// A step of reading ends after this many rows, or bytes of bodies.
+/// The most rows, and bytes of bodies, that are read in one step.
 const STEP_ROWS: usize = 64;
 const STEP_BYTES: usize = 4 << 20;
 
-/// The most bodies that one step drops, because others wait meanwhile.
+/// How many bodies one step drops at most, because others wait in the meantime.
 const DROPPED_AT_ONCE: usize = 200;
 
-/// The bodies of a store.
+/// The file of bodies, opened when needed.
 pub(super) struct BodiesFile {
     path: PathBuf,
     thread: OnceCell<ConnectionThread>,
 }
 
 impl BodiesFile {
-    /// Nothing is opened yet.
+    /// The file of bodies next to that of the store. It is not opened yet.
     pub(super) fn beside(store: &Path) -> BodiesFile {
         let mut path = store.as_os_str().to_owned();
         path.push(".bodies");
@@ -99,7 +99,7 @@ impl BodiesFile {
         self.thread.get_or_try_init(start).await
     }
 
-    /// The thread, if there are bodies.
+    /// The thread of the file, if the file exists.
     async fn existing(&self) -> Result<Option<&ConnectionThread>, StoreError> {
         match self.thread.initialized() || self.path.exists() {
             true => self.thread().await.map(Some),
@@ -107,7 +107,7 @@ impl BodiesFile {
         }
     }
 
-    /// One transaction.
+    /// Applies the changes in one transaction.
     pub(super) async fn keep(
         &self,
         changes: Vec<BodyChange>,
@@ -154,7 +154,7 @@ impl BodiesFile {
         thread.call(move |db| db.read(find)).await?
     }
 
-    /// Drops some of those that are from before this time.
+    /// Drops some of the bodies from before this time.
     pub(super) async fn drop_old(&self, before_ms: i64) -> Result<DroppedBodies, StoreError> {
         let Some(thread) = self.existing().await? else {
             return Ok(DroppedBodies::default());
@@ -234,8 +234,8 @@ fn upsert(conn: &Connection, body: &Body) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops the oldest bodies until the others fit, but at most `most` at once: after a limit was lowered, the next
-/// calls drop the rest.
+/// Drops the oldest bodies until the others fit, but at most `most` at once. If a limit was lowered, the next calls
+/// drop the rest.
 fn trim(conn: &Connection, max_bytes: u64, most: usize) -> Result<DroppedBodies, Fault> {
     let mut dropped = DroppedBodies::default();
     let mut total = conn.prepare_cached("SELECT size FROM total")?;

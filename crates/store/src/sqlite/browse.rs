@@ -1,7 +1,7 @@
-//! Browsing the file ([`Browse`]), on a connection of its own that only reads.
+//! Browses the file ([`Browse`]), on a separate read-only connection.
 //!
-//! The indexes of [`INDEXES`] are not part of the tables' version: SQLite keeps them up to date even for processes
-//! that do not know them, and a file without them is read in the order of its rows.
+//! The indexes in [`INDEXES`] are not part of the file's format. SQLite keeps them up to date even for processes that
+//! do not know them, and a file without them is read in the order of its rows.
 
 mod crawls;
 mod pages;
@@ -131,7 +131,7 @@ impl Browse for Sqlite {
     }
 }
 
-/// Whether a statement may follow this index.
+/// Whether this index exists, so that statements may use it.
 fn has_index(conn: &Connection, name: &str) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1";
     Ok(conn.prepare_cached(sql)?.exists([name])?)

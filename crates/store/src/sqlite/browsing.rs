@@ -1,4 +1,4 @@
-//! The connection for browsing a file.
+//! A file's connection for browsing.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 use crate::open_mode::OpenMode;
 
-/// The connection for browsing a file, opened when it is first needed.
+/// A file's connection for browsing, opened when it is first needed.
 pub(super) struct Browsing {
     path: PathBuf,
     thread: OnceCell<ConnectionThread>,

@@ -82,7 +82,7 @@ ON CONFLICT (_id) DO UPDATE SET status = excluded.status, fetched_at = excluded.
     expires_at = excluded.expires_at, body = excluded.body
 WHERE excluded.fetched_at >= robots.fetched_at";
 
-/// All right-hand sides see the row as it was before.
+/// The statement that updates a site's clock. All right-hand sides see the row as it was before.
 const UPSERT_SITE: &str = "
 INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner, accepted_ms)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -94,7 +94,7 @@ ON CONFLICT (_id) DO UPDATE SET
     owner = iif(excluded.last_start >= last_start, excluded.owner, owner),
     accepted_ms = iif(excluded.last_start >= last_start, excluded.accepted_ms, accepted_ms)";
 
-/// The robots.txt files of origins, unless too old.
+/// The robots.txt files of origins, except those that are too old.
 pub(super) fn robots_of(
     conn: &Connection,
     origins: &[String],
@@ -122,9 +122,9 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
     }))
 }
 
-/// Stores robots.txt files, and deletes up to two old ones for each: so the table shrinks to useful entries, and no
-/// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after that; until then,
-/// reads skip it.
+/// Stores robots.txt files, and deletes up to two old ones for each. So the table shrinks to useful entries, and no
+/// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Until
+/// then, reads ignore it.
 pub(super) fn put_robots(
     conn: &Connection,
     entries: &[RobotsEntry],
@@ -148,7 +148,7 @@ pub(super) fn put_robots(
     Ok(())
 }
 
-/// A site's clock, unless untouched for too long.
+/// A site's clock, unless it has not changed for too long.
 pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, Fault> {
     let sql = "SELECT delay_ms, owner, accepted_ms FROM sites WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;

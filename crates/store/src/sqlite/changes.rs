@@ -1,9 +1,8 @@
 //! Reads pages by key, and in the order in which they became visible.
 //!
-//! The transaction that saves a page gives it the highest position so far plus one. SQLite has one
-//! writer at a time, so positions become visible in ascending order: a reader that has seen a
-//! position has seen all lower ones. A page that is saved again gets a new position; its old one
-//! stays unused.
+//! The transaction that saves a page gives it the highest position so far plus one. SQLite has one writer at a time,
+//! so positions become visible in ascending order: a reader that has seen a position has seen all lower ones. A page
+//! that is saved again gets a new position; its old one stays unused.
 
 use std::io;
 
@@ -17,7 +16,7 @@ use super::objects::{STEP_BYTES, STEP_ROWS, row_object};
 use crate::cursor::{Cursor, Kept, check_cursor, too_late};
 use crate::store::{Changes, ExportError, ExportFilter};
 
-/// The position is the first column, as [`row_object`] expects.
+/// The columns of a page. The position comes first, as [`row_object`] expects.
 const COLUMNS: &str = "
 SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
@@ -43,8 +42,8 @@ WHERE position > ?1 AND position <= ?2
     AND (NOT ?6 OR snapshot NOT NULL)
 ORDER BY position";
 
-/// The most positions that one step examines, even if the filter accepts few pages: during a long read, the
-/// write-ahead log cannot be reset.
+/// The most positions that one step examines, even if the filter accepts few pages. A step must be short, because the
+/// write-ahead log cannot be reset during a read.
 const STEP_POSITIONS: i64 = 10_000;
 
 /// The store's id, which its cursors contain, the position up to which pages may be dropped, and the
@@ -58,7 +57,7 @@ fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
 
 pub(super) type FoundPages = Vec<(i64, Map<String, Value>)>;
 
-/// Pages with some of the keys, and how many keys were looked up.
+/// The pages with some of the keys, and how many keys were looked up.
 pub(super) fn find_step(conn: &Connection, ids: &[String]) -> Result<(FoundPages, usize), Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut pages = Vec::new();
@@ -81,7 +80,7 @@ pub(super) fn find_one(conn: &Connection, id: &str) -> Result<Option<Value>, Fau
     Ok(pages.pop().map(|(_, page)| Value::Object(page)))
 }
 
-/// Pages at the positions after `from` up to `to`, and whether these are all.
+/// Pages at the positions after `from` up to `to`, and whether there are no more.
 fn read_step(
     conn: &Connection,
     from: i64,
@@ -118,7 +117,7 @@ fn read_step(
 
 #[async_trait]
 impl Changes for Sqlite {
-    /// Up to the highest position at the beginning.
+    /// Reads up to the position that is the highest when the call begins.
     async fn changes(
         &self,
         after: &Cursor,
@@ -137,14 +136,14 @@ impl Changes for Sqlite {
         };
         let (store, cut_before, last) = self.read(begin).await?;
         let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
-        // Positions are signed in the file; `check_cursor` has made sure that this one fits.
+        // Positions in the file are signed; `check_cursor` has made sure that this one fits.
         let mut read_to = after.position.entry as i64;
         while read_to < last {
             let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
             let (filter, reached) = (filter.clone(), at(from));
             let step = move |conn: &Connection| {
                 let step = read_step(conn, from, to, &filter)?;
-                // Looked up after the pages: after this position, none was missing.
+                // The cut is read after the pages. If it is not beyond them, none was missing.
                 let (_, cut, _) = extent(conn)?;
                 match cut > cut_before.max(from) {
                     true => Err(Fault::Unusable(too_late(&reached))),

@@ -17,7 +17,7 @@ INSERT INTO claims (_id, owner, folder, holder, since, beat) VALUES (?1, ?2, ?3,
 ON CONFLICT (_id) DO UPDATE SET owner = excluded.owner, folder = excluded.folder,
     holder = excluded.holder, since = excluded.since, beat = excluded.beat";
 
-/// Stores a claim. If another one is in force, returns that instead. To be run in a transaction.
+/// Stores a claim. If another one is in force, returns that instead. Must be run in a transaction.
 pub(super) fn put(
     conn: &Connection,
     claim: &CrawlClaim,
@@ -39,7 +39,7 @@ pub(super) fn put(
     Ok(None)
 }
 
-/// Renews a claim; false if it is no longer its owner's.
+/// Renews a claim. Returns false if it no longer belongs to its owner.
 pub(super) fn renew(conn: &Connection, claim: &CrawlClaim) -> Result<bool, Fault> {
     let renewed = conn
         .prepare_cached("UPDATE claims SET beat = ?3 WHERE _id = ?1 AND owner = ?2")?
@@ -47,7 +47,7 @@ pub(super) fn renew(conn: &Connection, claim: &CrawlClaim) -> Result<bool, Fault
     Ok(renewed > 0)
 }
 
-/// Removes a claim, if it is still its owner's.
+/// Removes a claim, if it still belongs to its owner.
 pub(super) fn release(conn: &Connection, claim: &CrawlClaim) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM claims WHERE _id = ?1 AND owner = ?2")?
         .execute(params![claim.crawl.to_string(), claim.owner])?;

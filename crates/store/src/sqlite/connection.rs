@@ -1,9 +1,8 @@
-//! A connection to the file: waiting for other connections, and keeping the write-ahead log short.
+//! A connection to the file: it waits for other connections, and keeps the write-ahead log short.
 //!
-//! SQLite resets its log only while no connection reads or writes it. With several busy writers this
-//! never happens, and the log would grow without limit. So a connection that finds the log longer
-//! than [`LONG_LOG_PAGES`] runs a checkpoint that blocks the writers until the log is reset, for at
-//! most [`CHECKPOINT_FOR`].
+//! SQLite resets its log only while no connection reads or writes it. With several busy writers this never happens,
+//! and the log would grow without limit. So a connection that finds the log longer than [`LONG_LOG_PAGES`] runs a
+//! checkpoint that blocks the writers until the log is reset, for at most [`CHECKPOINT_FOR`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,10 +19,10 @@ use crate::open_mode::OpenMode;
 /// How long a call waits for other writers before it fails with a retryable error.
 pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);
 
-/// How long a checkpoint may block the writers: a reader may be in the middle of the log.
+/// How long a checkpoint may block the writers. It waits if a reader is in the middle of the log.
 const CHECKPOINT_FOR: Duration = Duration::from_millis(200);
 
-/// The log's length, in pages of 8 KiB, from which on it is to be reset.
+/// The length of the log, in pages of 8 KiB, from which on it is reset.
 const LONG_LOG_PAGES: i64 = 4_000;
 
 /// The connection, with the store's name for error messages.
@@ -32,20 +31,20 @@ pub(super) struct Db {
     store: String,
     /// How long the busy handler waits, in milliseconds.
     patience_ms: Arc<AtomicU64>,
-    /// The length of the log at which the next checkpoint is tried.
+    /// The length of the log at which the next checkpoint is attempted.
     checkpoint_at_pages: i64,
 }
 
 impl Db {
-    /// Connects to the file and changes nothing yet: it may be another program's.
+    /// Connects to the file, but does not change it yet: it may be another program's.
     pub(super) fn connect(path: &Path, mode: OpenMode) -> Result<Db, Fault> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
         let mut conn = Connection::open_with_flags(path, flags)?;
-        // More than there are statements, so each is prepared once.
+        // More than there are statements, so that each is prepared only once.
         conn.set_prepared_statement_cache_capacity(128);
-        // Otherwise a statement whose plan depends on its bound values (with a partial index or a LIMIT) is prepared
-        // again each time a value is bound.
+        // Otherwise SQLite would prepare a statement again each time a value is bound, if its plan depends on the
+        // values (with a partial index or a LIMIT).
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let patience_ms = Arc::new(AtomicU64::new(BUSY_FOR.as_millis() as u64));
         wait_for_others(&mut conn, Arc::clone(&patience_ms))?;
@@ -59,7 +58,7 @@ impl Db {
 
     /// Sets the options of a connection to webfill's own file.
     pub(super) fn configure(&self) -> Result<(), Fault> {
-        // A row of `pages` has about 3 KiB: a default page of 4 KiB would hold only one.
+        // A row of `pages` has about 3 KiB. A page of the default size, 4 KiB, would hold only one.
         self.conn.execute_batch("PRAGMA page_size = 8192")?;
         let set_journal = "PRAGMA journal_mode = WAL";
         let journal: String = self.conn.query_row(set_journal, (), |row| row.get(0))?;
@@ -68,8 +67,8 @@ impl Db {
                 "its file system has no shared memory for a write-ahead log: use a local disk",
             )));
         }
-        // Each commit is on disk before its call is answered. So the dispatcher's file, which then marks a task as
-        // done, is synced after the file with its page.
+        // Each commit is on disk before its call is answered. So the page is on disk before the dispatcher's file,
+        // which then marks the task as done.
         self.conn.execute_batch(
             "PRAGMA synchronous = FULL;
              PRAGMA cache_size = -4096;
@@ -94,7 +93,7 @@ impl Db {
         self.transaction(write).map_err(|fault| self.error(fault))
     }
 
-    /// Like [`Db::write`], with the bare fault.
+    /// Like [`Db::write`], but returns the bare fault.
     pub(super) fn transaction<R>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<R, Fault>,
@@ -104,8 +103,7 @@ impl Db {
         let written = write(&transaction)?;
         transaction.commit()?;
         if let Err(error) = self.keep_log_short() {
-            // The transaction is committed all the same. If the fault persists, the next call
-            // reports it.
+            // The transaction is committed nevertheless. If the fault persists, the next call reports it.
             tracing::debug!(store = self.store, %error, "cannot shorten the write-ahead log");
         }
         Ok(written)
@@ -115,8 +113,8 @@ impl Db {
         store_error(&self.store, fault)
     }
 
-    /// Copies a long log into the file and resets it. Most of the log is copied while the other writers continue;
-    /// they are blocked only for the rest.
+    /// Copies a long log into the file and resets it. Most of the log is copied while the other writers continue. They
+    /// are blocked only for the rest.
     fn keep_log_short(&mut self) -> rusqlite::Result<()> {
         let (_, log_pages) = self.checkpoint("NOOP")?;
         if log_pages < self.checkpoint_at_pages {
@@ -125,7 +123,7 @@ impl Db {
         self.checkpoint_at_pages = log_pages + LONG_LOG_PAGES;
         let (is_busy, _) = self.checkpoint("PASSIVE")?;
         if is_busy {
-            // Another process runs a checkpoint.
+            // Another process is running a checkpoint.
             return Ok(());
         }
         self.set_patience(CHECKPOINT_FOR);
@@ -137,8 +135,7 @@ impl Db {
         Ok(())
     }
 
-    /// Runs a checkpoint. Returns whether other connections prevented it, and the length of the log
-    /// in pages.
+    /// Runs a checkpoint. Returns whether other connections prevented it, and the length of the log in pages.
     fn checkpoint(&self, mode: &str) -> rusqlite::Result<(bool, i64)> {
         self.conn
             .prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
@@ -151,8 +148,8 @@ impl Db {
     }
 }
 
-/// Sets a busy handler that waits in short, uneven steps. The steps of SQLite's own handler grow to
-/// 100 ms, during which many short transactions of other processes overtake the waiting one.
+/// Sets a busy handler that waits in short, uneven steps. The steps of SQLite's own handler grow to 100 ms, during
+/// which many short transactions of other processes overtake the waiting one.
 fn wait_for_others(conn: &mut Connection, patience_ms: Arc<AtomicU64>) -> rusqlite::Result<()> {
     let mut waiting_since = Instant::now();
     conn.busy_handler(Some(move |attempts: i32| {

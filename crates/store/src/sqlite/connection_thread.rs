@@ -1,8 +1,8 @@
 //! The thread that owns a process's connection to the file.
 //!
-//! Calls wait in a bounded channel, so callers that are faster than the store are slowed down. A
-//! queued call runs even if its caller is dropped. When the [`ConnectionThread`] is dropped, the
-//! queued calls are finished, the file is closed, and the thread ends.
+//! Calls wait in a bounded channel, so callers that are faster than the store are slowed down. A queued call runs even
+//! if its caller is dropped. When the [`ConnectionThread`] is dropped, the queued calls are finished, the file is
+//! closed, and the thread ends.
 
 use std::thread::JoinHandle;
 
@@ -11,12 +11,12 @@ use tokio::sync::{mpsc, oneshot};
 use super::connection::Db;
 use crate::error::StoreError;
 
-/// Calls that may wait for the thread; further callers are blocked.
+/// How many calls may wait for the thread. Further callers are blocked.
 const QUEUED_CALLS: usize = 64;
 
 type Call = Box<dyn FnOnce(&mut Db) + Send>;
 
-/// A handle on the thread.
+/// A handle to the thread.
 pub(super) struct ConnectionThread {
     /// Taken only when dropped.
     calls: Option<mpsc::Sender<Call>>,
@@ -70,7 +70,7 @@ impl Drop for ConnectionThread {
     fn drop(&mut self) {
         self.calls = None;
         if let Some(thread) = self.thread.take() {
-            // An error means that a call panicked; its caller has got an error.
+            // An error means that a call has panicked. Its caller has already got an error.
             let _ = thread.join();
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn with_versions(conn: &Connection, ids: Vec<String>) -> Result<HashS
     Ok(found)
 }
 
-/// Whether it directly follows the stored one, or is the same one.
+/// Stores a judgement. Returns false unless it directly follows the stored one, or is the same one.
 pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Fault> {
     let to = &judgement.to;
     let stored = judged_to(conn)?.revision;
@@ -139,7 +139,7 @@ pub(super) fn read(
     Ok(changes)
 }
 
-/// The latest changes first.
+/// Lists changes, the latest first.
 pub(super) fn list(
     conn: &Connection,
     filter: &ChangeListFilter,
@@ -205,7 +205,7 @@ pub(super) fn new_documents(
     Ok(count.unsigned_abs())
 }
 
-/// The condition, with only the requested parts, so that there is an index for it.
+/// The SQL condition. It has only the requested parts, so that an index can serve it.
 fn which(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
     let mut conditions = String::from("WHERE number > ?");
     let mut values = vec![Sql::Integer(clamped(after))];
@@ -265,7 +265,7 @@ impl ContentChanges for Sqlite {
         self.read(move |conn| with_versions(conn, ids)).await
     }
 
-    /// One transaction.
+    /// Stores the judgement in one transaction.
     async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
         self.write(move |conn| put(conn, &judgement)).await
     }

@@ -22,7 +22,7 @@ ON CONFLICT (_id) DO UPDATE SET request = excluded.request, state = excluded.sta
     counts = excluded.counts, updated_at = excluded.updated_at,
     finished_at = excluded.finished_at";
 
-/// Stores a crawl; its first start time and the counts of its records stay.
+/// Stores a crawl. Its first start time and the counts of its records are kept.
 pub(super) fn put(conn: &Connection, crawl: &Crawl) -> Result<(), Fault> {
     conn.prepare_cached(UPSERT)?.execute(params![
         crawl.id.to_string(),

@@ -1,7 +1,7 @@
-//! Reads a whole table, while others write.
+//! Reads a whole table while others write.
 //!
-//! An export has a connection and a thread of its own. It reads in steps, each a short read
-//! transaction: during a long one, the write-ahead log could not be reset.
+//! An export has a connection and a thread of its own. It reads in steps, each a short read transaction: during a long
+//! one, the write-ahead log could not be reset.
 
 use std::io;
 use std::path::Path;
@@ -28,13 +28,13 @@ FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
 ORDER BY rowid";
 
-/// The position is the first column, as [`row_object`] expects.
+/// The columns of a record. The position comes first, as [`row_object`] expects.
 pub(super) const RECORD_COLUMNS: &str = "
 SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts,
        row
 FROM records";
 
-/// The same with the fields of a row's parent.
+/// The columns of a record, with the fields of a row's parent.
 const RECORDS_AND_PARENTS: &str = "
 SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts,
        row, (SELECT fields FROM records AS parent WHERE parent._id = records.row ->> '$.parent') AS parent_fields
@@ -74,7 +74,7 @@ fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc
     }
 }
 
-/// Reads some rows after `after`, and sets it to the last of them.
+/// Reads some rows after `after`, and sets `after` to the last of them.
 fn read_step(
     conn: &Connection,
     sql: &str,
@@ -106,7 +106,7 @@ impl Export for Sqlite {
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        // Bounded: one step waits while the next is read.
+        // A channel of one: a step waits here while the next one is read.
         let (steps, mut read) = mpsc::channel::<Step>(1);
         let (path, filter) = (self.path.clone(), filter.clone());
         tokio::task::spawn_blocking(move || read_table(&path, kind, &filter, &steps));

@@ -10,9 +10,9 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(super) enum Fault {
     Sql(rusqlite::Error),
-    /// An entry that cannot be stored, or a stored one that cannot be read, with the reason.
+    /// An entry cannot be stored, or a stored one cannot be read, with the reason.
     InvalidEntry(String),
-    /// The store as a whole cannot be used, with the reason and what to do.
+    /// The store as a whole cannot be used, with the reason and the remedy.
     Unusable(String),
 }
 
@@ -28,14 +28,14 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// A fault of a temporary file.
+/// Converts the error of a temporary file.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
         Fault::Unusable(error.to_string())
     }
 }
 
-/// How errors name a file.
+/// The name of a file in error messages.
 pub(super) fn store_name(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }

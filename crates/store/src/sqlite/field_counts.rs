@@ -1,4 +1,4 @@
-//! Counts the findings of a crawl.
+//! Counts what a crawl has found.
 
 use rusqlite::{Connection, Row, params};
 
@@ -8,8 +8,8 @@ use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 use crate::row_counts::RowCounts;
 
-/// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that. Sitemaps are not pages that
-/// a mapping should match.
+/// The pages of a crawl by mapping. Their keys begin with its id and a slash, and `0` is the character after the
+/// slash. Sitemaps are left out, because they are not pages that a mapping should match.
 const PAGES: &str = "SELECT mapping, count(*) FROM pages
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified')
         AND (mapping NOT NULL OR document IS NULL OR document ->> 'type' <> 'sitemap')
@@ -21,14 +21,14 @@ const FILLED: &str = "SELECT mapping, field.key, count(*)
         AND field.type <> 'null'
     GROUP BY mapping, field.key";
 
-/// See [`crate::Page::alternatives`].
+/// Fields whose text is ambiguous; see [`crate::Page::alternatives`].
 const UNDECIDED: &str = "SELECT mapping, field.key, count(*)
     FROM pages, json_each(pages.alternatives) AS field
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
         AND alternatives NOT NULL AND field.value = 0
     GROUP BY mapping, field.key";
 
-/// Many pages of a list have the same counts.
+/// Counts of rows, grouped because many pages of a list have the same counts.
 const ROWS: &str = "SELECT mapping, row_counts, count(*) FROM pages
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
         AND row_counts NOT NULL

@@ -38,7 +38,7 @@ pub(super) fn all(conn: &Connection) -> Result<Vec<HealthState>, Fault> {
     Ok(all)
 }
 
-/// Whether each replaced the previous revision.
+/// Stores states. Returns for each whether it has replaced the previous revision.
 pub(super) fn put(conn: &Connection, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
     let mut replaced = Vec::with_capacity(states.len());
     for state in states {
@@ -61,7 +61,7 @@ impl Health for Sqlite {
         self.read(all).await
     }
 
-    /// One transaction.
+    /// Stores all states in one transaction.
     async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
         self.write(move |conn| put(conn, &states)).await
     }

@@ -1,6 +1,6 @@
 //! Lists that continue from page to page: their pages, and the rows that they hold.
 //!
-//! A record names the lists that hold its row. The table `listed_rows` is an index of it, for lists that mark
+//! A record names the lists that hold its row. The table `listed_rows` is an index of these names, for lists that mark
 //! missing rows as gone. It is written together with the record.
 
 use async_trait::async_trait;
@@ -18,17 +18,17 @@ use crate::record::{Lost, StoredRecord};
 use crate::store::StoredLists;
 use crate::timestamp::{iso_time, parse_iso_time};
 
-/// Rows that one step of [`mark_gone`] checks.
+/// How many rows one step of [`mark_gone`] checks.
 const STEP: u32 = 500;
 
-/// Redirects in a row, between a page of a list and the one that leads there.
+/// The most redirects in a row between a page of a list and the page that leads there.
 const MOST_REDIRECTS: usize = 10;
 
 const COLUMNS: &str =
     "_id, url, parent, final_url, outcome, mapping, records, started_at, rows, list";
 
-/// A page's information about its list, in stored form: with the first page of the list, which is that of the parent
-/// page, or this page itself.
+/// What a page knows about its list, in stored form, which includes the first page of the list. It is the first page
+/// of the parent page's list, or else this page itself.
 pub(super) fn of_page(conn: &Connection, page: &Page) -> Result<Option<PageOfList>, Fault> {
     let Some(list) = &page.list else {
         return Ok(None);
@@ -106,7 +106,7 @@ pub(super) fn first_pages(
     after: &str,
     limit: u32,
 ) -> Result<Vec<ListedPage>, Fault> {
-    // The keys of a crawl's pages begin with that of the crawl and a slash, which comes before a zero.
+    // The keys of a crawl's pages begin with its id and a slash, and `0` is the character after the slash.
     let sql = format!(
         "SELECT {COLUMNS} FROM pages
          WHERE _id > ?1 AND _id < ?2 AND list ->> '$.first' = url ORDER BY _id LIMIT ?3"
@@ -159,7 +159,7 @@ fn read_page(row: &Row<'_>) -> Result<ListedPage, Fault> {
     })
 }
 
-/// The range of the keys of a dataset's records: a slash comes before a zero.
+/// The range of the keys of a dataset's records. `0` is the character after the slash.
 fn keys_of(dataset: &str) -> (String, String) {
     (format!("{dataset}/"), format!("{dataset}0"))
 }
@@ -259,7 +259,7 @@ impl StoredLists for Sqlite {
             .await
     }
 
-    /// One transaction.
+    /// Marks one step's rows in one transaction.
     async fn mark_gone(
         &self,
         list: &str,

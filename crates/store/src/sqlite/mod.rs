@@ -1,12 +1,10 @@
-//! The SQLite backend: one file that the processes of one machine write, through the write-ahead log
-//! (WAL).
+//! The SQLite backend: one file that the processes of one machine write, through the write-ahead log (WAL).
 //!
-//! Each process has one connection, owned by one thread ([`connection_thread`]), which calls reach
-//! through a bounded queue. A call is one transaction, begun with BEGIN IMMEDIATE so that two
-//! processes cannot deadlock. With `synchronous = FULL`, the writes of an answered call survive the
-//! death of every process and a loss of power.
+//! Each process has one connection, owned by one thread ([`connection_thread`]). Calls reach it through a bounded
+//! queue. A call is one transaction, begun with BEGIN IMMEDIATE so that two processes cannot deadlock. With
+//! `synchronous = FULL`, the writes of an answered call survive the death of every process and a loss of power.
 //!
-//! Only this folder knows rusqlite.
+//! Only this folder uses rusqlite.
 
 pub(crate) mod backup;
 mod batch;
@@ -71,12 +69,12 @@ pub(crate) struct Sqlite {
     bodies: BodiesFile,
     browsing: Browsing,
     rules: RwLock<Arc<FillRules>>,
-    /// The position up to which pages were checked for old ones.
+    /// The position up to which pages have been checked for their age.
     retained_to: AtomicI64,
 }
 
 impl Sqlite {
-    /// Opens the file, and creates it where `mode` allows.
+    /// Opens the file, and creates it if `mode` allows it.
     pub(crate) async fn open(path: PathBuf, mode: OpenMode) -> Result<Sqlite, StoreError> {
         let file = path.clone();
         let open = move || open_file(&file, mode);
@@ -111,7 +109,7 @@ impl Sqlite {
         self.thread.call(move |db| db.write(write)).await?
     }
 
-    /// Writes all entries in one transaction; `name` is how errors call an entry. See [`write_each`].
+    /// Writes all entries in one transaction. `name` gives the name of an entry in errors. See [`write_each`].
     async fn write_each<T: Send + 'static, R: Send + 'static>(
         &self,
         entries: Vec<T>,

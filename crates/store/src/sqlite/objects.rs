@@ -1,4 +1,4 @@
-//! Rows of tables as JSON objects.
+//! Converts rows of tables to JSON objects.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::fault::Fault;
 use crate::record::explain_doubts;
 
-/// A step ends after this many rows, or bytes of text in them.
+/// The most rows, and bytes of text in them, that are read in one step.
 pub(super) const STEP_ROWS: usize = 256;
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
@@ -34,8 +34,8 @@ const JSON_COLUMNS: [&str; 17] = [
     "row",
 ];
 
-/// A row as an object, without its first column, which is its position. Adds the length of its
-/// texts to `bytes`.
+/// Converts a row to an object, without its first column, which is its position. Adds the length of its texts to
+/// `bytes`.
 pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
     let columns = row.as_ref().column_count();
     let mut object = Map::with_capacity(columns);
@@ -51,7 +51,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
                 *bytes += blob.len();
                 Value::String(BASE64.encode(blob))
             }
-            // Most records are not rows.
+            // Left out if null, because most records are not rows.
             _ if name == "row" || name == "parent_fields" => continue,
             _ => Value::Null,
         };

@@ -1,4 +1,4 @@
-//! The table `pages`: pages are saved, and fill records when they are saved or applied.
+//! The table `pages`: pages are saved. Saved and applied pages fill records.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -59,12 +59,12 @@ ON CONFLICT (_id) DO UPDATE SET
 WHERE (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at)
     >= (pages.epoch, pages.task, pages.attempts, pages.started_at)";
 
-/// How errors name a save.
+/// The name of a save in error messages.
 pub(super) fn describe_save(save: &Save) -> String {
     format!("page {}", save.page.url)
 }
 
-/// Stores a page, unless a later version of it is stored, and fills its records.
+/// Stores a page, unless a later version of it is already stored, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     let list = lists::of_page(conn, &save.page)?;
     upsert(conn, &save.page, save.first_records(), list.as_ref())?;
@@ -102,7 +102,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
     Ok(saved)
 }
 
-/// Stores a page in place of the one that its delivery stored, and takes back the values of that one.
+/// Replaces the page that the same delivery has stored, and takes back the values of the replaced one.
 pub(super) fn take_back(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     let page = &save.page;
     let sql = "SELECT started_at FROM pages
@@ -199,7 +199,7 @@ fn upsert(
     Ok(())
 }
 
-/// Refuses a page that is too large with its texts.
+/// Refuses a page that, with its texts, is too large.
 fn check_size<'t>(
     page: &Page,
     texts: impl IntoIterator<Item = Option<&'t str>>,
@@ -214,12 +214,12 @@ fn check_size<'t>(
     }
 }
 
-/// `None` if there are none.
+/// The alternatives as JSON; `None` if there are none.
 pub(super) fn alternatives_to_json(of: &Map<String, Value>) -> Result<Option<String>, Fault> {
     (!of.is_empty()).then(|| to_json(&of)).transpose()
 }
 
-/// `None` if the page's mapping has no rows.
+/// The counts of rows as JSON; `None` if the page's mapping has no rows.
 pub(super) fn row_counts_to_json(of: &[RowCounts]) -> Result<Option<String>, Fault> {
     (!of.is_empty()).then(|| to_json(&of)).transpose()
 }
@@ -260,7 +260,7 @@ pub(super) fn apply(
     }))
 }
 
-/// The parts of a stored page that records are filled from.
+/// The columns of a stored page from which records are filled.
 struct StoredPage {
     url: String,
     mapping: Option<String>,
@@ -295,7 +295,7 @@ fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
 
 #[async_trait]
 impl Pages for Sqlite {
-    /// Commits are cheap, and a long transaction blocks the other writers.
+    /// Commits are cheap, but a long transaction blocks the other writers.
     fn save_pace(&self, _processes: u16) -> SavePace {
         SavePace {
             max_entries: 128,
@@ -308,14 +308,14 @@ impl Pages for Sqlite {
         *rules = Arc::new(FillRules::of(mappings));
     }
 
-    /// One transaction.
+    /// Saves all pages in one transaction.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let rules = self.rules();
         let save = move |conn: &_, one: &_| save(conn, one, &rules);
         self.write_each(saves, describe_save, save).await
     }
 
-    /// One transaction.
+    /// Takes back all pages in one transaction.
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let rules = self.rules();
         let take_back = move |conn: &_, one: &_| take_back(conn, one, &rules);

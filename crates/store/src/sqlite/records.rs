@@ -32,7 +32,7 @@ ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sou
     given = excluded.given, written = excluded.written, doubts = excluded.doubts,
     row = excluded.row";
 
-/// How errors name a record.
+/// The name of a record in error messages.
 pub(super) fn describe_record(input: &DatasetRecord) -> String {
     format!("record {:.80}", input.record.id)
 }
@@ -83,7 +83,7 @@ fn check_id(id: &str) -> Result<(), Fault> {
     }
 }
 
-/// Fills a record from a page. A record that is not stored stays open.
+/// Fills a record from a page. A record that is not stored counts as open.
 pub(super) fn fill(
     conn: &Connection,
     key: &str,
@@ -104,7 +104,7 @@ pub(super) fn fill(
     Ok(stored.need())
 }
 
-/// Takes the values of a row into its record, which becomes one of the crawl if one is named.
+/// Takes the values of a row into its record. If a crawl is given, the record becomes one of that crawl.
 pub(super) fn take_row(
     conn: &Connection,
     key: &str,
@@ -125,7 +125,7 @@ pub(super) fn take_row(
             }
         }
     }
-    // A crawl that a dispatcher has just opened may not be stored yet, and is no reason to refuse the page.
+    // A crawl that a dispatcher has just opened may not be stored yet. That is no reason to refuse the page.
     if let Some(crawl) = crawl
         && let Some(crawl) = find_crawl(conn, crawl)?
         && membership(conn, crawl, key)?.is_none()
@@ -135,7 +135,7 @@ pub(super) fn take_row(
     Ok(stored.need())
 }
 
-/// Notes that a list no longer holds a row.
+/// Records that a list no longer holds a row.
 pub(super) fn lose_row(
     conn: &Connection,
     key: &str,
@@ -164,7 +164,7 @@ pub(super) fn is_named(conn: &Connection, keys: &[String], url: &str) -> Result<
     Ok(false)
 }
 
-/// Takes back the values of one fetch of a page, given by its URL and start.
+/// Takes back the values of one fetch of a page, given by the page's URL and the start of the fetch.
 pub(super) fn take_back(
     conn: &Connection,
     key: &str,
@@ -237,7 +237,7 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
     }))
 }
 
-/// A record in the form of its row, checked not to be too large.
+/// A record as the columns of its row. Its size has been checked.
 pub(super) struct Columns {
     fields: String,
     sources: String,
@@ -309,9 +309,8 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
     Ok(())
 }
 
-/// Adjusts the counts of every crawl of a record that became resolved, or open again. A single
-/// UPDATE with a subquery would build a temporary table each time, which costs more than everything
-/// else here.
+/// Adjusts the counts of every crawl of a record that was resolved, or became open again. A single UPDATE with a
+/// subquery would build a temporary table each time, which costs more than everything else here.
 fn count_change(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fault> {
     let change = if now == RecordState::Resolved { 1 } else { -1 };
     let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
@@ -325,7 +324,7 @@ fn count_change(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fa
     Ok(())
 }
 
-/// The crawl's number in other tables.
+/// The number that stands for the crawl in other tables.
 fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
     find_crawl(conn, crawl)?.ok_or_else(|| {
         Fault::InvalidEntry(format!(
@@ -340,7 +339,7 @@ fn find_crawl(conn: &Connection, crawl: &str) -> Result<Option<i64>, Fault> {
     Ok(find.query_row([crawl], |row| row.get(0)).optional()?)
 }
 
-/// Whether a record is in a crawl, and where the crawl first read it.
+/// Whether a record is in a crawl, and if so, the position where the crawl first read it.
 fn membership(conn: &Connection, crawl: i64, key: &str) -> Result<Option<Option<u64>>, Fault> {
     let find = "SELECT position FROM crawl_records WHERE record = ?1 AND crawl = ?2";
     let position = |row: &Row<'_>| row.get::<_, Option<i64>>(0);

@@ -1,4 +1,4 @@
-//! Pages that were read again: their rows, and the records that they fill.
+//! Stores the results of reading pages again: the pages' rows, and the records that they fill.
 
 use std::sync::Arc;
 
@@ -20,8 +20,9 @@ use crate::reread::{Reread, RereadAnswer};
 use crate::row_counts::rows_of;
 use crate::store::Rereading;
 
-/// A page gets a new position, so that readers of changes see its new fields. Its links are those of the former
-/// mapping; to get those of another one, the page is fetched in full the next time.
+/// The statement that updates a page. The page gets a new position, so that readers of changes see its new fields. Its
+/// links are those of the former mapping. To get the links of the new one, the page will be fetched in full the next
+/// time.
 const UPDATE: &str = "
 UPDATE pages SET outcome = ?5, mapping = ?6, mapping_version = ?7, template = ?8, fields = ?9, alternatives = ?10,
     rows = ?11, row_counts = ?12,
@@ -32,7 +33,7 @@ WHERE _id = ?1 AND attempts = ?2 AND started_at = ?3 AND content_hash = ?4";
 const FIND: &str = "
 SELECT 1 FROM pages WHERE _id = ?1 AND attempts = ?2 AND started_at = ?3 AND content_hash = ?4";
 
-/// How errors name it.
+/// The name of a page that was read again, in error messages.
 pub(super) fn describe(reread: &Reread) -> String {
     format!("page {}", reread.url)
 }
@@ -62,7 +63,7 @@ pub(super) fn write(
     Ok(answer)
 }
 
-/// The changes that writing it would make, after all earlier changes of the trial.
+/// The changes that writing the result would make, after all earlier changes of the trial.
 pub(super) fn foresee(
     conn: &Connection,
     reread: &Reread,
@@ -92,7 +93,7 @@ pub(super) fn foresee(
             filled.push((record, stored));
         }
     }
-    // If one of its records has no room for the page, it fills none.
+    // If one of the page's records has no room for its values, the page fills none of them.
     for (record, stored) in filled {
         trial.keep(record, &stored)?;
     }
@@ -130,7 +131,7 @@ fn is_there(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
 
 #[async_trait]
 impl Rereading for Sqlite {
-    /// One transaction.
+    /// Writes all results in one transaction.
     async fn put_reread(
         &self,
         rereads: Vec<Reread>,

@@ -1,5 +1,5 @@
-//! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]). All processes
-//! that share the file run on one machine, so its clock is the cache's clock.
+//! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]). All processes that share the file
+//! run on one machine, so the machine's clock is the cache's clock.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
@@ -27,7 +27,7 @@ const FREE: &str = "
 UPDATE sites SET slot_holder = NULL, slot_granted_at = NULL, slot_lapses_at = NULL
 WHERE _id = ?1 AND slot_holder = ?2";
 
-/// Reserves a site's next request, if it may start now. To be run in a transaction.
+/// Reserves a site's next request, if it may start now. Must be run in a transaction.
 pub(super) fn reserve(
     conn: &Connection,
     request: &ReservationRequest,
@@ -49,11 +49,10 @@ pub(super) fn reserve(
     Ok(decision)
 }
 
-/// Moves the site's clock if the request was sent, and ends the reservation. To be run in a
-/// transaction.
+/// Moves the site's clock if the request was sent, and ends the reservation. Must be run in a transaction.
 pub(super) fn release(conn: &Connection, release: &ReservationRelease) -> Result<(), Fault> {
-    // Rounded up, because the current millisecond has partly passed: the gap to the next request
-    // must not be shorter than the delay.
+    // Rounded up, because part of the current millisecond has passed, and the gap to the next request must not be
+    // shorter than the delay.
     let now_ms = Timestamp::now().as_millisecond() + 1;
     let (site, holder) = (&release.site, &release.holder);
     if release.was_used {

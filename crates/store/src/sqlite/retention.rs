@@ -1,5 +1,5 @@
-//! Drops old pages and samples, a few at a time. A position corresponds to an entry of the log in MongoDB, so there
-//! is no separate log to drop.
+//! Drops old pages and samples, a few at a time. There is no separate log to drop: the positions of pages take the
+//! place of the entries of MongoDB's log.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,8 @@ use crate::timestamp::iso_time;
 /// The most pages that one call checks, because other writers wait meanwhile.
 const MOST_EXAMINED: i64 = 500;
 
-/// Drops some of the entries beyond the limits. Returns the position of the pages to continue after; 0 at the end.
+/// Drops some of the entries beyond the limits. Returns the position after which the next call continues; 0 at the
+/// end.
 pub(super) fn drop_old(
     conn: &Connection,
     cutoff: Cutoff,
@@ -33,8 +34,8 @@ pub(super) fn drop_old(
     Ok((dropped, after))
 }
 
-/// Drops old pages after a position. Returns the position to continue after; 0 at the end. It visits all pages,
-/// because pages that were read again come after others that were fetched later.
+/// Drops old pages after a position. Returns the position after which the next call continues; 0 at the end. All pages
+/// are visited, because pages that were read again come after pages that were fetched later.
 fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, i64), Fault> {
     let before = iso_time(pages_ms);
     let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
@@ -58,9 +59,9 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, 
     Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
 }
 
-/// Drops the pages between two positions that are from before a time. The page at the last position is one of them.
+/// Drops the pages between two positions that are from before a time. The page at position `last` is one of them.
 fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Result<usize, Fault> {
-    // Before they are deleted, readers that have not reached them are refused.
+    // Before the pages are deleted, readers that have not reached them are made to fail.
     let cut = "UPDATE changes SET cut = max(cut, ?1)";
     conn.prepare_cached(cut)?.execute([last])?;
     let sql = "DELETE FROM pages WHERE position > ?1 AND position <= ?2 AND started_at < ?3";
@@ -69,7 +70,7 @@ fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Resul
         .execute(params![after, last, before])?)
 }
 
-/// Drops changes and versions as old as dropped pages. Returns how many of the one or the other.
+/// Drops changes and versions that are as old as dropped pages. Returns the larger of the two numbers.
 fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
     let sql = "DELETE FROM page_changes WHERE number IN
         (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";
@@ -86,7 +87,7 @@ fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
 
 #[async_trait]
 impl Retention for Sqlite {
-    /// One transaction, and one of the file of bodies.
+    /// Drops old entries in one transaction, and in another one of the file of bodies.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
         let after = self.retained_to.load(Ordering::Relaxed);
         let drop_some = move |conn: &_| drop_old(conn, cutoff, after);

@@ -1,4 +1,4 @@
-//! Rows of pages become records.
+//! Turns rows of pages into records.
 
 use rusqlite::Connection;
 
@@ -8,15 +8,15 @@ use crate::record::{FillRules, RecordState, RowValues};
 use crate::row_page::RowPage;
 use crate::store::RowLead;
 
-/// The results of the rows of a page.
+/// The results of putting the rows of a page.
 #[derive(Default)]
 pub(super) struct Put {
-    /// The links of rows that lack a wanted field.
+    /// The links of rows whose records lack a wanted field.
     pub(super) leads: Vec<RowLead>,
     pub(super) without_key: u64,
 }
 
-/// Takes the rows of a page into their records. Those without a key are left out.
+/// Puts the rows of a page into their records. Rows without a key are left out.
 pub(super) fn put(conn: &Connection, page: &RowPage<'_>, rules: &FillRules) -> Result<Put, Fault> {
     let mut put = Put::default();
     for listing in page.listings {

@@ -57,11 +57,11 @@ pub(super) fn with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample
     Ok(samples)
 }
 
-/// Samples that one call drops by age, and by bytes.
+/// The most samples that one call drops because of their age, and because of their size.
 const DROPPED_AT_ONCE: usize = 500;
 
-/// Drops samples that are too old, then the oldest others until the rest fits, those of alerts last. Returns how
-/// many, and whether there may be more.
+/// Drops samples that are too old, then the oldest others until the rest fits. Samples of alerts are dropped last.
+/// Returns how many were dropped, and whether there may be more.
 pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool), Fault> {
     let (mut dropped, mut has_more) = (0, false);
     if let Some(pages_ms) = cutoff.pages_ms {

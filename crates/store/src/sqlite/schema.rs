@@ -10,7 +10,7 @@ use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 use crate::open_mode::OpenMode;
 
-/// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
+/// Marks the file as webfill's ("wbfl"), to distinguish it from the databases of other programs.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// The format of the file.
 const SCHEMA_VERSION: i32 = 1;
@@ -26,8 +26,8 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
             Ok(db) => return Ok(db),
             Err(error) => error,
         };
-        // SQLite does not wait by itself while another process switches the file to the
-        // write-ahead log or recovers it.
+        // SQLite does not wait by itself while another process switches the file to the write-ahead log or recovers
+        // it.
         if !error.is_retry() || Instant::now() > deadline {
             return Err(error);
         }
@@ -35,7 +35,7 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     }
 }
 
-/// Checks what SQLite would only report as "unable to open".
+/// Checks for faults that SQLite would only report as "unable to open".
 fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
     let folder = path
         .parent()
@@ -58,7 +58,7 @@ fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
 fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     let refused = |fault| store_error(&store_name(path), fault);
     let mut db = Db::connect(path, mode).map_err(refused)?;
-    // A foreign file is refused before any setting changes it.
+    // The identity is checked first, so that no setting changes another program's file.
     let identity = db.read(|conn| identify(&*conn.unchecked_transaction()?))?;
     if let Some(reason) = identity.refusal() {
         return Err(refused(Fault::Unusable(reason)));
@@ -70,7 +70,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     Ok(db)
 }
 
-/// The owner of a file, by its `application_id` and `user_version`.
+/// What a file is, according to its `application_id` and `user_version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Empty,
@@ -94,7 +94,7 @@ impl Identity {
     }
 }
 
-/// To be run in a transaction, because another process may be creating the tables.
+/// Identifies a file. Must be run in a transaction, because another process may be creating the tables.
 fn identify(conn: &Connection) -> Result<Identity, Fault> {
     let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get(0));
     let (application, version): (i32, i32) = (pragma("application_id")?, pragma("user_version")?);

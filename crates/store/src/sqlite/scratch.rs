@@ -1,5 +1,5 @@
-//! Temporary databases, for data that may be too large for memory. SQLite holds one in memory while it is small, and
-//! deletes its file when it is closed.
+//! Temporary databases for data that may be too large for memory. SQLite holds a small one in memory, and deletes its
+//! file when it is closed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ pub(super) struct Scratch(Mutex<Connection>);
 impl Scratch {
     pub(super) fn new(schema: &str) -> Result<Scratch, StoreError> {
         let open = || -> rusqlite::Result<Connection> {
-            // Without a name, it is a temporary database of this connection.
+            // With an empty name, this is a temporary database of this connection.
             let db = Connection::open("")?;
             db.pragma_update(None, "journal_mode", "OFF")?;
             db.execute_batch(schema)?;
@@ -22,7 +22,7 @@ impl Scratch {
         Ok(Scratch(Mutex::new(open().map_err(unusable)?)))
     }
 
-    /// Reads or writes.
+    /// Reads from or writes to the database.
     pub(super) fn with<R>(
         &self,
         call: impl FnOnce(&Connection) -> rusqlite::Result<R>,

@@ -54,7 +54,7 @@ pub(super) fn get(conn: &Connection, site: &str) -> Result<Option<SiteState>, Fa
     rows.next()?.map(read).transpose()
 }
 
-/// States in the order of the sites' names.
+/// Lists states in the order of the sites' names.
 pub(super) fn list(
     conn: &Connection,
     from: Option<&Place>,

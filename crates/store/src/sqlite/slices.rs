@@ -1,4 +1,4 @@
-//! Slices of the rows of a statement.
+//! Reads slices of a statement's rows.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use rusqlite::{Row, Rows};
 use super::fault::Fault;
 use crate::browse::{Place, Slice};
 
-/// A slice ends after checking this many rows, or after this time, or after this much text.
+/// The most rows that are checked for a slice, the longest time, and the most text.
 const MOST_EXAMINED: u64 = 20_000;
 pub(super) const SEARCH_TIME: Duration = Duration::from_millis(100);
 const MOST_BYTES: usize = 4 << 20;
 
-/// Makes a slice of the rows of a statement, which follow an index: `read` returns the place of a row, and the row if
-/// it is wanted.
+/// Reads a slice from the rows of a statement, which follow an index. `read` returns the place of a row, and the row
+/// if the filter accepts it.
 pub(super) fn slice<T>(
     mut rows: Rows<'_>,
     wanted: usize,

@@ -14,12 +14,11 @@ use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, Unwritten, check_same_document};
 use crate::store::SourceDocuments;
 
-/// A list of unwritten records ends with the record that makes it longer than this, in bytes of
-/// text.
+/// The size, in bytes of text, at which a list of unwritten records ends, including the record that exceeds it.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Stores the source document of a record, once for each crawl. Values that the store has and the
-/// document lacks are unwritten from then on.
+/// Stores the source document of a record, once for each crawl. Values that the store has and the document lacks
+/// become unwritten.
 pub(super) fn add(
     conn: &Connection,
     crawl: i64,

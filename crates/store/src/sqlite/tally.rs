@@ -1,5 +1,5 @@
-//! The changes to record values from reading pages again. Each field of a record counts once, however many pages it
-//! is on.
+//! Counts the changes to records' values that reading pages again has made. Each field of a record counts once,
+//! however many pages it is on.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -21,7 +21,7 @@ CREATE TABLE changed (
     PRIMARY KEY (record, field)
 ) WITHOUT ROWID";
 
-/// See the module. It uses a temporary file, not memory, which is deleted on drop.
+/// A tally of changes; see the module. Uses a temporary file instead of memory, which is deleted on drop.
 #[derive(Debug)]
 pub struct ValueTally {
     scratch: Scratch,
@@ -52,7 +52,7 @@ impl ValueTally {
         })
     }
 
-    /// The number of records with values that are new or changed in the end, and the number of these values by field.
+    /// How many records have values that are new or changed in the end, and how many such values each field has.
     pub fn counts(&self) -> Result<(u64, ValueCounts), StoreError> {
         let of_records = "SELECT count(DISTINCT record) FROM changed WHERE was IS NOT now";
         let of_fields = "SELECT field, sum(was IS NULL), sum(was IS NOT NULL) FROM changed

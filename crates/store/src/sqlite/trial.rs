@@ -1,5 +1,5 @@
-//! Records as a [trial](crate::Rereading::put_reread) would have left them by now, to find what the next page would do
-//! to a record.
+//! Records as a [trial](crate::Rereading::put_reread) would have left them so far, to find out what the next page
+//! would change in them.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -7,7 +7,7 @@ use super::scratch::Scratch;
 use crate::error::StoreError;
 use crate::record::StoredRecord;
 
-/// The changes of one trial so far. It uses a temporary file, not memory, which is deleted on drop.
+/// The changes of one trial so far. Uses a temporary file instead of memory, which is deleted on drop.
 #[derive(Debug)]
 pub struct Trial(Scratch);
 
@@ -18,7 +18,7 @@ impl Trial {
         Ok(Trial(Scratch::new(schema)?))
     }
 
-    /// `None` if the trial has not changed the stored record.
+    /// The record as the trial has changed it; `None` if it has not.
     pub(crate) fn load(&self, key: &str) -> Result<Option<StoredRecord>, StoreError> {
         let sql = "SELECT record FROM records WHERE _id = ?1";
         let text = self.0.with(|db| {

@@ -6,7 +6,7 @@ use super::columns::from_json;
 use super::fault::Fault;
 use crate::validators::KnownPage;
 
-/// Those of the pages with these keys that have validators.
+/// The pages with these keys that have validators.
 pub(super) fn known_pages(conn: &Connection, ids: &[String]) -> Result<Vec<KnownPage>, Fault> {
     let sql = "SELECT _id, mapping, mapping_version, validators FROM pages
         WHERE _id = ?1 AND validators NOT NULL";

@@ -8,18 +8,18 @@ use crate::error::StoreError;
 /// At most one process runs a crawl: the one with the claim to it.
 #[async_trait]
 pub trait Claims: Send + Sync {
-    /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes; `watched` is
-    /// a claim that was seen to lapse; it is replaced unless it was renewed since.
+    /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes. `watched` is a
+    /// claim that was seen to lapse; it is replaced unless it has been renewed since.
     async fn claim_crawl(
         &self,
         claim: CrawlClaim,
         watched: Option<CrawlClaim>,
     ) -> Result<Option<CrawlClaim>, StoreError>;
 
-    /// Renews a claim. Returns false if it is no longer its owner's: another process has it, or had it and has
+    /// Renews a claim. Returns false if it no longer belongs to its owner: another process has it, or had it and has
     /// released it.
     async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError>;
 
-    /// Releases a claim, if it is still its owner's.
+    /// Releases a claim, if it still belongs to its owner.
     async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError>;
 }

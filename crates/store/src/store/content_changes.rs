@@ -8,7 +8,7 @@ use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versi
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 
-/// Snapshots of pages are judged one after the other. What has changed is kept and numbered.
+/// Judges snapshots of pages one after the other, and stores the numbered changes.
 #[async_trait]
 pub trait ContentChanges: Send + Sync {
     /// The position up to which snapshots are judged.
@@ -17,15 +17,15 @@ pub trait ContentChanges: Send + Sync {
     /// The versions that the pages with these keys are compared with, in any order.
     async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
 
-    /// Those of these page keys that have versions to compare with.
+    /// Which of these page keys have versions to compare with.
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
 
     /// Stores a judgement atomically, and only if it follows the stored one. Returns whether it is stored. A writer
-    /// that got no answer may repeat it.
+    /// that got no answer may repeat the call.
     async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError>;
 
-    /// The changes of pages after a number, in the order of their numbers, at most `limit`. Those that are not
-    /// visible yet will have greater numbers.
+    /// The changes after a number, in the order of their numbers, at most `limit`. Changes that are not visible yet
+    /// will have greater numbers.
     async fn content_changes(
         &self,
         filter: &ChangeFilter,
@@ -39,8 +39,8 @@ pub trait ContentChanges: Send + Sync {
         filter: &ChangeFilter,
     ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
-    /// How many documents a run of a crawl has met for the first time. These are the pages that changes report as new
-    /// since it began. The first run reports nothing as new: there, all pages fetched since count.
+    /// How many documents a run of a crawl has seen for the first time. These are the pages that changes report as new
+    /// since the run began. The first run reports nothing as new, so there all pages fetched since then count.
     async fn count_new_documents(
         &self,
         crawl: &CrawlId,

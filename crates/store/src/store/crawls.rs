@@ -1,4 +1,4 @@
-//! Crawls, and the counts of what each has found.
+//! Crawls, and counts of what each has found.
 
 use async_trait::async_trait;
 
@@ -7,10 +7,10 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
 
-/// Crawls are stored, and what they have found is counted.
+/// Stores crawls, and counts what they have found.
 #[async_trait]
 pub trait Crawls: Send + Sync {
-    /// Stores a crawl. The first start time stays, everything else is replaced.
+    /// Stores a crawl. The first start time is kept; everything else is replaced.
     async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError>;
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
@@ -19,7 +19,7 @@ pub trait Crawls: Send + Sync {
     async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError>;
 
     /// Counts the records of a crawl. SQLite stores the counts. MongoDB counts index entries, which takes about a
-    /// second for a million: callers should call it less often if it takes longer.
+    /// second for a million; if it takes longer, callers should call this less often.
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
 
     /// Counts what the mappings extracted from the pages of a crawl, and what its records lack. Reads the whole

@@ -1,4 +1,4 @@
-//! Lists that continue from page to page, as they were stored.
+//! Lists that continue from page to page, as they are stored.
 
 use async_trait::async_trait;
 
@@ -17,7 +17,7 @@ pub trait StoredLists: Send + Sync {
         limit: u32,
     ) -> Result<Vec<ListedPage>, StoreError>;
 
-    /// Those of the pages with these [keys](crate::page_id) that are stored, in any order.
+    /// Which of the pages with these [keys](crate::page_id) are stored, in any order.
     async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError>;
 
     /// Counts the rows of a dataset that a list holds, compared with the reading that began at this time.
@@ -28,9 +28,9 @@ pub trait StoredLists: Send + Sync {
         began_ms: i64,
     ) -> Result<ListedRows, StoreError>;
 
-    /// Notes that a list, whose reading began at this time, no longer holds rows that were seen there before. Rows
-    /// that no other list holds are gone. One bounded step, in the order of the records' keys, after the key `after`.
-    /// The caller must know that the list was read to its end; see [`crate::judge_rows`].
+    /// Records that a list, in a reading that began at this time, no longer holds rows that were seen there before.
+    /// Rows that no other list holds are gone. This is one bounded step, in the order of the records' keys, after the
+    /// key `after`. The caller must know that the list was read to its end; see [`crate::judge_rows`].
     async fn mark_gone(
         &self,
         list: &str,

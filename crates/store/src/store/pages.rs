@@ -14,24 +14,24 @@ use crate::validators::KnownPage;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Save {
     pub page: Page,
-    /// The keys of records.
+    /// The keys of the records that the page was fetched for.
     pub records: Vec<String>,
 }
 
 impl Save {
-    /// The records that are kept with the page, which may be for thousands.
+    /// The records that are stored with the page. A page may be for thousands of them.
     pub(crate) fn first_records(&self) -> &[String] {
         &self.records[..self.records.len().min(MAX_RECORDS_OF_PAGE)]
     }
 }
 
-/// Records that are kept with a page.
+/// The most records that are stored with a page.
 const MAX_RECORDS_OF_PAGE: usize = 4;
 
-/// The states of a saved page's records. A record that is not stored is open.
+/// The states of the records of a saved page. A record that is not stored counts as open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Saved {
-    /// Resolved by this page or before.
+    /// Records resolved by this page or earlier.
     pub resolved: Vec<String>,
     /// Records that still lack a wanted field.
     pub open: Vec<String>,
@@ -47,16 +47,16 @@ pub struct RowLead {
     pub urls: Vec<String>,
 }
 
-/// Asks a stored page to fill a record.
+/// A request to fill a record from a stored page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplyPage {
-    /// See [`crate::page_id`].
+    /// The key of the page; see [`crate::page_id`].
     pub page_id: String,
-    /// The key of a record.
+    /// The key of the record to fill.
     pub record: String,
 }
 
-/// The answer to an [`ApplyPage`].
+/// The result of an [`ApplyPage`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     pub state: RecordState,
@@ -64,33 +64,33 @@ pub struct Applied {
     pub links: Vec<String>,
 }
 
-/// How pages should be batched into calls of [`Pages::save`], so that the backend keeps up: a batch
-/// is saved once it has `max_entries`, or its first entry is older than `max_age`.
+/// How pages should be batched into calls of [`Pages::save`], so that the backend keeps up. A batch is saved once it
+/// has `max_entries`, or its first entry is older than `max_age`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavePace {
     pub max_entries: usize,
     pub max_age: Duration,
 }
 
-/// Pages are saved, taken back, and fill records.
+/// Saves pages, takes them back, and fills records from them.
 #[async_trait]
 pub trait Pages: Send + Sync {
-    /// The pace for this backend, if `processes` processes of this machine save.
+    /// The pace for this backend, if `processes` processes of this machine save pages.
     fn save_pace(&self, processes: u16) -> SavePace;
 
-    /// Sets the rules of mappings for records. Must be called before records are filled. Without it, the first value
-    /// wins, and no page is known to lead to several pages of one mapping. No mapping names the fields by which a
-    /// record is recognised, and no list continues on further pages.
+    /// Sets the rules of mappings for records. Must be called before records are filled. Without rules, the first
+    /// value wins, and no page is known to lead to several pages of one mapping. No mapping names the fields by which
+    /// a record is recognised, and no list continues on further pages.
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>);
 
-    /// Stores pages and fills their records. Answers in the order given, once everything is durable.
-    /// An entry that cannot be stored fails alone. A repeated save changes nothing, and a page of an
-    /// earlier delivery than the stored one (or of the same, but started before) does not replace it.
+    /// Stores pages and fills their records. Answers in the given order, once everything is durable. If an entry
+    /// cannot be stored, only that entry fails. A repeated save changes nothing. A page of an earlier delivery than
+    /// the stored one (or of the same, but started before) does not replace it.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
-    /// Replaces pages stored by the same deliveries that turned out to be blocks. Their values are taken back from
-    /// their records. Answers as [`Pages::save`] does. If a later delivery has stored the page meanwhile, nothing
-    /// changes.
+    /// Replaces pages that the same deliveries have stored, and that turned out to be block pages. Their values are
+    /// taken back from their records. Answers like [`Pages::save`]. If a later delivery has stored the page meanwhile,
+    /// nothing changes.
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
     /// Fills records from pages that were fetched for other records; `None` if the page is not stored.
@@ -99,7 +99,6 @@ pub trait Pages: Send + Sync {
         applies: Vec<ApplyPage>,
     ) -> Result<Vec<Option<Applied>>, StoreError>;
 
-    /// Those of the pages with these [keys](crate::page_id) that have [`Validators`](crate::Validators), in
-    /// any order.
+    /// Which of the pages with these [keys](crate::page_id) have [`Validators`](crate::Validators), in any order.
     async fn known_pages(&self, ids: Vec<String>) -> Result<Vec<KnownPage>, StoreError>;
 }

@@ -8,12 +8,12 @@ use crate::error::StoreError;
 use crate::record::{Record, RecordState};
 use crate::source_document::{DatasetRecord, RecordPut};
 
-/// Records are put into crawls, with the values that the user gave.
+/// Puts records into crawls, with the values that the user gave.
 #[async_trait]
 pub trait Records: Send + Sync {
-    /// Adds records to a crawl, which must have been [put](crate::Crawls::put_crawl) before. Answers in the order given; a
-    /// record that cannot be stored fails alone. A known record takes the given values and gets the additionally
-    /// wanted fields as missing ones.
+    /// Adds records to a crawl, which must have been [put](crate::Crawls::put_crawl) before. Answers in the given
+    /// order. If a record cannot be stored, only that record fails. A known record takes the given values, and
+    /// additionally wanted fields become missing.
     async fn put_records(
         &self,
         crawl: &CrawlId,
@@ -27,7 +27,7 @@ pub trait Records: Send + Sync {
             .collect()
     }
 
-    /// Like [`Records::put_records`], for records whose values may be wanted again or written back.
+    /// Like [`Records::put_records`], for records whose values may be refreshed or written back.
     async fn put_dataset(
         &self,
         crawl: &CrawlId,
@@ -35,6 +35,6 @@ pub trait Records: Send + Sync {
         now_ms: i64,
     ) -> Vec<Result<RecordPut, StoreError>>;
 
-    /// The values of records that are not from pages, by the records' keys; nothing for unknown records.
+    /// The values of records that are not from pages, by the records' keys. Unknown records are left out.
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Stored bodies that were read again with other mappings.
+//! Stored pages that were read again with other mappings.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::error::StoreError;
 use crate::reread::{Reread, RereadAnswer};
 use crate::sqlite::Trial;
 
-/// Pages that were read again replace their fields, and fill records again.
+/// Stores what reading pages again has found: their fields are replaced, and their records filled again.
 #[async_trait]
 pub trait Rereading: Send + Sync {
-    /// Stores the results of reading pages again, and fills their records as a refresh would. Answers in the order
-    /// given. Repeating it changes nothing. With a trial it only returns what it would change after all earlier calls
-    /// with that trial.
+    /// Stores the results of reading pages again, and fills their records as a refresh would. Answers in the given
+    /// order. Repeating the call changes nothing. With a trial, the call only returns what it would change, after all
+    /// earlier calls with the same trial.
     async fn put_reread(
         &self,
         rereads: Vec<Reread>,

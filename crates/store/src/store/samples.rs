@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::error::StoreError;
 use crate::sample::Sample;
 
-/// Samples of the pages that a mapping read.
+/// Stores samples of the pages that a mapping has read.
 #[async_trait]
 pub trait Samples: Send + Sync {
     /// The samples of a mapping, without their texts, in the order of their ids.

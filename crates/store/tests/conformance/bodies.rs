@@ -45,7 +45,7 @@ async fn keep(clients: &Clients, changes: Vec<BodyChange>) {
 pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
     assert_eq!(kept(clients).await, []);
     keep(clients, vec![BodyChange::Keep(body(1, 2, NOON_MS))]).await;
-    // Clocks do not matter.
+    // The later delivery wins, whatever the clocks say.
     keep(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS + 9))]).await;
     assert_eq!(kept(clients).await, [body(1, 2, NOON_MS)]);
     keep(clients, vec![BodyChange::Keep(body(1, 3, NOON_MS - 9))]).await;
@@ -92,7 +92,7 @@ pub(crate) async fn of_too_many_bodies_the_oldest_go_in_the_end(clients: &Client
     keep(clients, many.collect()).await;
     let small = (100..500).map(|number| BodyChange::Keep(body(number, 1, NOON_MS - 9)));
     keep(clients, small.collect()).await;
-    // Some calls, each of which drops a bounded number.
+    // Several calls are needed, because each drops a limited number.
     let mut dropped = 0;
     for number in 500..504 {
         let one = vec![BodyChange::Keep(large(number))];

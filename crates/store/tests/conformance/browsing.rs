@@ -1,4 +1,4 @@
-//! Browsing the pages of a store: lists that continue from a cursor, with and without the indexes.
+//! Browsing the pages of a store: lists that continue from a place, with and without the indexes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,8 @@ pub(super) fn url(number: usize) -> String {
     format!("https://example.com/{number}")
 }
 
-/// Pages of three crawls, of which two have the same id; each outcome, site and mapping differently often.
+/// Saves pages of three crawls, two of which have the same id. Each outcome, site and mapping occurs with a different
+/// frequency.
 pub(super) async fn save_pages(store: &dyn Store) -> Vec<Page> {
     let crawls = [
         crawl_id(),
@@ -35,7 +36,7 @@ pub(super) async fn save_pages(store: &dyn Store) -> Vec<Page> {
             outcome: OUTCOMES[number % 3],
             site: format!("s{}.example", number % 4),
             mapping: (number % 5 != 0).then(|| format!("m{}", number % 2)),
-            // Two at a time begin at once.
+            // Each start time is that of two pages.
             started_at_ms: NOON_MS + number as i64 / 2,
             final_url: (number == 3).then(|| String::from("https://example.com/final")),
             ..page(&url(number))
@@ -46,7 +47,7 @@ pub(super) async fn save_pages(store: &dyn Store) -> Vec<Page> {
     saved
 }
 
-/// The filters that people have, with what is to be taken.
+/// The filters that users apply.
 fn page_filters() -> Vec<PageFilter> {
     let none = PageFilter::default();
     let of_crawl = PageFilter {
@@ -189,7 +190,7 @@ pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(cli
         ..PageFilter::default()
     };
     let first = browse.pages(&filter, None, 10).await.unwrap();
-    // One that was listed is fetched again, and others come.
+    // One page of the list is fetched again, and new ones are added.
     for number in [29, 1_000, 1_001] {
         let page = Page {
             started_at_ms: NOON_MS + 500,
@@ -237,7 +238,7 @@ pub(crate) async fn a_body_is_reported_if_it_is_that_of_the_page(clients: &Clien
     assert_eq!(browse.body(&id).await.unwrap(), None);
 }
 
-/// Places come back from browsers: what they name need not exist.
+/// Places come back from browsers, so the rows they name need not exist.
 pub(crate) async fn a_place_that_no_list_has_given_ends_in_an_answer(clients: &Clients) {
     save_pages(&*clients.first.store).await;
     put_records(&*clients.first.store).await;

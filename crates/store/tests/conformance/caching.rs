@@ -2,7 +2,7 @@ use webfill_store::{ROBOTS_KEPT_MS, RobotsEntry, SITE_KEPT_MS, SiteEntry};
 
 use super::*;
 
-/// Far ahead, so that no server purges by its own clock what these tests still count on.
+/// A time far in the future, so that no server deletes by its own clock entries that these tests still need.
 const NOON_MS: i64 = 4_102_488_000_000;
 
 fn robots(origin: &str, fetched_at_ms: i64) -> RobotsEntry {

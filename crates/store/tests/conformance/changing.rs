@@ -1,4 +1,4 @@
-//! Pages by key, and the order in which they became visible.
+//! Reading pages by key, and in the order in which they became visible.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -107,7 +107,7 @@ pub(crate) async fn changes_come_in_the_order_of_their_saves(clients: &Clients) 
     assert_eq!(still, end);
 }
 
-/// Reading can continue after every page, whatever batch it was saved in.
+/// Reading can continue after every page, whichever batch it was saved in.
 pub(crate) async fn a_cursor_goes_on_behind_its_page(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..7).await;
@@ -234,7 +234,7 @@ pub(crate) async fn a_taker_that_fails_ends_the_reading(clients: &Clients) {
     assert_eq!(pages.len(), 600);
 }
 
-/// Readers go on from cursors that they have kept as text, as ones that are started again do.
+/// Readers continue from cursors that were stored as text, as restarted ones do.
 pub(crate) async fn a_reader_misses_nothing_while_several_save(clients: &Clients) {
     const WRITERS: usize = 6;
     const BATCHES: usize = 40;
@@ -246,7 +246,7 @@ pub(crate) async fn a_reader_misses_nothing_while_several_save(clients: &Clients
         tokio::spawn(async move {
             for batch in 0..BATCHES {
                 let first = (writer * BATCHES + batch) * BATCH;
-                // The first page of each batch was saved before, by another writer.
+                // Another writer has already saved the first page of each batch.
                 let before = (first + BATCHES * BATCH) % (WRITERS * BATCHES * BATCH);
                 save_batch(&*store, (first..first + BATCH).chain([before])).await;
             }

@@ -34,7 +34,7 @@ pub(crate) async fn of_two_values_the_first_stays_and_the_other_is_a_candidate(c
     assert_eq!(kept["candidates"], json!({"city": [other]}));
 }
 
-/// Whichever arrives first, the value of the better mapping is kept, and the other beside it.
+/// Whichever value arrives first, that of the better mapping is kept, and the other one becomes a candidate.
 pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(std::sync::Arc::new(order(&["best", "good"])));
@@ -67,7 +67,8 @@ pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(client
     assert_eq!((counts.total, counts.resolved), (2, 2));
 }
 
-/// A refresh asks the page that has brought a value; another one, which disagrees, does not take its turn.
+/// A refresh wants the value of the page that gave the present one. Another page that disagrees does not take its
+/// turn.
 pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("r", json!({"city": null}))]).await;
@@ -80,7 +81,7 @@ pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
     for (url, city) in [(FIRST, "Paris"), (SECOND, "Rome")] {
         save(store, fetched(url, city, 1), &["r"]).await.unwrap();
     }
-    // The order of pages in a refresh, and their values.
+    // Each case: the pages of a refresh in order, with their values, and the expected value.
     for (number, (pages, city)) in [
         ([(SECOND, "Rome"), (FIRST, "Paris")], "Paris"),
         ([(SECOND, "Oslo"), (FIRST, "Paris")], "Paris"),

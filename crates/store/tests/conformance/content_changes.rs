@@ -1,4 +1,4 @@
-//! Changes of pages: judged once, reported in order.
+//! Changes of pages: each is judged once, and they are reported in order.
 
 use std::collections::HashSet;
 
@@ -170,7 +170,7 @@ pub(crate) async fn documents_that_a_run_has_met_first_are_counted(clients: &Cli
     let store = &*clients.first.store;
     let url = |number: u64| format!("https://a.org/{number}");
     for number in 1..=4 {
-        // The last one is a page like any other.
+        // The last page is not a document.
         let document =
             (number < 4).then(|| json!({"status": "text"}).as_object().cloned().unwrap());
         let page = Page {

@@ -125,7 +125,7 @@ pub(crate) async fn a_record_that_was_read_elsewhere_before_is_reported(clients:
     assert_eq!(elsewhere[0].as_ref().unwrap().earlier, None);
 }
 
-/// The rows of the dataset `ratings` that pages list.
+/// The counts of rows of the dataset `ratings`.
 fn counts_of(mut counts: Value) -> Vec<RowCounts> {
     let of_rules = counts.as_array_mut().unwrap().iter_mut();
     of_rules.for_each(|of_rule| of_rule["dataset"] = json!("ratings"));
@@ -174,7 +174,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
             outcome: Outcome::HttpError,
             ..read("e", Some("people"), json!({}))
         },
-        // A page of a crawl whose id begins alike.
+        // This page is of a crawl whose id has the same beginning.
         Page {
             crawl_id: "c10".into(),
             ..read("f", Some("people"), json!({"name": "Eve"}))

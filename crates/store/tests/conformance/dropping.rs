@@ -1,4 +1,4 @@
-//! Old pages are dropped, and readers that come too late learn it.
+//! Dropping old pages, and the errors of readers that come too late.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn now_ms() -> i64 {
     since_epoch.unwrap().as_millis() as i64
 }
 
-/// A time after all that was saved before the call, and not after what is saved later.
+/// A time after everything that was saved before the call, and before or at everything that is saved later.
 fn time_between() -> i64 {
     let before = now_ms();
     while now_ms() <= before {
@@ -26,7 +26,7 @@ fn url(number: usize) -> String {
     format!("https://example.com/{number}")
 }
 
-/// Saves pages that are fetched now, in one call.
+/// Saves pages, fetched now, in one call.
 async fn save_batch(store: &dyn Store, numbers: std::ops::Range<usize>) {
     let save = |number| Save {
         page: Page {
@@ -39,7 +39,7 @@ async fn save_batch(store: &dyn Store, numbers: std::ops::Range<usize>) {
     assert!(saved.iter().all(Result::is_ok), "{saved:?}");
 }
 
-/// Drops all that is older than a time; returns how many pages went.
+/// Drops everything older than a time. Returns how many pages were dropped.
 async fn drop_before(store: &dyn Store, at_ms: i64) -> u64 {
     let cutoff = Cutoff {
         pages_ms: Some(at_ms),
@@ -56,7 +56,7 @@ async fn drop_before(store: &dyn Store, at_ms: i64) -> u64 {
     }
 }
 
-/// The URLs of the pages after a cursor, and where reading goes on.
+/// The URLs of the pages after a cursor, and the cursor to continue from.
 async fn changes(store: &dyn Store, after: &Cursor) -> (Vec<String>, Cursor) {
     let mut urls = Vec::new();
     let mut each = |_, page: Value| {
@@ -130,7 +130,7 @@ pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(c
     assert_eq!(changes(first, &current).await.0, kept);
     let (anew, end) = changes(first, &Cursor::start()).await;
     assert_eq!(anew, kept);
-    // All goes, and those that are up to date go on all the same.
+    // All pages are dropped. Readers that are up to date can still continue.
     let between = time_between();
     assert_eq!(drop_before(first, between).await, 2);
     assert_eq!(drop_before(first, between).await, 0);
@@ -180,7 +180,7 @@ fn drop_meanwhile(store: &Arc<dyn Store>, at_ms: i64) {
     });
 }
 
-/// A reader that is never as late as the limit sees each page, whatever is dropped behind it.
+/// A reader that is never too late sees each page, whatever is dropped behind it.
 pub(crate) async fn a_reader_misses_nothing_that_is_kept_while_old_pages_are_dropped(
     clients: &Clients,
 ) {

@@ -5,7 +5,7 @@ use webfill_store::{CrawlId, ExportError, ExportFilter, Page, Save};
 
 use super::*;
 
-/// Enough for several steps of any backend.
+/// Enough pages for several steps of any backend.
 const MANY: usize = 1_000;
 
 async fn save_many(store: &dyn Store) {

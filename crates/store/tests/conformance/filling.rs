@@ -164,7 +164,7 @@ pub(crate) async fn a_corrected_value_is_taken_whoever_gave_the_other(clients: &
     save(store, other.clone(), &["r"]).await.unwrap();
     let found = stored_record(store, "r").await;
     assert_eq!(found["candidates"]["city"][0]["value"], "Rome");
-    // As an export to CSV has the list.
+    // The list in the form that an export to CSV gives it.
     let exported = record("r", json!({"name": "Augusta", "city": "[\"London\"]"}));
     put(store, vec![exported]).await;
     let kept = stored_record(store, "r").await;

@@ -1,4 +1,4 @@
-//! How extractions are doing, and what that is judged by.
+//! The health of mappings.
 
 use serde_json::{Value, json};
 use webfill_store::{Cursor, ExportFilter, HealthState, Page, Save, Store};

@@ -1,4 +1,4 @@
-//! Browsing a store without its pages: lists that continue from place to place, with the indexes for it and without.
+//! Browsing everything but the pages of a store: lists that continue from a place, with and without the indexes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use webfill_store::{
 use super::browsing::{OUTCOMES, save_pages, url};
 use super::*;
 
-/// Reads a list to its end, a few rows at a time, and each place by its text, as a web page would.
+/// Reads a list to its end, a few rows at a time. Each place is passed on as text, as a web page does.
 macro_rules! walk {
     ($limit:expr, |$from:ident, $few:ident| $read:expr) => {{
         let $few: u32 = $limit;
@@ -35,7 +35,7 @@ async fn records(browse: &dyn Browse, filter: &RecordFilter) -> Vec<RecordRow> {
     walk!(7, |from, few| browse.records(filter, from, few))
 }
 
-/// Records of three datasets, whose names begin alike: every other one of `people` is resolved.
+/// Puts records of three datasets whose names have the same beginning. Every second record of `people` is resolved.
 pub(super) async fn put_records(store: &dyn Store) -> Vec<String> {
     store.put_crawl(crawl(crawl_id())).await.unwrap();
     let other = CrawlId::new("app2", "c9");
@@ -170,7 +170,7 @@ pub(crate) async fn crawls_are_listed_the_last_first(clients: &Clients) {
     for number in 0..20_i64 {
         let app = if number % 2 == 0 { "app" } else { "app2" };
         let one = Crawl {
-            // Some begin at once.
+            // Some crawls begin at the same time.
             started_at_ms: NOON_MS + number / 3,
             state: if number < 9 {
                 CrawlState::Finished

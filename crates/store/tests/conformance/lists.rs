@@ -1,4 +1,4 @@
-//! Lists that continue on further pages, and the rules of mappings wherever pages fill records.
+//! Lists that continue on further pages, and the rules of mappings in every situation in which pages fill records.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::*;
 
 const LIST: &str = "https://example.com/works/";
 
-/// One mapping for all pages: its `works` continue, and a record is recognised by its `isbn`.
+/// One mapping for all pages. Its field `works` continues on further pages, and a record is recognised by its `isbn`.
 #[derive(Debug)]
 struct Rules(Vec<String>);
 
@@ -43,7 +43,7 @@ fn url(number: usize) -> String {
     format!("{LIST}{number}")
 }
 
-/// A page of the list with its number, what it lists, and the pages to which it leads.
+/// A page of the list, given by its number, its entries, and the pages to which it leads.
 fn part(number: usize, works: &[&str], further: &[usize]) -> Page {
     Page {
         links: further.iter().map(|number| url(*number)).collect(),
@@ -53,7 +53,7 @@ fn part(number: usize, works: &[&str], further: &[usize]) -> Page {
     }
 }
 
-/// Three pages, of which each leads to its neighbours.
+/// Three pages, each of which leads to its neighbours.
 fn three() -> [Page; 3] {
     [
         part(1, &["a", "b"], &[2]),
@@ -62,7 +62,7 @@ fn three() -> [Page; 3] {
     ]
 }
 
-/// A record that wants its works, and has the first page as its own.
+/// Puts a record that wants its works. The first page is the record's own.
 async fn put_author(store: &dyn Store, id: &str, fields: Value) {
     store.put_crawl(crawl(crawl_id())).await.unwrap();
     let mut input = DatasetRecord::from(record(id, fields));
@@ -71,7 +71,7 @@ async fn put_author(store: &dyn Store, id: &str, fields: Value) {
     assert!(put.iter().all(Result::is_ok), "{put:?}");
 }
 
-/// How a page comes to fill a record.
+/// The ways in which a page comes to fill a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Saved,
@@ -144,9 +144,9 @@ pub(crate) async fn a_list_is_gathered_over_its_pages_in_whatever_order_they_com
         for (turn, index) in order.into_iter().enumerate() {
             let before = stored_record(stores[0], &id).await;
             let is_whole = before["missing"] == json!([]);
-            // Only the last page knows that there is nothing behind it.
+            // Only the last page shows that the list ends there.
             assert!(!is_whole || (turn == 1 && order[0] == 2), "{id}: {before}");
-            // Twice, as after a kill in between.
+            // Twice, as after a crash in between.
             for store in stores {
                 bring(store, way, &three()[index], &id).await;
             }
@@ -194,7 +194,7 @@ pub(crate) async fn a_list_with_a_hole_is_none_and_the_page_is_named(clients: &C
     let counts = store.field_counts(&crawl_id()).await.unwrap();
     let doubts = json!(counts.doubts);
     assert_eq!(doubts, json!({"gap": {"people": 1}}));
-    // It is read after all.
+    // The missing page is read after all.
     let again = Page {
         delivery: webfill_wire::Delivery::new(0, 2),
         ..second
@@ -208,7 +208,7 @@ pub(crate) async fn a_list_with_a_hole_is_none_and_the_page_is_named(clients: &C
     );
 }
 
-/// The former list stays until all of the new one is there, which may have fewer pages.
+/// The former list stays until the new one is complete. The new one may have fewer pages.
 pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
@@ -252,7 +252,7 @@ pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
     );
 }
 
-/// The lists of two others, to which links have led.
+/// Links have led to the lists of two other people.
 pub(crate) async fn lists_of_two_others_are_rivals(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
@@ -267,7 +267,7 @@ pub(crate) async fn lists_of_two_others_are_rivals(clients: &Clients) {
     assert_eq!(json!(counts.doubts), json!({"rivals": {"people": 1}}));
 }
 
-/// A list that the user has typed gets no additions.
+/// Nothing is added to a list that the user has typed.
 pub(crate) async fn a_list_of_the_user_stays_as_it_is(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
@@ -280,7 +280,7 @@ pub(crate) async fn a_list_of_the_user_stays_as_it_is(clients: &Clients) {
     assert_eq!(kept["candidates"], json!({}));
 }
 
-/// The part that a block has brought goes, and with it the list.
+/// If one page of a list turns out to be a block page, its part is taken back, and with it the list.
 pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
@@ -313,14 +313,14 @@ pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients
     assert_eq!(kept["fields"]["works"], json!(["a", "b", "c", "c", "d"]));
 }
 
-/// However a page comes to a record, `match` says whether it is the record's.
+/// However a page comes to a record, `match` decides whether it is the record's.
 pub(crate) async fn match_is_in_force_on_every_way(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&["isbn"]));
     for way in WAYS {
         let (own, other) = (format!("{way:?} own"), format!("{way:?} other"));
         for (id, isbn) in [(&own, "978-3-16-148410-0"), (&other, "978-0-306-40615-7")] {
-            // The names agree, and would be enough without `match`.
+            // The names agree, which would be enough without `match`.
             let fields = json!({"isbn": isbn, "name": "Ada Lovelace", "born": null});
             put_author(store, id, fields).await;
         }
@@ -338,7 +338,7 @@ pub(crate) async fn match_is_in_force_on_every_way(clients: &Clients) {
     }
 }
 
-/// A page that another record has as its own fills that one, on every way.
+/// A page that belongs to another record fills only that record, in every way.
 pub(crate) async fn the_page_of_another_fills_nothing_on_every_way(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));

@@ -1,8 +1,8 @@
 //! The promises of every backend, one test for each.
 //!
-//! A backend's test file declares this module, writes a function that returns two [`Clients`] of a
-//! fresh database, with a guard that keeps the database, and calls `conformance_tests!` with it. An
-//! attribute before the function's name is put before each test.
+//! The test file of a backend declares this module. It writes a function that returns two [`Clients`] of a fresh
+//! database, with a guard that keeps the database, and calls `conformance_tests!` with it. An attribute before the
+//! function's name is put before each test.
 
 pub(crate) mod bodies;
 pub(crate) mod browsing;
@@ -43,7 +43,7 @@ pub(crate) struct Clients {
     pub(crate) second: Backends,
 }
 
-/// Makes one test of each promise.
+/// Generates one test for each promise.
 macro_rules! conformance_tests {
     ($(#[$needs:meta])? $fresh:path) => {
         $crate::conformance::conformance_tests! { @tests [$(#[$needs])?] $fresh;
@@ -231,7 +231,7 @@ pub(crate) const HOSTILE: [&str; 13] = [
     "\"\\",
 ];
 
-/// Some time; the tests count from it.
+/// An arbitrary time from which the tests count.
 pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
 pub(crate) const NOON: &str = "2026-01-01T12:00:00.000Z";
 
@@ -251,7 +251,7 @@ pub(crate) fn crawl(id: CrawlId) -> Crawl {
     }
 }
 
-/// A page of crawl `app/c1` that was fetched at noon and has no fields.
+/// A page of the crawl `app/c1`, fetched at noon and without fields.
 pub(crate) fn page(url: &str) -> Page {
     Page {
         depth: 1,
@@ -283,7 +283,7 @@ pub(crate) fn key(id: &str) -> String {
     record_key(&dataset(), id)
 }
 
-/// A record that wants every field that is null.
+/// A record that wants each field that is null here.
 pub(crate) fn record(id: &str, fields: Value) -> Record {
     let fields = object(fields);
     let nulls = fields.iter().filter(|(_, value)| value.is_null());

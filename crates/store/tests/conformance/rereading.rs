@@ -27,7 +27,7 @@ fn fetched(fields: Value) -> Page {
     }
 }
 
-/// The values that another version of the mapping finds on that page.
+/// The result of reading that page again with another version of the mapping.
 fn reread(fields: Value, records: &[&str]) -> Reread {
     let page = fetched(fields);
     Reread {
@@ -62,7 +62,7 @@ fn trial() -> Arc<Trial> {
     Arc::new(Trial::new().unwrap())
 }
 
-/// That values of a record are new or other ones: field, old, new.
+/// The expected answer: for each value that is new or changed, the field, the old and the new value.
 fn answer(record: &str, changes: &[(&str, Value, Value)]) -> RereadAnswer {
     let change = |(field, old, new): &(&str, Value, Value)| ValueChange {
         record: key(record),
@@ -135,7 +135,7 @@ pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
     assert_eq!(changes(first, &read_to).await.0, 0);
 }
 
-/// Pages that bring the same field, in calls of their own and in one: what the second does depends on the first.
+/// Several pages give the same field, in separate calls and in one. What the second page changes depends on the first.
 pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("ada", json!({"town": null}))]).await;
@@ -229,7 +229,7 @@ pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients
     assert_eq!(stored_record(first, "ada").await, stored.1);
 }
 
-/// Its links are those of the mapping that has read it first.
+/// The page keeps the links of the mapping that read it first.
 pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(clients: &Clients) {
     let store = &*clients.first.store;
     save(store, fetched(json!({})), &[]).await.unwrap();
@@ -247,7 +247,7 @@ pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(cli
     assert_eq!(known().await, 0);
 }
 
-/// They stand behind pages that were fetched later.
+/// Pages that were read again come after pages that were fetched later.
 pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     save(first, fetched(json!({})), &[]).await.unwrap();

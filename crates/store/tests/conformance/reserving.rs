@@ -31,7 +31,7 @@ fn now_ms() -> i64 {
     i64::try_from(now.unwrap().as_millis()).unwrap()
 }
 
-/// Asks until the reservation is granted, as a worker does.
+/// Repeats the request until the reservation is granted, as a worker does.
 async fn wait_for_reservation(cache: &dyn Cache, request: &ReservationRequest) {
     while let Reservation::Wait { wait_ms } = cache.reserve(request).await.unwrap() {
         assert!(wait_ms > 0);
@@ -46,7 +46,7 @@ async fn wait_of(cache: &dyn Cache, request: &ReservationRequest) -> u64 {
     }
 }
 
-/// Many workers of two clients, one site: never two at once, never closer than the delay.
+/// Many workers of two clients request one site: never two at once, and never closer together than the delay.
 pub(crate) async fn requests_to_a_site_never_overlap_and_keep_their_distance(clients: &Clients) {
     const WORKERS: usize = 6;
     const REQUESTS: usize = 3;
@@ -105,7 +105,7 @@ pub(crate) async fn a_reservation_is_granted_again_only_to_its_holder(clients: &
     );
     wait_of(second, &request("b", 0)).await;
     wait_of(first, &request("$slot.holder", 0)).await;
-    // Another site is free.
+    // Another site can be reserved.
     let elsewhere = ReservationRequest {
         site: String::from("other.example"),
         ..request("b", 0)
@@ -125,9 +125,9 @@ pub(crate) async fn a_lapsed_reservation_counts_as_answered_when_it_lapsed(clien
     let reserved = Instant::now();
     assert_eq!(first.reserve(&dead).await.unwrap(), Reservation::Granted);
     wait_for_reservation(second, &request("next", 100)).await;
-    // A millisecond is lost at either end, where the clock counts whole ones.
+    // The clock counts whole milliseconds, so up to one is lost at either end.
     assert!(reserved.elapsed() >= Duration::from_millis(249));
-    // The holder that seemed dead releases late: the reservation is another's by now.
+    // The holder that seemed dead releases late. By now the reservation belongs to another.
     first
         .release_reservation(&release("dead", 0))
         .await
@@ -161,7 +161,7 @@ pub(crate) async fn a_release_blocks_for_as_long_as_the_site_asked(clients: &Cli
     }
     let wait_ms = wait_of(&*clients.second.cache, &request("b", 10)).await;
     assert!((20_000..=30_001).contains(&wait_ms), "{wait_ms}");
-    // A longer delay counts from the answer.
+    // If the delay is longer, it is still counted from the answer.
     let wait_ms = wait_of(cache, &request("b", 50_000)).await;
     assert!((40_000..=50_001).contains(&wait_ms), "{wait_ms}");
 }

@@ -13,7 +13,7 @@ const FIRST: &str = "https://example.com/list";
 const SECOND: &str = "https://example.com/list?page=2";
 const OTHER: &str = "https://example.com/other";
 
-/// Readings are so far apart.
+/// The time between two readings.
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 fn rows(items: &[&str]) -> Listing {
@@ -57,7 +57,7 @@ fn led_to_by(parent: &str, page: Page) -> Page {
     }
 }
 
-/// A list of two pages.
+/// Saves a list of two pages.
 async fn read_twice(store: &dyn Store, first: &[&str], second: &[&str], hour: i64) {
     let page = list_page(FIRST, first, &[SECOND], hour);
     save(store, page, &[]).await.unwrap();
@@ -75,7 +75,7 @@ async fn lists(store: &Arc<dyn Store>) -> Vec<ListReading> {
     found
 }
 
-/// Judges all lists; the keys of the records that are gone by that.
+/// Judges all lists. Returns the keys of the records that this marks as gone.
 async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
     let mut marked = Vec::new();
     for list in lists(store).await {
@@ -143,11 +143,11 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
     assert_eq!(stored[4]["fields"], json!({"item": "e"}), "it stays");
     assert_eq!(stored[3]["row"]["gone"], Value::Null);
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
-    // It comes back, on another page.
+    // The row comes back, on another page.
     read_twice(&**store, &["e", "a", "b", "c"], &["d"], 2).await;
     assert_eq!(marked(store).await, [""; 0]);
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
-    // And goes again, with a page that the list has no more.
+    // The row goes again, together with a page that the list no longer has.
     save(&**store, list_page(FIRST, &["a", "b", "c"], &[], 3), &[])
         .await
         .unwrap();
@@ -206,7 +206,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
         );
         assert_eq!(marked(store).await, [""; 0], "{why}");
     }
-    // A page that was not fetched yet.
+    // One page was not fetched yet.
     let third = "https://example.com/list?page=3";
     save(
         &**store,
@@ -220,7 +220,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     assert_eq!((list.pages_done, list.pages_known), (2, 3));
     assert!(!list.is_end_known);
     assert_eq!(marked(store).await, [""; 0]);
-    // Pages of two readings.
+    // The pages are of two different readings.
     save(
         &**store,
         list_page(FIRST, &["a", "b", "c"], &[SECOND], 3),
@@ -245,7 +245,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     let confirmed = judge_rows(&**store, &list, Marks::Confirmed).await.unwrap();
     assert_eq!(confirmed[0].doubt, Some(Doubt::ReadPiecemeal));
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
-    // The first page itself.
+    // The first page itself has failed.
     save(
         &**store,
         Page {
@@ -272,7 +272,7 @@ pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(cl
         let mut further = list_page(SECOND, items, &[], hour);
         further.list.as_mut().unwrap().is_further = true;
         save(&**store, further, &[]).await.unwrap();
-        // The page that has led here is not stored.
+        // The page that led here is not stored.
         let unlinked = led_to_by("https://example.com/", list_page(OTHER, items, &[], hour));
         save(&**store, unlinked, &[]).await.unwrap();
     }
@@ -304,7 +304,7 @@ pub(crate) async fn a_row_that_another_list_holds_is_not_gone(clients: &Clients)
     assert_eq!(marked(store).await, [""; 0]);
     both(&["a", "b"], &["d", "e"], 2).await;
     assert_eq!(marked(store).await, ["things/c"]);
-    // Moved from one list to the other.
+    // A row has moved from one list to the other.
     both(&["a", "b", "d"], &["e"], 3).await;
     assert_eq!(marked(store).await, [""; 0]);
     assert_eq!(ids(&**store).await, ["a", "b", "d", "e"]);

@@ -66,7 +66,7 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
 
 const MINUTE_MS: i64 = 60_000;
 
-/// A sample of so many bytes, fetched so many minutes after noon.
+/// A sample with a text of this many bytes, fetched this many minutes after noon.
 fn of_bytes(id: &str, minutes: i64, alert: Option<&str>, bytes: usize) -> Sample {
     Sample {
         id: format!("people/{id}"),
@@ -80,7 +80,8 @@ fn of_bytes(id: &str, minutes: i64, alert: Option<&str>, bytes: usize) -> Sample
     }
 }
 
-/// Drops what is older than so many minutes after noon, and what is more than so many bytes; what is left.
+/// Drops samples older than this many minutes after noon, and then those beyond this many bytes. Returns the number
+/// dropped and the ids left.
 async fn left(store: &dyn Store, minutes: Option<i64>, bytes: Option<u64>) -> (u64, Vec<String>) {
     let cutoff = Cutoff {
         pages_ms: minutes.map(|minutes| NOON_MS + minutes * MINUTE_MS),

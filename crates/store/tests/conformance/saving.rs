@@ -208,7 +208,7 @@ pub(crate) async fn what_a_restored_dispatcher_hands_out_is_later(clients: &Clie
         task,
         ..page_with("https://example.com/a", json!({"name": name}))
     };
-    // A task that was added anew, then a restored dispatcher with an older task, then a late save.
+    // A task that was added again, then an older task of a restored dispatcher, then a late save.
     for page in [
         of(5, 7, 9, "first"),
         of(5, 8, 1, "added anew"),

@@ -39,7 +39,7 @@ pub(crate) async fn two_clients_see_what_the_other_kept(clients: &Clients) {
     assert_eq!(seen, Some(robots));
 }
 
-/// Each client brings every other field of the record, at the same time.
+/// Each client fills every second field of the record, at the same time.
 pub(crate) async fn two_clients_fill_one_record_without_losing_a_field(clients: &Clients) {
     const FIELDS: usize = 40;
     let names: Vec<String> = (0..FIELDS).map(|number| format!("f{number}")).collect();

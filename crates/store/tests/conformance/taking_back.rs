@@ -6,7 +6,7 @@ use super::*;
 
 const URL: &str = "https://example.com/1";
 
-/// The block that a page turns out to be.
+/// The block page that a page turns out to be.
 fn block(of: &Page) -> Page {
     Page {
         outcome: Outcome::Blocked,
@@ -25,7 +25,7 @@ pub(crate) async fn what_a_block_has_brought_is_taken_back(clients: &Clients) {
     assert_eq!(saved.resolved, [key("r")]);
     let counts = store.record_counts(&crawl_id()).await.unwrap();
     assert_eq!((counts.total, counts.resolved), (1, 1));
-    // Repeated, it changes nothing.
+    // The second time changes nothing.
     for _ in 0..2 {
         let save = Save {
             page: block(&page),

@@ -1,4 +1,4 @@
-//! Values that the user typed are never lost, whatever happens in whatever order.
+//! Values that the user typed are never lost, whatever happens and in whatever order.
 
 use serde_json::json;
 use webfill_store::{CrawlId, DatasetRecord, FilledField, SourceDocument, has_value};
@@ -8,23 +8,23 @@ use super::*;
 const COLLECTION: &str = "db.people";
 const FIELD: &str = "city";
 
-/// Few values, so that the user often types what a page has, had, or will have.
+/// Only a few values, so that the user often types one that a page has, had, or will have.
 const CITIES: [&str; 4] = ["Bath", "Leeds", "York", "Hull"];
 const PAGES: [&str; 2] = ["https://example.com/a", "https://example.com/b"];
 
 const HISTORIES: u64 = 24;
 const STEPS: u64 = 40;
 
-/// Histories that have found a fault.
+/// Seeds of histories that have found a fault.
 const FOUND: [u64; 3] = [76, 126, 245];
 
-/// How many histories are made; more of them by the environment.
+/// How many random histories are tested. The environment can ask for more.
 fn histories() -> u64 {
     let asked = std::env::var("WEBFILL_HISTORIES");
     asked.map_or(HISTORIES, |asked| asked.parse().unwrap())
 }
 
-/// Numbers that look drawn by chance, the same in each run.
+/// A generator of pseudo-random numbers, which are the same in each run.
 struct Drawn(u64);
 
 impl Drawn {
@@ -41,18 +41,18 @@ impl Drawn {
     }
 }
 
-/// The user's document, and what is known of its field.
+/// The user's document, and what the test knows about its field.
 struct Dataset {
     id: String,
     value: Value,
-    /// The values that the user has typed and not withdrawn.
+    /// The value that the user has typed and not withdrawn.
     users: Option<Value>,
-    /// It was typed over a value that a page had brought and webfill had certainly written. Over one of which a kill
-    /// leaves open whether it was written, a refresh asks for the field again.
+    /// The user typed the value over one from a page that webfill had certainly written. If a crash leaves open
+    /// whether the value was written, a refresh may ask for the field again.
     corrects: bool,
     /// The last value that webfill has written there.
     written: Value,
-    /// The value that webfill was about to write when it was killed: it may be taken for a written one.
+    /// The values that webfill was about to write when it was killed. They may be taken for written ones.
     intended: Vec<Value>,
     crawls: u64,
 }
@@ -70,8 +70,8 @@ impl Dataset {
         }
     }
 
-    /// As the statement that the server carries out. A value that was typed, and found and written before anybody read
-    /// what was typed, is webfill's as well from then on.
+    /// Writes like the server's statement. If the user has typed a value, and webfill finds and writes the same value
+    /// before anyone has read the user's, it counts as webfill's too from then on.
     fn write(&mut self, field: &FilledField) {
         if self.users.as_ref() == Some(&field.value) {
             self.users = None;
@@ -84,8 +84,8 @@ impl Dataset {
         }
     }
 
-    /// A user who repeats the value that is there, was about to be there, or was found and is not written yet, has
-    /// typed none of his own.
+    /// The user types a value. It does not count as the user's own if it repeats the value that is there, was about to
+    /// be written there, or was found and is not written yet.
     fn type_in(&mut self, value: Value, found: &Value, is_filled: bool) {
         let is_own = has_value(&value) && value == *found;
         if is_own || value == self.value || value == self.written || self.intended.contains(&value)
@@ -118,7 +118,7 @@ async fn crawl_of(store: &dyn Store, dataset: &Dataset) -> CrawlId {
     id
 }
 
-/// Reads the document, perhaps in a further crawl, perhaps to refresh what pages have filled.
+/// Reads the document, perhaps in another crawl, perhaps to refresh values from pages.
 async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_ms: i64) {
     let mut input = dataset.input();
     match drawn.below(3) {
@@ -138,7 +138,7 @@ async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_m
     }
 }
 
-/// Writes back; a kill may come before and after the dataset's server has carried it out.
+/// Writes back. A crash may come before or after the dataset's server has executed the write.
 async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn) {
     let id = CrawlId::new("app", format!("{}-{}", dataset.id, dataset.crawls));
     let mut unwritten = store.unwritten(&id, COLLECTION, 10).await.unwrap();
@@ -159,8 +159,8 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
     fields.iter().for_each(|field| dataset.write(field));
     if drawn.below(4) > 0 {
         store.confirm_written(&id, unwritten).await.unwrap();
-        // A value that the server has not written, because the user's stood there, counts as written until that is
-        // read.
+        // If the server has not written a value because the user's was there, the value counts as written until the
+        // document is read again.
         let stands = dataset.value.clone();
         let written = fields.iter().map(|field| field.value.clone());
         dataset.intended = written.filter(|value| *value != stands).collect();

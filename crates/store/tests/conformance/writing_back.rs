@@ -5,7 +5,7 @@ use super::*;
 
 const COLLECTION: &str = "db.people";
 
-/// A record out of the document 1, of which these fields may be written back.
+/// A record that was read from document 1. These fields may be written back.
 fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
         urls: Vec::new(),
@@ -36,7 +36,7 @@ async fn unwritten(store: &dyn Store) -> Vec<Unwritten> {
     store.unwritten(&crawl_id(), COLLECTION, 10).await.unwrap()
 }
 
-/// Name and value of what is to be written back of the only record.
+/// Name and value of each field of the only record that is to be written back.
 async fn values(store: &dyn Store) -> Vec<(String, Value)> {
     let unwritten = unwritten(store).await;
     let fields = unwritten.into_iter().flat_map(|record| record.fields);
@@ -67,14 +67,14 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
         values(store).await,
         [(String::from("city"), json!("London"))]
     );
-    // A change in between keeps it unwritten.
+    // A change in between keeps the record unwritten.
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
     store.confirm_written(&crawl_id(), first).await.unwrap();
     let second = unwritten(store).await;
     assert_eq!(second[0].fields.len(), 2);
     store.confirm_written(&crawl_id(), second).await.unwrap();
     assert!(unwritten(store).await.is_empty());
-    // Nor is it again when the document is read again, or a page saved again.
+    // It does not become unwritten when the document is read again, or a page is saved again.
     put_into(store, &crawl_id(), input).await.unwrap();
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
     assert!(unwritten(store).await.is_empty());
@@ -136,7 +136,7 @@ pub(crate) async fn what_the_user_gave_is_never_written_back(clients: &Clients) 
     let lacking = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
     put_into(store, &crawl_id(), lacking).await.unwrap();
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
-    // Another input of the dataset knows the name, and corrects the city.
+    // Another input of the dataset gives the name, and corrects the city.
     let known = record("1", json!({"name": "Ada", "city": "Ockham"}));
     put(store, vec![known]).await;
     assert_eq!(values(store).await, []);
@@ -202,7 +202,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
         );
     }
     fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
-    // Read again by a resumed crawl, it keeps what this crawl has found.
+    // If a resumed crawl reads the document again, the record keeps what this crawl has found.
     let state = put_into(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
@@ -212,7 +212,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     );
 }
 
-/// Has a crawl of its own refresh the record's field.
+/// Refreshes the record's field in a crawl of its own.
 async fn refresh(store: &dyn Store, crawl: &str) {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
     input.refresh.on_entry = input.record.want.clone();
@@ -233,19 +233,19 @@ pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
     former["value"] = json!("London");
     former["until"] = json!("2026-01-01T12:00:00.250Z");
     assert_eq!(changed["history"], json!({"city": [former]}));
-    // Found again, it has not changed.
+    // The same value is found again, so nothing has changed.
     refresh(store, "third").await;
     fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
     let same = stored_record(store, "1").await;
     assert_eq!(same["fields"], changed["fields"]);
     assert_eq!(same["history"], changed["history"]);
-    // Nothing is found: it stays, and is still asked for.
+    // No value is found. The present one stays, and another is still wanted.
     refresh(store, "fourth").await;
     let lost = stored_record(store, "1").await;
     assert_eq!(lost["fields"], same["fields"]);
     assert_eq!(lost["history"], same["history"]);
     assert_eq!(lost["missing"], json!(["city"]));
-    // The user's own values come from no page.
+    // A value of the user in the history has no page as its source.
     put(store, vec![record("1", json!({"city": "Rome"}))]).await;
     put(store, vec![record("1", json!({"city": "Oslo"}))]).await;
     let corrected = &stored_record(store, "1").await["history"]["city"][2];
@@ -264,7 +264,7 @@ pub(crate) async fn a_given_value_that_is_refreshed_does_not_come_back(clients: 
     let asked = stored_record(store, "1").await;
     assert_eq!(asked["fields"], json!({"city": "Paris", "born": 1815}));
     fill(store, "https://example.com/a", json!({"city": "Rome"})).await;
-    // Read again by a resumed crawl.
+    // A resumed crawl reads the document again.
     let state = put_into(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     let found = stored_record(store, "1").await;
@@ -281,7 +281,7 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     let mut input = dataset_record(json!({"city": "London"}), &["city"]);
     input.record.want = vec![String::from("city")];
     input.refresh.after_ms = Some(0);
-    // A crawl that is resumed, a record on two lines, and the next crawl, which finds nothing again.
+    // The cases: a resumed crawl, a record on two lines, and the next crawl, which finds nothing again.
     for crawl in ["again", "again", "later"] {
         let crawl = CrawlId::new("app", crawl);
         let state = put_into(store, &crawl, input.clone()).await.unwrap();
@@ -334,7 +334,7 @@ pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &C
             )
         })
         .collect();
-    // A value that was never written is not there, unless the user has typed it.
+    // A value that was never written is not in the dataset, unless the user has typed it.
     let zip = ("zip", json!("2"), false, vec![]);
     assert_eq!(reported, [("city", json!("London"), true, vec![]), zip]);
 }
@@ -371,7 +371,7 @@ pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients
     assert_eq!(history[7]["value"], "city 10", "a large one is not kept");
 }
 
-/// A record whose value London was written, and for which a refresh has found Paris: that was begun, not confirmed.
+/// A record whose value London was written. Then a refresh found Paris, and writing that was begun but not confirmed.
 async fn begin_to_replace(store: &dyn Store) -> DatasetRecord {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
     input.record.want = vec![String::from("city")];
@@ -398,12 +398,12 @@ pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(cl
         [json!("Paris")],
         "London may be the user's by now"
     );
-    // It was carried out, as the input shows.
+    // The write was executed, as the input shows.
     input.record.fields["city"] = json!("Paris");
     put_into(store, &crawl_id(), input.clone()).await.unwrap();
     let stored = stored_record(store, "1").await;
     assert_eq!(stored["sources"]["city"]["url"], "https://example.com/b");
-    // From now on London is the user's for certain.
+    // From now on, London certainly is the user's.
     input.record.fields["city"] = json!("London");
     put_into(store, &crawl_id(), input).await.unwrap();
     let stored = stored_record(store, "1").await;

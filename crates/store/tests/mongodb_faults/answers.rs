@@ -11,7 +11,7 @@ use webfill_test_needs::needs;
 
 use crate::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
 
-/// Makes the server answer the next `times` commands with a name in a certain way (`failCommand`).
+/// Has the server fail the next `times` commands of this name in a certain way (`failCommand`).
 async fn fail(client: &Client, command: &str, times: i32, how: Document) {
     let mut data = doc! {"failCommands": [command]};
     data.extend(how);
@@ -55,7 +55,7 @@ async fn passing_faults_are_retried_and_lasting_ones_are_reported() {
     assert!(store.save(vec![save(0)]).await[0].is_ok());
 }
 
-/// A page is written, and whoever writes it ends before it is in the log of pages.
+/// A page is written, but its writer ends before the page is in the log.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
@@ -104,7 +104,7 @@ async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
     assert!(put.unwrap_err().is_retry());
     let (none, read_to) = changes(&read_to).await;
     assert!(none.is_empty(), "{none:?}");
-    // Its fields are what they should be, so nothing has changed for whoever repeats it.
+    // The page already has the right fields, so the repetition does not count as a change.
     let again = Reread {
         is_changed: false,
         ..now
@@ -159,7 +159,7 @@ async fn many_who_create_one_document_at_once_all_succeed() {
     }
 }
 
-/// The command has runtimes that drive neither sockets nor timers, and drops them first.
+/// The command has runtimes that drive neither sockets nor timers, and it drops them before the store.
 #[needs(mongod)]
 #[test]
 fn a_store_works_in_any_runtime_and_outlives_it() {
@@ -178,7 +178,7 @@ fn a_store_works_in_any_runtime_and_outlives_it() {
     assert_eq!(crawl.unwrap().id, crawl_id());
 }
 
-/// By its own clock.
+/// The server deletes expired entries by its own clock.
 #[needs(mongod)]
 #[tokio::test]
 async fn the_server_purges_what_has_expired() {

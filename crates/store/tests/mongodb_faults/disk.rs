@@ -8,7 +8,7 @@ use webfill_test_needs::needs;
 
 use crate::writer::{insist, open_store, page};
 
-/// A small tmpfs, unmounted at the end.
+/// A small tmpfs, unmounted on drop.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
@@ -31,7 +31,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Text that cannot be compressed.
+/// A text that cannot be compressed.
 fn noise(seed: u64) -> String {
     let mut rng = fastrand::Rng::with_seed(seed);
     (0..200_000)
@@ -39,7 +39,7 @@ fn noise(seed: u64) -> String {
         .collect()
 }
 
-/// A server without room dies. What it had confirmed is there when it is given room.
+/// A server with a full disk dies. Everything it had confirmed is there once it has room again.
 #[needs(mongod, mount)]
 #[tokio::test]
 async fn a_full_disk_loses_nothing_that_was_acknowledged() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
-/// Notes the URLs of all pages as they become visible.
+/// Collects the URLs of all pages as they become visible.
 pub(crate) struct Follower {
     stopping: Arc<AtomicBool>,
     task: JoinHandle<HashSet<String>>,
@@ -25,14 +25,14 @@ impl Follower {
         }
     }
 
-    /// The changes it has seen by the end.
+    /// Stops, and returns the URLs of all changes seen.
     pub(crate) async fn finish(self) -> HashSet<String> {
         self.stopping.store(true, Ordering::SeqCst);
         self.task.await.unwrap()
     }
 }
 
-/// Goes on behind the last page that it was given, as one that is started again does.
+/// Continues after the last page it was given, as a restarted reader does.
 async fn follow(store: &dyn Store, stop: &AtomicBool) -> HashSet<String> {
     let mut seen = HashSet::new();
     let mut cursor = Cursor::start();

@@ -39,7 +39,7 @@ async fn a_paused_server_is_waited_for() {
     writer.finish(&*store).await;
 }
 
-/// Three servers: the primary is killed, then stopped; two of them are enough.
+/// Of three servers, the primary is killed, then stopped. Two servers are enough.
 #[needs(mongod)]
 #[tokio::test]
 async fn another_primary_takes_over_and_has_everything() {
@@ -59,7 +59,7 @@ async fn another_primary_takes_over_and_has_everything() {
     writer.finish(&*store).await;
 }
 
-/// An unavailable majority is waited for, and nothing is acknowledged meanwhile.
+/// Calls wait while there is no majority, and nothing is acknowledged in the meantime.
 #[needs(mongod)]
 #[tokio::test]
 async fn without_a_majority_nothing_is_acknowledged() {

@@ -1,4 +1,4 @@
-//! A writer that continues after every fault of the servers, and pages for it.
+//! A writer that continues after every fault of the servers, and the pages it saves.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::follower::Follower;
 pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
 const BATCH: u64 = 10;
 
-/// How long anything may take.
+/// How long any step may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) fn page(number: u64) -> Page {
@@ -83,8 +83,7 @@ where
     }
 }
 
-/// Saves batch after batch, as a crawl does, and counts the acknowledged pages. A [`Follower`] reads
-/// the changes.
+/// Saves batch after batch, as a crawl does, and counts the acknowledged pages. A [`Follower`] reads the changes.
 pub(crate) struct Writer {
     acknowledged: Arc<AtomicU64>,
     stopping: Arc<AtomicBool>,
@@ -125,8 +124,7 @@ impl Writer {
         }
     }
 
-    /// Ends it, and compares what is stored, and what the follower has seen, with what was
-    /// acknowledged.
+    /// Stops the writer. Compares what is stored, and what the follower has seen, with what was acknowledged.
     pub(crate) async fn finish(self, store: &dyn Store) {
         self.stopping.store(true, Ordering::SeqCst);
         self.task.await.unwrap();

@@ -1,4 +1,4 @@
-//! Crawls of the database, and the stored data of one.
+//! Lists the crawls of the database, and counts the stored data of a crawl.
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
@@ -41,7 +41,7 @@ pub(super) async fn list(
     if let Some(slice) = listing.slice(db, placed).await? {
         return Ok(slice);
     }
-    // The server sorts all of them, and keeps as many as may be checked.
+    // Without the index, the server sorts all crawls and returns as many as may be examined.
     let crawls: Collection<RawDocumentBuf> = db.database.collection("crawls");
     let sorting = async {
         let most = MOST_EXAMINED as i64 + 1;
@@ -69,7 +69,7 @@ pub(super) async fn crawl_counts(
     }
     let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
     let mut resolved = all.clone();
-    // Every date: null and missing values are none.
+    // Matches every date, but neither null nor missing values.
     resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
     let (records, resolved) = tokio::try_join!(
         count(db, "records", all, OF_RECORDS, count_to),
@@ -82,7 +82,7 @@ pub(super) async fn crawl_counts(
     })
 }
 
-/// Counts entries of an index, up to a limit. `None` if there is no such index.
+/// Counts entries of an index up to a limit; `None` if there is no such index.
 pub(super) async fn count(
     db: &Db,
     collection: &str,

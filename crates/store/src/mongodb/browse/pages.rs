@@ -1,4 +1,4 @@
-//! Pages of the database, the latest fetched first.
+//! Lists the pages of the database, the latest fetched first.
 
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 
@@ -38,7 +38,7 @@ fn followed(filter: &PageFilter) -> Option<(&'static str, Document)> {
     let crawl = filter.crawl.as_ref()?;
     let outcomes = filter.wanted_outcomes().into_iter();
     let outcomes: Vec<&str> = outcomes.map(|outcome| outcome.as_str()).collect();
-    // The server merges the lists of the outcomes, each in the wanted order.
+    // The server merges the entries of all outcomes, each already in the wanted order.
     let mut which = doc! {
         "app_id": &crawl.app_id,
         "crawl_id": &crawl.crawl_id,
@@ -72,7 +72,8 @@ fn newest(
     }
 }
 
-/// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
+/// Lists pages in the order of their keys. The keys of a crawl's pages begin with its id and a slash, and `0` is the
+/// character after the slash.
 fn by_key(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> Listing<'static> {
     let first = filter.crawl.as_ref().map(|crawl| format!("{crawl}/"));
     let first = first.unwrap_or_default();
@@ -115,7 +116,7 @@ fn members() -> Document {
         .collect()
 }
 
-/// A document's place, and the row if the filter takes it.
+/// The place of a document, and its row if the filter accepts it.
 fn placed(
     stored: &RawDocument,
     filter: &PageFilter,

@@ -1,4 +1,4 @@
-//! Records of the database, and their datasets.
+//! Lists the records of the database, and its datasets.
 
 use std::time::Instant;
 
@@ -80,7 +80,7 @@ fn open(
 }
 
 fn resolved(dataset: &str, from: Option<&Place>, wanted: usize) -> Listing<'static> {
-    // Every date: null and missing values are none.
+    // Matches every date, but neither null nor missing values.
     let mut which = doc! {"dataset": dataset, "resolved_at": {"$gte": DateTime::MIN}};
     if let Some(place) = from {
         which.extend(before("resolved_at", place));
@@ -103,7 +103,7 @@ fn members() -> Document {
     }
 }
 
-/// A document's place, and the row if the filter takes it.
+/// The place of a document, and its row if the filter accepts it.
 fn placed(
     stored: &RawDocument,
     filter: &RecordFilter,
@@ -170,7 +170,7 @@ pub(super) async fn whole(db: &Db, key: &str) -> Result<Option<WholeRecord>, Fau
     }))
 }
 
-/// Leaps from dataset to dataset in the index of keys.
+/// Lists datasets by jumping from one to the next in the index of keys.
 pub(super) async fn datasets(
     db: &Db,
     count_to: u64,
@@ -193,7 +193,7 @@ pub(super) async fn datasets(
 }
 
 async fn dataset_after(db: &Db, after: Option<&str>) -> Result<Option<String>, Fault> {
-    // `0` follows `/`.
+    // `0` is the character after `/`.
     let first = after.map_or_else(String::new, |name| format!("{name}0"));
     let records: Collection<RawDocumentBuf> = db.database.collection("records");
     let find = records

@@ -13,18 +13,17 @@ use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::value;
 
-/// A chunk has at most [`CHUNK`] documents, and ends with the document that makes it larger than
-/// [`CHUNK_BYTES`].
+/// The most documents of a chunk. A chunk also ends with the document that makes it larger than [`CHUNK_BYTES`].
 const CHUNK: usize = 500;
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// The longest wait for an answer: a query that matches few of many documents may be slow.
+/// The longest wait for an answer. A query that matches few of many documents may be slow.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(300);
 
-/// The wait before an unavailable server is tried again.
+/// How long to wait before an unavailable server is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Error codes of a lost cursor: it has timed out, or another member is the primary now.
+/// Error codes of a lost cursor: it has timed out, or another member is now the primary.
 const CURSOR_LOST: [i32; 4] = [43, 175, 206, 237];
 
 pub(super) type Chunk = Result<Vec<DatasetDocument>, Fault>;
@@ -42,7 +41,7 @@ pub(super) async fn read_all(
         match read(&db, &source, &mut after, &chunks).await {
             Ok(()) => return,
             Err(Fault::Unavailable(reason)) if !chunks.is_closed() => {
-                // Logged once for each document after which reading got stuck.
+                // Logged once for each document at which reading got stuck.
                 let place = Some(after.clone());
                 if logged_after != place {
                     tracing::warn!(
@@ -63,7 +62,7 @@ pub(super) async fn read_all(
     }
 }
 
-/// Reads the documents after `after`, which moves on with every chunk that was received.
+/// Reads the documents after `after`, and updates it with every chunk that was received.
 async fn read(
     db: &Db,
     source: &DatasetSource,
@@ -75,7 +74,7 @@ async fn read(
         .find(query(source, after.as_ref()))
         .sort(doc! {"_id": 1})
         .batch_size(CHUNK as u32)
-        // A query that no index serves sorts its results.
+        // A query that no index serves has to sort its results.
         .allow_disk_use(true);
     if let Some(projection) = &source.projection {
         find = find.projection(projection.clone());
@@ -105,8 +104,8 @@ async fn read(
     }
 }
 
-/// The source's query, limited to ids after `after`. `$expr` compares across types, as sorting does;
-/// a plain `$gt` would only match ids of the same type.
+/// The source's query, restricted to ids after `after`. `$expr` compares across types, as sorting does; a plain `$gt`
+/// would only match ids of the same type.
 fn query(source: &DatasetSource, after: Option<&Bson>) -> Document {
     let Some(after) = after else {
         return source.query.clone();

@@ -1,8 +1,8 @@
 //! Writes values back to a dataset's documents.
 //!
-//! The server decides whether a field is missing, in the statement that sets it, so a concurrent
-//! write by the user is kept. Names that might be paths or operators are refused; values stand below `$literal`, where
-//! the server does not evaluate them.
+//! The server decides whether a field is missing, in the same statement that sets it. So a concurrent write by the
+//! user is kept. Names that might be paths or operators are refused. Values are put below `$literal`, where the server
+//! does not evaluate them.
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, RawArrayBuf, RawBson, RawDocumentBuf, rawdoc};
@@ -13,7 +13,7 @@ use crate::mongodb::fault::Fault;
 use crate::mongodb::value::{bson, key};
 use crate::source_document::{FilledField, Unwritten};
 
-/// Sends an update that matches no document: it fails if the user may not write.
+/// Sends an update that matches no document. It fails if the user of the URI may not write.
 pub(super) async fn check(db: &Db, to: &WriteBack) -> Result<(), Fault> {
     let nothing = rawdoc! {"_id": {"$in": RawArrayBuf::new()}};
     let statement = rawdoc! {"q": nothing, "u": [{"$set": {"_id": "$_id"}}]};
@@ -72,24 +72,24 @@ fn statement(record: &Unwritten, creates: bool) -> Result<RawDocumentBuf, Fault>
     Ok(rawdoc! {"q": {"_id": {"$eq": id}}, "u": [{"$set": set}], "upsert": creates})
 }
 
-/// Whether it names a member of the document itself: no path, no operator, not its id.
+/// Whether a name is that of a top-level member: not a path, not an operator, not the id.
 fn is_plain(name: &str) -> bool {
     let is_name = !name.is_empty() && name != "_id" && !name.starts_with('$');
     is_name && !name.contains(['.', '\0'])
 }
 
-/// An expression for the field's new value: the found value if the field is missing, or has a value that may be
-/// replaced; else the present value, which is the user's. While another value is wanted, the found one is written
-/// only if the field is missing.
+/// The expression for the new value of a field. It is the found value if the field is missing, or if its value may be
+/// replaced. Otherwise it is the present value, which is the user's. While another value is wanted, the found value is
+/// written only if the field is missing.
 fn new_value(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
     let mut replaceable = RawArrayBuf::new();
-    // A value that is taken back is only written over a value.
+    // A value that is taken back is written only over another value, never into a missing field.
     if !field.value.is_null() {
         replaceable.push(RawBson::Null);
         replaceable.push("");
         replaceable.push(RawArrayBuf::new());
-        // It is read as missing; NaN of the other number types is equal to it.
+        // NaN is read as missing. The NaN of other number types equals this one.
         replaceable.push(f64::NAN);
     }
     for other in field.others.iter().filter(|_| !field.is_asked_again) {

@@ -9,7 +9,7 @@ use crate::record::{FillRules, PageValues, RecordState};
 use crate::reread::FieldChange;
 use crate::sqlite::Trial;
 
-/// Fills records from pages. A record that is not stored stays open.
+/// Fills records from pages. A record that is not stored counts as open.
 pub(in crate::mongodb) async fn fill<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
@@ -30,7 +30,7 @@ pub(in crate::mongodb) async fn fill<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// Requests, each with the changes to its record's values.
+/// The requests, each with the changes to its record's values.
 type Changes<'w, 'p> = Vec<(&'w FillRequest<'p>, EntryResult<Vec<FieldChange>>)>;
 
 /// Fills records from pages that were read again. Returns which values are new or changed.

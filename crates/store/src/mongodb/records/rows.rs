@@ -1,4 +1,4 @@
-//! Rows of pages become records.
+//! Turns rows of pages into records.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,16 +13,17 @@ use crate::row_page::RowPage;
 use crate::store::RowLead;
 use crate::timestamp::iso_time;
 
-/// The most rows that are queried and written at a time: a query for keys may have 16 MB, and a key 1,225 bytes.
+/// The most rows that are queried and written at a time. A query for keys may have 16 MB, and a key has up to 1,225
+/// bytes.
 const ROWS_AT_ONCE: usize = 5_000;
 
 /// A row, and the index of its page's entry.
 type Row = (usize, KeyedRow);
 
-/// The results of the rows of pages, each with the index of its entry.
+/// The results of putting rows. Each is given with the index of its page's entry.
 #[derive(Default)]
 pub(in crate::mongodb) struct PutRows {
-    /// Why rows cannot be stored.
+    /// The reasons why rows cannot be stored.
     pub(in crate::mongodb) refused: Vec<(usize, String)>,
     /// The links of rows whose records lack a wanted field.
     pub(in crate::mongodb) leads: Vec<(usize, RowLead)>,
@@ -30,7 +31,7 @@ pub(in crate::mongodb) struct PutRows {
     pub(in crate::mongodb) without_key: Vec<usize>,
 }
 
-/// Takes the rows of pages into their records. Those without a key are left out.
+/// Puts the rows of pages into their records. Rows without a key are left out.
 pub(in crate::mongodb) async fn put_rows(
     db: &Db,
     pages: &[RowPage<'_>],
@@ -70,7 +71,7 @@ async fn put_some(
     };
     let mut settled = insert_new(db, &mut by_record, revise).await?;
     settled.extend(read_modify_write(db, by_record, revise).await?);
-    // In the order of their rows, so that pages are fetched in it.
+    // In the order of the rows, so that their pages are fetched in this order.
     settled.sort_unstable_by_key(|(index, _)| *index);
     for (index, taken) in settled {
         let (entry, row) = &rows[index];
@@ -89,8 +90,8 @@ async fn put_some(
     Ok(())
 }
 
-/// Creates records that do not exist yet without reading them first, which is several times as fast. Removes the ones
-/// settled by that from `pending`.
+/// Creates records that do not exist yet without reading them first, which is several times as fast. Removes these
+/// records from `pending`.
 async fn insert_new(
     db: &Db,
     pending: &mut HashMap<&str, Vec<usize>>,
@@ -100,7 +101,7 @@ async fn insert_new(
     let known = db.existing("records", &keys).await?;
     let mut new: Vec<(&str, Vec<usize>)> =
         pending.extract_if(|key, _| !known.contains(*key)).collect();
-    // They are created, and exported, in the order of their rows.
+    // Records are created, and exported, in the order of their rows.
     new.sort_unstable_by_key(|(_, entries)| entries[0]);
     let mut settled = Vec::new();
     let (mut documents, mut sent) = (Vec::new(), Vec::new());
@@ -129,7 +130,7 @@ async fn insert_new(
                     .into_iter()
                     .map(|index| (index, Err(reason.clone()))),
             ),
-            // Another client was faster.
+            // Another client has created the record first.
             None if failed.contains(&statement) => drop(pending.insert(key, entries)),
             None => settled.extend(taken),
         }
@@ -163,7 +164,7 @@ async fn keyed(
     Ok(rows)
 }
 
-/// Notes that a list no longer holds these rows. Returns the keys of those that are gone as a result.
+/// Records that a list no longer holds these rows. Returns the keys of the records that are gone as a result.
 pub(in crate::mongodb) async fn lose_rows(
     db: &Db,
     keys: &[String],
@@ -176,7 +177,7 @@ pub(in crate::mongodb) async fn lose_rows(
         let lose = |record: &mut RecordDocument| {
             record.record.lose_row(list, began_ms);
             let gone = record.record.gone();
-            // Also if a write was confirmed too late and is revised again.
+            // This is also true if the write was confirmed too late and is revised again.
             gone.is_some_and(|gone| gone.list == list && gone.at == began)
         };
         let is_gone = kept.as_mut().is_some_and(lose);
@@ -193,7 +194,7 @@ pub(in crate::mongodb) async fn lose_rows(
 }
 
 impl RecordDocument {
-    /// A row that would make the record too large is refused and changes nothing.
+    /// Takes the values of a row. If that would make the record too large, the row is refused and nothing changes.
     fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> EntryResult {
         let before = self.record.clone();
         if self.record.take_row(row, rules) {

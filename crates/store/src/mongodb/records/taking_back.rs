@@ -5,11 +5,11 @@ use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::FillRules;
 
-/// A fetch that turned out not to be a page.
+/// A fetch whose response turned out not to be the page.
 pub(in crate::mongodb) struct TakeBackRequest<'a> {
     pub(in crate::mongodb) record: String,
     pub(in crate::mongodb) url: &'a str,
-    /// In the form used in a record's sources.
+    /// When the fetch started, in the form used in a record's sources.
     pub(in crate::mongodb) started_at: String,
     pub(in crate::mongodb) at_ms: i64,
 }

@@ -1,4 +1,4 @@
-//! Crawls of the file, and the stored data of one.
+//! Lists the crawls of the file, and counts the stored data of a crawl.
 
 use rusqlite::{Connection, params};
 use webfill_wire::Outcome;
@@ -11,7 +11,7 @@ use crate::sqlite::fault::Fault;
 use crate::sqlite::slices::slice;
 use crate::timestamp::iso_time;
 
-/// Without its index, which is created before browsing, all crawls are sorted.
+/// The order of the list. Without its index, which is created before browsing, all crawls are sorted.
 const NEWEST: &str = "WHERE (started_at, _id) < (?1, ?2) ORDER BY started_at DESC, _id DESC";
 
 const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM pages INDEXED BY pages_by_outcome
@@ -24,7 +24,7 @@ pub(super) fn list(
     wanted: usize,
 ) -> Result<Slice<Crawl>, Fault> {
     let mut select = conn.prepare_cached(&format!("{} {NEWEST}", crawls::COLUMNS))?;
-    // Every time is before `~`.
+    // All times sort before `~`.
     let (before, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
     slice(select.query([before, id])?, wanted, |row| {
         let crawl = crawls::read(row)?;

@@ -1,4 +1,4 @@
-//! Pages of the file, the latest stored first.
+//! Lists the pages of the file, the latest stored first.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -9,7 +9,7 @@ use crate::sqlite::columns::time;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::slices::slice;
 
-/// The columns of a row that are not long.
+/// The columns of a page that are not long.
 const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,
     outcome, status_code, mapping, content_type, bytes, started_at, elapsed_ms, attempts FROM pages";
 
@@ -50,7 +50,8 @@ pub(super) fn list(
     slice(select.query([before])?, wanted, |row| placed(row, filter))
 }
 
-/// Each outcome has a list in the wanted order; the slice has the first rows of all lists.
+/// Lists pages of a crawl. The pages of each outcome are read in the wanted order, and the first rows of all outcomes
+/// make the slice.
 fn of_crawl(
     conn: &Connection,
     crawl: &CrawlId,
@@ -59,7 +60,7 @@ fn of_crawl(
     wanted: usize,
 ) -> Result<Slice<PageRow>, Fault> {
     let (app_id, crawl_id) = (&crawl.app_id, &crawl.crawl_id);
-    // One more, to find out whether the list continues.
+    // One more than wanted, to find out whether the list continues.
     let most = wanted as i64 + 1;
     let mut positions = Vec::new();
     for outcome in filter.wanted_outcomes() {
@@ -97,7 +98,7 @@ fn rows_at(
     let mut select = conn.prepare_cached(&format!("{COLUMNS} WHERE position = ?1"))?;
     for position in positions {
         let mut rows = select.query([position])?;
-        // A page that was saved again meanwhile has another position.
+        // The page is gone from this position if it was saved again meanwhile.
         if let Some(row) = rows.next()? {
             slice.rows.extend(placed(row, filter)?.1);
         }
@@ -114,7 +115,7 @@ fn place(position: &i64) -> Place {
     Place::newest([position.to_string()])
 }
 
-/// A row's place, and the row if the filter takes it.
+/// The place of a row, and the row if the filter accepts it.
 fn placed(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
     let page = read(row)?;
     Ok((place(&row.get(0)?), filter.takes(&page).then_some(page)))
@@ -142,7 +143,7 @@ fn read(row: &Row<'_>) -> Result<PageRow, Fault> {
     })
 }
 
-/// The content hash of a page that has one.
+/// The content hash of a page, if it has one.
 pub(super) fn hash(conn: &Connection, id: &str) -> Result<Option<String>, Fault> {
     let mut select = conn.prepare_cached("SELECT content_hash FROM pages WHERE _id = ?1")?;
     let hash = select.query_row([id], |row| row.get::<_, Option<String>>(0));

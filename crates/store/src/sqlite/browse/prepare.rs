@@ -11,7 +11,7 @@ use crate::open_mode::OpenMode;
 use crate::sqlite::connection::Db;
 use crate::sqlite::fault::{Fault, store_error, store_name};
 
-/// Each with its name. All end with the row's position, which SQLite adds.
+/// The indexes, each with its name. SQLite adds the position of the row at the end of each.
 pub(super) const INDEXES: [(&str, &str); 5] = [
     ("crawls_by_start", "crawls (started_at, _id)"),
     ("pages_by_outcome", "pages (app_id, crawl_id, outcome)"),
@@ -26,10 +26,10 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
     ),
 ];
 
-/// From this many rows on, the creation of an index is logged, because it takes about five seconds.
+/// The number of rows from which on creating an index is logged, because it takes about five seconds.
 const MANY_ROWS: i64 = 1_000_000;
 
-/// Creates missing indexes, each in a transaction of its own, so that writers get their turns in between.
+/// Creates missing indexes, each in its own transaction, so that writers get their turns in between.
 pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
     let path = path.to_owned();
     let store = store_name(&path);

@@ -1,4 +1,4 @@
-//! Records of the file, and their datasets.
+//! Lists the records of the file, and its datasets.
 
 use std::time::Instant;
 
@@ -64,7 +64,7 @@ pub(super) fn list(
         (Some(dataset), Some(RecordState::Resolved))
             if filter.id_prefix.is_none() && !begun_by_key && has_index(conn, BY_STATE)? =>
         {
-            // Every time is before `~`.
+            // All times sort before `~`.
             let (at, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
             let mut resolved = conn.prepare_cached(&select(RESOLVED))?;
             let rows = resolved.query(params![dataset, at, id])?;
@@ -82,7 +82,7 @@ pub(super) fn list(
 
 const BY_STATE: &str = "records_by_state";
 
-/// A row's place, and the row if the filter takes it.
+/// The place of a row, and the row if the filter accepts it.
 fn placed(
     conn: &Connection,
     row: &Row<'_>,
@@ -143,7 +143,7 @@ pub(super) fn whole(conn: &Connection, key: &str) -> Result<Option<WholeRecord>,
     }))
 }
 
-/// Leaps from dataset to dataset in the index of keys.
+/// Lists datasets by jumping from one to the next in the index of keys.
 pub(super) fn datasets(
     conn: &Connection,
     count_to: u64,
@@ -154,7 +154,7 @@ pub(super) fn datasets(
     let mut slice = Slice::end();
     let mut after = from.map(|place| place.part(0).to_owned());
     loop {
-        // `0` follows `/`.
+        // `0` is the character after `/`.
         let first = after
             .as_ref()
             .map_or_else(String::new, |name| format!("{name}0"));

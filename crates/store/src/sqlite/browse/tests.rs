@@ -1,5 +1,5 @@
-//! How SQLite executes the statements of lists: each must follow an index in the wanted order, because a table may
-//! have ten million rows.
+//! Checks how SQLite executes the statements of lists. Each must follow an index in the wanted order, because a table
+//! may have ten million rows.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -81,7 +81,7 @@ fn list_all(conn: &Connection, from: Option<&Place>) {
     site_states::list(conn, from, 50).unwrap();
 }
 
-/// Steps of plans that visit more rows than are returned.
+/// The steps of query plans that visit more rows than are returned.
 fn detours(conn: &Connection) -> Vec<String> {
     let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
     assert!(run.len() > 8, "{run:?}");
@@ -116,7 +116,7 @@ fn every_list_follows_an_index() {
         }
         if is_prepared {
             crawls::list(&conn, &CrawlFilter::default(), None, 50).unwrap();
-            // After the list of crawls: the counts of one.
+            // The counts of a crawl are requested after the list of crawls.
             crawls::crawl_counts(&conn, &crawl(), 100).unwrap();
         }
         records::whole(&conn, "people/1").unwrap();

@@ -5,13 +5,13 @@ use super::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
 
-/// A file of a store.
+/// The format of one of a store's files.
 struct Format {
     tables: &'static str,
     version: i32,
     application_id: i32,
     open: fn(&Path) -> Result<Db, StoreError>,
-    /// The name of its frozen tables.
+    /// The name of the file with the frozen tables.
     name: &'static str,
     raised_in: &'static str,
 }
@@ -35,7 +35,7 @@ const FORMATS: [Format; 2] = [
     },
 ];
 
-/// The SQL of all tables, and then of their indexes and triggers, as SQLite keeps it.
+/// The SQL of all tables, then of their indexes and triggers, as SQLite stores it.
 fn schema_text(db: &Connection) -> String {
     let query =
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type != 'table', type, name";
@@ -75,7 +75,7 @@ fn the_tables_belong_to_their_format() {
     }
 }
 
-/// Checks the present format, and the previous one once there is one.
+/// Checks the present format, and later the previous one as well.
 #[test]
 fn files_with_the_frozen_tables_are_opened() {
     for format in &FORMATS {
