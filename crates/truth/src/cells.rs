@@ -1,28 +1,30 @@
-//! How precise each layout is for each field, out of few known values.
+//! How precise each layout is for each field, estimated from few known values.
 //!
-//! Learned chains are not spread evenly: most are all but perfect, some are fair, some read something else.
-//! Therefore a precision has a mixture of three Beta distributions, whose weights come from all cells of the
-//! table, and from those of the same site and of the same field, above all those of the field that read the same place.
-//! A cell with two known values then counts as its neighbours do, and one with a hundred as its own values show.
+//! Learned chains are not spread evenly: most are almost perfect, some are fair, and some read something else. So a
+//! precision has a mixture of three Beta distributions. The weights of the mixture come from all cells of the table,
+//! and more so from those of the same site and of the same field, above all those of the field whose chains read the
+//! same place. As a result, a cell with two known values counts like its neighbours, and one with a hundred counts by
+//! its own values.
 
 use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
 
-/// Sound, fair and poor chains: a and b of their Beta distributions.
+/// The parameters a and b of the Beta distributions of sound, fair and poor chains.
 const KINDS: [(f64, f64); 3] = [(60.0, 0.6), (8.0, 2.0), (1.0, 2.0)];
-/// The share of each kind before anything is measured: 83 to 95 % of the fields that `webfill-learn` learned on
-/// sites that it had not seen were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
+/// The share of each kind before anything is measured. On sites that `webfill-learn` had not seen, 83 to 95 % of the
+/// fields it learned were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
 const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
-/// The same of chains that read the known values of a field, even if it is one, while a chain by
-/// another kind of anchor reads the same on nearly all pages: measured, see `docs/explanation/truth.md`.
+/// The shares of the kinds for confirmed chains. Such a chain reads the known values of a field, even if there is only
+/// one, and a chain by another kind of anchor reads the same on nearly all pages. Measured, see
+/// `docs/explanation/truth.md`.
 const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
-/// The share of pages on which the other one has to agree. Of lists each page has a share of its own, and the loss of one
-/// member on half of the pages would be a tenth.
+/// The share of pages on which the other chain has to agree. For lists, each page counts by its own share of equal
+/// values, and losing one member on half of the pages could cost only a tenth. So lists have to agree more.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;
-/// As many cells as these shares weigh.
+/// The weight of these shares, in cells.
 const SHARES_WEIGH: f64 = 6.0;
-/// As many cells as the table's shares weigh against those of one site or field.
+/// The weight of the table's shares against those of a site or field, in cells.
 const TABLE_WEIGHS: f64 = 3.0;
 
 /// The estimated precision of one layout for one field.
@@ -31,14 +33,14 @@ pub(crate) struct Cell {
     pub site: u32,
     pub layout: u32,
     pub field: u32,
-    /// The same number for all cells of a field whose chains read the same place.
+    /// A number shared by all cells of a field whose chains read the same place.
     pub family: Option<u32>,
-    /// Readings whose truth was measured, and how many of them are probably right.
+    /// How many readings were compared with the truth, and how many of them are probably right.
     pub trials: f64,
     pub right: f64,
-    /// The probability of each kind before these, as layouts are that were learned in the same way.
+    /// The probability of each kind before any trial. It is that of layouts that were learned in the same way.
     expected: [f64; 3],
-    /// The probability of each kind, after these.
+    /// The probability of each kind, given the trials.
     kinds: [f64; 3],
 }
 
@@ -56,9 +58,9 @@ impl Cell {
         }
     }
 
-    /// Takes into account how its chain was chosen.
+    /// Adjusts the expected kinds to how the chain was chosen.
     pub fn expect(&mut self, shape: FieldShape, chosen: &Chosen) {
-        // Records are wrong at times.
+        // Some known values may not be read, because records are sometimes wrong.
         let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
         let agreeing = match shape {
             FieldShape::Single => AGREEING,
@@ -76,7 +78,7 @@ impl Cell {
         (a + right, b + self.trials - right)
     }
 
-    /// The mean of the precision.
+    /// The mean of the precision's distribution.
     pub fn mean(&self) -> f64 {
         (0..KINDS.len())
             .map(|kind| {
@@ -120,10 +122,10 @@ impl Cell {
     }
 }
 
-/// Computes the probability of each kind for all cells, out of their counts.
+/// Computes the probability of each kind for all cells, from their counts.
 ///
-/// A chain that was never tested, which no other anchor confirms, and whose place no other site has, is as likely sound
-/// as any: one known value stands in many places of a page, whatever other fields and sites have.
+/// A chain is as likely sound as any if it was never tested, no other anchor confirms it, and no other site has its
+/// place. One known value occurs in many places of a page, whatever other fields and sites look like.
 pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     const ROUNDS: usize = 4;
     let likelihoods: Vec<[f64; 3]> = cells.iter().map(likelihoods).collect();
@@ -146,7 +148,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
         }
         let table = normalised(table);
         for (cell, likelihood) in cells.iter_mut().zip(&likelihoods) {
-            // A cell does not vouch for itself.
+            // A cell is no evidence for itself.
             let own = if cell.trials > 0.0 {
                 cell.kinds
             } else {
@@ -181,7 +183,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     }
 }
 
-/// How likely each kind makes the cell's counts, up to a common factor.
+/// The likelihood of the cell's counts for each kind, up to a common factor.
 fn likelihoods(cell: &Cell) -> [f64; 3] {
     let mut logarithms = [0.0; 3];
     for (kind, logarithm) in logarithms.iter_mut().enumerate() {

@@ -1,9 +1,9 @@
-//! Sites that copy: their votes count once.
+//! Sites that copy from each other: their votes count once.
 //!
-//! Two sites that agree on what is true show nothing; two that share rare mistakes show that one has the other's
-//! values. For each pair the odds of copying are computed out of all items that both read (as in AccuCopy), each
-//! judged by what the remaining sites say of it. Lists are left out: two sites that list the same part of the
-//! truth look like copies, and to count them once made lists worse.
+//! If two sites agree on the truth, that shows nothing. If two share rare mistakes, one has the other's values. For
+//! each pair of sites, the odds of copying are computed from all items that both read (as in AccuCopy). Each item is
+//! judged by what the remaining sites say about it. Lists are left out: two sites that list the same part of the truth
+//! look like copies, and counting them once made lists worse.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ use crate::single;
 
 /// The odds that one of two sites copies the other, before they are compared.
 const PRIOR_ODDS: f64 = 0.02;
-/// How much a copier copies: both are tried.
+/// The shares of its values that a copier may copy. Both are tried.
 const COPIED: [f64; 2] = [0.35, 0.85];
-/// Sites of one item that are compared with each other.
+/// How many sites of one item are compared with each other.
 const MOST_SITES: usize = 40;
-/// Pairs that are compared at all.
+/// How many pairs of sites are compared.
 const MOST_PAIRS: usize = 1_000_000;
 
-/// Sums of the logarithm of the odds for each of [`COPIED`], by pair of sites.
+/// For each pair of sites, the sum of the logarithms of the odds for each of [`COPIED`].
 type Pairs = HashMap<(u32, u32), [f64; 2]>;
 
-/// How much the vote of each reading counts: 1, or less where it repeats what a better site says.
+/// The weight of each reading's vote: 1, or less if it repeats a better site.
 pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
     let mut pairs = Pairs::new();
     let compared = |item: &&Item| item.sites > 1 && index.shape(item) == FieldShape::Single;
@@ -68,7 +68,7 @@ pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
     votes
 }
 
-/// The share of one site's values that come from the other, times the probability that any do.
+/// The share of one site's values that come from the other, times the probability that any of them do.
 fn dependence(logarithms: [f64; 2]) -> f64 {
     let odds = logarithms.map(|logarithm| PRIOR_ODDS / 2.0 * logarithm.min(600.0).exp());
     (odds[0] * COPIED[0] + odds[1] * COPIED[1]) / (1.0 + odds[0] + odds[1])
@@ -96,7 +96,7 @@ fn compare(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
         .take(MOST_SITES)
         .collect();
     let posterior = single::posterior(index, model, item, index.known(item).first());
-    // How much each says for its value.
+    // The weight of each site's vote for its value, as a logarithm.
     let said = |place: usize| {
         let precision = model.precision(item, place, &readings[place]);
         model.vote(item, place) * (precision / ((1.0 - precision) * collision)).ln()
@@ -118,16 +118,17 @@ fn compare(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     }
 }
 
-/// A probability without what two sites said for it.
+/// The probability without the evidence of two sites.
 fn without(right: f64, said: f64) -> f64 {
     let right = right.clamp(1e-9, 1.0 - 1e-9);
     1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())
 }
 
-/// The probabilities that a site says a value if it is true, and if it is not.
+/// The probabilities that a site states a value if it is true, and if it is not.
 type Says = (f64, f64);
 
-/// Two sites say the same, which others hold for true with the probability `right`.
+/// Adds the evidence of two sites that state the same value. By the other sites, it is true with the probability
+/// `right`.
 fn add_agreement(pairs: &mut Pairs, pair: (u32, u32), right: f64, p: Says, q: Says) {
     let alone = right * p.0 * q.0 + (1.0 - right) * p.1 * q.1;
     let original = if p.0 > q.0 { p } else { q };

@@ -1,15 +1,15 @@
-//! The evidence: claims of pages and known values of records.
+//! The evidence: claims of pages, and known values of records.
 
-/// Everything that is known of a table.
+/// Everything that is known about a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The fields; their numbers are the places in this list.
+    /// The fields. A field's number is its index in this list.
     pub fields: &'a [FieldShape],
     pub claims: &'a [Claim],
     pub known: &'a [Known],
-    /// The text of each value, whose number is its place here. May be empty: then no value is judged by its form.
+    /// The text of each value; a value's number is its index here. If empty, values are not judged by their form.
     pub texts: &'a [&'a str],
-    /// How chains were chosen. May lack some.
+    /// How the chains were chosen. Some may be missing.
     pub chosen: &'a [Chosen],
 }
 
@@ -18,13 +18,14 @@ pub struct Evidence<'a> {
 pub struct Chosen {
     pub layout: u32,
     pub field: u32,
-    /// Known values that it reads, and known values in whose place it reads something else or nothing.
+    /// How many known values the chain reads, and how many times it reads something else or nothing in place of one.
     pub reads: u32,
     pub misses: u32,
-    /// The share of pages on which a chain by an anchor of another kind reads the same. It reads known values, too.
+    /// The share of pages on which a chain by another kind of anchor reads the same. That chain must also read known
+    /// values.
     pub agreement: f64,
-    /// The place that the chain reads, the same number for the same words in all layouts: sites that are made with the
-    /// same tools, or follow one standard, have the same.
+    /// The place that the chain reads, as a number. Places that are named by the same words have the same number in
+    /// all layouts: sites made with the same tools, or following one standard, share places.
     pub place: Option<u32>,
 }
 
@@ -32,29 +33,29 @@ pub struct Chosen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldShape {
     Single,
-    /// A list: each value is decided by itself.
+    /// A list. Each value is decided separately.
     Several,
 }
 
 /// One value that one chain read on one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// The field of a row. All claims of an item have the same field.
+    /// The item: a field of a row. All claims of an item have the same field.
     pub item: u32,
-    /// A place in [`Evidence::fields`].
+    /// An index in [`Evidence::fields`].
     pub field: u32,
-    /// Values that are equal but for their form have the same number.
+    /// The number of the value. Values that differ only in form have the same number.
     pub value: u32,
     pub page: u32,
-    /// A source with an accuracy, which others may copy.
+    /// The site: a source with its own accuracy, which others may copy.
     pub site: u32,
-    /// A layout of the site, whose precision is measured by itself. Its number is its own over all sites; a site
-    /// with one layout may give the number of the site.
+    /// The layout of the site, whose precision is measured separately. Layout numbers are unique across all sites. A
+    /// site with one layout may use its own number.
     pub layout: u32,
-    /// The chain. A field's first chain in the mapping has a smaller number than its alternatives.
+    /// The number of the chain. A field's first chain in the mapping has a smaller number than its alternatives.
     pub rule: u32,
-    /// The kind of the chain's anchor: a label, an id, linked data, a position. Chains of different kinds do not
-    /// go wrong together as often as those of one kind.
+    /// The kind of the chain's anchor: a label, an id, linked data, a position. Chains of different kinds fail
+    /// together less often than those of one kind.
     pub anchor: u8,
 }
 
@@ -63,23 +64,23 @@ pub struct Claim {
 pub struct Known {
     pub item: u32,
     pub value: u32,
-    /// Whether the chains were chosen without this value. Only such values measure the precision of sites; the
-    /// others agree because the chains were chosen to agree.
+    /// Whether the chains were chosen without this value. Only such values measure the precision of sites; the other
+    /// values agree because the chains were chosen to read them.
     pub held_out: bool,
     pub presence: Presence,
-    /// The share of other values of the column that stand on these pages as well. Where most do, that this one does says
-    /// little.
+    /// The share of other values of the column that are also on these pages. If most are, it means little that this
+    /// one is.
     pub chance: f32,
 }
 
-/// Whether a known value stands anywhere on the pages of its row. This decides best who is wrong: a value that
-/// stands elsewhere on the page was missed by the chain, and one that stands nowhere is probably wrong itself.
+/// Whether a known value is anywhere on the pages of its row. This is the best evidence for who is wrong. If the value
+/// is elsewhere on the page, the chain has missed it; if it is nowhere, it is probably wrong itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// Nobody has searched for it.
+    /// The pages were not searched for it.
     Unknown,
     OnPage,
     Absent,
-    /// It stands nowhere, and what was read differs from it by one slip of the keyboard.
+    /// The value is nowhere on the pages, and differs from what was read by one typing error.
     Misspelt,
 }

@@ -1,7 +1,7 @@
-//! Pages that belong to another row: a link led astray, or a site has two things under one name.
+//! Pages that belong to another row, because a link led astray or a site has two things under one name.
 //!
-//! A wrong record is wrong in one field; a foreign page contradicts nearly all that is known of its row. Each
-//! page's other fields therefore say how likely it is that a reading of it is about the row at all.
+//! A wrong record is wrong in one field, while a foreign page contradicts almost everything that is known about its
+//! row. So the other fields of a page show how likely a reading of it is about its row.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::evidence::{FieldShape, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::Model;
 
-/// For each page with known values: the logarithm of the odds that it is foreign.
+/// For each page with known values, the logarithm of the odds that it is foreign.
 #[derive(Debug)]
 pub(crate) struct Pages {
     odds: BTreeMap<u32, f64>,
@@ -50,7 +50,7 @@ impl Pages {
             .collect();
     }
 
-    /// The probability that the page of a reading belongs to its row, by the other fields of the page.
+    /// The probability that the page of a reading belongs to its row, judged by the other fields of the page.
     pub fn own(&self, index: &Index, model: &Model, item: &Item, reading: &Reading) -> f64 {
         let Some(sum) = self.odds.get(&reading.page) else {
             return 1.0 - self.share;
@@ -65,7 +65,7 @@ fn probability(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
-/// The weight of an item's known value for a foreign page: the logarithm of the likelihoods' ratio.
+/// The evidence that an item's known value gives for a foreign page: the logarithm of the likelihood ratio.
 fn says(index: &Index, model: &Model, item: &Item, reading: &Reading) -> Option<f64> {
     if index.shape(item) != FieldShape::Single {
         return None;

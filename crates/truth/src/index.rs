@@ -1,4 +1,4 @@
-//! Claims in order: for each item the readings of each site.
+//! Claims in order: for each item, the readings of each site.
 
 use std::collections::HashMap;
 
@@ -6,23 +6,23 @@ use crate::cells::Cell;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
 use crate::profile::Profile;
 
-/// How chains of different kinds agree on a reading: see [`pattern`].
+/// The number of patterns in which chains of different kinds agree on a reading; see [`pattern`].
 pub(crate) const PATTERNS: usize = 6;
 
 /// All claims of one site for one value of one item.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub value: u32,
-    /// Places in [`Index::sites`] and [`Index::cells`].
+    /// Indexes in [`Index::sites`] and [`Index::cells`].
     pub site: u32,
     pub cell: u32,
     pub pattern: u8,
-    /// The value that the site stands for. In fields with one truth a site leads with one value, and what else
-    /// its chains read are alternatives; in lists all lead.
+    /// Whether this is the value that the site stands for. In fields with one truth, a site has one leading value, and
+    /// the other values its chains read are alternatives. In lists all values lead.
     pub leads: bool,
-    /// How usual the value looks: see [`Profile::fit`].
+    /// How usual the value looks; see [`Profile::fit`].
     pub fit: u8,
-    /// One page that says so, how many do, and by how many kinds of anchors.
+    /// One page with this reading, the number of such pages, and the number of kinds of anchors.
     pub page: u32,
     pub pages: u32,
     pub anchors: u32,
@@ -33,9 +33,9 @@ pub(crate) struct Reading {
 pub(crate) struct Item {
     pub number: u32,
     pub field: u32,
-    /// In [`Index::readings`]; those of a site stand together.
+    /// The item's range in [`Index::readings`]. The readings of a site are consecutive.
     pub readings: std::ops::Range<usize>,
-    /// In [`Index::known`].
+    /// The item's range in [`Index::known`].
     pub known: std::ops::Range<usize>,
     pub sites: u32,
 }
@@ -45,11 +45,11 @@ pub(crate) struct Index {
     pub shapes: Vec<FieldShape>,
     pub items: Vec<Item>,
     pub readings: Vec<Reading>,
-    /// Sorted by item and value, of items with claims only.
+    /// The known values of items with claims, sorted by item and value.
     pub known: Vec<Known>,
-    /// Before anything is measured.
+    /// The cells before anything is measured.
     pub cells: Vec<Cell>,
-    /// The callers' numbers of sites.
+    /// The sites' numbers as given by the caller.
     pub sites: Vec<u32>,
 }
 
@@ -133,7 +133,7 @@ impl Index {
         index
     }
 
-    /// Compares the form of each value with that of the field's other values, known and claimed.
+    /// Compares the form of each value with that of the field's other values, both known and claimed.
     fn fit_values(&mut self, texts: &[&str]) {
         let text = |value: u32| texts.get(value as usize).copied();
         let mut profiles: Vec<Profile> = self.shapes.iter().map(|_| Profile::default()).collect();
@@ -173,7 +173,7 @@ impl Index {
 
 type CellOf = HashMap<(u32, u32), u32>;
 
-/// A cell for each layout and field that claims anything, and where it is.
+/// Makes a cell for each layout and field with claims. Returns the cells, and the index of each.
 fn cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     let mut keys: Vec<(u32, u32, u32)> = claims
         .iter()
@@ -191,7 +191,7 @@ fn cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     (cells, cell_of)
 }
 
-/// The statement of one site about one item: a reading for each value, the leading one first.
+/// What one site says about one item: a reading for each value, the leading one first.
 fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) -> Vec<Reading> {
     let kinds = distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
     let mut found: Vec<(Reading, u32)> = Vec::new();
@@ -212,7 +212,8 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
         found.push((reading, first.rule));
     }
     if shape == FieldShape::Single {
-        // Most kinds, then most pages, then the chain that the mapping names first.
+        // The value that the most kinds of anchors read comes first, then that of the most pages, then that of the
+        // first chain in the mapping.
         found.sort_by_key(|(reading, rule)| {
             (
                 u32::MAX - reading.anchors,
@@ -226,7 +227,7 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
     found.into_iter().map(|(reading, _)| reading).collect()
 }
 
-/// The bucket of a value that `agree` kinds of anchors read, and that `differ` kinds do not.
+/// The pattern of a value that `agree` kinds of anchors read, and that `differ` kinds do not.
 fn pattern(agree: u32, differ: u32) -> u8 {
     match (agree, differ) {
         (0 | 1, 0) => 0,

@@ -1,6 +1,6 @@
-//! Intervals for a share, and the Beta distribution behind them.
+//! Intervals for shares, and the Beta distribution that they are based on.
 
-/// A share with the bounds between which it lies with 95 % certainty.
+/// A share, and the bounds between which it lies with 95 % certainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -8,7 +8,8 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Wilson's 95 % interval for `successes` of `trials`. Both may be fractions: sums of probabilities.
+/// Wilson's 95 % interval for `successes` of `trials`. Both may be fractional, because they may be sums of
+/// probabilities.
 pub fn wilson(successes: f64, trials: f64) -> Interval {
     const Z: f64 = 1.959_963_985;
     if trials <= 0.0 {
@@ -29,7 +30,7 @@ pub fn wilson(successes: f64, trials: f64) -> Interval {
     }
 }
 
-/// The logarithm of the gamma function, by Lanczos; `x` is positive.
+/// The logarithm of the gamma function, by Lanczos. `x` must be positive.
 fn ln_gamma(x: f64) -> f64 {
     const TERMS: [f64; 6] = [
         76.180_091_729_471_46,
@@ -61,7 +62,7 @@ pub(crate) fn beta_at_most(x: f64, a: f64, b: f64) -> f64 {
         return 1.0;
     }
     let front = (a * x.ln() + b * (1.0 - x).ln() - ln_beta(a, b)).exp();
-    // The fraction converges quickly on this side only.
+    // The continued fraction converges quickly only on this side.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * continued_fraction(x, a, b) / a
     } else {

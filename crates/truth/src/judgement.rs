@@ -1,4 +1,4 @@
-//! The result: values with confidence, precisions, errors of records, doubts, and what may be filled.
+//! The result: values with their confidence, precisions, errors of records, doubts, and which fields may be filled.
 
 use crate::cells::Cell;
 use crate::evidence::FieldShape;
@@ -10,13 +10,13 @@ use crate::{several, single};
 /// All conclusions from the evidence.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// Sorted by number; each item that a page claims anything of.
+    /// The judgement of each item for which a page claims a value, sorted by number.
     pub items: Vec<ItemJudgement>,
-    /// Known values that pages contradict, the surest first.
+    /// Known values that pages contradict, the most doubtful first.
     pub doubts: Vec<Doubt>,
-    /// For each layout and field that claims anything, sorted by these.
+    /// The precision of each layout for each field that it claims values of, sorted by layout and field.
     pub precisions: Vec<Precision>,
-    /// By field: the share of known values that are wrong, of those compared with a page.
+    /// For each field, the share of known values that are wrong, among those compared with a page.
     pub record_errors: Vec<Interval>,
     cells: Vec<Cell>,
 }
@@ -26,12 +26,13 @@ pub struct Judgement {
 pub struct ItemJudgement {
     pub item: u32,
     pub field: u32,
-    /// The values to choose by the pages alone, without the record's own value. One value, or those of a
-    /// list that are more probable than not; then the most certain first.
+    /// The values to choose by the pages alone, without the record's own value. It is one value, or those of a list
+    /// that are more probable than not, the most certain first.
     pub chosen: Vec<Judged>,
-    /// Other claims, the most probable first.
+    /// The other claimed values, the most probable first.
     pub rejected: Vec<Judged>,
-    /// The probability that exactly the chosen values are true. A list may lack some that no chain reads.
+    /// The probability that exactly the chosen values are true. Values of a list that no chain reads are not
+    /// considered.
     pub confidence: f64,
 }
 
@@ -39,9 +40,9 @@ pub struct ItemJudgement {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     pub value: u32,
-    /// The probability that it is true.
+    /// The probability that the value is true.
     pub confidence: f64,
-    /// How many sites and pages claim it, and how many kinds of anchors, counted site by site.
+    /// How many sites claim the value, how many pages, and how many kinds of anchors, summed over sites.
     pub sites: u32,
     pub pages: u32,
     pub anchors: u32,
@@ -53,9 +54,9 @@ pub struct Doubt {
     pub item: u32,
     pub field: u32,
     pub known: u32,
-    /// The most probable value that the record lacks; in a list there may be none.
+    /// The most probable value that the record lacks. For a list there may be none.
     pub instead: Option<u32>,
-    /// The probability that the record is wrong, and not the page.
+    /// The probability that the record is wrong, not the page.
     pub surely: f64,
 }
 
@@ -65,11 +66,11 @@ pub struct Precision {
     pub site: u32,
     pub layout: u32,
     pub field: u32,
-    /// Readings whose truth was measured, by held-out values or other sites.
+    /// How many readings were compared with the truth, by held-out values or by other sites.
     pub measured: f64,
-    /// Those of them that are probably right.
+    /// How many of these readings are probably right.
     pub right: f64,
-    /// The mean and the 95 % bounds, drawn towards those of the same site, field and table.
+    /// The mean and the 95 % bounds, shrunk towards those of the same site, field and table.
     pub interval: Interval,
 }
 
@@ -79,28 +80,28 @@ pub struct Decision {
     pub fill: bool,
     pub why: Why,
     pub precision: Precision,
-    /// The probability that the precision is as wished.
+    /// The probability that the precision is at least the wished one.
     pub certainty: f64,
 }
 
-/// The reason of a [`Decision`].
+/// The reason for a [`Decision`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It is precise enough, with the certainty that is wanted.
+    /// The layout is precise enough, with the required certainty.
     Precise,
-    /// It may be precise enough, but too few values were measured.
+    /// The layout may be precise enough, but too few values were measured.
     TooFewMeasured,
-    /// The measurements speak against it.
+    /// The measurements suggest that the layout is not precise enough.
     NotPrecise,
-    /// The layout claims nothing of the field.
+    /// The layout claims no value of the field.
     NothingRead,
 }
 
 impl Judgement {
-    /// For a doubt: the record is more probably wrong than the page.
+    /// From this probability on, a doubted record is more likely wrong than the page.
     pub const DOUBTED: f64 = 0.5;
-    /// The certainty that a decision to fill needs: three measured values that all agree, where the neighbours of
-    /// a layout are as usual and the wish is .95.
+    /// The certainty required for filling. If the neighbours of a layout are as usual and the wished precision is .95,
+    /// three measured values that all agree reach it.
     pub const CERTAINTY: f64 = 0.9;
 
     pub(crate) fn new(index: &Index, model: &Model) -> Judgement {
@@ -133,7 +134,7 @@ impl Judgement {
         }
     }
 
-    /// The judgement of one item, if a page claims anything of it.
+    /// The judgement of one item; `None` if no page claims a value of it.
     pub fn item(&self, item: u32) -> Option<&ItemJudgement> {
         let place = self
             .items
@@ -142,7 +143,7 @@ impl Judgement {
         Some(&self.items[place])
     }
 
-    /// Doubts of which the record is probably wrong.
+    /// The doubts about records that are probably wrong.
     pub fn doubted(&self) -> &[Doubt] {
         let end = self
             .doubts
@@ -150,7 +151,7 @@ impl Judgement {
         &self.doubts[..end]
     }
 
-    /// Whether values that a layout reads for a field may be filled, if so many of them are to be right.
+    /// Whether the values that a layout reads for a field may be filled. The share `wished` of them should be right.
     pub fn may_fill(&self, layout: u32, field: u32, wished: f64) -> Decision {
         let place = self
             .cells
@@ -200,7 +201,7 @@ fn precision(index: &Index, cell: &Cell) -> Precision {
     }
 }
 
-/// The values of an item by its pages alone, in their order by number.
+/// The values of an item judged by its pages alone, in the order of their numbers.
 fn by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => single::posterior(index, model, item, None).values,
@@ -208,7 +209,7 @@ fn by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     }
 }
 
-/// The values of an item by its pages and its record.
+/// The values of an item judged by its pages and its record.
 fn by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => {
@@ -249,8 +250,9 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     }
 }
 
-/// How likely exactly the chosen values of a list are true: as likely as its layout reads lists rightly, by odds that
-/// grow and shrink as those of the values do by what shows on this item: other chains, other sites, their form.
+/// The probability that exactly the chosen values of a list are true. It starts from how likely the layout reads a
+/// list correctly. Its odds then change as those of the values do with the evidence on this item: other chains, other
+/// sites, the form of the values.
 fn confidence_of_list(
     index: &Index,
     model: &Model,
@@ -258,7 +260,7 @@ fn confidence_of_list(
     chosen: &[Judged],
     rejected: &[Judged],
 ) -> f64 {
-    /// No list is surer than this, nor less sure.
+    /// The probability stays at least this far from 0 and 1.
     const BOUND: f64 = 1e-5;
     let bounded = |probability: f64| probability.clamp(BOUND, 1.0 - BOUND);
     let odds = |probability: f64| bounded(probability) / (1.0 - bounded(probability));
@@ -267,7 +269,7 @@ fn confidence_of_list(
         let mut best = 0.0_f64;
         for (place, reading) in index.readings(item).iter().enumerate() {
             if reading.value == value.value {
-                // A page of another row has all values of another row.
+                // If the page is of another row, all of its values are. So this counts once, not for each value.
                 let is_own = f64::from(model.own[item.readings.start + place]);
                 let cell = reading.cell as usize;
                 best = best.max(model.cells[cell].mean() * is_own);
@@ -309,7 +311,7 @@ fn counted(index: &Index, item: &Item, value: u32, confidence: f64) -> Judged {
     judged
 }
 
-/// Known values that some site's reading contradicts.
+/// Known values that the reading of some site contradicts.
 fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
     let record = index.known(item);
     if record.is_empty() {

@@ -1,11 +1,11 @@
-//! How likely it is that a value is true.
+//! Estimates how likely it is that a value is true.
 //!
-//! [`judge`] gets what chains read on pages ([`Claim`]) and what records say already ([`Known`], some of it
-//! wrong). It computes, for each item (a field of a row): the value or values to choose, each with a confidence;
-//! how precise each layout is for each field; how often the records are wrong; and which known values are
-//! doubted. How it does that, and how good it is: `docs/explanation/truth.md`.
+//! [`judge`] gets what chains have read on pages ([`Claim`]) and what records already say ([`Known`], some of it
+//! wrong). For each item (a field of a row), it computes the value or values to choose, each with a confidence. It
+//! also computes how precise each layout is for each field, how often the records are wrong, and which known values
+//! are doubted. `docs/explanation/truth.md` explains how it does that and how good it is.
 //!
-//! Pure arithmetic: no network, no files, no clock, no chance. The same evidence in another order gives the same
+//! Pure arithmetic: no network, no files, no clock, no randomness. The same evidence in another order gives the same
 //! judgement.
 
 mod cells;

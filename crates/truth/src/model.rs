@@ -1,4 +1,4 @@
-//! The learned properties of sites, chains and records: precisions, errors, and their weight for one reading.
+//! The learned properties of sites, chains and records: precisions, errors, and how much they weigh for a reading.
 //! [`rounds`](crate::rounds) learns them.
 
 use crate::cells::{Cell, weigh_kinds};
@@ -7,55 +7,56 @@ use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
 use crate::profile::FITS;
 
-/// How much more frequent each pattern is among right readings than among wrong ones, before it is measured.
+/// How much more frequent each pattern is among right readings than among wrong ones, before this is measured.
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
-/// The same for the fit of values.
+/// How much more frequent each fit is among right readings than among wrong ones, before this is measured.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
-/// The share of wrong known values before any is compared. From here it sinks where pages have the known values. From
-/// below it does not rise: many wrong records look like a chain that is wrong as often, and each confirms the other.
+/// The share of wrong known values before any is compared. It then falls if pages have the known values. It must not
+/// start too low, because from there it does not rise: many wrong records look like a chain that is wrong as often,
+/// and each confirms the other.
 const AT_FIRST: f64 = 0.4;
-/// As many readings as this weighs, among right and among wrong ones.
+/// The weight of these priors in readings, both among right and among wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
 #[derive(Debug)]
 pub(crate) struct Model {
     pub cells: Vec<Cell>,
-    /// By pattern: the factor by which it changes the odds that a reading is right.
+    /// For each pattern, the factor by which it changes the odds that a reading is right.
     pub patterns: [f64; PATTERNS],
-    /// The same by fit.
+    /// For each fit, the factor by which it changes the odds that a reading is right.
     fits: [f64; FITS],
     pub records: Records,
-    /// By field: the probability that two wrong values are the same.
+    /// For each field, the probability that two wrong values are the same.
     pub collisions: Vec<f64>,
-    /// The probability that the truth is an alternative where the leading value is wrong.
+    /// The probability that the truth is among the alternatives if the leading value is wrong.
     pub alternative: f64,
-    /// By cell: the share of a list's true values that are read.
+    /// For each cell, the share of a list's true values that are read.
     pub recalls: Vec<f64>,
-    /// The same cells, in which a list counts once: it is right if all its values are, and none is missing. The values
-    /// of a list are read by one chain from one place, and go wrong together.
+    /// The cells again, but counting each list once: it is right if all its values are right and none is missing. The
+    /// values of a list are read by one chain from one place, and go wrong together.
     pub units: Vec<Cell>,
-    /// By reading: how much its vote counts, see [`copies::votes`].
+    /// For each reading, how much its vote counts; see [`copies::votes`].
     pub votes: Vec<f32>,
     pub pages: Pages,
-    /// By reading: the probability that its page belongs to its row.
+    /// For each reading, the probability that its page belongs to its row.
     pub own: Vec<f32>,
 }
 
-/// How records go wrong.
+/// How often records are wrong.
 #[derive(Debug)]
 pub(crate) struct Records {
-    /// By field.
+    /// For each field, the probability that a known value is wrong.
     pub errors: Vec<f64>,
-    /// By field: known values that were compared, and those of them that are probably wrong.
+    /// For each field, how many known values were compared, and how many of them are probably wrong.
     pub compared: Vec<f64>,
     pub wrong: Vec<f64>,
-    /// The probability that a known value that a chain did not read stands on the page: if it is right, and if
-    /// it is wrong, where other values of its column do not.
+    /// The probabilities that a known value that no chain has read is on the page: if it is right, and if it is wrong.
+    /// The second is for pages without other values of its column.
     pub present_if_right: f64,
     pub present_if_wrong: f64,
 }
 
-/// The counts of one round.
+/// The counts gathered in one round.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub right: [f64; PATTERNS],
@@ -72,7 +73,8 @@ pub(crate) struct Counts {
     pub searched_wrong: f64,
     pub recalled: Vec<f64>,
     pub to_recall: Vec<f64>,
-    /// Held-out known lists that were compared, and those of them that are read rightly, whole.
+    /// For each cell, how many held-out known lists were compared, and how many of them are read completely and
+    /// correctly.
     pub lists: Vec<f64>,
     pub whole: Vec<f64>,
 }
@@ -90,7 +92,7 @@ impl Counts {
         }
     }
 
-    /// One search of a page for a known value that no chain read there.
+    /// Counts a search of a page for a known value that no chain has read there.
     pub fn search(&mut self, known: &Known, record_right: f64, records: &Records) {
         if matches!(known.presence, Presence::Unknown | Presence::Misspelt) {
             return;
@@ -100,7 +102,7 @@ impl Counts {
         self.searched_wrong += wrong;
         if known.presence == Presence::OnPage {
             self.present_right += record_right;
-            // Some of them stand there as others of their column do.
+            // Some of the wrong values are on the page only because other values of their column are.
             self.present_wrong +=
                 wrong * records.present_if_wrong / records.present_if_wrong_at(known.chance);
         }
@@ -108,7 +110,7 @@ impl Counts {
 }
 
 impl Model {
-    /// Before anything is counted.
+    /// The model before anything is counted.
     pub fn new(index: &Index, frequencies: &Frequencies) -> Model {
         let fields = index.shapes.len();
         let mut model = Model {
@@ -135,7 +137,7 @@ impl Model {
         model
     }
 
-    /// Takes over what a round has counted.
+    /// Updates the model with the counts of a round.
     pub fn count(&mut self, index: &Index, counts: &Counts) {
         for (field, collision) in self.collisions.iter_mut().enumerate() {
             *collision = (0.8 + counts.same_wrong[field]) / (10.0 + counts.both_wrong[field]);
@@ -149,8 +151,8 @@ impl Model {
         self.count_units(index, counts);
     }
 
-    /// Fields with one truth have one value in each unit. Lists are harder to read than those, and say nothing of them:
-    /// only other lists are their neighbours.
+    /// Updates the units. For fields with one truth, each unit has one value. Lists are harder to read than those, and
+    /// are no evidence about them. So only other lists are neighbours of a list.
     fn count_units(&mut self, index: &Index, counts: &Counts) {
         self.units.clone_from(&self.cells);
         let (mut lists, mut places) = (Vec::new(), Vec::new());
@@ -168,8 +170,8 @@ impl Model {
         }
     }
 
-    /// The recall of each cell, drawn towards that of its field, and this towards a low one: at first a site that
-    /// lists less than others is no evidence against these.
+    /// Updates the recall of each cell. It is shrunk towards that of its field, which is itself shrunk towards a low
+    /// one: at first, a site that lists fewer values than others is no evidence against these values.
     fn count_recalls(&mut self, counts: &Counts) {
         const FIELD_WEIGHS: f64 = 5.0;
         let mut fields = vec![(6.0, 10.0); self.collisions.len()];
@@ -201,7 +203,7 @@ impl Model {
 
     /// The probability that a reading is right, before other pages and readings of the item are seen.
     pub fn usual_precision(&self, reading: &Reading) -> f64 {
-        /// The share of errors that are the page's own: kinds of anchors that agree do not prevent these.
+        /// The share of errors that are the page's own. Agreement between kinds of anchors does not prevent these.
         const OF_THE_PAGE: f64 = 0.3;
         let error = 1.0 - self.cells[reading.cell as usize].mean();
         let factor = self.patterns[reading.pattern as usize] * self.fits[reading.fit as usize];
@@ -216,19 +218,22 @@ impl Model {
             .clamp(1e-4, 1.0 - 1e-5)
     }
 
-    /// The same, with what other fields of the page say: whether it belongs to the row.
+    /// Like [`Model::usual_precision`], and considers whether the other fields of the page show that it belongs to the
+    /// row.
     pub fn precision(&self, item: &Item, place: usize, reading: &Reading) -> f64 {
         (self.usual_precision(reading) * f64::from(self.own[item.readings.start + place]))
             .clamp(1e-4, 1.0 - 1e-5)
     }
 
-    /// The factors of a known value that was not read, if it is right and if it is wrong.
+    /// The likelihood of what a search for a known value has shown: if the value is right, and if it is wrong. For
+    /// values that no chain has read.
     pub fn presence(&self, known: &Known) -> (f64, f64) {
-        /// By chance, another value is as little like a right one; about half of the wrong ones are slips.
+        /// A right value rarely resembles another one as closely by chance. About half of the wrong values are typing
+        /// errors.
         const MISSPELT: (f64, f64) = (0.002, 0.5);
         let records = &self.records;
         let if_wrong = records.present_if_wrong_at(known.chance);
-        // A right one stands there at least as often.
+        // A right value is on the page at least as often as a wrong one.
         let if_right = records.present_if_right.max(if_wrong);
         match known.presence {
             Presence::Misspelt => MISSPELT,
@@ -238,7 +243,7 @@ impl Model {
         }
     }
 
-    /// How much the vote of a reading counts, by its place among those of the item.
+    /// How much the vote of a reading counts. `reading` is its index among the readings of the item.
     pub fn vote(&self, item: &Item, reading: usize) -> f64 {
         f64::from(self.votes[item.readings.start + reading])
     }
@@ -249,15 +254,15 @@ impl Model {
 }
 
 impl Records {
-    /// The probability that a wrong known value stands on a page on which this share of other values of its column does.
+    /// The probability that a wrong known value is on a page on which this share of the other values of its column is.
     fn present_if_wrong_at(&self, chance: f32) -> f64 {
-        /// Even values that always stand there say a little.
+        /// Even if all other values of the column are on the page, the search is weak evidence.
         const MOST: f32 = 0.9;
         let chance = f64::from(chance.clamp(0.0, MOST));
         chance + (1.0 - chance) * self.present_if_wrong
     }
 
-    /// The errors of each field, drawn towards those of all.
+    /// Updates the errors of each field. They are shrunk towards those of all fields.
     pub fn count(&mut self) {
         const ALL_WEIGH: f64 = 20.0;
         let compared: f64 = self.compared.iter().sum();
@@ -270,8 +275,9 @@ impl Records {
     }
 }
 
-/// The factors of buckets for the odds: how much more frequent each is among right readings than among wrong ones.
-/// Few readings are drawn towards `prior`, so that buckets keep their frequencies.
+/// For each bucket, the factor for the odds: how much more frequent the bucket is among right readings than among
+/// wrong ones. If there are few readings, the factors are shrunk towards `prior`, so that the buckets keep their
+/// frequencies.
 fn factors<const N: usize>(
     right: &[f64; N],
     wrong: &[f64; N],
@@ -298,7 +304,7 @@ fn factors<const N: usize>(
     factors
 }
 
-/// How frequent patterns and fits are.
+/// How frequent each pattern and each fit is.
 pub(crate) struct Frequencies {
     patterns: [f64; PATTERNS],
     fits: [f64; FITS],

@@ -1,10 +1,10 @@
-//! Whether a value looks like other values of its field: length, kinds of characters, range of numbers.
+//! Whether a value looks like other values of its field: its length, its kinds of characters, its range of numbers.
 
 use std::collections::HashMap;
 
-/// Buckets of [`Profile::fit`]: usual, rare, unlike any other.
+/// The number of buckets of [`Profile::fit`]: usual, rare, and unlike any other.
 pub(crate) const FITS: usize = 3;
-/// Of fewer values there is no profile.
+/// The fewest values that make a profile.
 const LEAST_VALUES: usize = 20;
 
 /// The usual appearance of one field's values.
@@ -15,7 +15,7 @@ pub(crate) struct Profile {
     numbers: Vec<f64>,
 }
 
-/// Kinds of characters as bits, and a step of length that grows with it.
+/// The kinds of characters as bits, and a bucket of the length. Buckets are wider for longer texts.
 type Shape = (u8, u8);
 
 impl Profile {
@@ -29,17 +29,17 @@ impl Profile {
         }
     }
 
-    /// Call it after the last value was added.
+    /// Completes the profile. Must be called after the last value was added.
     pub fn close(&mut self) {
         self.numbers.sort_by(f64::total_cmp);
     }
 
-    /// The bucket of a value: 0 if it looks like others, 1 if few look so, 2 if it looks like none.
+    /// The bucket of a value: 0 if it looks like many others, 1 if it looks like few, 2 if it looks like none.
     pub fn fit(&self, text: &str) -> u8 {
         if self.values < LEAST_VALUES {
             return 0;
         }
-        // The value itself was counted, too.
+        // The value itself was counted too.
         let alike = self.shapes.get(&shape(text)).map_or(0, |count| count - 1) as f64;
         let share = alike / self.values as f64;
         let by_shape = match share {

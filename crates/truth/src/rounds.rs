@@ -1,9 +1,9 @@
-//! Learning about sites and records: expectation and maximisation in turn.
+//! Learns about sites and records by alternating expectation and maximisation.
 //!
-//! Given how precise each cell is and how often records are wrong, each item's truth has a probability; given
-//! these, precisions and errors are counted. Records' errors are apart from those of pages: where sites, kinds
-//! of anchors or the search of the page speak against a record, its disagreement does not count against the
-//! page.
+//! Given the precision of each cell and how often records are wrong, the truth of each item has a probability. Given
+//! these probabilities, precisions and errors are counted again. The errors of records are kept apart from those of
+//! pages: if sites, kinds of anchors or the search of the page contradict a record, its disagreement does not count
+//! against the page.
 
 use crate::cells::weigh_kinds;
 use crate::evidence::FieldShape;
@@ -13,7 +13,7 @@ use crate::model::{Counts, Frequencies, Model};
 use crate::{copies, several, single};
 
 const ROUNDS: usize = 25;
-/// The rounds after which sites are compared with each other.
+/// The rounds after which sites are compared with each other to find copies.
 const COMPARED_AFTER: [usize; 4] = [2, 5, 10, 18];
 
 impl Model {
@@ -36,7 +36,7 @@ impl Model {
         self.records.wrong.fill(0.0);
         let mut records = Vec::new();
         for item in &index.items {
-            // One site alone, and no record, say nothing of how right the site is.
+            // A single site without a record gives no evidence of how often it is right.
             let measured = item.sites > 1 || index.known(item).iter().any(|known| known.held_out);
             if !measured && index.known(item).is_empty() {
                 continue;
@@ -52,7 +52,7 @@ impl Model {
             }
             for (place, (reading, right)) in index.readings(item).iter().zip(right).enumerate() {
                 if reading.leads {
-                    // The chain is not to blame for a foreign page.
+                    // If the page is foreign, the chain is not to blame.
                     let own = f64::from(self.own[item.readings.start + place]);
                     let right = right.min(own);
                     let wrong = own - right;

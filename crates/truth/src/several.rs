@@ -1,13 +1,15 @@
-//! Lists: each value of an item is decided by itself, as in the Latent Truth Model.
+//! Lists: each value of an item is decided separately, as in the Latent Truth Model.
 //!
-//! A site that claims a value speaks for it with its precision, and the more, the rarer it is that two sites make
-//! the same mistake. A site that reads the item without that value speaks against it with its recall.
+//! If a site claims a value, that is evidence for it. The evidence grows with the site's precision, and the more
+//! rarely two sites make the same mistake. If a site reads the item without that value, that is evidence against it,
+//! which grows with the site's recall.
 
 use crate::evidence::{Known, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// The values that anybody claims, each with the probability that it is true. The record speaks where `known`.
+/// All claimed values, each with the probability that it is true. If `known` is set, the record is part of the
+/// evidence.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
     let readings = index.readings(item);
     let record = if known { index.known(item) } else { &[] };
@@ -32,7 +34,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
         let agreement = -model.collision(item).ln();
         by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
     };
-    // A record with a wrong value, such as that of another row, is no evidence against what it lacks.
+    // If a record has a wrong value, such as that of another row, it is no evidence against the values that it lacks.
     let unread = record.iter().filter(|known| !is_read(known.value));
     let is_wrong = unread
         .map(|known| 1.0 - probability(listed(known)))
@@ -50,11 +52,12 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     judged.collect()
 }
 
-/// The logarithm of the odds that a value is true, as pages have it.
+/// The logarithm of the odds that a value is true, judged by pages.
 fn by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
     let readings = index.readings(item);
     let agreement = -model.collision(item).ln();
-    // The first claim makes a value a candidate; each further one would be a collision if it were wrong.
+    // The first claim only makes a value a candidate. If the value were wrong, each further claim would be a
+    // collision.
     let mut logarithm = -agreement;
     let mut first = 0;
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
@@ -77,7 +80,7 @@ fn probability(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
-/// The probability that each reading is right; counts what else the item teaches.
+/// The probability that each reading is right. Also counts what else the item shows.
 pub(crate) fn expect(
     index: &Index,
     model: &Model,
@@ -104,7 +107,7 @@ pub(crate) fn expect(
         if index.known(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known(item).iter().filter(is_unread).collect();
-            // A value that is nowhere on the page is not missing in the list.
+            // If a value is nowhere on the page, the list is not incomplete without it.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {
@@ -128,7 +131,7 @@ pub(crate) fn expect(
     readings.iter().map(|reading| of(reading.value)).collect()
 }
 
-/// Pairs of wrong values that two sites claim, and those of them that are the same.
+/// Counts the pairs of wrong values that two sites claim, and the pairs of equal ones among them.
 fn count_collisions(
     readings: &[Reading],
     of: &impl Fn(u32) -> f64,

@@ -1,10 +1,10 @@
-//! Fields with one truth: the probability of each value of an item.
+//! Fields with a single truth: the probability of each value of an item.
 
 use crate::evidence::Known;
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// The probability of each value that anybody claims, and of none of them.
+/// The probability of each claimed value. What remains is the probability that none of them is true.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub values: Vec<(u32, f64)>,
@@ -19,10 +19,10 @@ impl Posterior {
     }
 }
 
-/// The probable truth, given the readings and, unless it is `None`, the record.
+/// The probability of each value, given the readings and, if there is one, the record.
 ///
-/// A site reads the truth with its precision. If it does not, it reads one of many wrong values, each with the
-/// probability of a collision; and the truth may be among what its other chains read.
+/// A site reads the truth with its precision. Otherwise it reads one of many wrong values, each with the probability
+/// of a collision, and the truth may be among the values of its other chains.
 pub(crate) fn posterior(
     index: &Index,
     model: &Model,
@@ -92,7 +92,7 @@ pub(crate) fn posterior(
     }
 }
 
-/// The probability that each reading is right; counts what else the item teaches.
+/// The probability that each reading is right. Also counts what else the item shows.
 pub(crate) fn expect(
     index: &Index,
     model: &Model,
@@ -128,7 +128,7 @@ pub(crate) fn expect(
         .collect()
 }
 
-/// Pairs of sites that are both wrong, and those of them that say the same.
+/// Counts the pairs of sites that are both wrong, and the pairs among them that claim the same value.
 fn count_collisions(
     readings: &[Reading],
     posterior: &Posterior,

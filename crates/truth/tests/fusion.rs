@@ -1,4 +1,4 @@
-//! Fusion of sites beside other methods, on made tables of many kinds.
+//! Compares the fusion of sites with other methods, on generated tables of many kinds.
 
 mod made;
 mod rivals;
@@ -8,10 +8,10 @@ use rivals::{Choices, METHODS, Votes};
 use webfill_truth::judge;
 
 const SEEDS: u64 = 3;
-/// Within so much, methods are equal: a few items of each table.
+/// Up to this difference, methods count as equal. It is a few items of each table.
 const EQUAL: f64 = 0.006;
 
-/// Of items without a known value: accuracy, or F1 of lists.
+/// The score on items without a known value: accuracy, or F1 for lists.
 fn score(table: &Table, choices: &Choices) -> f64 {
     let known = table.known_items();
     let mut sum = 0.0;
@@ -133,7 +133,7 @@ fn fusion_is_above_other_methods() {
             scores.iter().for_each(|score| print!("{score:>12.4}"));
             println!("{own:>12.4}");
             let best = scores.iter().fold(0.0_f64, |a, b| a.max(*b));
-            // Where sites copy and mistakes are alike, nobody else comes near.
+            // Where sites copy from each other and mistakes are alike, this method must be the best.
             let wanted = match name {
                 "copiers, five values" => best,
                 _ => best - EQUAL,

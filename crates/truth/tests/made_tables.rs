@@ -1,4 +1,4 @@
-//! How well judgements of made tables hold: calibration, doubts, and fusion beside a plain vote.
+//! How well judgements of generated tables hold: calibration, doubts, and fusion compared with a plain vote.
 //!
 //! `tests/bench/run.sh truth` prints the figures.
 
@@ -9,7 +9,7 @@ use made::{Plan, make};
 use measure::{Buckets, Decisions, Doubting, correct, vote};
 use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, judge};
 
-/// Figures over a few tables of one plan.
+/// Figures for a few tables of one plan.
 #[derive(Debug, Default)]
 struct Figures {
     buckets: Buckets,
@@ -89,7 +89,8 @@ fn confidence_means_what_it_says() {
     }
 }
 
-/// One site, and a different one for each of many small tables: what is said of each rests on few known values.
+/// Many small tables with one site each, and a different site for each. What is known about a site rests on few known
+/// values.
 #[test]
 fn confidence_holds_for_a_single_site_with_few_known_values() {
     for (name, plan) in [
@@ -184,12 +185,12 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
     }
 }
 
-/// A record that differs from the page by one slip of the keyboard, and stands nowhere on it, is wrong; the page is the
-/// row's own, and the chain is right.
+/// If a record differs from the page by one typing error, and its value is nowhere on the page, the record is wrong.
+/// The page belongs to the row, and the chain is right.
 #[test]
 fn misspelt_records_are_doubted_and_speak_for_the_page() {
     let judged = |presence| {
-        // Three fields of eight rows; two of the first row's records and one more are wrong.
+        // Three fields of eight rows. Two of the first row's records are wrong, and one of the fourth row's.
         let wrong = [(0, 0), (0, 1), (3, 1)];
         let (mut claims, mut known) = (Vec::new(), Vec::new());
         for row in 0..8_u32 {
@@ -230,7 +231,7 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
     for doubt in misspelt.doubted() {
         assert!(doubt.surely > 0.97, "{doubt:?}");
     }
-    // The gap of the first row.
+    // The gap is in the first row.
     let confidence = |judged: &webfill_truth::Judgement| judged.item(2).unwrap().confidence;
     assert!(confidence(&misspelt) > 0.97, "{}", confidence(&misspelt));
     assert!(confidence(&absent) < confidence(&misspelt));
@@ -280,7 +281,7 @@ fn wrong_known_values_are_pointed_at() {
     }
 }
 
-/// Rows of one site with lists of two values. Of every other page the chain reads one of them.
+/// Rows of one site with lists of two values. If `in_part`, the chain reads only one of them on every second page.
 fn lists_of_two(in_part: bool) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..20 {
@@ -323,7 +324,7 @@ fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
     assert!(in_part < 0.8, "{in_part}");
 }
 
-/// Three rows of one site; the first knows its value, and the chain was chosen by it.
+/// Three rows of one site. The value of the first row is known, and the chain was chosen by it.
 fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
     let claims: Vec<Claim> = (0..3)
         .map(|row| Claim {
@@ -361,7 +362,7 @@ fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
 
 #[test]
 fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
-    // Lists that lack a member on some pages agree in most of them.
+    // Lists that lack a member on some pages still agree to a large part.
     for (shape, most) in [(FieldShape::Single, 0.2), (FieldShape::Several, 0.9)] {
         let agreed = one_known(shape, 1.0);
         assert!(agreed.item(1).unwrap().confidence >= 0.95, "{shape:?}");
@@ -372,7 +373,8 @@ fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
     }
 }
 
-/// Rows of one site with lists of four values, as the chain reads them, and what the records of the first say.
+/// Rows of one site with lists of four values, as the chain reads them. The records of the first rows have
+/// `known_lists`.
 fn lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..10 {
@@ -428,7 +430,7 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     let mut lists: Vec<[u32; 4]> = (0..5)
         .map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
         .collect();
-    // One of another row, and one with a wrong value.
+    // One list is that of another row, and one has a wrong value.
     lists[1] = [80, 81, 82, 83];
     lists[3][2] = 90;
     let judged = lists_of_four(&lists);
@@ -438,8 +440,9 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     assert!(judged.may_fill(0, 0, 0.95).fill);
 }
 
-/// 40 rows of one site, half of them with known values of four fields, a third of which are wrong. Wrong ones of the last
-/// field stand on the pages as this share of all its values does, those of the others nowhere.
+/// 40 rows of one site. Half of them have known values of four fields, a third of which are wrong. The wrong values of
+/// the last field are on the pages with the frequency `chance`, as all its values are. Those of the other fields are
+/// not on the pages.
 fn with_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..40 {
@@ -493,8 +496,8 @@ fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
     assert!(usual.may_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
 }
 
-/// 24 sites with three rows each, two of which know a value. Every other site has the field in a place of its own, and
-/// something else is read there.
+/// 24 sites with three rows each, two of which have a known value. Every second site has the field in a place of its
+/// own, and something else is read there.
 fn of_standard(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..24 {
@@ -547,8 +550,8 @@ fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
     assert!(!same.may_fill(1, 0, 0.95).fill);
 }
 
-/// 12 sites with four rows each, which know three values of each of four fields, all of them held out and read rightly.
-/// Only the first site knows one value of its last field, by which the chain was chosen.
+/// 12 sites with four rows each. Of each of four fields, three values are known, all held out and read correctly. Only
+/// the first site knows a single value of its last field, and the chain was chosen by it.
 fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..12 {
@@ -603,14 +606,14 @@ fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
     let decision = alone.may_fill(0, 3, 0.95);
     assert!(!decision.fill, "{decision:?}");
     assert!(alone.item(7).unwrap().confidence < 0.95);
-    // Others have the field in the same place.
+    // Other sites have the field in the same place.
     let shared = one_known_among_good_ones(Some(1));
     let decision = shared.may_fill(0, 3, 0.95);
     assert!(decision.fill, "{decision:?}");
 }
 
-/// Four sites with 250 rows and four fields each; 30 % of the known values are wrong. The last field has 13 values, of which
-/// each page names three in ten for other things.
+/// Four sites with 250 rows and four fields each. 30 % of the known values are wrong. The last field has 13 values,
+/// and each page mentions three in ten of them in another context.
 #[test]
 fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
     const CHANCE: f32 = 0.3;

@@ -1,9 +1,10 @@
-//! Fusion beside other methods, on the sets of a folder.
+//! Compares fusion with other methods, on the data sets in a folder.
 //!
 //! `TRUTH_SETS=FOLDER cargo test -p webfill-truth --test public_sets -- --ignored --nocapture`
 //!
-//! Each file NAME.tsv begins with `# single` or `# several`; then a line for each claim, `claim ITEM SITE VALUE`, and
-//! for each known truth, `truth ITEM VALUE`, separated by tabs. What is equal but for its form is written equally.
+//! Each file NAME.tsv begins with `# single` or `# several`. Then there is a line for each claim, `claim ITEM SITE
+//! VALUE`, and one for each known truth, `truth ITEM VALUE`, separated by tabs. Values that differ only in form must
+//! be written alike.
 
 #[path = "rivals/mod.rs"]
 mod rivals;
@@ -72,7 +73,7 @@ fn read(text: &str) -> Set {
     set
 }
 
-/// The mean over items of F1, which is accuracy for single truths; in percent.
+/// The mean F1 over items in percent. For single truths, F1 equals accuracy.
 fn score(choices: &Choices, truth: &[(u32, Vec<u32>)]) -> f64 {
     let f1 = |(item, truth): &(u32, Vec<u32>)| {
         let chosen = &choices[item];
@@ -101,7 +102,7 @@ fn on_public_sets() {
             set.truth.len()
         );
         let votes = Votes::new(set.shape, &set.claims);
-        // The same half judges all; of the other half some are known.
+        // All methods are judged on the same half. Of the other half, some truths are known.
         let (known, judged) = set.truth.split_at(set.truth.len() / 2);
         for (name, method) in METHODS {
             println!("  {name:<12} {:.1}", score(&method(&votes), judged));
@@ -112,7 +113,7 @@ fn on_public_sets() {
                     .iter()
                     .enumerate()
                     .flat_map(|(place, (item, values))| {
-                        // Every tenth of ten is another item's value.
+                        // Of each ten items, `wrong` ones get the values of another item.
                         let values = if place % 10 < wrong {
                             &set.truth[(place * 7 + 1) % set.truth.len()].1
                         } else {

@@ -1,36 +1,36 @@
-//! Made tables: the truth of each item is known, and what sites, chains and records make of it.
+//! Generated tables: the truth of each item is known, and what sites, chains and records make of it.
 
 use std::collections::HashSet;
 
 use webfill_truth::{Claim, Evidence, FieldShape, Known, Presence};
 
-/// How a table is made.
+/// How a table is generated.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub rows: usize,
     pub fields: usize,
     pub sites: usize,
-    /// The share of a site's pages that state the truth of a field, drawn for each site between these.
+    /// The range from which each site's accuracy is drawn: the share of its pages that state the truth of a field.
     pub site_accuracy: (f64, f64),
-    /// The share of pages that a chain reads rightly: one for each site and field, drawn from this list.
+    /// Possible shares of pages that a chain reads correctly. One is drawn for each site and field.
     pub chains: Vec<f64>,
-    /// Chains by other anchors on each page.
+    /// How many chains with other anchors there are on each page.
     pub alternatives: usize,
-    /// How often an alternative goes wrong where the first chain does.
+    /// How often an alternative goes wrong when the first chain does.
     pub wrong_together: f64,
-    /// The share of rows that a site has a page of.
+    /// The share of rows for which a site has a page.
     pub coverage: f64,
     /// The share of pages that belong to another row.
     pub foreign: f64,
-    /// How many sites copy another one, and how much of it.
+    /// How many sites copy from another one, and which share of its values.
     pub copiers: usize,
     pub copied: f64,
-    /// Distinct values of each field; small numbers collide.
+    /// How many different values each field has. With few of them, wrong values often collide.
     pub domain: usize,
-    /// How many items have a known value, and the share of these that are wrong.
+    /// How many items have a known value, and the share of these values that are wrong.
     pub known: usize,
     pub wrong_known: f64,
-    /// Whether the pages were searched for known values.
+    /// Whether the pages are searched for known values.
     pub searched: bool,
     pub several: bool,
 }
@@ -58,13 +58,13 @@ impl Default for Plan {
     }
 }
 
-/// A made table.
+/// A generated table.
 #[derive(Debug)]
 pub struct Table {
     pub shapes: Vec<FieldShape>,
     pub claims: Vec<Claim>,
     pub known: Vec<Known>,
-    /// By item: its true values, sorted.
+    /// For each item, its true values, sorted.
     pub truth: Vec<Vec<u32>>,
 }
 
@@ -103,7 +103,7 @@ pub fn make(plan: &Plan, seed: u64) -> Table {
         known: Vec::new(),
         truth,
     };
-    // The statements of each site, which decide whether known values are present.
+    // What each site states. This decides whether known values are on its pages.
     let mut stated: Vec<Vec<Option<Vec<u32>>>> = Vec::new();
     for site in 0..plan.sites {
         let (low, high) = plan.site_accuracy;
@@ -171,7 +171,7 @@ fn truths(plan: &Plan, item: usize, dice: &mut fastrand::Rng) -> Vec<u32> {
     values
 }
 
-/// Another value; of a list, one is lost, added or replaced.
+/// Changes a value to another one. In a list, one value is lost, added or replaced.
 fn spoil(plan: &Plan, field: usize, values: &[u32], dice: &mut fastrand::Rng) -> Vec<u32> {
     let mut spoilt = values.to_vec();
     let change = if plan.several { dice.usize(..3) } else { 2 };
@@ -197,7 +197,7 @@ fn claim(
     dice: &mut fastrand::Rng,
 ) {
     let goes_wrong = dice.f64() >= precision;
-    // A text that a chain reads by mistake: another one, which may look like a value.
+    // The text that a chain reads by mistake. It may look like a value or not.
     let mistake = if dice.bool() {
         value(plan, field, dice)
     } else {
@@ -234,7 +234,7 @@ fn claim(
     }
 }
 
-/// Draws the known items and spoils some of them.
+/// Draws the items with known values, and makes some of these wrong.
 fn know(
     plan: &Plan,
     table: &mut Table,

@@ -1,4 +1,4 @@
-//! Figures of judgements whose truth is known.
+//! Figures for judgements of tables whose truth is known.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use webfill_truth::Judgement;
 
 use crate::made::Table;
 
-/// Ten buckets of confidence, of values whose item has no known value.
+/// Ten buckets of confidence, for values of items without a known value.
 #[derive(Debug, Default)]
 pub struct Buckets {
-    /// Count, sum of confidence, right ones.
+    /// For each bucket, the number of values, the sum of their confidence, and the number of right ones.
     pub tenths: [(f64, f64, f64); 10],
     at_99: (f64, f64),
 }
@@ -42,7 +42,8 @@ impl Buckets {
         }
     }
 
-    /// The expected calibration error: the mean distance of confidence and share, weighted by count.
+    /// The expected calibration error: the mean distance between confidence and share of right values, weighted by
+    /// count.
     pub fn error(&self) -> f64 {
         let all: f64 = self.tenths.iter().map(|bucket| bucket.0).sum();
         self.tenths
@@ -61,14 +62,15 @@ impl Buckets {
     }
 }
 
-/// The quality of filling: the precision of layouts that may be filled, and how many of the good ones may be.
+/// The quality of decisions to fill: how precise the fields are that may be filled, and how many of the good ones may
+/// be.
 #[derive(Debug, Default)]
 pub struct Decisions {
-    /// Fields that may be filled, those of them that are as precise as wished, and the sum of their precisions.
+    /// How many fields may be filled, how many of these are as precise as wished, and the sum of their precisions.
     filled: f64,
     filled_good: f64,
     precision: f64,
-    /// Fields that are as precise as wished.
+    /// How many fields are as precise as wished.
     good: f64,
 }
 
@@ -110,7 +112,7 @@ impl std::fmt::Display for Decisions {
     }
 }
 
-/// How wrong known values are pointed at.
+/// How well wrong known values are detected.
 #[derive(Debug, Default)]
 pub struct Doubting {
     wrong: f64,
@@ -151,12 +153,12 @@ impl Doubting {
     }
 }
 
-/// By item: the value that most sites claim, of lists those that at least half of the sites do.
+/// For each item, the value that most sites claim; for lists, the values that at least half of the sites claim.
 pub fn vote(table: &Table) -> HashMap<u32, Vec<u32>> {
     let mut by_item: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
     for claim in &table.claims {
         let claims = by_item.entry(claim.item).or_default();
-        // The first chain of a site speaks for it.
+        // Only the first chain of a site counts.
         if claim.anchor == 0 {
             claims.push((claim.site, claim.value));
         }
@@ -192,8 +194,8 @@ pub fn vote(table: &Table) -> HashMap<u32, Vec<u32>> {
         .collect()
 }
 
-/// Of items without a known value: the sum of the accuracy of judgement and vote, and their number. The accuracy
-/// of a list is its F1.
+/// For items without a known value, the sums of the accuracy of judgement and of vote, and the number of items. The
+/// accuracy of a list is its F1.
 pub fn correct(
     table: &Table,
     judgement: &Judgement,

@@ -1,4 +1,4 @@
-//! Methods of others, small, to be judged beside: vote, TruthFinder, Accu, AccuCopy without order, CRH, LTM.
+//! Small versions of other methods, for comparison: vote, TruthFinder, Accu, AccuCopy without order, CRH, LTM.
 //!
 //! Each gets what the first chain of each site reads, and chooses values for each item.
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use webfill_truth::{Claim, FieldShape};
 
-/// The statements of sites, by item.
+/// What sites state, by item.
 #[derive(Debug)]
 pub struct Votes {
     pub several: bool,
@@ -14,13 +14,13 @@ pub struct Votes {
     pub items: Vec<Ballot>,
 }
 
-/// The statements of sites about one item.
+/// What sites state about one item.
 #[derive(Debug)]
 pub struct Ballot {
     pub item: u32,
-    /// The values that anybody claims.
+    /// All values that any site states.
     pub values: Vec<u32>,
-    /// Each site with the places of its values in `values`.
+    /// Each site, with the indexes of its values in `values`.
     pub sites: Vec<(usize, Vec<usize>)>,
 }
 
@@ -66,7 +66,7 @@ impl Votes {
         }
     }
 
-    /// The best value of each item, or in lists all that reach the bound.
+    /// The best value of each item; for lists, all values whose score reaches the bound.
     fn choose(&self, scores: &[Vec<f64>], bound: f64) -> Choices {
         let choose = |(ballot, scores): (&Ballot, &Vec<f64>)| {
             let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -90,7 +90,7 @@ impl Votes {
         self.items.iter().zip(scores).map(choose).collect()
     }
 
-    /// The sum of the sites' weights for each value.
+    /// For each value, the sum of the weights of its sites.
     fn sums(&self, weight: impl Fn(usize) -> f64) -> Vec<Vec<f64>> {
         let sum = |ballot: &Ballot| {
             let mut sums = vec![0.0; ballot.values.len()];
@@ -104,7 +104,7 @@ impl Votes {
         self.items.iter().map(sum).collect()
     }
 
-    /// The mean score of what each site claims.
+    /// For each site, the mean score of the values that it claims.
     fn site_means(&self, scores: &[Vec<f64>]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); self.sites];
         for (ballot, scores) in self.items.iter().zip(scores) {
@@ -121,7 +121,7 @@ impl Votes {
     }
 }
 
-/// The value of most sites; of lists, those of at least half of the sites.
+/// The value that most sites state; for lists, the values that at least half of the sites state.
 pub fn vote(votes: &Votes) -> Choices {
     let mut shares = votes.sums(|_| 1.0);
     for (ballot, shares) in votes.items.iter().zip(&mut shares) {
@@ -132,7 +132,7 @@ pub fn vote(votes: &Votes) -> Choices {
     votes.choose(&shares, 0.5)
 }
 
-/// TruthFinder (Yin, Han, Yu 2008), without implications between values: damping .3, as in the paper.
+/// TruthFinder (Yin, Han, Yu 2008), without implications between values. The damping is .3, as in the paper.
 pub fn truth_finder(votes: &Votes) -> Choices {
     const DAMPING: f64 = 0.3;
     let mut trust = vec![0.9; votes.sites];
@@ -144,16 +144,16 @@ pub fn truth_finder(votes: &Votes) -> Choices {
         }
         trust = votes.site_means(&scores);
     }
-    // Confidence begins at .5, so that half of nothing is no bound for lists.
+    // The confidence of a value without any support is .5. So for lists, .5 cannot be the bound.
     votes.choose(&scores, 0.75)
 }
 
-/// Accu (Dong, Berti-Équille, Srivastava 2009) with 100 wrong values; each value of a list for itself.
+/// Accu (Dong, Berti-Équille, Srivastava 2009) with 100 wrong values. Each value of a list is judged separately.
 pub fn accu(votes: &Votes) -> Choices {
     accu_weighing(votes, |_, _| 1.0)
 }
 
-/// AccuCopy in short: a site's vote counts less, the more of its rare values it shares with a better site.
+/// A short version of AccuCopy: a site's vote counts less the more rare values it shares with a better site.
 pub fn accu_copy(votes: &Votes) -> Choices {
     let mut shared: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
     for ballot in &votes.items {
@@ -173,7 +173,7 @@ pub fn accu_copy(votes: &Votes) -> Choices {
                         .filter(|(_, all)| all.contains(place))
                         .count()
                 };
-                // Shared by these two alone, although others say otherwise.
+                // Only these two sites share the value, although others state something else.
                 if own == theirs
                     && ballot.sites.len() > 3
                     && own.iter().all(|place| claimed(place) == 2)
@@ -248,7 +248,7 @@ fn accu_weighing(votes: &Votes, weight: impl Fn(&Ballot, usize) -> f64) -> Choic
     votes.choose(&scores, 0.5)
 }
 
-/// CRH (Li et al. 2014) with a loss of one for each wrong value.
+/// CRH (Li et al. 2014), with a loss of one for each wrong value.
 pub fn crh(votes: &Votes) -> Choices {
     let mut weights = vec![1.0; votes.sites];
     let mut shares: Vec<Vec<f64>> = Vec::new();
@@ -286,7 +286,8 @@ pub fn crh(votes: &Votes) -> Choices {
 pub fn ltm(votes: &Votes) -> Choices {
     const ROUNDS: usize = 60;
     const BURN_IN: usize = 20;
-    // Of [wrong, true] values: how many a site does not claim, and does. The specificity is strong, as in the paper.
+    // For wrong and for true values: how often a site does not claim one, and how often it does. Specificity is
+    // strong, as in the paper.
     const PRIOR: [[f64; 2]; 2] = [[90.0, 10.0], [50.0, 50.0]];
     let mut dice = fastrand::Rng::with_seed(7);
     let mut truth: Vec<Vec<usize>> = votes
