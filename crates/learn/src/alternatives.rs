@@ -1,11 +1,11 @@
 //! Alternatives: chains that use other kinds of anchors, in case the site removes the first one.
 //!
-//! They also run on pages that lack the value. So none may count positions, or take the first of several: it would
-//! read whatever is there instead.
+//! Alternatives also run on pages that lack the value. So none of them may count positions or take the first of
+//! several elements, because it would read whatever is there instead.
 //!
 //! An alternative may fill pages that the first chain does not read, but only if all evidence supports it. The known
 //! values must share a shape, which the field's guard then requires of all other values. The chain must read each
-//! known value, and the same as the first chain elsewhere.
+//! known value, and elsewhere it must read the same as the first chain.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use crate::score::{Scores, reads_cut_off};
 /// The most alternatives of one field.
 const MOST: usize = 2;
 
-/// The number of known pages that a chain must read correctly to fill others, and of other pages on which it must
-/// agree.
+/// To fill pages, an alternative must read this many known pages correctly, and agree with the best chain on as many
+/// others.
 const PROVEN: usize = 3;
 
-/// Positions of candidates whose anchors differ in kind from the best one's, and that agree with it wherever both
-/// read something. Where the best reads nothing they read nothing, unless a known value proves them right, or
-/// [`fills`] is true.
+/// The alternatives, as indexes of candidates. Their anchors differ in kind from the best one's, and they agree with
+/// it wherever both read something. Where the best one reads nothing, they read nothing either, unless a known value
+/// proves them right, or [`fills`] is true.
 pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,
@@ -63,11 +63,11 @@ fn reads_by_name(found: &Found, one: usize) -> bool {
     !found.candidates[one].counts_positions() && (found.multiple || is_only())
 }
 
-/// How the readings of a chain differ from those of the best chain.
+/// How the readings of a chain differ from those of the best one.
 #[derive(PartialEq, Eq)]
 enum Compared {
     Alike,
-    /// Reads the same, and also something where the best reads nothing.
+    /// The chain agrees with the best one, and also reads something where that reads nothing.
     ReadsMore,
     Differs,
 }
@@ -95,13 +95,13 @@ fn compared(scores: &Scores<'_>, best: usize, one: usize) -> Compared {
     match both >= 1.0 && alike / both >= 0.95 {
         false => Compared::Differs,
         true if more == 0 || proven > more => Compared::Alike,
-        // A chain that differs anywhere is not trusted to fill pages alone.
+        // A chain that differs from the best one anywhere is not trusted to fill pages by itself.
         true if alike == both && both >= (2 * PROVEN) as f64 => Compared::ReadsMore,
         true => Compared::Differs,
     }
 }
 
-/// Whether the chain reads each known value, and different values of the same shape on other pages.
+/// Whether the chain reads each known value, and on other pages different values of the same shape.
 fn fills(found: &Found, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
     let known = || {
         let labels = found.labels.iter().enumerate();

@@ -1,4 +1,4 @@
-//! Routes to a place: from a lasting anchor on the page, by as few steps as possible.
+//! Routes to a place: from a stable anchor on the page, in as few steps as possible.
 
 use serde_json::{Value, json};
 use webfill_document::NodeRef;
@@ -14,12 +14,12 @@ pub(crate) struct Route {
     pub(crate) anchor: Anchor,
     pub(crate) select: Value,
     pub(crate) then: Vec<Value>,
-    /// Whether it yields texts of the page, whose white space has no meaning.
+    /// Whether the route yields texts of the page, in which white space has no meaning.
     pub(crate) is_text: bool,
     pub(crate) burden: f64,
 }
 
-/// Levels above a place that are searched for anchors.
+/// How many levels above a place are searched for anchors.
 const LEVELS: usize = 8;
 
 /// All routes to a place.
@@ -43,7 +43,7 @@ pub(crate) fn routes(
     routes.flatten().collect()
 }
 
-/// The route continued from a row, or from a part of it.
+/// Continues a route to a place in a row, or in a part of the row.
 fn within_row(mut route: Route, root: &Root<'_>) -> Route {
     route.burden += root.burden;
     let Some(lead) = &root.lead else {
@@ -53,14 +53,14 @@ fn within_row(mut route: Route, root: &Root<'_>) -> Route {
     if next["parameters"]["expression"] != "." {
         route.then.insert(0, next);
     }
-    // A cell is found by its header, however it is read; a part of the cell may need a class.
+    // A cell is found by its header, in whatever way it is read. A part of the cell may still need a class.
     if route.anchor == Anchor::Path {
         route.anchor = root.anchor;
     }
     route
 }
 
-/// Makes an XPath from the page relative to a row.
+/// Makes an XPath relative to a row instead of the page.
 fn rebased(expression: &str, root: Option<&Root<'_>>) -> String {
     let Some(root) = root else {
         return expression.to_owned();
@@ -127,7 +127,7 @@ fn routes_from(
     }
 }
 
-/// The element where routes end, how they continue from there, and the burden of that.
+/// The element where routes end, the ways in which they continue from there, and the burden of each.
 struct Ending<'d> {
     node: NodeRef<'d>,
     forms: Vec<(String, f64)>,
@@ -196,7 +196,7 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         .collect()
 }
 
-/// A link's target, found by the text of the link, if all pages have such a link.
+/// A route to the target of a link, found by the text of the link if all pages have such a link.
 fn named_link(
     owner: NodeRef<'_>,
     attribute: &str,
@@ -212,7 +212,7 @@ fn named_link(
     Some(xpath_route(Anchor::Label, expression, 0.05))
 }
 
-/// The steps from the parent of a text to the text.
+/// The last steps to a text, from its parent, each with its burden.
 fn text_forms(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
     let texts: Vec<NodeRef<'_>> = parent
         .children()
@@ -247,7 +247,7 @@ fn tree_routes(
     let mut starts: Vec<(Anchor, String, NodeRef<'_>, f64)> = Vec::new();
     let mut node = end.node;
     for level in 0..LEVELS {
-        // A row cannot be reached from within itself.
+        // A row cannot be found from inside itself.
         if root.is_some_and(|root| root.node == node) {
             break;
         }
@@ -260,7 +260,7 @@ fn tree_routes(
             None => break,
         }
     }
-    // The row is already found: plain steps lead on from there.
+    // The row is already found, and plain steps lead on from there.
     starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in steps_between(from, end.node) {
@@ -314,12 +314,13 @@ fn xpath_route(anchor: Anchor, expression: String, burden: f64) -> Route {
     }
 }
 
-/// Whether `normalize-space` makes the text empty. It does not treat no-break spaces as white space.
+/// Whether the XPath function `normalize-space` leaves nothing of the text. It does not treat no-break spaces as white
+/// space.
 fn is_blank(text: &str) -> bool {
     text.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
 }
 
-/// The XPath condition that a node has this text, as written on this page or on others.
+/// An XPath condition that a node has this text, as written on this page or on others.
 pub(crate) fn says(written: &str, text: &str, labels: &Labels) -> Option<String> {
     let normal = match written.contains('\u{a0}') {
         true => "normalize-space(translate(.,'\u{a0}',' '))",
@@ -343,7 +344,7 @@ pub(crate) fn literal(text: &str) -> Option<String> {
     }
 }
 
-/// Longer names of elements, attributes and classes are not used as anchors.
+/// The longest name of an element, attribute or class that is used as an anchor.
 const LONGEST_NAME: usize = 60;
 const LONGEST_CLASS: usize = 160;
 
@@ -457,12 +458,12 @@ pub(crate) fn is_step(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// Whether a whole `class` attribute is short enough for an anchor.
+/// Whether a `class` attribute is short enough to be used as a whole as an anchor.
 pub(crate) fn is_short_class(class: &str) -> bool {
     !class.trim().is_empty() && class.len() <= LONGEST_CLASS && !looks_generated(class)
 }
 
-/// Whether a whole class in an expression contains a known value.
+/// Whether an expression compares a whole class that contains a known value.
 fn names_a_value(expression: &str, leaks: &Leaks) -> bool {
     expression.split("[@class=").skip(1).any(|rest| {
         let quote = rest.chars().next().unwrap_or_default();

@@ -7,17 +7,17 @@ use crate::labels::Labels;
 use crate::places::{At, Places};
 use crate::steps::steps_between;
 
-/// Texts before a value that are searched for its label.
+/// How many texts before a value are searched for its label.
 const NEAR: usize = 12;
 
 /// The most labels of one value.
 const MOST: usize = 3;
 
-/// Headings may be this many texts before the value.
+/// How many texts before a value a heading may be.
 const FAR: usize = 60;
 
-/// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a
-/// row, labels come only from the same part of it.
+/// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a row,
+/// labels come only from the same part of the row.
 pub(crate) fn label_routes(
     page: &Places<'_>,
     part: Option<NodeRef<'_>>,
@@ -27,7 +27,7 @@ pub(crate) fn label_routes(
     found: &mut dyn FnMut(&str, f64, bool),
 ) {
     let is_text = matches!(page.all[index].at, At::Text(_));
-    // The positions of nodes determine which texts come before.
+    // Positions of nodes show which texts come before the value.
     let start = match &page.all[index].at {
         At::Text(node) => node.position(),
         _ => end.position(),
@@ -60,14 +60,14 @@ pub(crate) fn label_routes(
         let Some(written) = says(label.text(), &page.all[text].text, labels) else {
             continue;
         };
-        // A text that does not look like a label may be any text that all pages share.
+        // A text that does not look like a label may be just any text that all pages share.
         let doubt = match distance {
             _ if is_heading || page.all[text].text.ends_with(':') => 0.0,
             1 => 0.05,
             _ => 0.15,
         };
         let burden = 0.04 * distance as f64 + doubt;
-        // In a row without the value, `following` would lead into the next row.
+        // Not in rows: if the value is missing, `following` would lead into the next row.
         if is_text && distance <= 4 && part.is_none() {
             let after =
                 format!("//text()[{written}]/following::text()[normalize-space(.)][{distance}]");
@@ -88,7 +88,7 @@ fn position(page: &Places<'_>, index: usize) -> usize {
     }
 }
 
-/// Routes through the tree: up from the label to its common ancestor with the value, and down again.
+/// Routes through the tree: up from the label to the common ancestor of label and value, and down again.
 fn structure(
     label: NodeRef<'_>,
     parent: NodeRef<'_>,
@@ -123,7 +123,7 @@ fn structure(
             beside(node, up, end, &from, more, found);
         }
         if up == end {
-            // A text right after the label, in the same element.
+            // The text right after the label, in the same element.
             let after = format!("{from}/following-sibling::text()[normalize-space(.)][1]");
             found(&after, more + 0.1, true);
         }
@@ -132,7 +132,7 @@ fn structure(
     }
 }
 
-/// All siblings up to the next label, as the values of a `dt` are.
+/// A route to all siblings up to the next label, such as the values of a `dt`.
 fn up_to_the_next(
     tag: &str,
     written: &str,
@@ -159,7 +159,7 @@ fn up_to_the_next(
     }
 }
 
-/// The value is in the same element as the text of the label: only the steps are known.
+/// A route to a value in the same element as the text of the label, where only its position identifies it.
 fn after_the_label(
     label: NodeRef<'_>,
     node: NodeRef<'_>,
@@ -177,7 +177,7 @@ fn after_the_label(
     }
 }
 
-/// Routes through the siblings of the label's element.
+/// Routes through the siblings that follow the label's element.
 fn beside(
     node: NodeRef<'_>,
     up: NodeRef<'_>,

@@ -20,29 +20,29 @@ use crate::survival::Anchor;
 pub(crate) struct Candidate {
     pub(crate) anchor: Anchor,
     pub(crate) processors: Vec<Value>,
-    /// How much the chain depends on positions, and how long it is. Less is better.
+    /// How much the chain depends on positions, plus how long it is. Less is better.
     pub(crate) burden: f64,
-    /// The labelled pages on which it was found.
+    /// The labelled pages on which the chain was found.
     pub(crate) found_on: Vec<usize>,
-    /// It reads the value in another form, see `forms.rs`.
+    /// Whether the page has the value in another form; see `forms.rs`.
     pub(crate) is_formed: bool,
 }
 
-/// The burden of a processor after the place is found: a pattern depends on surrounding words, a conversion only on
-/// the value.
+/// The burden of a processor that runs after the place is found. A pattern depends on surrounding words, a conversion
+/// only on the value.
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
         Some("regex") => 0.6,
-        // A date order proved by known values is better than none.
+        // If known values prove the date order, it is better to set it.
         Some("date") if processor["parameters"] == json!({}) => 0.35,
-        // One of twelve, and together they are one conversion.
+        // One of twelve processors that together are one conversion.
         Some("replace") if forms::names_month(processor) => 0.0,
         _ => 0.3,
     }
 }
 
 impl Candidate {
-    /// Whether the chain counts the elements before its own. The first one next to a label does not count.
+    /// Whether the chain counts the elements before its own. Being the first one next to a label does not count.
     pub(crate) fn counts_positions(&self) -> bool {
         self.processors.iter().any(|processor| {
             let parameters = &processor["parameters"];
@@ -67,14 +67,14 @@ fn has_position(expression: &str) -> bool {
     false
 }
 
-/// Properties of all known values of a field together.
+/// What the known values of a field have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
-    /// Pages and records write a number differently, so comparing texts is not enough. Never true of codes: a number
-    /// would lose the leading zeros of postcodes and telephone numbers.
+    /// Whether pages and records write the field's numbers differently, so that comparing texts is not enough. Never
+    /// true for codes: as a number, a postcode or telephone number would lose its leading zeros.
     has_numbers: bool,
-    /// The patterns of codes, see [`shape::code`]: with the lengths of the known ones, which
-    /// distinguish them from other numbers, and without.
+    /// The patterns of codes; see [`shape::code`]. One has the lengths of the known codes, which distinguish them from
+    /// other numbers. One does not.
     codes: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl Column {
         }
     }
 
-    /// Patterns that extract a code from a longer text, whatever surrounds it.
+    /// Patterns that extract a code from a longer text, whatever is around it.
     fn patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
         let value = &place.text[start..start + length];
         let bounded = |text: Option<char>| match text.is_some_and(char::is_alphanumeric) {
@@ -124,15 +124,15 @@ impl Column {
     }
 }
 
-/// The candidates of a field, each once.
+/// The distinct candidates of a field.
 #[derive(Default)]
 pub(crate) struct Candidates {
     by_chain: BTreeMap<String, Candidate>,
-    /// Those that are added now have another form on the page.
+    /// Whether the candidates that are being added have another form on the page.
     is_formed: bool,
 }
 
-/// The most distinct candidates kept while they are made.
+/// The most distinct candidates kept while candidates are generated.
 const MOST: usize = 60_000;
 
 /// The most places of one value on one page that yield candidates.
@@ -181,7 +181,7 @@ impl Candidates {
         }
     }
 
-    /// Adds the candidates of a place that has the value in another form.
+    /// Adds the candidates of a place where the page has the value in another form.
     fn add_formed(
         &mut self,
         number: usize,
@@ -305,24 +305,23 @@ impl Candidates {
         }
     }
 
-    /// The likeliest candidates, `most` at most: found on the most pages, with lasting anchors.
+    /// The likeliest candidates, at most `most`: found on the most pages, with stable anchors.
     pub(crate) fn likeliest(self, most: usize) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
-        // One page alone does not show a form.
+        // A form is not proved by a single page.
         let is_shown = |one: &Candidate| !one.is_formed || one.found_on.len() >= forms::SHOWN_BY;
         all.retain(is_shown);
         let rank = |candidate: &Candidate| {
             candidate.found_on.len() as f64 * 2.0 + candidate.anchor.survival() - candidate.burden
         };
-        // Stable sort: equal candidates stay in the order of their chains.
+        // The sort is stable, so equal candidates stay in the order of their chains.
         all.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
         all.truncate(most);
         all
     }
 }
 
-/// The processors that turn a text with the same meaning into the known value, in all possible ways. Empty if there
-/// is no way.
+/// All ways to turn a text with the same meaning into the known value, each as processors. Empty if there is none.
 fn conversions(wanted: &Wanted, text: &str, column: &Column) -> Vec<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
@@ -358,7 +357,7 @@ fn as_number(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>>
     }])
 }
 
-/// The processor that turns a longer spelling into the record's: it drops a time after the date, or marks between the
+/// The processor that turns a longer spelling into the record's. It drops a time after the date, or marks between the
 /// digits.
 fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
     if wanted.text.len() == 10 && dates::iso_day(text).as_ref() == Some(&wanted.text) {
@@ -375,7 +374,7 @@ fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
     })
 }
 
-/// Patterns that extract the value from a longer text: by everything before it, or by the last word before it.
+/// Patterns that extract the value from a longer text, using everything before it or only the last word before it.
 fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Vec<String> {
     let (before, after) = (&place.text[..start], &place.text[start + length..]);
     let mut patterns = Vec::new();
@@ -402,8 +401,8 @@ fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Ve
     patterns
 }
 
-/// How a pattern begins with a prefix. A word may also occur earlier in the text, so the last occurrence may be the
-/// right one.
+/// The possible beginnings of a pattern with this prefix. A word may also occur earlier in the text, so the last
+/// occurrence may be the right one.
 fn beginnings(prefix: &str, before: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["^".to_owned()];
@@ -418,7 +417,7 @@ fn beginnings(prefix: &str, before: &str) -> Vec<String> {
     }
 }
 
-/// The text as a pattern that matches any numbers, because they differ between pages.
+/// The text as a pattern that accepts any digits for its numbers, because numbers differ between pages.
 fn any_digits(text: &str) -> String {
     let mut pattern = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
@@ -439,7 +438,7 @@ fn prefixes(before: &str) -> Vec<String> {
     if before.len() <= 40 {
         found.push(before.trim_end().to_owned());
     }
-    // The last word with its mark, or the mark alone.
+    // The last word with its mark, and the mark alone.
     let trimmed = before.trim_end();
     if let Some(word) = trimmed.rsplit(' ').next() {
         found.push(word.to_owned());

@@ -1,12 +1,12 @@
-//! Resolves conflicts: two fields with different known values must not choose the same place. In one of them it is a
-//! coincidence.
+//! Resolves conflicts: two fields with different known values must not choose the same place. For one of them, the
+//! place is a coincidence.
 
 use crate::field::{Found, right};
 use crate::score::probable;
 
-/// Removes a place chosen by two fields from the field that is less often right there.
+/// If two fields have chosen the same place, removes it from the field that it is less often right for.
 pub(crate) fn settle(fields: &mut [(String, Found)]) {
-    // Each turn removes a place from a field for good, so two turns per field are ample.
+    // Each turn removes a place from a field for good, so two turns for each field are enough.
     for _ in 0..fields.len() * 2 {
         let pairs = (0..fields.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
         let conflict = pairs
@@ -46,7 +46,7 @@ fn is_conflict(one: &Found, other: &Found) -> bool {
     differ && one.readings[first] == other.readings[second]
 }
 
-/// Expected credits cannot exceed what the new winner reads on the page.
+/// Limits the expected credits to those of the new best candidate.
 fn doubt(found: &mut Found) {
     for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
         let credit = found.ranking.first().map_or(0.0, |&best| {

@@ -1,6 +1,6 @@
-//! Dates that pages and records write differently: which day a text means, and the processors that read it.
+//! Dates that pages and records write differently: which day a text means, and which processors read it.
 //!
-//! All dates are read by the crate `values`. The processor `date` uses it too, so a crawl reads every date that is
+//! The crate `values` reads all dates. The processor `date` uses it too, so a crawl reads every date that is
 //! recognised here.
 
 use std::sync::LazyLock;
@@ -9,19 +9,19 @@ use regex::Regex;
 use serde_json::{Value, json};
 use webfill_values::{DateOrder, DateReading, read_dates};
 
-/// A longer text is not only a date.
+/// The longest text, in bytes, that can be nothing but a date.
 const LONGEST: usize = 60;
 
-/// Bytes before and after the year that may contain the rest of a date.
+/// How many bytes before and after the year may contain the rest of a date.
 const AROUND_YEAR: usize = 40;
 
-/// The most numbers in a text that are tried as the year.
+/// How many numbers of a text are tried as the year.
 const MOST_YEARS: usize = 4;
 
 /// One way to read a text as a date.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Way {
-    /// In ISO 8601, without the time: `2024-03-01`, or `2024-03` of a month.
+    /// The date in ISO 8601 without the time: `2024-03-01`, or `2024-03` for a month.
     pub(crate) day: String,
     pub(crate) has_time: bool,
     /// The parameters of the processor `date`.
@@ -40,7 +40,7 @@ impl Way {
         }
     }
 
-    /// The processors that read the text this way, without the time if the record has none.
+    /// The processors that read the text in this way. Without `with_time`, they drop the time.
     pub(crate) fn processors(&self, with_time: bool) -> Vec<Value> {
         let mut processors = vec![json!({"type": "date", "parameters": self.parameters})];
         if self.has_time && !with_time {
@@ -50,15 +50,15 @@ impl Way {
     }
 }
 
-/// Extracts the day from a date with a time.
+/// The processor that extracts the day from a date with a time.
 pub(crate) fn day_alone() -> Value {
     json!({"type": "regex", "parameters": {"pattern": r"^\d{4}-\d{2}-\d{2}"}})
 }
 
-/// The ways to read a text as a date: none, one, or two if either number may be the day.
+/// The ways to read a text as a date: none, one, or two if either of two numbers may be the day.
 pub(crate) fn ways(text: &str) -> Vec<Way> {
     let has_digit = text.bytes().any(|b| b.is_ascii_digit()) || !text.is_ascii();
-    // A number of eight digits may also be an article number.
+    // A number of eight digits may be an article number instead of a date.
     if text.len() > LONGEST || !has_digit || text.bytes().all(|b| b.is_ascii_digit()) {
         return Vec::new();
     }
@@ -84,7 +84,7 @@ pub(crate) fn ways(text: &str) -> Vec<Way> {
     }
 }
 
-/// The day that a text means, if it means only one.
+/// The day that a text means; `None` if it may mean several or none.
 pub(crate) fn day_of(text: &str) -> Option<String> {
     match ways(text).as_slice() {
         [only] => Some(only.day.clone()),
@@ -92,7 +92,7 @@ pub(crate) fn day_of(text: &str) -> Option<String> {
     }
 }
 
-/// The day of a text in ISO 8601, whatever its time looks like.
+/// The day of an ISO 8601 text, whatever its time looks like.
 pub(crate) fn iso_day(text: &str) -> Option<String> {
     let (day, rest) = (text.get(..10)?, &text[10..]);
     let is_day = day.char_indices().all(|(at, c)| match at {
@@ -102,8 +102,8 @@ pub(crate) fn iso_day(text: &str) -> Option<String> {
     (is_day && (rest.is_empty() || rest.starts_with(['T', ' ']))).then(|| day.to_owned())
 }
 
-/// Dates with a two-digit year. They are only read with a format, because only the known values show that they are
-/// dates.
+/// The ways to read a date with a two-digit year. It is only read with a format, because only the known values show
+/// that it is a date.
 fn of_short_year(text: &str) -> Vec<Way> {
     let Some(parts) = SHORT_YEAR.captures(text) else {
         return Vec::new();
@@ -112,7 +112,7 @@ fn of_short_year(text: &str) -> Vec<Way> {
     let orders = [(1, 3, "%d", "%m"), (3, 1, "%m", "%d")].into_iter();
     let ways = orders.filter_map(|(day, month, first, second)| {
         let (day, month) = (&parts[day], &parts[month]);
-        // The same rule as in strptime.
+        // The rule of strptime.
         let century = if &parts[4] < "69" { "20" } else { "19" };
         let iso = format!("{century}{}-{month:0>2}-{day:0>2}", &parts[4]);
         let exists = matches!(read_dates(&[&iso], None).pop(), Some(DateReading::Date(_)));
@@ -126,17 +126,17 @@ static SHORT_YEAR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d{1,2})([./-])(\d{1,2})[./-](\d{2})$").expect("constant pattern")
 });
 
-/// Finds a day in a longer text: the shortest part that means the day, and how to read it.
+/// Finds a day in a longer text: the range of the shortest part that means the day, and the ways to read it.
 pub(crate) fn within(text: &str, day: &str) -> Option<(usize, usize, Vec<Way>)> {
     let (century, year) = (day.get(..2)?, day.get(2..4)?);
     let is_whole = |at: &usize| text[..*at].ends_with(century);
     let written = || text.match_indices(year).map(|(at, _)| at).take(MOST_YEARS);
-    // A year with its century comes first.
+    // Years with a century are tried first.
     let years = written().filter(is_whole).chain(written());
     years.into_iter().find_map(|at| around(text, day, at))
 }
 
-/// Finds the day around the last two digits of its year at `year`.
+/// Finds the day around a year whose last two digits are at `year`.
 fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)> {
     let number = day.get(8..)?.trim_start_matches('0');
     let from = year.saturating_sub(AROUND_YEAR);
@@ -159,7 +159,7 @@ fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)
     })
 }
 
-/// Whether a word or number ends here. Chinese and Japanese dates may be directly between letters.
+/// Whether a word or number ends here. Chinese and Japanese dates may stand directly between letters.
 fn is_bound(text: &str, at: usize) -> bool {
     if !text.is_char_boundary(at) {
         return false;
@@ -179,7 +179,7 @@ fn is_bound(text: &str, at: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// A text, and the parameters that read it as 1 March 2024.
+    /// Texts, each with the parameters with which it is read as 1 March 2024.
     const WRITTEN: &[(&str, &str)] = &[
         ("2024-03-01", "{}"),
         ("March 1st, 2024", "{}"),

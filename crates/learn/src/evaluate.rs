@@ -1,5 +1,5 @@
-//! Runs candidates on pages with the engine and the limits of the crawl. Many candidates run as fields of one
-//! mapping, so that a page is parsed only once for all of them.
+//! Runs candidates on pages, with the engine and the limits of a crawl. Many candidates run as fields of one mapping,
+//! so that a page is parsed only once for all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::types::Page;
 /// The most candidates in one mapping.
 const TOGETHER: usize = 100;
 
-/// The most values of one reading that are compared, and their bytes. Longer lists are cut the same way for all
-/// candidates.
+/// How many values of one reading are compared, and how many of their bytes. Longer lists are cut in the same way for
+/// all candidates.
 const MOST_VALUES: usize = 200;
 const MOST_BYTES: usize = 40_000;
 
-/// The most characters of a value that are compared.
+/// How many characters of a value are compared.
 const LONGEST: usize = 2_000;
 
 /// The values that a chain reads on a page: distinct, in page order.
@@ -34,7 +34,7 @@ pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     let mut readings = vec![Vec::with_capacity(pages.len()); chains.len()];
     for (chunk, chains) in chains.chunks(TOGETHER).enumerate() {
         let Some(engine) = engine_of(chains) else {
-            // A chain that cannot be loaded does not affect the others.
+            // Run each chain by itself, so that one that cannot be loaded does not affect the others.
             for (at, chain) in chains.iter().enumerate() {
                 let engine = engine_of(&[chain]);
                 for page in pages {
@@ -57,11 +57,11 @@ pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     readings
 }
 
-/// Rows of pages, in each of which chains run.
+/// The rows of several pages. Chains run in each of them.
 pub(crate) struct RowsOf<'p> {
     pub(crate) select: Vec<Value>,
     pub(crate) pages: Vec<&'p Page>,
-    /// For each row its page, and its position among the rows of that page.
+    /// For each row, its page and its position among the rows of that page.
     pub(crate) rows: Vec<(usize, usize)>,
 }
 
@@ -146,7 +146,8 @@ pub(crate) fn rows_by(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
     rows.into_iter().map(|row| row.fields).collect()
 }
 
-/// Adds a field that all rows have, so that no row is left out.
+/// An engine that runs the chains in the selected rows. It has an additional field that all rows have, so that no row
+/// is left out.
 fn engine_of_rows(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
     let mut fields = fields_of(chains);
     let row = json!({"type": "default", "parameters": {"value": "row"}});
@@ -185,7 +186,7 @@ fn engine_with(part: &str, what: Value) -> Option<Engine> {
     Some(Engine::new(Arc::new(set), limits()))
 }
 
-/// The limits of the crawl, with the memory that a worker gives a page.
+/// The limits of a crawl, with the memory that a worker gives to a page.
 pub(crate) fn limits() -> Limits {
     Limits::within(256 << 20)
 }

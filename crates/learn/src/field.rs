@@ -15,7 +15,7 @@ use crate::stale;
 use crate::types::{Limits, Page};
 use crate::unions;
 
-/// Candidates evaluated on the first few labelled pages, and candidates evaluated on all pages.
+/// How many candidates are evaluated on the first few labelled pages, and how many of them on all pages.
 const AT_FIRST: usize = 500;
 const AT_LAST: usize = 80;
 const FIRST_PAGES: usize = 4;
@@ -24,23 +24,23 @@ const FIRST_PAGES: usize = 4;
 pub(crate) struct Found {
     pub(crate) multiple: bool,
     pub(crate) candidates: Vec<Candidate>,
-    /// `[candidate][page]`
+    /// The readings: `[candidate][page]`.
     pub(crate) readings: Vec<Vec<Reading>>,
     pub(crate) labels: Vec<Label>,
-    /// Positions in `candidates`, the likeliest first.
+    /// Indexes of candidates, the likeliest first.
     pub(crate) ranking: Vec<usize>,
-    /// For each label, the credit of the winner that was chosen without it.
+    /// For each label, the credit of the candidate that would have been chosen without it.
     pub(crate) left_out: Vec<f64>,
-    /// Numbers of the labels whose record is more likely wrong than the page, see `stale.rs`.
+    /// Indexes of labels whose record is more likely wrong than the page; see `stale.rs`.
     pub(crate) doubted: Vec<usize>,
 }
 
-/// A group of pages prepared for learning. May also be a group of rows; learning fields treats each row as a page.
+/// A group of pages prepared for learning. It may also be a group of rows, each of which is treated as a page.
 pub(crate) struct Group<'d> {
     pub(crate) pages: Vec<Places<'d>>,
     pub(crate) labels: Labels,
     pub(crate) leaks: Leaks,
-    /// How chains run within rows.
+    /// How chains run within rows; `None` for a group of pages.
     pub(crate) rows: Option<RowsOf<'d>>,
 }
 
@@ -66,7 +66,7 @@ impl Group<'_> {
     }
 }
 
-/// Learns a field from what is known about it, including whether it is a list, if known.
+/// Learns a field from what is known about it. Whether it is a list may also be known.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,
@@ -88,7 +88,7 @@ pub(crate) fn learn_field(
     }
 }
 
-/// Whether the pages with several known values show a list: most of these pages are read completely.
+/// Whether the pages with several known values are read as lists: most of them are read completely.
 fn reads_lists(list: &Found) -> bool {
     let Some(&best) = list.ranking.first() else {
         return false;
@@ -102,7 +102,7 @@ fn reads_lists(list: &Found) -> bool {
     read * 2 > all
 }
 
-/// The labels for which the winner reads the known values, in full or in part.
+/// The number of labels for which the best candidate reads the known values. Partly read lists count in part.
 pub(crate) fn right(found: &Found) -> f64 {
     let Some(&best) = found.ranking.first() else {
         return 0.0;
@@ -191,7 +191,7 @@ fn learn_as(
 /// How many pages have several known values.
 enum Listed {
     Never,
-    /// Fewer than three in ten: it may be a list, or a record contains a different value too.
+    /// Fewer than three in ten. The field may be a list, or a record has an additional, different value.
     Rarely,
     Always,
 }
@@ -217,7 +217,7 @@ fn listed(labels: &[Label]) -> Listed {
     }
 }
 
-/// The best on the first labelled pages, which proceed to all pages.
+/// The candidates that are best on the first labelled pages. Only these are evaluated on all pages.
 fn best_of_first(
     group: &Group<'_>,
     candidates: Vec<Candidate>,
@@ -251,8 +251,8 @@ fn best_of_first(
         .collect()
 }
 
-/// The first of the ranking, but a few of each kind of anchor, so that kinds can vote, and a few for each known
-/// value, so that lists with values in several places can be joined.
+/// The first candidates of the ranking. Some of each kind of anchor are included, so that kinds can vote, and some for
+/// each known value, so that lists with values in several places can be joined.
 fn spread(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -285,7 +285,7 @@ fn spread(
     kept
 }
 
-/// The known values that a candidate reads.
+/// Which of the known values a candidate reads.
 fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
     let of_label = |label: &Label| -> Vec<bool> {
         let values = &readings[label.page].values;
@@ -309,7 +309,8 @@ fn leave_one_out(scores: &Scores<'_>, is_misspelt: &dyn Fn(usize) -> bool) -> Ve
         }
         match scores.ranking(Some(label)).first() {
             Some(&best) => scores.credits[best][label],
-            // Misspelt values lead to no place. Where all others are, nothing is found without this one.
+            // Misspelt values lead to no place. If all other labels are misspelt, nothing can be found without this
+            // one.
             None if right == [label] && right.len() < scores.labels.len() => f64::NAN,
             None => 0.0,
         }

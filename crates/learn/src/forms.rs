@@ -1,6 +1,6 @@
-//! Forms: a page writes a value in another form than the record. A small, closed set of them, each said by ordinary
-//! processors: numbers out of their words (`6 ft 5 in` to `6-5`), names turned around, a unit or sign that the page
-//! lacks, dates in another order, marks between digits, capitals.
+//! Forms: a page writes a value in another form than the record. There is a small, closed set of them, each expressed
+//! by ordinary processors: numbers without their words (`6 ft 5 in` as `6-5`), names turned around, a unit or sign
+//! that the page lacks, dates in another order, marks between digits, capitals.
 //!
 //! Known values decide: a form is used only if several pages show the same one, and it must read their values like any
 //! other chain.
@@ -15,13 +15,13 @@ use crate::fold::{Wanted, folded};
 use crate::labels::Leaks;
 use crate::places::Places;
 
-/// Pages that must show a form.
+/// How many pages must show a form.
 pub(crate) const SHOWN_BY: usize = 2;
 
-/// The longest text whose numbers are a value.
+/// The longest text from which numbers are taken as a value.
 const LONGEST: usize = 80;
 
-/// The longest words around and between numbers.
+/// The longest words before, between and after numbers.
 const LONGEST_WORDS: usize = 24;
 
 /// The most places of one value.
@@ -30,7 +30,7 @@ const MOST_PLACES: usize = 6;
 /// The longest unit or sign.
 const LONGEST_AFFIX: usize = 12;
 
-/// A place that has the value in another form, and the processors that make the value of it.
+/// A place that has the value in another form, and the processors that convert it to the value.
 pub(crate) struct Formed {
     pub(crate) place: usize,
     pub(crate) processors: Vec<Value>,
@@ -51,7 +51,7 @@ fn replace(find: &str, with: &str) -> Value {
 static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d+(?:\.\d+)?").expect("constant pattern"));
 
-/// The texts before, between and behind the numbers of a text, and these numbers.
+/// The texts before, between and after the numbers of a text, and these numbers.
 fn parts(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut words, mut numbers, mut end) = (Vec::new(), Vec::new(), 0);
     for number in NUMBER.find_iter(text) {
@@ -63,7 +63,7 @@ fn parts(text: &str) -> (Vec<&str>, Vec<&str>) {
     (words, numbers)
 }
 
-/// Texts with the same two or more numbers in the same order, and other words.
+/// Finds texts that have the same two or more numbers in the same order, but other words.
 fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
     let (marks, numbers) = parts(value);
     if numbers.len() < 2 || value.len() > LONGEST {
@@ -91,7 +91,7 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
                 with += &format!("${{{}}}", at + 1);
             }
         }
-        // A text in another form is of another kind.
+        // The pattern must match, so that texts of other forms are not converted.
         let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
         Some(Formed {
             place: at,
@@ -101,17 +101,17 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// The text as a pattern in which any white space may stand where there is some.
+/// The text as a pattern that accepts any white space in place of its own.
 fn any_space(text: &str) -> String {
     if !text.is_empty() && text.trim().is_empty() {
-        // Without any space between them, two numbers are one.
+        // At least one space is needed here: without it, two numbers would be one.
         return String::from(r"\s+");
     }
     let escaped: Vec<String> = text.split(' ').map(regex::escape).collect();
     escaped.join(r"\s*")
 }
 
-/// `Ada Lovelace` and `Lovelace, Ada`.
+/// Finds a name in the other order: `Ada Lovelace` and `Lovelace, Ada`.
 fn turned_around(page: &Places<'_>, value: &str) -> Vec<Formed> {
     let ways: Vec<(String, Vec<Value>)> = match value.split_once(", ") {
         Some((last, first)) if !first.contains(',') => {
@@ -152,17 +152,17 @@ static AFFIXED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("constant pattern")
 });
 
-/// A number without the sign before it or the unit behind it.
+/// Finds a number whose page lacks the sign before it or the unit after it.
 fn with_affixes(page: &Places<'_>, value: &str) -> Vec<Formed> {
     let Some(parts) = AFFIXED.captures(value) else {
         return Vec::new();
     };
     let (before, number, behind) = (&parts[1], &parts[2], &parts[3]);
-    // A sign of its own makes another number.
+    // A minus sign would make it a different number.
     if before.len() + behind.len() == 0 || before.ends_with(['-', '\u{2212}']) {
         return Vec::new();
     }
-    // Nothing is put around what is no bare number.
+    // Only a bare number gets a sign or unit.
     let bare = json!({"type": "regex", "parameters": {"pattern": r"^\d[\d.,]*$", "group": 0}});
     let mut processors = vec![bare];
     if !before.is_empty() {
@@ -183,7 +183,7 @@ static ORDERED_DAY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d{1,4})([./-])(\d{1,2})([./-])(\d{1,4})$").expect("constant pattern")
 });
 
-/// The processors that write a text with the same meaning as the record does, in all ways that it shows.
+/// All processors that convert a text with the same meaning to the record's form, as far as the text shows them.
 pub(crate) fn of_same(wanted: &Wanted, text: &str) -> Vec<Vec<Value>> {
     let value = &wanted.text;
     let mut ways: Vec<Vec<Value>> = of_spelling(text, value)
@@ -201,8 +201,8 @@ pub(crate) fn of_same(wanted: &Wanted, text: &str) -> Vec<Vec<Value>> {
     ways
 }
 
-/// The processors that write a day in ISO 8601 as the record writes it. Several if it does not show which number is
-/// the day.
+/// The processors that convert an ISO 8601 day to the record's form. There are several if it does not show which
+/// number is the day.
 fn of_day(iso: &str, value: &str) -> Vec<Value> {
     let Some(parts) = ORDERED_DAY.captures(value) else {
         return Vec::new();
@@ -241,8 +241,8 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The processors that write a day in ISO 8601 with the English name of its month, or its first three letters, as the
-/// record does. May has only three, so that other known values decide.
+/// The processors that convert an ISO 8601 day to the record's form, with the English name of the month or its first
+/// three letters. "May" is both, so other known values decide.
 fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
     let parts: Vec<&str> = iso.split('-').collect();
     let [year, month, day] = parts[..] else {
@@ -264,7 +264,7 @@ fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
             (r"^(\d{4})-(\d{2})-(\d{2})$", day),
             (r"^(\d{4})-(\d{2})-0?(\d+)$", bare),
         ] {
-            // One letter stands for each part: what is put in is not found again.
+            // A control character stands for each part, so that inserted text is not replaced again.
             let mut form = value.to_owned();
             for (what, part) in [(year, "\u{1}"), (name, "\u{2}"), (day, "\u{3}")] {
                 if form.matches(what).count() != 1 {
@@ -272,7 +272,7 @@ fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
                 }
                 form = form.replacen(what, part, 1);
             }
-            // Names of days and other words stay what they are only by chance.
+            // Otherwise the form contains names of days or other words, which would be right only by chance.
             if form.is_empty() || form.contains(char::is_alphanumeric) {
                 continue;
             }
@@ -289,13 +289,13 @@ fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
     ways
 }
 
-/// Whether a processor puts in the name of a month.
+/// Whether a processor inserts the name of a month.
 pub(crate) fn names_month(processor: &Value) -> bool {
     let find = processor["parameters"]["find"].as_str();
     find.is_some_and(|find| find.starts_with("{m"))
 }
 
-/// The processors that write a number or a text as the record does, which has the same digits and letters.
+/// The processors that convert a number or text to the record's form, which has the same digits and letters.
 fn of_spelling(text: &str, value: &str) -> Option<Value> {
     if text == value {
         return None;
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(with("2010-05-25", "25.05.2010"), ["$3.$2.$1"]);
         assert_eq!(with("2010-05-25", "5/25/2010"), ["$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "25/06/2010"), [""; 0]);
-        // Both, and other known values decide.
+        // Both are possible, and other known values decide.
         assert_eq!(with("2010-05-05", "05/05/2010"), ["$3/$2/$1", "$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "2010-05-25"), [""; 0]);
     }
@@ -366,7 +366,7 @@ mod tests {
             assert_eq!(forms(iso, value), expected, "{value}");
         };
         let (month_first, day_first) = ("{m${2}} ${3}, ${1}", "${3} {m${2}} ${1}");
-        // Of 25 nothing shows whether zeros are kept.
+        // 25 does not show whether leading zeros are kept.
         of(
             "2010-09-25",
             "September 25, 2010",

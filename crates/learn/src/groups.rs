@@ -1,4 +1,4 @@
-//! Groups pages of one site and one layout, which one mapping can serve.
+//! Groups the pages of one site and layout. One mapping can serve such a group.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use webfill_urls::site;
 
 use crate::types::Page;
 
-/// Groups pages, given the sketches of their trees: positions in `pages`, in the order in which groups first appear.
+/// Groups pages by the sketches of their trees. A group holds indexes of `pages`; groups are in the order in which
+/// they first appear.
 pub(crate) fn groups(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<usize>> {
     let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
     for (index, (page, sketch)) in pages.iter().zip(sketches).enumerate() {

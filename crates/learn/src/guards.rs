@@ -1,5 +1,5 @@
 //! Guards: if the known values look alike, the values that a chain reads must look like them. A page that lacks the
-//! value may have something else in its place, and reading nothing is better.
+//! value may have something else in its place, and then it is better to read nothing.
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -10,17 +10,17 @@ use crate::fold::{Spelling, is_cut_off};
 use crate::score::reads_cut_off;
 use crate::shape::{self, Lengths};
 
-/// Distinct values needed to show a common form.
+/// How many distinct values are needed to show a common form.
 const ENOUGH: usize = 3;
 
-/// The share of values on pages without known values that a pattern must match. Known values may be too few to show
-/// all forms.
+/// The share of values that a pattern must match on pages without known values. It is not all of them, because the
+/// known values may be too few to show all forms.
 const MATCHED: f64 = 0.95;
 
-/// Values of codes and numbers may be this many times as long as the known ones.
+/// How many times as long as the known ones values of codes and numbers may be.
 const LONGER: f64 = 1.5;
 
-/// Values may have this many digits fewer, down to the shortest length.
+/// How many digits fewer than the known ones values may have, and the fewest digits in any case.
 const SHORTER: usize = 3;
 const SHORTEST: usize = 4;
 
@@ -61,12 +61,12 @@ impl Guard {
     }
 }
 
-/// The guard for the readings of a chain.
+/// The guard for the readings of a chain, if it needs one.
 pub(crate) fn of(found: &Found, one: usize) -> Option<Guard> {
     of_shape(found, one).or_else(|| of_whole_values(found, one))
 }
 
-/// Drops truncated values.
+/// A guard that drops truncated values.
 fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
     reads_cut_off(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
@@ -74,10 +74,10 @@ fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
     })
 }
 
-/// A text that does not end in a mark of truncation.
+/// Matches a text that does not end in a mark of truncation.
 const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…|\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\))\s*$)";
 
-/// The guard for values with a common shape.
+/// A guard for values with a common shape.
 fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     let mut values: Vec<&str> = values_read_rightly(found, one)
         .map(|value| value.text.as_str())
@@ -100,7 +100,7 @@ fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     };
     let is_phone = |value: &&str| Spelling::new(value).digits().is_some();
     let code = match values.iter().all(is_phone) {
-        // They are written in many ways, so no pattern is used.
+        // Such values are written in many ways, so no pattern is used.
         true => None,
         false => shape::code(values.iter().copied(), Lengths::Proven),
     };
@@ -133,14 +133,15 @@ fn values_read_rightly(found: &Found, one: usize) -> impl Iterator<Item = &Spell
     found.labels.iter().flat_map(of_label)
 }
 
-/// Telephone numbers in several notations: digits and the marks between them, about the same number of digits.
+/// The pattern of telephone numbers in several notations: digits with marks between them, and about the same number of
+/// digits.
 fn loose(values: &[&str]) -> Option<String> {
     let is_mark = |c: char| " +-./(),:".contains(c);
     let is_number = |value: &&str| value.chars().all(|c| c.is_ascii_digit() || is_mark(c));
     let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();
     let least = values.iter().map(digits).min()?.saturating_sub(SHORTER);
     let longest = values.iter().map(|value| value.len()).max()?;
-    // Numbers of seven digits are no telephone numbers: a smaller one may stand on another page.
+    // Plain numbers of seven digits are not telephone numbers: another page may have a smaller number.
     let is_dialled = |value: &&str| {
         value.starts_with(['0', '+']) || value.chars().any(|c| is_mark(c) && !".,".contains(c))
     };

@@ -5,26 +5,26 @@ use serde_json::{Value, json};
 use crate::fold::Wanted;
 use crate::places::{At, Places};
 
-/// The most places used per page.
+/// How many places are used per page.
 const MOST: usize = 12;
 
-/// The most known values searched for in a text.
+/// How many known values are searched for in a text.
 const MOST_VALUES: usize = 30;
 
-/// The most bytes between two values.
+/// The most bytes between two values of a list.
 const LONGEST: usize = 8;
 
-/// Words that join the last value to those before it.
+/// Words that may join the last value to those before it.
 const WORDS: [&str; 6] = ["and", "und", "et", "y", "e", "or"];
 
 /// A text that contains several known values.
 pub(crate) struct Joined {
-    /// Its position in the page's places.
+    /// The index of the text among the page's places.
     pub(crate) place: usize,
-    /// From the first value to the last, in bytes.
+    /// The range from the first value to the last, in bytes.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The texts between them.
+    /// The texts between the values.
     separators: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
         let start = text.find(value.text.as_str());
         spans.extend(start.map(|start| (start, start + value.text.len())));
     }
-    // Most of the values are elsewhere: this text happens to contain two of them.
+    // Most of the known values are not in this text. That it contains two of them is a coincidence.
     if spans.len() < 2 || spans.len() * 2 < wanted.len() {
         return None;
     }
@@ -75,7 +75,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
             separators.push(between.to_owned());
         }
     }
-    // Longer ones first: `, and ` goes before `, `.
+    // Longer separators first: `, and ` must be tried before `, `.
     separators.sort_by_key(|one| (usize::MAX - one.len(), one.clone()));
     let (first, last) = (spans.first()?, spans.last()?);
     (separators.len() <= 3).then_some(Joined {
@@ -86,7 +86,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
     })
 }
 
-/// Whether the text consists of marks and spaces, or of a joining word.
+/// Whether the text consists of marks and spaces, or is a joining word.
 fn is_separator(between: &str) -> bool {
     let has_mark = between
         .chars()

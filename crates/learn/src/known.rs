@@ -1,4 +1,4 @@
-//! The known values of the pages of a group: from records, and from a person, whose statements count more.
+//! The known values of a group of pages. They come from records, and from statements of a person, which count more.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::types::{Page, Said};
 
-/// The most values used of one field of one page.
+/// How many values of one field of one page are used.
 const MOST_VALUES: usize = 100;
 
-/// The fields to learn, in order of name.
+/// The fields to learn, sorted by name.
 pub(crate) fn fields(pages: &[Page], wanted: &[String]) -> Vec<String> {
     let known = pages
         .iter()
@@ -41,7 +41,7 @@ pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeS
     folded
 }
 
-/// The labels of a field, and the places that a person pointed at, as page and place.
+/// The labels of a field, and the places that a person pointed at, as pairs of page and place.
 pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usize, usize)>) {
     let mut labels = Vec::new();
     let mut pointed = Vec::new();

@@ -1,4 +1,4 @@
-//! Labels: short texts on most pages of a group that describe the text after them.
+//! Labels: short texts on most pages of a group that describe the text that follows them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,13 +7,13 @@ use crate::places::{At, Place, Places};
 /// The most characters of a label.
 const LONGEST: usize = 40;
 
-/// Shorter known values, such as `2`, occur in too many texts by chance.
+/// Known values shorter than this, such as `2`, occur in too many texts by chance.
 const SHORTEST: usize = 3;
 
-/// From this length on, known values do not occur within other words by chance.
+/// Known values of at least this length do not occur within other words by chance.
 const LONG: usize = 6;
 
-/// Known values. No candidate may depend on one: it would work on one page only.
+/// The known values. No candidate may depend on one of them, because it would work on one page only.
 pub(crate) struct Leaks(BTreeSet<String>);
 
 impl Leaks {
@@ -21,7 +21,7 @@ impl Leaks {
         Leaks(known.collect())
     }
 
-    /// Whether a text is a known value, or contains one as whole words. A long one may be part of a word.
+    /// Whether a text is a known value, or contains one as whole words. A long known value may also be part of a word.
     pub(crate) fn holds(&self, text: &str) -> bool {
         let folded = crate::fold::folded(text);
         let bare = folded.trim_end_matches([':', ' ']);
@@ -31,7 +31,7 @@ impl Leaks {
             _ => false,
         };
         let has = |text: &str| self.0.contains(text);
-        // The form of the value in a class, an id or an address.
+        // The value as it would be written in a class, an id or an address.
         let spaced = folded.replace(['-', '_', '/', '.'], " ");
         let is_slug =
             |known: &String| known.chars().count() >= SHORTEST && is_word_of(known, &spaced);
@@ -49,20 +49,20 @@ fn is_word_of(known: &str, text: &str) -> bool {
     })
 }
 
-/// The labels of a group of pages. Some pages may write a colon after a label, and others not.
+/// The labels of a group of pages. Some pages may write a colon after a label that others write without.
 pub(crate) struct Labels(HashMap<String, Forms>);
 
-/// How pages write a label.
+/// The forms in which pages write a label.
 #[derive(Clone, Copy, Default)]
 struct Forms {
     with_colon: bool,
     without: bool,
-    /// One page has both forms, so they are different labels.
+    /// Whether one page has both forms. Then they are different labels.
     differ: bool,
 }
 
 impl Forms {
-    /// Adds the forms of another page.
+    /// Adds the forms that another page has.
     fn add(&mut self, here: Forms) {
         self.differ |= here.with_colon && here.without;
         self.with_colon |= here.with_colon;
@@ -102,7 +102,7 @@ impl Labels {
         }
         let most = (pages.len() / 2).max(2);
         counts.retain(|text, count| {
-            // A few pages do not allow counting: everything that looks like a label is one.
+            // A few pages are too few to count: everything that looks like a label is one.
             let is_common = count.pages >= most;
             let is_likely =
                 count.is_marked && (pages.len() < 3 || count.pages >= (pages.len() / 5).max(2));
@@ -120,7 +120,7 @@ impl Labels {
         self.0.contains_key(bare(text))
     }
 
-    /// The same label as written on other pages, if they write it differently.
+    /// The label as other pages write it, if they write it differently.
     pub(crate) fn other_form(&self, text: &str) -> Option<String> {
         let bare = bare(text);
         let forms = self.0.get(bare).filter(|forms| !forms.differ)?;

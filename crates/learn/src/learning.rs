@@ -16,22 +16,22 @@ use crate::report;
 use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
 use crate::url_patterns;
 
-/// Learns a mapping for each group of pages of one site and layout with known values. No pattern may match
-/// `other_urls`, the pages of the sites that are of another kind.
+/// Learns a mapping for each group of pages of one site and layout that have known values. `other_urls` are pages of
+/// the sites that are of another kind; no pattern may match them.
 ///
 /// # Errors
 ///
-/// There are no pages, or nothing is known of them, or a name cannot be used.
+/// There are no pages, nothing is known about them, or a name cannot be used.
 pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned, LearnError> {
     learn_with_links(pages, &[], other_urls, task)
 }
 
-/// Like [`learn`], with the `links` of all records, also to pages that are not given: patterns are wide enough for
-/// them.
+/// Like [`learn`], with the `links` of all records, including those to pages that are not given. The patterns are made
+/// wide enough for them.
 ///
 /// # Errors
 ///
-/// There are no pages, or nothing is known of them, or a name cannot be used.
+/// There are no pages, nothing is known about them, or a name cannot be used.
 pub fn learn_with_links(
     pages: &[Page],
     links: &[Url],
@@ -44,7 +44,7 @@ pub fn learn_with_links(
     if fields.is_empty() {
         return Err(LearnError::NothingKnown);
     }
-    // One tree at a time: the trees of all pages together would be too large.
+    // One tree at a time, because the trees of all pages together would be too large.
     let sketches = pages.iter().map(|page| parsed(page, 8).sketch());
     let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
     let mut learnt = Vec::new();
@@ -130,7 +130,7 @@ pub(crate) fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     Ok(())
 }
 
-/// The trees of these pages, which share a memory limit.
+/// The trees of these pages. They share a memory limit.
 pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     let trees = chosen
         .iter()
@@ -138,7 +138,7 @@ pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     trees.collect()
 }
 
-/// The tree of a page when `pages` trees share the memory.
+/// The tree of a page, given that `pages` trees share the memory.
 pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
@@ -153,7 +153,7 @@ pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
     }
 }
 
-/// The pages of a group to learn from. Those with known values come first.
+/// The pages of a group that are used for learning. Those with known values come first.
 fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
@@ -171,7 +171,7 @@ fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     chosen
 }
 
-/// The chosen pages with their trees.
+/// The chosen pages, with their trees.
 pub(crate) fn prepared<'d>(
     pages: &'d [Page],
     documents: &'d [Document],
@@ -251,7 +251,7 @@ fn mapping_of(name: &str, patterns: &[String], links: &[Value], reports: &[Field
     mapping
 }
 
-/// A field of a mapping.
+/// The field of a mapping that this report describes, if something was learned.
 pub(crate) fn field_of(report: &FieldReport) -> Option<Value> {
     let processors = report.processors.clone()?;
     let mut field = json!({"name": report.field});

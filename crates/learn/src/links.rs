@@ -1,4 +1,4 @@
-//! Learns links to follow: values of a record may be on another page to which the record's page links.
+//! Learns links to follow: values of a record may be on another page, to which the record's page links.
 
 use serde_json::{Value, json};
 use webfill_urls::Url;
@@ -9,21 +9,21 @@ use crate::places::{At, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};
 
-/// The number of pages that must have the link.
+/// How many pages must have the link.
 const ENOUGH: usize = 2;
 
-/// The share of these pages on which the chain learned from the others finds the link.
+/// The share of these pages on which the link must be found by the chain learned from the other pages.
 const SURE: f64 = 0.9;
 
 /// A group of pages, and the learned fields.
 pub(crate) struct Learnt {
-    /// Positions of the pages.
+    /// The indexes of the pages.
     pub(crate) group: Vec<usize>,
     pub(crate) reports: Vec<FieldReport>,
 }
 
-/// The pages to which pages of a group should lead, each paired with the page that should lead there. They belong to
-/// the same record but to another group, and a value is read there that is not read here.
+/// Pairs of a page in the group `from`, and a page to which it should lead. Both belong to the same record. The second
+/// is in another group, where a value is read that is not read in the first.
 pub(crate) fn wanted(pages: &[Page], learnt: &[Learnt], from: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for &page in &learnt[from].group {
@@ -53,7 +53,7 @@ fn agrees(report: &FieldReport, page: &Page) -> bool {
     report.processors.is_some() && report.agree.iter().any(|url| url == page.url.as_str())
 }
 
-/// The `url_parsers` that select the links of these pairs; empty if no chain is reliable.
+/// The `url_parsers` that select the links of these pairs. Empty if no chain is reliable.
 pub(crate) fn parsers(
     group: &Group<'_>,
     chosen: &[usize],
@@ -106,7 +106,7 @@ fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
     found
 }
 
-/// The likeliest chain that reads the link and nothing else, if it is reliable.
+/// The likeliest chain that reads the link and nothing else; `None` if it is not reliable.
 fn sure(found: &Found) -> Option<Vec<Value>> {
     let mean = found.left_out.iter().sum::<f64>() / found.left_out.len().max(1) as f64;
     let is_right = |one: usize| {

@@ -1,4 +1,4 @@
-//! Where texts are on a page: text nodes, whole elements, attributes, linked data, JSON, scripts.
+//! Places: where texts are on a page. They are text nodes, whole elements, attributes, linked data, JSON, scripts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -13,19 +13,19 @@ use crate::fold::{Spelling, Wanted, collapsed, folded};
 use crate::survival::Anchor;
 use crate::types::Page;
 
-/// The most places read from a page; the rest is ignored.
+/// How many places of a page are read. The rest is ignored.
 const MOST_PLACES: usize = 120_000;
 
-/// Bytes of all texts of a page that are compared.
+/// How many bytes of text of a page are compared.
 const MOST_BYTES: usize = 4 << 20;
 
-/// A longer type of linked data is not a name.
+/// The longest type of linked data that counts as a name.
 const LONGEST_KIND: usize = 80;
 
-/// A longer text is not a value.
+/// The longest text that counts as a value.
 const LONGEST: usize = 4_000;
 
-/// Whole elements are values up to this length. Longer ones are sections.
+/// The longest element that counts as a value. Longer ones are sections.
 const LONGEST_ELEMENT: usize = 1_000;
 
 /// Attributes that contain values.
@@ -33,13 +33,13 @@ const ATTRIBUTES: &[&str] = &[
     "content", "href", "datetime", "title", "alt", "src", "value",
 ];
 
-/// If a person points at an element without text, the first of these attributes is meant.
+/// If a person points at an element without text, the first of these attributes that it has is meant.
 const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", "title"];
 
-/// One place.
+/// A place on a page.
 pub(crate) struct Place<'d> {
     pub(crate) at: At<'d>,
-    /// Its text, white space collapsed.
+    /// The text of the place, with white space collapsed.
     pub(crate) text: String,
 }
 
@@ -49,11 +49,11 @@ pub(crate) enum At<'d> {
     /// The whole text of an element that contains several texts.
     Element(NodeRef<'d>),
     Attribute(NodeRef<'d>, &'d str),
-    /// A member of an object of linked data: its type, and the path within.
+    /// A member of a linked-data object: the object's type, and the path within it.
     JsonLd(String, String),
-    /// A path in the data scripts, or in a JSON page.
+    /// A path in the data of scripts, or in a JSON page.
     Json(String),
-    /// A text or a number after a key, in a script that is not JSON.
+    /// A text or number after a key, in a script that is not JSON.
     ScriptKey(String, Written),
 }
 
@@ -72,7 +72,7 @@ impl Written {
         Written::AsNumber,
     ];
 
-    /// The pattern, with the value as its only group.
+    /// The regular expression, whose only group is the value.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             Written::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
@@ -83,7 +83,7 @@ impl Written {
 }
 
 impl At<'_> {
-    /// The bytes that it owns: the page decides how many.
+    /// The bytes that the place owns, because pages decide how large it is.
     fn bytes(&self) -> usize {
         match self {
             At::Text(_) | At::Element(_) | At::Attribute(..) => 0,
@@ -94,10 +94,10 @@ impl At<'_> {
     }
 }
 
-/// An element from which places within a row are found.
+/// An element from which the places of a row are found.
 pub(crate) struct Root<'d> {
     pub(crate) node: NodeRef<'d>,
-    /// The processor that leads from the row to a cell. `None` if the XPath below does.
+    /// The processor that leads from the row to a cell; `None` if `path` alone does.
     pub(crate) lead: Option<Value>,
     /// The XPath from the row, or from the cell, to the element.
     pub(crate) path: String,
@@ -110,12 +110,12 @@ pub(crate) struct Root<'d> {
 pub(crate) struct Places<'d> {
     pub(crate) page: &'d Page,
     pub(crate) document: &'d Document,
-    /// The roots of a row; a page has none.
+    /// The roots of a row. A page has none.
     pub(crate) roots: Vec<Root<'d>>,
     pub(crate) all: Vec<Place<'d>>,
-    /// The text nodes, in the order of the page: positions in `all`.
+    /// The text nodes in page order, as indexes of `all`.
     pub(crate) texts: Vec<usize>,
-    /// Elements by tag and whole class, in the order of the page.
+    /// Elements by tag and whole class, in page order.
     pub(crate) by_class: BTreeMap<(&'d str, &'d str), Vec<usize>>,
     by_text: HashMap<String, Vec<usize>>,
     bytes: usize,
@@ -135,7 +135,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The places of a row: `page` has the known values of the row.
+    /// The places of a row. `page` holds the known values of the row.
     pub(crate) fn of_row(
         page: &'d Page,
         document: &'d Document,
@@ -146,7 +146,7 @@ impl<'d> Places<'d> {
         let mut places = Places::none(page, document, roots);
         let mut before: Option<NodeRef<'d>> = None;
         for node in nodes {
-            // A cell is read as part of its row.
+            // Cells have already been read as parts of their row.
             if before.is_none_or(|before| !before.contains(node)) {
                 before = Some(node);
                 places.read_nodes(std::iter::once(node).chain(node.descendants()));
@@ -185,7 +185,7 @@ impl<'d> Places<'d> {
         let index = self.all.len();
         for key in keys(&text) {
             let places = self.by_text.entry(key).or_default();
-            // A text in this many places identifies none of them.
+            // A text in more places than this identifies none of them.
             if places.len() < 64 {
                 places.push(index);
             }
@@ -215,7 +215,7 @@ impl<'d> Places<'d> {
 
     fn read_element(&mut self, node: NodeRef<'d>, tag: &'d str) {
         match tag {
-            // The chains of a row do not see scripts within it.
+            // Chains in a row do not see scripts, even those inside the row.
             "script" if !self.roots.is_empty() => return,
             "script" => return self.read_script(node),
             "style" => return,
@@ -265,7 +265,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The typed objects of linked data, each with its own members.
+    /// Reads the typed objects of linked data, each with its own members.
     fn read_linked(&mut self, value: &Value, depth: usize) {
         if depth > 16 {
             return;
@@ -362,7 +362,7 @@ impl<'d> Places<'d> {
         found
     }
 
-    /// The places with this text, folded.
+    /// The places that have this folded text.
     pub(crate) fn with_text(&self, folded: &str) -> &[usize] {
         self.by_text.get(folded).map_or(&[], Vec::as_slice)
     }
@@ -382,7 +382,7 @@ impl<'d> Places<'d> {
         self.by_text.contains_key(&wanted.folded) || !self.around(wanted, 1).is_empty()
     }
 
-    /// The places whose text contains the value among other words.
+    /// The places whose text contains the value among other words, with its position in the text.
     pub(crate) fn around(&self, wanted: &Wanted, most: usize) -> Vec<(usize, usize)> {
         let value = wanted.text.as_str();
         if value.chars().count() < 2 {
@@ -405,7 +405,7 @@ impl<'d> Places<'d> {
         found
     }
 
-    /// The places whose text contains the date among other words: its range, and how to read it.
+    /// The places whose text contains the date among other words, with its range and the ways to read it.
     pub(crate) fn around_date(
         &self,
         day: &str,
@@ -440,8 +440,8 @@ impl<'d> Places<'d> {
         })
     }
 
-    /// The place of a text or element that a person pointed at. An element without text (`img`, `meta`, `input`)
-    /// stands for its value.
+    /// The place of a text or element that a person pointed at. For an element without text (`img`, `meta`, `input`),
+    /// it is that of its value.
     pub(crate) fn at_node(&self, node: NodeRef<'_>) -> Option<usize> {
         let text = self.all.iter().position(|place| match &place.at {
             At::Text(text) => {
@@ -458,7 +458,7 @@ impl<'d> Places<'d> {
     }
 }
 
-/// The keys of a place: its text, and the number, telephone number or days that it means.
+/// The keys by which a place is found: its text, and the number, telephone number or days that it means.
 fn keys(text: &str) -> Vec<String> {
     let mut keys = vec![folded(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {
@@ -481,7 +481,7 @@ fn day_key(day: &str) -> String {
     format!("\u{3}{day}")
 }
 
-/// The JSONPath of a member; `None` if its name cannot be written.
+/// The JSONPath of a member; `None` if its name cannot be written in a path.
 pub(crate) fn member_path(path: &str, name: &str) -> Option<String> {
     match name.contains(['\'', '\\']) {
         _ if is_plain(name) => Some(format!("{path}.{name}")),

@@ -1,5 +1,5 @@
 //! Repairs the fields of a mapping that a change of the site has broken. The values extracted before the change are
-//! the known values of the new pages. A wrong repair is worse than none, so uncertain ones are refused.
+//! the known values of the new pages. A wrong repair is worse than none, so repairs that are not certain are refused.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::report;
 use crate::score::Label;
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
-/// The number of pages whose earlier value must be found again.
+/// On how many pages the earlier value must be found again.
 const ENOUGH: usize = 3;
 
 /// The confidence required for a repair.
 const SURE: f64 = 0.9;
 
-/// The share of values read on all pages that must look like the earlier ones.
+/// The share of all values read that must look like the earlier ones.
 const ALIKE: f64 = 0.9;
 
 /// A repaired mapping.
@@ -30,7 +30,7 @@ const ALIKE: f64 = 0.9;
 pub struct Repaired {
     /// The old mapping with the chains of the accepted fields replaced.
     pub mapping: Value,
-    /// Every field with earlier values.
+    /// All fields with earlier values.
     pub fields: Vec<FieldRepair>,
 }
 
@@ -38,11 +38,11 @@ pub struct Repaired {
 #[derive(Debug, Clone, Serialize)]
 pub struct FieldRepair {
     pub field: String,
-    /// The old chain reads less than half of the earlier values.
+    /// Whether the old chain reads less than half of the earlier values.
     pub broken: bool,
-    /// Broken, and replaced.
+    /// Whether the field is broken and was replaced.
     pub accepted: bool,
-    /// One sentence for people.
+    /// The reason, in one sentence for users.
     pub why: String,
     /// The learned chain, accepted or not; `None` if the field is not broken.
     pub learned: Option<FieldReport>,
@@ -53,7 +53,7 @@ pub struct FieldRepair {
 ///
 /// # Errors
 ///
-/// The old mapping cannot be loaded, there are no pages, or nothing is known of them.
+/// The old mapping cannot be loaded, there are no pages, or nothing is known about them.
 pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, LearnError> {
     if pages.is_empty() {
         return Err(LearnError::NoPages);
@@ -141,7 +141,7 @@ fn sound(field: String, right: f64, known: usize) -> FieldRepair {
     }
 }
 
-/// Other keys of the field, such as its description, stay.
+/// Replaces the chain of a field. Its other keys, such as the description, stay.
 fn replace_chain(field: &mut Value, learned: &Value) {
     if let Some(field) = field.as_object_mut() {
         for key in ["processors", "alternatives"] {
@@ -231,7 +231,7 @@ fn fits(value: &str, known: &[&Wanted]) -> bool {
         true => !never(of),
         false => !always(of),
     };
-    // A few earlier values do not show how long one may be.
+    // A few earlier values do not show how long a value may be.
     (shortest / 3..=longest * 3 + 2).contains(&length(value))
         && agrees(|c| c.is_ascii_digit())
         && agrees(char::is_alphabetic)

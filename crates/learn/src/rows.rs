@@ -1,10 +1,11 @@
-//! Learns how to read lists: which elements are rows, and where the fields of a row are, from known records on the
-//! pages.
+//! Learns how to read lists: which elements are rows, and where the fields of a row are. It learns from known records
+//! on the pages.
 //!
-//! Known values show where records are side by side (`standing`), and how rows look (`likeness`). That distinguishes
-//! unknown rows from headers, advertisements and spacers (`target`). An XPath is made that selects all rows and
-//! nothing else (`select`). Fields are then learned from each row as from a page, starting at the row (`roots`). Rows
-//! may also be objects (`objects`), and a field may occur once for all rows of a page (`shared`).
+//! Known values show where records stand next to each other (`standing`), and what rows look like (`likeness`). With
+//! that, unknown rows are distinguished from headers, advertisements and spacers (`target`). Then an XPath is made
+//! that selects all rows and nothing else (`select`). Fields are learned from each row as from a page, starting at the
+//! row (`roots`). Rows may also be objects (`objects`), and a field may occur only once for all rows of a page
+//! (`shared`).
 
 mod key;
 mod likeness;
@@ -39,14 +40,14 @@ use crate::types::{
 };
 use crate::url_patterns;
 
-/// The most pages of one layout to learn from.
+/// How many pages of one layout are used for learning.
 const MOST_PAGES: usize = 20;
 
-/// The most rows to learn from: known rows, and others.
+/// How many known rows are used for learning, and how many others.
 const MOST_KNOWN: usize = 80;
 const MOST_OTHERS: usize = 120;
 
-/// Below this confidence of a row's field, values that occur once on the page are tried.
+/// If the confidence of a row's field is lower than this, values that occur once on the page are tried.
 const SURE: f64 = 0.9;
 
 /// A mapping of rows learned from fewer records is a draft.
@@ -86,11 +87,11 @@ impl KnownRow {
 }
 
 /// Learns a mapping with `rows` for each group of pages of one site and layout that contain known records. `rows` are
-/// the records of each page. For `links` and `other_urls` see [`crate::learn_with_links`].
+/// the records of each page. For `links` and `other_urls`, see [`crate::learn_with_links`].
 ///
 /// # Errors
 ///
-/// There are no pages, or nothing is known of them, or a name cannot be used.
+/// There are no pages, nothing is known about them, or a name cannot be used.
 pub fn learn_rows(
     pages: &[Page],
     rows: &[Vec<KnownRow>],
@@ -135,7 +136,8 @@ pub fn learn_rows(
 }
 
 /// Finds the rows on pages from records, or from elements that a person pointed at. Returns the chain that selects
-/// them, and the numbers of their first elements, page by page. `None` if the records are not side by side.
+/// them, and for each page the positions of their first elements. `None` if the records do not stand next to each
+/// other.
 pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRows> {
     let all: Vec<usize> = (0..pages.len()).collect();
     let documents = parsed_all(pages, &all);
@@ -171,12 +173,12 @@ fn sheets<'d>(
     chosen.iter().zip(documents).map(sheet).collect()
 }
 
-/// Those of these records that are on a page. Two values of the record must be, one of them a text that occurs in few
-/// places.
+/// The indexes of those records that are on a page. At least two values of the record must be on it, and one of them
+/// must be a text that occurs in few places.
 pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
-    /// The most places of a value that identifies its record.
+    /// In how many places a value may occur to identify its record.
     const FEW: usize = 4;
-    /// The fewest characters of such a value.
+    /// How many characters such a value must have.
     const LEAST_CHARS: usize = 4;
     if records.is_empty() {
         return Vec::new();
@@ -197,7 +199,7 @@ pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
         .collect()
 }
 
-/// Pages with known records come first.
+/// The pages used for learning. Those with the most known records are preferred.
 fn chosen_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
     let mut chosen = group.to_vec();
     chosen.sort_by_key(|&page| (usize::MAX - rows[page].len(), page));
@@ -211,7 +213,7 @@ struct Listing {
     rule: Value,
     fields: Vec<FieldReport>,
     parsers: Vec<Value>,
-    /// The pages to which these link.
+    /// The further pages of the list, to which the pages link.
     further: Vec<Url>,
     report: RowsReport,
 }
@@ -253,7 +255,7 @@ struct Rule<'d> {
     anchor: String,
     shape: Shape,
     rows: Vec<RowAt<'d>>,
-    /// How well rules learned from some of the known rows select the others.
+    /// How well a rule learned from some of the known rows selects the others.
     confidence: f64,
 }
 
@@ -373,7 +375,7 @@ fn finished(
     })
 }
 
-/// The likeliest way to select rows: elements, or objects if these contain more known values.
+/// The likeliest way to select rows: as elements, or as objects if these contain more known values.
 fn rule_of<'d>(sheets: &[Sheet<'d>]) -> Option<Rule<'d>> {
     let standings = standing::standings(sheets);
     let elements = rule_of_elements(sheets, &standings);
@@ -420,7 +422,7 @@ fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
     }
 }
 
-/// The rule, and the number of known values that are in the rows of their records.
+/// The likeliest rule for elements, and the number of known values that are in the rows of their records.
 fn rule_of_elements<'d>(
     sheets: &[Sheet<'d>],
     standings: &[standing::Standing<'d>],
@@ -494,7 +496,8 @@ fn selected<'d>(
     Some((layout, target, selected))
 }
 
-/// The share of known rows selected by a rule that was learned from the other half.
+/// The confidence of a rule: the share of known rows that are selected by a rule learned from the other half, times
+/// `f1`.
 fn confidence<'d>(
     sheets: &[Sheet<'d>],
     standings: &[standing::Standing<'d>],
@@ -599,7 +602,7 @@ fn heads(rows: &[RowAt<'_>]) -> BTreeMap<usize, HashSet<usize>> {
     heads
 }
 
-/// A row as a page of its own: its known values, and the nodes that a person pointed at in it.
+/// A row as a page of its own, with its known values, and the nodes in it that a person pointed at.
 fn page_of(
     sheets: &[Sheet<'_>],
     row: &RowAt<'_>,

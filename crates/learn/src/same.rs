@@ -1,23 +1,23 @@
-//! Compares a text from a page with a known value, and derives the form by which equal values are found.
+//! Compares a text from a page with a known value, and gives the form in which equal values are found.
 
 use crate::fold::{Spelling, Wanted};
 
-/// Whether a text from a page is this known value, possibly in another spelling: white space, case, forms of Unicode,
+/// Whether a text from a page is this known value, possibly in another spelling: white space, case, Unicode forms,
 /// numbers, dates, digits of telephone numbers.
 pub fn is_same_value(known: &str, read: &str) -> bool {
-    // Most are.
+    // Most are written alike.
     if known == read {
         return !webfill_values::is_blank(known);
     }
     Wanted::new(known).is_some_and(|known| known.is(&Spelling::new(read)))
 }
 
-/// Whether a text from a page is this known value but for one slip of the keyboard.
+/// Whether a text from a page differs from this known value by one typing error.
 pub fn is_misspelt_value(known: &str, read: &str) -> bool {
     Wanted::new(known).is_some_and(|known| known.is_misspelt(&Spelling::new(read)))
 }
 
-/// The form shared by all spellings of one value.
+/// The form that all spellings of a value have in common.
 pub fn common_form(value: &str) -> String {
     let Some(wanted) = Wanted::new(value) else {
         return String::new();

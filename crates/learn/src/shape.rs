@@ -1,15 +1,15 @@
-//! The shape of values made of digits and fixed characters between them, such as telephone numbers, and of codes that
+//! The shape of values that consist of digits with fixed characters between them, such as telephone numbers. Codes may
 //! also have capitals.
 
 use std::collections::BTreeSet;
 
 use crate::score::Label;
 
-/// Distinct values needed to show a shape.
+/// How many distinct values are needed to show a shape.
 const ENOUGH: usize = 3;
 
-/// A pattern that matches every known value as a whole. `None` if they have no common shape, or one too loose to be
-/// useful.
+/// A pattern that matches every known value as a whole; `None` if they have no common shape, or one that is too loose
+/// to be useful.
 pub(crate) fn common(labels: &[Label]) -> Option<String> {
     let mut values: Vec<&str> = labels
         .iter()
@@ -26,7 +26,7 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
         parts = joined(&parts, &parts_of(value)?)?;
     }
     let digits = parts.iter().filter(|part| !matches!(part, Part::Fixed(_)));
-    // A single number occurs everywhere.
+    // A single number occurs everywhere, so its shape says nothing.
     if digits.count() < 2 {
         return None;
     }
@@ -37,14 +37,14 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
 /// How long the runs of a code may be on other pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// As the known values have them. Few of a code with several runs show nothing.
+    /// As long as in the known values. If these are few, codes of several runs may have any length.
     AsKnown,
-    /// As long as they like, unless the known values prove a length.
+    /// Of any length, unless the known values prove one.
     Proven,
 }
 
-/// A pattern of codes such as postcodes and article numbers, without its ends: runs of digits or capitals, with the
-/// same marks between them. `None` if the values are not codes, or have no common shape.
+/// A pattern for codes such as postcodes and article numbers: runs of digits or capitals with the same marks between
+/// them, without anchors at the ends. `None` if the values are not codes, or have no common shape.
 pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, lengths: Lengths) -> Option<String> {
     let values: BTreeSet<&str> = values.collect();
     if values.len() < ENOUGH {
@@ -64,7 +64,8 @@ pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, lengths: Lengths) 
     Some(shape.iter().map(|run| run.written(is_loose(run))).collect())
 }
 
-/// Excludes numbers and amounts of money, whose lengths and marks may differ on other pages.
+/// Whether the shape is that of a code. Numbers and amounts of money are none: their lengths and marks may differ on
+/// other pages.
 fn is_code(shape: &[Run]) -> bool {
     let has_digits = shape.iter().any(|run| run.kind == Kind::Digit);
     let is_amount = |run: &Run| match run.kind {
@@ -78,14 +79,14 @@ fn is_code(shape: &[Run]) -> bool {
     has_digits && !is_number && !shape.iter().any(is_amount)
 }
 
-/// Distinct values needed to show how long runs are.
+/// How many distinct values are needed to show how long runs are.
 const MANY: usize = 6;
 
-/// Distinct values needed to prove it: after so many of one length, about one value in fifty has another. Thirteen
-/// numbers of three digits may all be counts of pages, and a book of 96 pages is one, too.
+/// How many distinct values are needed to prove how long runs are: after so many of one length, about one value in
+/// fifty has another. Thirteen numbers of three digits may all be page counts, and a book may also have 96 pages.
 const PROVEN: usize = 50;
 
-/// A longer value is text.
+/// The longest value that can be a code. Longer ones are text.
 const LONGEST_CODE: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +102,7 @@ struct Run {
     kind: Kind,
     least: usize,
     most: usize,
-    /// Some begin with a zero: they are filled up to a length.
+    /// Whether some of the known runs begin with a zero, and so are padded to a length.
     is_padded: bool,
 }
 
@@ -160,12 +161,12 @@ fn widened(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
     Some(one)
 }
 
-/// Shorter runs of digits may be longer elsewhere, such as inches and hours.
+/// The shortest run of digits with a fixed length. Shorter ones, such as inches and hours, may be longer elsewhere.
 const FIXED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
-    /// The fewest and the most digits.
+    /// The fewest and the most digits of a run.
     Digits(usize, usize),
     /// Digits in groups of three, if there are enough digits for groups.
     Grouped,
@@ -185,7 +186,7 @@ impl Part {
     }
 }
 
-/// `None` for a value with letters, or one that is too long.
+/// The parts of a value; `None` if it has letters, or is too long.
 fn parts_of(value: &str) -> Option<Vec<Part>> {
     if value.len() > 40 || value.chars().any(char::is_alphabetic) {
         return None;
@@ -205,7 +206,7 @@ fn parts_of(value: &str) -> Option<Vec<Part>> {
     Some(with_groups(parts))
 }
 
-/// `1,234,567` as one part.
+/// The parts with grouped digits such as `1,234,567` as a single part.
 fn with_groups(parts: Vec<Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {

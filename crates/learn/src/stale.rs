@@ -1,22 +1,22 @@
-//! Known values that are out of date, or belong to another record: records can be wrong, too.
+//! Known values that are outdated, or belong to another record: records can be wrong too.
 
 use crate::evaluate::Reading;
 use crate::field::Group;
 use crate::score::{Label, Scores};
 
-/// The number of correctly read labels required for each doubted one. If more differ, the chain is wrong.
+/// How many labels must be read correctly for each doubted one. If more differ, the chain is wrong.
 const RIGHT_FOR_EACH: usize = 3;
 
-/// The fewest correctly read labels (and at least one for every two doubted ones) if the chain reads the doubted
-/// ones' known values on other pages. Then records were mixed up, and the chain is right.
+/// How many labels must be read correctly (and at least one for every two doubted ones) if the chain reads the known
+/// values of the doubted labels on other pages. Then records were mixed up, and the chain is right.
 const RIGHT_BESIDE_MIXED: usize = 2;
 
-/// The share of the best chain's correct readings that an unrelated chain must also read to count as a witness.
+/// An unrelated chain counts as a witness if it reads at least this share of what the best chain reads correctly.
 const WITNESS: f64 = 0.6;
 
-/// The labels whose known value is out of date. The value is nowhere on its page, and chains with different anchors
-/// agree there on another one, as they do on pages with a correct value. Misspelt ones are doubted as well. Statements
-/// of a person never are.
+/// The labels whose known value is outdated: it is nowhere on its page, and chains with different anchors agree on
+/// another value there, as they do on pages with a correct value. Misspelt values are doubted as well. Statements of a
+/// person never are.
 pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>) -> Vec<usize> {
     let Some(&best) = ranking.first() else {
         return Vec::new();
@@ -49,7 +49,7 @@ pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>)
         label.is_misspelt(&scores.readings[best][label.page], scores.multiple)
     };
     let all = 0..scores.labels.len();
-    // No other evidence is needed for these.
+    // Misspelt values need no other evidence.
     let misspelt: Vec<usize> = all.clone().filter(is_misspelt).collect();
     let doubted: Vec<usize> = all
         .filter(|label| !misspelt.contains(label) && is_doubted(label))
@@ -77,7 +77,7 @@ fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     })
 }
 
-/// The best chain of each other kind of anchor.
+/// For each other kind of anchor, the best chain, if it is a witness.
 fn witnesses(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
     let sum = |one: usize| scores.credits[one].iter().sum::<f64>();
     let mut kinds = vec![scores.candidates[best].anchor];

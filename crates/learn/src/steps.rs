@@ -1,4 +1,4 @@
-//! Steps down the tree, from an element to one within it.
+//! Steps down the tree, from an element to one inside it.
 
 use webfill_document::NodeRef;
 
@@ -20,7 +20,7 @@ impl Step {
     }
 }
 
-/// The steps from an element to one within it; `None` if a name cannot be a step.
+/// The steps from an element to one inside it; `None` if a name cannot be a step.
 pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut node = to;
@@ -53,7 +53,7 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
     Some(steps)
 }
 
-/// The ways to write the steps from an element to one within it, each with its burden.
+/// The ways to write the steps from an element to one inside it, each with its burden.
 pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
     let Some(steps) = steps(from, to, 24) else {
         return Vec::new();
@@ -90,7 +90,7 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, 
     found
 }
 
-/// Paths from the root: with all numbers, with none, and with all but the last.
+/// Paths from the root: with all numbers, with none, and with all but the last one.
 pub(crate) fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
     let root = to.document().root();
     let steps = steps(root, to, 60)?;

@@ -1,10 +1,10 @@
-//! How often an anchor still works after a site changes its pages: one number for each kind.
+//! How often an anchor still works after a site has changed its pages: a number for each kind.
 //!
 //! Two measurements are combined. Real pairs (81 pages, an old and a newly saved copy of each) count by their number
-//! n. Generated redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) count as
-//! much as 20 real pairs, because their kinds and frequency of change were our choice: (n real + 20 made) / (n + 20).
-//! Their strength is such that over all kinds they break as much as real ones do. Kinds marked as estimates occurred
-//! in neither, or too rarely, and are placed between their neighbours.
+//! n. Generated redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) count as much
+//! as 20 real pairs, because we chose which changes they make and how often: (n real + 20 made) / (n + 20). The
+//! generated changes are strong enough to break as much as real ones do, over all kinds. Kinds marked as estimates
+//! occurred in neither measurement, or too rarely. They are placed between similar kinds.
 
 /// The parts of a page that a candidate depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub(crate) enum Anchor {
 }
 
 impl Anchor {
-    /// The name in the documentation.
+    /// The name used in the documentation.
     pub(crate) fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
@@ -48,7 +48,7 @@ const TABLE: [(Anchor, &str, f64); 14] = [
     (Anchor::ClassToken, "class", 0.54),          // .54 of 173, .50
     (Anchor::WholeClass, "whole class", 0.53),    // .53 of 186, .49
     (Anchor::Id, "id", 0.51),                     // .52 of 140, .46
-    (Anchor::Itemprop, "itemprop", 0.40), // .29 of 24, and .54, as of other names, for made ones
+    (Anchor::Itemprop, "itemprop", 0.40), // .29 of 24; for made ones .54, as for other names
     (Anchor::Link, "target of a link", 0.45), // estimate
     (Anchor::ScriptKey, "key in a script", 0.40), // estimate
     (Anchor::Path, "path", 0.31),         // .31 of 190, .35

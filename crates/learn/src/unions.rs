@@ -1,4 +1,4 @@
-//! Lists with values in two places: the union of two candidates.
+//! Lists whose values are in two places: the union of two candidates.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::score::Label;
 
-/// The most unions that are evaluated.
+/// How many unions are evaluated.
 const MOST: usize = 24;
 
-/// How much more a union must read than the better of the two, as a share of all labels.
+/// How much more a union must read than the better of its candidates, as a share of all labels.
 const WORTH: f64 = 0.1;
 
-/// The unions of two candidates that read the most known values, judging by the readings of the two.
+/// The unions of two candidates that read the most known values, estimated from the readings of the two.
 pub(crate) fn of_pairs(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -75,7 +75,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         processors,
         burden: one.burden + other.burden + 0.3,
         is_formed: one.is_formed,
-        // A page on which only one of them was found is no evidence for the union.
+        // A page on which only one of the two was found is no evidence for the union.
         found_on: one
             .found_on
             .iter()

@@ -1,4 +1,4 @@
-//! URL patterns: the common parts of a group's URLs that the site's other URLs do not have.
+//! URL patterns: what the URLs of a group have in common and the site's other URLs do not.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use webfill_urls::Url;
 
 use crate::types::Page;
 
-/// Merges groups of one site whose URLs cannot be distinguished, because a crawl finds the mapping by the URL.
+/// Merges groups of one site whose URLs cannot be distinguished, because a crawl finds the mapping of a page by its
+/// URL.
 pub(crate) fn separable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<usize>> {
     let mut at = 0;
     while at < groups.len() {
@@ -46,8 +47,8 @@ fn compiled(patterns: &[String]) -> Vec<Regex> {
 }
 
 /// The patterns of a mapping: those of [`patterns`], excluding URLs known to be of another kind. Records may link to
-/// more pages than were read. Patterns are wide enough for links of the same form, unless they would then match more
-/// URLs of another kind.
+/// more pages than were read. So the patterns are made wide enough for links of the same form, unless they would then
+/// match more URLs of another kind.
 pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url]) -> Vec<String> {
     let general = patterns(urls, others);
     let matched = compiled(&general);
@@ -74,7 +75,8 @@ pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url])
         .collect()
 }
 
-/// The pattern without those URLs, if they are few. Many URLs form a kind, which a list of names does not describe.
+/// The pattern without those URLs, if they are few. Many URLs are a kind of their own, which should not be excluded
+/// one by one.
 fn excluding(pattern: String, others: &[&Url]) -> String {
     let Ok(regex) = Regex::new(&pattern) else {
         return pattern;
@@ -112,20 +114,20 @@ pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
         .collect()
 }
 
-/// How precisely a pattern describes the varying parts.
+/// How precisely a pattern describes the parts that vary.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Detail {
-    /// Constant segments.
+    /// Only the constant segments.
     Segments,
-    /// Also the form of the varying segments: digits, their beginnings and ends.
+    /// Also the form of the varying segments: whether they are digits, and how they begin and end.
     Parts,
-    /// Also the names of the query.
+    /// Also the names in the query.
     Query,
-    /// Also the marks between letters, and whether digits end them.
+    /// Also the marks between letters, and whether segments end in digits.
     Marks,
 }
 
-/// URLs that a pattern excludes by name.
+/// How many URLs a pattern may exclude by name.
 const MOST_EXCLUDED: usize = 20;
 
 fn pattern(urls: &[&Url], others: &[&Url]) -> String {
@@ -160,7 +162,7 @@ fn pattern(urls: &[&Url], others: &[&Url]) -> String {
     };
     match best {
         Some((0, pattern)) => pattern,
-        // Nothing distinguishes one page from others, so only that page itself matches.
+        // Nothing distinguishes this single page from others, so the pattern matches only that page.
         _ if urls.len() == 1 => listed(),
         Some((_, pattern)) => pattern,
         None => listed(),
@@ -208,7 +210,7 @@ fn varying(all: &[&str], detail: Detail) -> String {
     let mut texts: Vec<Vec<char>> = all.iter().map(|text| text.chars().collect()).collect();
     let is_part = |c: &char| !c.is_alphanumeric();
     let single = all.len() == 1;
-    // A shared part ends at a mark or before digits: letters may be shared by chance.
+    // A shared part must end at a mark or before digits, because letters may be shared by chance.
     let mut start = if single { 0 } else { shared(&texts) };
     let word = texts[0][..start]
         .iter()
@@ -257,7 +259,8 @@ fn varying(all: &[&str], detail: Detail) -> String {
     )
 }
 
-/// Letters and digits, and the marks that all of them share; digits at the end, if all end in digits.
+/// The pattern of letters and digits with the marks that all texts share, and of digits at the end if all end in
+/// digits.
 fn with_marks(all: &[&str]) -> String {
     let is_mark = |c: &char| c.is_ascii_punctuation() && *c != '%';
     let marks: BTreeSet<char> = all
@@ -276,7 +279,7 @@ fn with_marks(all: &[&str]) -> String {
     }
 }
 
-/// The query: names that all URLs have are required if they distinguish pages.
+/// The pattern of the query. Names that all URLs have are required if they distinguish pages.
 fn query(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
         url.query_pairs()

@@ -1,5 +1,5 @@
-//! Sites in ten languages: records know dates in ISO 8601, pages write them as their readers do. All are learned, and
-//! every page is filled, or a page is not read wrongly where its dates cannot be decided.
+//! Sites in ten languages. Records give dates in ISO 8601; pages write them as their readers do. All dates must be
+//! learned, and every page filled. If the dates of a page are ambiguous, it must not be read wrongly.
 
 #[expect(dead_code, reason = "other tests use the rest")]
 mod made;
@@ -9,7 +9,7 @@ use webfill_learn::{Learned, Page, learn};
 
 use made::{page, read, task};
 
-/// A language with its months, as a date has them, and how a date is written: `D`, `M` and `Y`.
+/// A language, its months as they are written in dates, and a date as it is written, with `D`, `M` and `Y`.
 const LANGUAGES: &[(&str, &str, &str)] = &[
     (
         "en",
@@ -55,7 +55,7 @@ const LANGUAGES: &[(&str, &str, &str)] = &[
     ("zh", "Y年M月D日", "1 2 3 4 5 6 7 8 9 10 11 12"),
 ];
 
-/// The surroundings of a date.
+/// What is around a date.
 const LAYOUTS: &[(&str, &str)] = &[
     (
         "a cell",
@@ -69,7 +69,7 @@ const LAYOUTS: &[(&str, &str)] = &[
     ("with a time", "<h1>Item N</h1><p class=meta>V, 10:30</p>"),
 ];
 
-/// Numeric forms, of which known values show the order.
+/// Numeric forms. Known values show the order of day and month.
 const NUMERIC: &[&str] = &[
     "d.m.Y", "d/m/Y", "m/d/Y", "d-m-Y", "Y/m/d", "d.m.y", "m/d/y",
 ];
@@ -116,7 +116,7 @@ fn pages(layout: &str, text: impl Fn(usize) -> String) -> Vec<Page> {
         .collect()
 }
 
-/// How many known values were learned, and how many pages are filled rightly and wrongly.
+/// The number of known values learned, of pages filled correctly and of pages filled wrongly.
 fn judged(pages: &[Page]) -> (usize, usize, usize, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let Some(one) = learned.mappings.first() else {

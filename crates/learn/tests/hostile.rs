@@ -1,5 +1,5 @@
-//! Pages that are made to do harm end in bounded time and memory. In a file of its own, because the memory
-//! of the whole process is judged.
+//! Pages made to do harm are processed in limited time and memory. These tests are in a separate file, because they
+//! check the memory of the whole process.
 
 #[allow(dead_code)]
 mod made;
@@ -7,7 +7,7 @@ mod made;
 use made::{page, task};
 use webfill_learn::learn;
 
-/// The process's memory at its largest. The trees of a group may take 1 GiB.
+/// The most memory that the process may ever use. The trees of a group may take 1 GiB of it.
 const MOST_MIB: u64 = 1_600;
 
 fn learn_from(what: &str, text: &str) {
@@ -64,7 +64,7 @@ fn hostile_pages_do_no_harm() {
     }
 }
 
-/// Parts of names in classes and addresses are values as well.
+/// Parts of names in classes and addresses also count as known values.
 #[test]
 fn no_known_value_becomes_an_anchor() {
     let clubs = [

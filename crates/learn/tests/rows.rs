@@ -1,4 +1,4 @@
-//! Learning from pages that list many records: judged on rows that were not known, in more than thirty layouts.
+//! Learning from pages that list many records. Judged on rows that were not known, in more than thirty layouts.
 
 #[path = "rows/layouts.rs"]
 mod layouts;
@@ -13,7 +13,7 @@ use webfill_urls::Url;
 
 use layouts::{LAYOUTS, Layout};
 
-/// The F1 that each layout must reach on rows that were withheld.
+/// The F1 that each layout must reach on the rows that were withheld.
 const LIMIT: f64 = 0.95;
 
 const TITLES: [&str; 12] = [
@@ -42,7 +42,7 @@ const NAMES: [&str; 7] = [
 
 type Book = BTreeMap<&'static str, String>;
 
-/// A book of a page; some lack stars, a price or an author.
+/// A book on a page. Some books lack stars, a price or an author.
 fn book(page: usize, number: usize) -> Book {
     let all = page * 31 + number;
     let mut book = Book::new();
@@ -102,7 +102,7 @@ fn filled(template: &str, book: &Book) -> String {
     parts
 }
 
-/// A page of a layout, and the books on it.
+/// A page in this layout, and the books on it.
 fn page(layout: &Layout, number: usize) -> (Page, Vec<Book>) {
     let books: Vec<Book> = (0..layout.count).map(|row| book(number, row)).collect();
     let mut text = filled(layout.before, &books[0]);
@@ -224,10 +224,10 @@ impl Score {
     }
 }
 
-/// Rows of the first two pages that are known.
+/// The known rows of the first two pages.
 const SOME: [&[usize]; 2] = [&[0, 2, 3, 7], &[1, 4]];
 
-/// Learns from some rows of two pages, and judges by the others and by a page that was not seen.
+/// Learns from some rows of two pages. Judged on the other rows, and on a page that was not seen.
 fn judge(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learned) {
     let pages: Vec<(Page, Vec<Book>)> = (0..3).map(|number| page(layout, number)).collect();
     let is_known = |page: usize, row: usize| match page {
@@ -273,7 +273,7 @@ fn rows_of_all_layouts_are_learned_from_some_of_them() {
 #[test]
 fn two_rows_of_one_page_teach_all_layouts_but_one() {
     let (table, failed) = judge_all([&[1, 4], &[]]);
-    // Of two tables, nothing says that the one without a known row is meant as well.
+    // In the layout with two tables, nothing shows that the table without a known row is meant too.
     assert!(
         failed <= 1,
         "{failed} of {} layouts below {LIMIT}, {table}",

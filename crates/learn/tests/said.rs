@@ -28,7 +28,8 @@ fn what_a_person_rejects_is_not_chosen() {
     assert_eq!(read_last(&learned)["name"], "Rosa");
 }
 
-/// The chain learned for `name` if a person has stated this about the first page, and a record knows the rest.
+/// Learns the field `name`. A person has made this statement about the first page, and records know these values of
+/// all pages.
 fn learn_with(said: Said, known: &[&str]) -> Learned {
     let pages: Vec<Page> = (0..4)
         .map(|number| {
@@ -109,13 +110,13 @@ fn where_a_person_says_that_nothing_stands_nothing_is_read() {
         absent: true,
         ..Said::default()
     };
-    // The heading has a value on the first page as well.
+    // Records still give the heading as the value of the first page.
     let learned = learn_with(said, &["NAME L"]);
     assert!(learned.mappings.is_empty(), "{learned:?}");
     assert_eq!(learned.left_out.len(), 4);
 }
 
-/// As a mapping editor does it: pages in memory, and nodes that a person has pointed at; nothing is known of any.
+/// Learning as the mapping editor uses it: pages in memory, and nodes that a person pointed at. No values are known.
 mod pointed {
     use super::*;
 
@@ -145,7 +146,7 @@ mod pointed {
         assert_eq!(fields["born"], "1805");
         assert_eq!(fields["works"], json!(["Work 5a", "Work 5b"]));
         assert!(learned.mappings[0].draft, "one page says little");
-        // The subject of the next question.
+        // The editor's next question is about these candidates.
         let reported = &learned.mappings[0].fields;
         assert!(
             reported.iter().all(|field| !field.candidates.is_empty()),
@@ -209,7 +210,7 @@ mod pointed {
             assert_eq!(learned.left_out.len(), 5, "{node}");
         }
         let mut pages = pages();
-        // As many as a page may have.
+        // More nodes than the most that are used of a page.
         point(&mut pages[1], "name", &vec!["//*"; 10_000]);
         assert!(learn(&pages, &[], &task()).is_ok());
     }

@@ -1,5 +1,5 @@
-//! Pages without known values can speak against a chain: by copies that are cut off, by anchors that they lack, by
-//! filters that their values do not pass.
+//! Pages without known values can be evidence against a chain: by truncated copies, by missing anchors, or by values
+//! that a filter rejects.
 
 #[expect(dead_code, reason = "other tests use the rest")]
 mod made;
@@ -12,7 +12,7 @@ use made::{page, read, task};
 const PAGES: usize = 40;
 const KNOWN: usize = 6;
 
-/// Pages of which the first are known, by what they show and what is true.
+/// Generated pages. `html` gives what a page shows, and `truth` the true value, which is known for the first pages.
 fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec<Page> {
     (0..PAGES)
         .map(|number| {
@@ -26,7 +26,7 @@ fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec
         .collect()
 }
 
-/// The values that are read wrongly, or not at all.
+/// The pages that are read wrongly or not at all, with what was read.
 fn misread(pages: &[Page], truth: impl Fn(usize) -> String) -> (Vec<String>, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let mapping = &learned.mappings[0].mapping;
@@ -52,7 +52,7 @@ fn a_copy_that_is_cut_off_where_it_is_long_is_not_read() {
             short if short.len() <= 20 => short,
             long => format!("{}{mark}", &long[..18]),
         };
-        // The copy stands in the place that lasts longest, the whole one in a plain cell.
+        // The truncated copy is in the most stable place. The complete text is in a plain cell.
         let html = |number: usize| {
             format!(
                 "<title>Shop</title><meta property=og:title content='{0}'><h1>{0}</h1>\
@@ -81,11 +81,11 @@ fn a_field_that_is_only_cut_off_elsewhere_is_not_read_there() {
     assert_eq!(read(mapping, &pages[20]).get("field"), None, "{mapping:#}");
 }
 
-/// Nobody can say whether the pages without the anchor have the field: another chain may read something else there.
+/// It is unknown whether pages without the anchor have the field: another chain might read something else there.
 #[test]
 fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named() {
     let html = |number: usize| {
-        // Only new ones have the label, and all known ones are new.
+        // Only new pages have the label, and all known pages are new.
         let label = match number < KNOWN + 10 {
             true => "<div class=new><b>New:</b> <span>V</span></div>",
             false => "<div class=old><i></i> <span>V</span></div>",
@@ -139,7 +139,8 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
             )
         };
         let (mut misread, learned) = misread(&pages(html, value), value);
-        // A text that is no mail address may be left out: nothing is better than something else.
+        // A text that is not a mail address may be dropped, because reading nothing is better than reading something
+        // else.
         if kind.starts_with("mail") {
             misread.retain(|one| !one.ends_with("None"));
         }
@@ -147,7 +148,7 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
     }
 }
 
-/// A text that ends in the dots of its grammar is whole, and its place is read.
+/// A text that ends in the dots of a grammar is complete, and its place is read.
 #[test]
 fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
     let synopsis = |number: usize| match number % 3 {
@@ -155,7 +156,7 @@ fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
         1 => format!("ALTER KIND{number} name ( option 'value' [, ... ] )"),
         _ => format!("kind{number} [option...]"),
     };
-    // Known are those without dots.
+    // The known texts have no dots at their end.
     let truth = |number: usize| match number < KNOWN {
         true => format!("SHOW KIND{number}"),
         false => synopsis(number),
@@ -170,7 +171,7 @@ fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
     assert!(misread.is_empty(), "{misread:?} {learned:?}");
 }
 
-/// Of one known record, a page that lacks the name of the field says nothing against the chain.
+/// If only one record is known, a page that lacks the name of the field is no evidence against the chain.
 #[test]
 fn one_known_record_suffices_for_a_named_field_that_many_pages_lack() {
     let colours = ["white", "olive", "dark blue", "red", "black"];
@@ -202,8 +203,8 @@ fn one_known_record_suffices_for_a_named_field_that_many_pages_lack() {
     assert!(mapping.draft, "one record makes a draft");
 }
 
-/// Known values have one shape, and a second chain reads each of them: it fills the pages without the anchor, and
-/// nothing where these have something else in its place.
+/// If the known values have one shape and a second chain reads each of them, that chain fills the pages without the
+/// anchor. On pages that have something else in its place, it reads nothing.
 #[test]
 fn pages_without_the_anchor_are_filled_by_a_second_chain_if_values_have_a_shape() {
     let mail = |number: usize| {

@@ -1,19 +1,19 @@
-//! The key of learned rows: the fewest fields that distinguish all rows.
+//! The key of learned rows: the fewest fields that together distinguish all rows.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Names of fields that often identify a thing, the likeliest first.
+/// Words in names of fields that identify a thing, the likeliest first.
 const KEY_WORDS: [&str; 14] = [
     "id", "url", "link", "href", "sku", "isbn", "asin", "code", "number", "item", "name", "title",
     "user", "key",
 ];
 
-/// Rows of a page, as the rule reads them.
+/// The rows of a page, as the rule reads them.
 pub(super) type Rows = Vec<Map<String, Value>>;
 
-/// `fields` are those that are not lists. Empty if there is no key.
+/// The key; empty if there is none. `fields` are the fields that are not lists.
 pub(super) fn key(pages: &[Rows], fields: &[String]) -> Vec<String> {
     let mut fields: Vec<&String> = fields.iter().collect();
     fields.sort_by_key(|field| rank(field));
@@ -55,8 +55,8 @@ fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>>
     all
 }
 
-/// The number of rows without a unique key. The same key on several pages may be the same thing or another one, so it
-/// counts only if the rows differ in their other fields.
+/// The number of rows whose key is not unique. The same key on several pages may stand for the same thing or for
+/// another one, so it counts only if the rows differ in their other fields.
 fn faults(pages: &[Rows], key: &[&String]) -> usize {
     let mut faults = 0;
     let mut seen: Vec<BTreeSet<String>> = vec![BTreeSet::new(); pages.len()];

@@ -1,4 +1,4 @@
-//! Whether an element is a row like the known ones, judging by the names of its parts.
+//! Whether an element is a row like the known ones, judged by the names of its parts.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 
-/// The most names read in one element, and the deepest level.
+/// How many names are read in one element, and how many levels deep.
 const MOST_PARTS: usize = 200;
 const DEPTH: usize = 4;
 
-/// Classes that show where a row is among others, or that it is one of a few, but not its kind.
+/// Classes that show the position of a row, or that it is one of a few, but not what kind of element it is.
 const STANDING: [&str; 18] = [
     "odd",
     "even",
@@ -49,32 +49,32 @@ const OF_ADVERTISEMENTS: [&str; 13] = [
     "adsbygoogle",
 ];
 
-/// Words in classes and ids of rows that head the ones below them.
+/// Words in classes and ids of rows that are headings of the rows below them.
 const OF_HEADS: [&str; 8] = [
     "head", "header", "heading", "thead", "headings", "labels", "total", "totals",
 ];
 
-/// How similar an element is to known rows.
+/// How similar an element is to the known rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     Row,
-    /// It may be a row with many parts missing, or it is empty.
+    /// The element is empty, or may be a row that lacks many parts.
     Doubtful,
     Other,
 }
 
-/// Common features of known rows.
+/// What the known rows have in common.
 pub(super) struct Model {
     all: BTreeSet<String>,
     core: BTreeSet<String>,
-    /// The paths of known values.
+    /// The paths from a row to its known values.
     of_values: BTreeSet<String>,
-    /// The fewest cells in any known table row.
+    /// The fewest cells that any known table row has.
     fewest_cells: usize,
 }
 
 impl Model {
-    /// `values` are the elements with known values in each row.
+    /// The model of these rows. Each comes with the elements that contain its known values.
     pub(super) fn new<'d>(rows: &[(NodeRef<'d>, Vec<NodeRef<'d>>)]) -> Model {
         let mut model = Model {
             all: BTreeSet::new(),
@@ -106,7 +106,7 @@ impl Model {
         let parts = parts(element);
         let cells_here = cells(element, "td");
         let is_of_headers = self.fewest_cells > 0 && cells(element, "th") > 0 && cells_here == 0;
-        // One cell across the whole table is the heading of a section.
+        // A single cell across the whole table is the heading of a section.
         let is_across = self.fewest_cells > 2 && cells_here == 1 && cells(element, "th") == 0;
         if is_of_headers || is_across || self.is_named_otherwise(&parts) {
             return Likeness::Other;
@@ -122,7 +122,7 @@ impl Model {
         }
     }
 
-    /// Whether classes mark it as an advertisement, or a heading, and those of known rows do not.
+    /// Whether classes mark the parts as an advertisement or a heading, although no known row has such classes.
     fn is_named_otherwise(&self, parts: &BTreeSet<String>) -> bool {
         let is_head = |part: &&String| part.starts_with("self.") && has_word(part, &OF_HEADS);
         let is_advert = |part: &&String| has_word(part, &OF_ADVERTISEMENTS);
@@ -136,7 +136,8 @@ impl Model {
         here.0 && !known.0 || here.1 && !known.1
     }
 
-    /// The share of an element's parts that these rows also have.
+    /// How many of an element's parts the known rows also have, as a share. The parts that all of them have count
+    /// again.
     pub(super) fn share(&self, element: NodeRef<'_>) -> f64 {
         let parts = parts(element);
         let core = parts.intersection(&self.core).count() as f64 / self.core.len().max(1) as f64;
@@ -144,7 +145,7 @@ impl Model {
     }
 }
 
-/// Whether it has no text and no links, images or the like.
+/// Whether an element has no text and no links, images or the like.
 pub(super) fn is_empty(element: NodeRef<'_>) -> bool {
     let shows =
         |node: NodeRef<'_>| node.attribute("href").is_some() || node.attribute("src").is_some();
@@ -158,7 +159,7 @@ fn cells(element: NodeRef<'_>, tag: &str) -> usize {
         .count()
 }
 
-/// The classes of an element that show its kind.
+/// The classes of an element that tell what kind of element it is.
 pub(super) fn tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
     let classes = element.attribute("class").unwrap_or_default();
     let is_kind = |token: &&str| {
@@ -209,7 +210,7 @@ fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSe
     }
 }
 
-/// The path by names from a row to an element within it. For the row itself, only its tag.
+/// The path from a row to an element within it, by names. For the row itself, it is only the tag.
 fn path(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
     if row == element {
         return row.tag().map(str::to_owned);

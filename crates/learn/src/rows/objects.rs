@@ -1,4 +1,4 @@
-//! Rows that are objects: from a JSON page, data in a script, or linked data.
+//! Rows that are objects: of a JSON page, of data in a script, or of linked data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,24 +11,24 @@ use crate::fold::Wanted;
 use crate::places::Places;
 use crate::types::Page;
 
-/// The most paths and types that are tried.
+/// How many paths and types are tried.
 const MOST: usize = 60;
 
-/// The share of records that must have an object of their own.
+/// The share of records that must have their own object.
 const SEPARATE: f64 = 0.75;
 
 /// A way to select objects.
 pub(super) struct Objects {
     pub(super) select: Vec<Value>,
-    /// By page, in the order of the page.
+    /// The objects of each page, in page order.
     pub(super) rows: Vec<Vec<Value>>,
-    /// By page, the known row of each object.
+    /// For each page, the known row of each object, if there is one.
     pub(super) known: Vec<Vec<Option<usize>>>,
     /// The share of known values that are in the objects of their records.
     pub(super) coverage: f64,
 }
 
-/// The likeliest way; `None` if the records are not in objects.
+/// The likeliest way to select objects; `None` if the records are not in objects.
 pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
     let mut selects: BTreeSet<String> = BTreeSet::new();
     for sheet in sheets.iter().filter(|sheet| !sheet.list.rows.is_empty()) {
@@ -43,7 +43,8 @@ pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
             continue;
         };
         let rows = objects.rows.iter().map(Vec::len).sum();
-        // If two ways read about as much, the one with more rows is right: the other has several in one object.
+        // If two ways find about as many values, the one with more rows is right: the other has several records in one
+        // object.
         let rank = ((objects.coverage * 20.0).round() as usize, rows);
         if best.as_ref().is_none_or(|(most, _)| rank > *most) {
             best = Some((rank, objects));
@@ -52,7 +53,7 @@ pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
     best.map(|(_, objects)| objects)
 }
 
-/// Chains that select the objects of a page, as JSON.
+/// The chains, as JSON, that select objects of a page.
 fn selects_of(page: &Page) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut of_json = |text: &str, is_linked: bool| {
@@ -92,7 +93,7 @@ fn selects_of(page: &Page) -> BTreeSet<String> {
     found
 }
 
-/// The paths of lists of objects, and of objects by name.
+/// Passes the paths of lists of objects, and of maps of objects by name.
 fn lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String)) {
     if depth > 10 {
         return;
@@ -181,7 +182,7 @@ struct Matched {
     known: usize,
 }
 
-/// The known row of each object: the one with the most values in it, if no other has as many.
+/// For each object, its known row: the one with the most values in it, unless another has as many.
 fn matched(sheet: &Sheet<'_>, rows: &[Value]) -> Matched {
     let list = sheet.list;
     let places: Vec<Places<'_>> = rows

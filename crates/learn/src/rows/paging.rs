@@ -1,4 +1,4 @@
-//! The links of a listing to its further pages.
+//! The links from a listing to its further pages.
 
 use serde_json::{Value, json};
 use webfill_document::{NodeRef, XPath};
@@ -7,7 +7,7 @@ use webfill_urls::Url;
 use super::Sheet;
 use crate::anchors::literal;
 
-/// How sites name the link to the next page, in the order in which the names are tried.
+/// XPaths of links that sites name as leading to the next page, in the order in which they are tried.
 const BY_NAME: [&str; 4] = [
     "//a[@rel='next' or contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href",
     "//link[@rel='next']/@href",
@@ -15,7 +15,7 @@ const BY_NAME: [&str; 4] = [
     "//*[contains(concat(' ', normalize-space(@class), ' '), ' pagination ') or contains(concat(' ', normalize-space(@class), ' '), ' pager ')]//a/@href",
 ];
 
-/// The texts of such links.
+/// Texts of links to the next page.
 const TEXTS: [&str; 22] = [
     "next",
     "next page",
@@ -54,8 +54,8 @@ pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Paging> {
     found.into_iter().next()
 }
 
-/// Accepts an expression if everything it selects is a page of the same listing: the path, or the query, differs in
-/// only one number.
+/// Checks an expression. It is accepted if everything it selects is a page of the same listing, whose path or query
+/// differs in only one number.
 fn judged(sheets: &[Sheet<'_>], expression: String) -> Option<Paging> {
     let xpath = XPath::compile(&expression).ok()?;
     let mut urls: Vec<Url> = Vec::new();
@@ -99,7 +99,7 @@ fn is_of_listing(page: &Url, next: &Url) -> bool {
     shape(page) == shape(next)
 }
 
-/// The first link with such a text.
+/// An XPath for the first link that has such a text.
 fn by_text(sheet: &Sheet<'_>) -> Option<String> {
     let links = sheet.document.elements_by_tag("a");
     let is_next = |link: &NodeRef<'_>| {

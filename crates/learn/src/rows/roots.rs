@@ -1,5 +1,5 @@
-//! The roots from which the fields of a row are read: the row itself, the cells below the headers of its table, and
-//! the elements after the first one of a wide row.
+//! The roots from which the fields of a row are read: the row itself, the cells below the headers of its table, and in
+//! a wide row the elements after the first one.
 
 use std::collections::HashSet;
 
@@ -15,15 +15,15 @@ use crate::fold::folded;
 use crate::places::Root;
 use crate::survival::Anchor;
 
-/// The structure of the rows of a rule.
+/// The structure of the rows that a rule selects.
 pub(super) struct Shape {
-    /// The number of adjacent elements that make a row.
+    /// How many adjacent elements make a row.
     pub(super) width: usize,
-    /// An XPath condition that only the first of them meets. `None`: they are counted.
+    /// An XPath condition that only the first of these elements meets. If `None`, elements are counted instead.
     pub(super) first: Option<String>,
 }
 
-/// The roots of a row; `heads` are the positions of the first elements of all rows of the page.
+/// The roots of a row. `heads` are the positions of the first elements of all rows of the page.
 pub(super) fn of_row<'d>(row: NodeRef<'d>, shape: &Shape, heads: &HashSet<usize>) -> Vec<Root<'d>> {
     let mut roots = vec![Root {
         node: row,
@@ -93,8 +93,8 @@ fn add_cells<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
     }
 }
 
-/// Adds the elements after the first one of a wide row, each found from the one before. So a row that lacks one does
-/// not continue into the next row.
+/// Adds the later elements of a wide row, each found from the one before. So if a row lacks one, its roots do not
+/// continue into the next row.
 fn add_beside<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
@@ -130,7 +130,7 @@ fn add_beside<'d>(
     }
 }
 
-/// The name of one of these elements, if none of the others has it.
+/// The name of one of these elements, unless another one has the same.
 fn named(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
     let tag = node.tag().filter(|tag| is_step(tag))?;
     let others = || all.iter().filter(|other| **other != node);

@@ -1,4 +1,4 @@
-//! The XPath that selects all rows, and only rows.
+//! Finds the XPath that selects all rows, and only rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,25 +14,25 @@ use crate::labels::Leaks;
 use crate::steps::{absolute_paths, steps_between};
 use crate::survival::Anchor;
 
-/// The known rows from which selectors are made, and the levels above them that are searched for anchors.
+/// From how many known rows selectors are made, and how many levels above them are searched for anchors.
 const HEADS: usize = 4;
 const LEVELS: usize = 7;
 
 /// The most conditions of one selector.
 const MOST_CONDITIONS: usize = 3;
 
-/// The most selectors that are tried with conditions.
+/// How many selectors are tried with conditions.
 const TRIED: usize = 150;
 
 /// A selector of rows and its result.
 pub(super) struct Selected<'d> {
     pub(super) expression: String,
     pub(super) anchor: Anchor,
-    /// By page, in the order of the page.
+    /// The selected elements of each page, in page order.
     pub(super) rows: Vec<Vec<NodeRef<'d>>>,
-    /// How well it agrees with the known rows of the pages.
+    /// How well the selection agrees with the known rows of the pages, as F1.
     pub(super) f1: f64,
-    /// An XPath condition that the first element of a wide row meets, and the later ones do not.
+    /// An XPath condition that the first element of a wide row meets and the later ones do not.
     pub(super) first: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn select<'d>(
     Some(selected)
 }
 
-/// A selector without conditions.
+/// A selector, still without conditions.
 struct Base {
     anchor: Anchor,
     expression: String,
@@ -107,7 +107,7 @@ fn bases(
     bases.into_values().collect()
 }
 
-/// Selectors by names of the row itself.
+/// Selectors that use names of the row itself.
 fn of_row(
     sheet: &Sheet<'_>,
     head: NodeRef<'_>,
@@ -134,7 +134,7 @@ fn of_row(
     }
 }
 
-/// Selectors by anchors above or before the rows.
+/// Selectors that use anchors above or before the rows.
 fn above(
     sheet: &Sheet<'_>,
     head: NodeRef<'_>,
@@ -166,7 +166,7 @@ fn above(
     }
 }
 
-/// Selects a table by the header of a column, or by its caption.
+/// Selectors of a table, by the header of a column or by its caption.
 fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     if node.tag() != Some("table") {
         return Vec::new();
@@ -188,7 +188,7 @@ fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     found
 }
 
-/// Selects an element by the heading before it.
+/// A selector of an element, by the heading before it.
 fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f64)> {
     let tag = node.tag().filter(|tag| is_step(tag))?;
     let siblings = node.parent()?.children().take_while(|one| *one != node);
@@ -212,7 +212,7 @@ fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f6
     Some((Anchor::Label, start, 0.05 * number as f64))
 }
 
-/// The nodes that an expression selects on each page.
+/// For each page, the nodes that an expression selects.
 fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeRef<'d>>>> {
     let xpath = XPath::compile(expression).ok()?;
     let of_sheet = |sheet: &Sheet<'d>| -> Option<Vec<NodeRef<'d>>> {
@@ -222,7 +222,7 @@ fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeR
     sheets.iter().map(of_sheet).collect()
 }
 
-/// A selector with its necessary conditions, and how good it is.
+/// The selector with the conditions it needs, and its score.
 fn judged<'d>(
     sheets: &[Sheet<'d>],
     target: &Target<'d>,
@@ -290,7 +290,7 @@ pub(super) struct Condition {
     meets: Box<dyn Fn(NodeRef<'_>) -> bool>,
 }
 
-/// Conditions that all rows meet, and as few other selected elements as possible.
+/// Conditions that all rows meet, and that as few other selected elements as possible meet.
 fn conditions(
     rows: &[NodeRef<'_>],
     open: &[NodeRef<'_>],
@@ -304,7 +304,7 @@ fn conditions(
         .collect();
     let mut possible = possible(rows, &wrong, stride);
     possible.retain(|one| rows.iter().all(|row| (one.meets)(*row)));
-    // A condition that drops incomplete rows is better than none, but only then.
+    // A condition that also drops incomplete rows is used only if the others do not suffice.
     let (keeping, others): (Vec<_>, Vec<_>) = possible
         .into_iter()
         .partition(|one| shown.iter().all(|open| (one.meets)(*open)));

@@ -1,4 +1,4 @@
-//! Where records are on pages: repeated adjacent elements that each contain the values of one record.
+//! Where records are on pages: in repeated adjacent elements, each of which contains the values of one record.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,24 +8,24 @@ use super::Sheet;
 use super::likeness::{Likeness, Model};
 use crate::fold::Wanted;
 
-/// The most values of a record that are used, and the most elements per value.
+/// How many values of a record are used, and how many elements for each value.
 const MOST_VALUES: usize = 40;
 const MOST_NODES: usize = 24;
 
 /// The most adjacent elements that may make one row.
 pub(super) const WIDEST: usize = 8;
 
-/// How much more rows of several elements must read than rows of one.
+/// How much more rows of several elements must read than rows of a single element.
 const WORTH_SEVERAL: f64 = 0.12;
 
-/// The share of records that must have an element of their own.
+/// The share of records that must have their own element.
 const SEPARATE: f64 = 0.75;
 
 /// A record on a page, and the elements that contain each of its values.
 #[derive(Clone)]
 pub(super) struct Standing<'d> {
     pub(super) sheet: usize,
-    /// Its number among the known rows of the page.
+    /// The index of the record among the known rows of the page.
     pub(super) row: usize,
     pub(super) values: Vec<Vec<NodeRef<'d>>>,
 }
@@ -88,11 +88,11 @@ fn elements<'d>(sheet: &Sheet<'d>, wanted: &Wanted) -> Vec<NodeRef<'d>> {
     nodes
 }
 
-/// An element that contains records, each in children of its own.
+/// An element that contains records, each in its own children.
 struct Container<'d> {
     sheet: usize,
     node: NodeRef<'d>,
-    /// By record and child, the values in it.
+    /// For each record and child, the record's values in that child.
     hits: BTreeMap<usize, BTreeMap<usize, BTreeSet<usize>>>,
 }
 
@@ -100,19 +100,19 @@ struct Container<'d> {
 pub(super) struct Layout<'d> {
     /// The containers of known records.
     pub(super) containers: Vec<(usize, NodeRef<'d>)>,
-    /// For each record in a container, its number among the standings, and the first element of its row.
+    /// For each record in a container, its index among the standings, and the first element of its row.
     pub(super) heads: Vec<(usize, NodeRef<'d>)>,
-    /// Whether a row is several adjacent elements.
+    /// Whether a row consists of several adjacent elements.
     pub(super) is_wide: bool,
     coverage: f64,
-    /// The rows in all containers that look like the known ones.
+    /// How many rows in all containers look like the known ones.
     alike: usize,
     /// Whether one container holds several records.
     holds_several: bool,
     depth: usize,
 }
 
-/// The likeliest layout; `None` if records are nowhere side by side.
+/// The likeliest layout; `None` if the records nowhere stand next to each other.
 pub(super) fn layout<'d>(standings: &[Standing<'d>]) -> Option<Layout<'d>> {
     let mut layouts = Vec::new();
     for containers in by_path(containers(standings)) {
@@ -170,7 +170,7 @@ fn containers<'d>(standings: &[Standing<'d>]) -> Vec<Container<'d>> {
     containers
 }
 
-/// Groups containers of one kind: those with the same path by tags.
+/// Groups containers of the same kind: those that have the same path of tags.
 fn by_path(containers: Vec<Container<'_>>) -> Vec<Vec<Container<'_>>> {
     let mut kinds: BTreeMap<String, Vec<Container<'_>>> = BTreeMap::new();
     for container in containers {
@@ -215,7 +215,7 @@ fn single<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Optio
         let Some(&(container, child, count)) = children.first() else {
             continue;
         };
-        // If one value is in many rows, it does not show where the record is.
+        // If another row has as many of the values, they do not show where the record is.
         if children.get(1).is_some_and(|(_, _, other)| *other == count) {
             continue;
         }
@@ -240,7 +240,7 @@ fn wide<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Option<
         }
     }
     let kind = commonest(heads.iter().map(|(_, head)| kind(*head)))?;
-    // The first element of a row may contain no value of the record, so find it among the elements before.
+    // The first element of a row may contain no value of the record, so it is searched for among the elements before.
     for (_, head) in &mut heads {
         let before = elements_before(*head).into_iter().take(WIDEST);
         let mut own = std::iter::once(*head).chain(before);
@@ -281,8 +281,8 @@ pub(super) fn commonest<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Option<
     Some(most.0.clone())
 }
 
-/// The adjacent children that contain the most values of a record: the first child, the number of values, and the
-/// number of children.
+/// The adjacent children that contain the most values of a record: the first child, and the numbers of values and of
+/// children.
 fn window<'d>(container: &Container<'d>, record: usize) -> Option<(NodeRef<'d>, usize, usize)> {
     let hits = container.hits.get(&record)?;
     let children: Vec<NodeRef<'d>> = container
@@ -359,7 +359,7 @@ fn finished<'d>(
             .count()
     });
     let alike: Vec<usize> = alike.collect();
-    // A child without similar siblings is a part of a row.
+    // A child without similar siblings is only a part of a row.
     if alike.iter().filter(|count| **count > 1).count() * 2 < alike.len().max(1) {
         return None;
     }
@@ -375,7 +375,7 @@ fn finished<'d>(
     })
 }
 
-/// The common features of the rows of these heads. In a wide row only the head counts.
+/// The model of the rows with these heads. Of a wide row, only the head counts.
 pub(super) fn model<'d>(
     standings: &[Standing<'d>],
     heads: &[(usize, NodeRef<'d>)],

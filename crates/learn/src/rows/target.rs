@@ -1,4 +1,4 @@
-//! The elements of the pages that are rows, judging by the known ones.
+//! Which elements of the pages are rows, judged by the known ones.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,16 +9,16 @@ use super::likeness::{Likeness, is_empty};
 use super::standing::{Layout, Standing, WIDEST, kind, model, tag_path};
 use crate::fold::folded;
 
-/// The kind of each element, by page and position.
+/// What each element is, by page and position.
 pub(super) struct Target<'d> {
     pub(super) rows: Vec<(usize, NodeRef<'d>)>,
-    /// Elements that may be rows, or are empty. A selector may select them or not.
+    /// Elements that may be rows, or are empty. It does not matter whether a selector selects them.
     pub(super) open: HashSet<(usize, usize)>,
-    /// Elements beside the rows that are not rows, such as advertisements, and the later elements of wide rows.
+    /// Elements next to the rows that are not rows, such as advertisements, and the later elements of wide rows.
     pub(super) others: Vec<(usize, NodeRef<'d>)>,
-    /// The number of elements in a row, if nothing else marks the first of them, and the number of a first one.
+    /// If nothing else marks the first element of a row: how many elements make a row, and the number of a first one.
     pub(super) stride: Option<(usize, usize)>,
-    /// The most elements after the first one of a wide row.
+    /// The most elements that follow the first one in a wide row.
     pub(super) tails: usize,
 }
 
@@ -58,7 +58,7 @@ impl<'d> Target<'d> {
                 .iter()
                 .any(|(sheet, tail)| (*sheet, tail.position()) == *place)
         };
-        // Rows may have labels of their own.
+        // Rows themselves may contain labels.
         let rows_name_fields = layout
             .heads
             .iter()
@@ -94,7 +94,7 @@ impl<'d> Target<'d> {
         target
     }
 
-    /// If the later elements of a row look like the first, first elements are found by counting.
+    /// If the later elements of a row look like the first one, first elements are found by counting.
     fn count_off(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
         let kinds: HashSet<String> = layout.heads.iter().map(|(_, head)| kind(*head)).collect();
         let is_alike = tails.iter().any(|(_, tail)| kinds.contains(&kind(*tail)));
@@ -123,7 +123,7 @@ impl<'d> Target<'d> {
         }
     }
 
-    /// Whether the parts of first elements and of later ones differ.
+    /// Whether first elements and later ones have different parts.
     fn has_structure(&self) -> bool {
         let children = |element: &NodeRef<'d>| -> Vec<Option<&str>> {
             element
@@ -178,7 +178,7 @@ pub(super) fn siblings_after(element: NodeRef<'_>) -> Vec<NodeRef<'_>> {
     after
 }
 
-/// The most later elements of a row.
+/// The most later elements that any row has.
 fn most_tails(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
     let of_row = layout.heads.iter().map(|(_, head)| {
         let after = siblings_after(*head);
@@ -204,7 +204,7 @@ fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, Nod
             .into_iter()
             .take_while(|one| !is_head(*one))
             .collect();
-        // A value that is also in the row's first element is no evidence for the others.
+        // A value that is also in the first element of the row is no evidence for the others.
         let own = standing
             .values
             .iter()
@@ -261,7 +261,7 @@ fn containers<'d>(sheets: &[Sheet<'d>], layout: &Layout<'d>) -> Vec<(usize, Node
     containers
 }
 
-/// The path, the tag and class, and the column headers of a table.
+/// What identifies a kind of container: its path, its tag and class, and the column headers of a table.
 fn kind_of(container: NodeRef<'_>) -> (String, String, Vec<String>) {
     let table = [Some(container), container.parent()];
     let table = table

@@ -1,17 +1,17 @@
-//! The usual appearance of a field's values: their forms, lengths, words and range.
+//! What the values of a field usually look like: their forms, lengths, words and range.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of runs of characters in a shape; the rest of the text counts as one more.
+/// How many runs of characters of a shape are kept. The rest of the text counts as one more.
 const MOST_RUNS: usize = 10;
 
-/// The least share of a kind of values that is no slip.
+/// The smallest share of values at which their kind is not taken for a slip.
 const LEAST_SHARE: f64 = 0.05;
 
-/// A distribution over what values look like.
+/// The share of values for each form, kind or length.
 type Shares = BTreeMap<String, f64>;
 
-/// See the module.
+/// The profile of a field's values; see the module.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Profile {
     shapes: Shares,
@@ -19,14 +19,14 @@ pub(super) struct Profile {
     lengths: Shares,
     forms: BTreeSet<String>,
     words: BTreeSet<String>,
-    /// The tenth part and nine tenths of the numbers.
+    /// The 10th and the 90th percentile of the numbers.
     range: Option<(f64, f64)>,
-    /// In characters.
+    /// The length of the longest value, in characters.
     longest: usize,
 }
 
 impl Profile {
-    /// Of values, each with the form that its spellings share.
+    /// The profile of these values, each given with the form that all of its spellings share.
     pub(super) fn of<'v>(values: impl Iterator<Item = (&'v str, &'v str)>) -> Profile {
         let mut profile = Profile::default();
         let (mut numbers, mut count) = (Vec::new(), 0.0);
@@ -55,7 +55,7 @@ impl Profile {
         profile
     }
 
-    /// How far the forms of values are alike.
+    /// How similar the forms of two fields' values are.
     pub(super) fn shapes_like(&self, other: &Profile) -> f64 {
         shared(&self.shapes, &other.shapes)
     }
@@ -68,12 +68,12 @@ impl Profile {
         shared(&self.lengths, &other.lengths)
     }
 
-    /// The share of these values that the other one has, too.
+    /// The share of these values that the other field also has.
     pub(super) fn known_to(&self, other: &Profile) -> f64 {
         part_of(&self.forms, &other.forms)
     }
 
-    /// The share of the words of these values that the other one has, too.
+    /// The share of the words of these values that the other field's values also have.
     pub(super) fn words_of(&self, other: &Profile) -> f64 {
         part_of(&self.words, &other.words)
     }
@@ -84,7 +84,7 @@ impl Profile {
         share >= LEAST_SHARE && text.chars().count() <= self.longest * 3 / 2
     }
 
-    /// How far the ranges of numbers overlap; a half where one has none.
+    /// How far the ranges of numbers overlap; one half if either has none.
     pub(super) fn range_like(&self, other: &Profile) -> f64 {
         match (self.range, other.range) {
             (Some((low, high)), Some((less, more))) => {
@@ -112,7 +112,8 @@ fn part_of(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     one.intersection(other).count() as f64 / one.len().max(1) as f64
 }
 
-/// Runs of digits, words and marks. Words in a row are one run, and long runs of digits are alike.
+/// The shape of a text: its runs of digits, words and marks. Consecutive words are one run, and all long runs of
+/// digits are equal.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     let mut runs = 0;
@@ -177,7 +178,7 @@ fn is_day(text: &str) -> bool {
     text.len() <= 40 && crate::dates::day_of(text).is_some()
 }
 
-/// In steps that grow.
+/// The length of a text as a step. Steps grow with the length.
 fn length(text: &str) -> String {
     let count = text.chars().count();
     (f64::from(u32::try_from(count).unwrap_or(u32::MAX)).log2() * 1.5)

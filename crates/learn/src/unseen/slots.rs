@@ -1,4 +1,4 @@
-//! The slots of a site's pages: what stands in the same place on all of them, with the words that name the place.
+//! The slots of a site's pages: what is in the same place on all of them, with the words that name the place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,48 +14,48 @@ use crate::types::Page;
 
 use super::profile::Profile;
 
-/// A longer text is not a value that can be recognised by its form.
+/// The longest text that is a value. Longer ones cannot be recognised by their form.
 const LONGEST: usize = 300;
 
-/// A longer text is not a label.
+/// The longest text that is a label.
 const LONGEST_LABEL: usize = 40;
 
-/// How far above a value its label may stand beside an ancestor of it, and how many neighbours are between.
+/// Over how many ancestors of a value its label is searched for, and how many neighbours may be between.
 const ANCESTORS: usize = 4;
 const NEIGHBOURS: usize = 6;
 
-/// Siblings of a node that are considered.
+/// How many siblings of a node are considered.
 const MOST_SIBLINGS: usize = 400;
 
-/// A slot with more values on a page is a list of something else.
+/// The most values of a slot on one page. With more, it is a list of something else.
 const MOST_ON_PAGE: usize = 30;
 
-/// The most slots of a site; those of most pages.
+/// The most slots of a site. Those found on the most pages are kept.
 const MOST_SLOTS: usize = 3_000;
 
-/// One place of the pages of a site, with its contents.
+/// A place that the pages of a site have in common, with its contents.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Slot {
-    /// The words before it, folded and without a colon.
+    /// The label before the slot, folded and without a colon.
     pub(super) label: Option<String>,
-    /// Words of classes, ids and keys near it.
+    /// Words of classes, ids and keys near the slot.
     pub(super) names: BTreeSet<String>,
-    /// Its name in linked data, microdata or metadata.
+    /// The name of the slot in linked data, microdata or metadata.
     pub(super) property: Option<String>,
-    /// It is the main heading.
+    /// Whether it is the main heading.
     pub(super) is_heading: bool,
     /// The share of pages whose title contains the value.
     pub(super) in_title: f64,
-    /// By page; an empty list where it is missing.
+    /// The values of each page. The list is empty if a page lacks the slot.
     pub(super) values: Vec<Vec<Value>>,
-    /// Their appearance.
+    /// What the values look like.
     pub(super) profile: Profile,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Value {
     pub(super) text: String,
-    /// The common part of all spellings of the value.
+    /// The form that all spellings of the value have in common.
     pub(super) form: String,
 }
 
@@ -71,7 +71,7 @@ impl Slot {
         with_values.count()
     }
 
-    /// Values for each page that has any.
+    /// The mean number of values on pages that have any.
     pub(super) fn per_page(&self) -> f64 {
         let all: usize = self.values.iter().map(Vec::len).sum();
         all as f64 / self.pages().max(1) as f64
@@ -81,13 +81,13 @@ impl Slot {
         self.values.iter().flatten()
     }
 
-    /// How many different values there are for each one.
+    /// The number of distinct values divided by the number of values.
     pub(super) fn distinct(&self) -> f64 {
         let forms: BTreeSet<&str> = self.all().map(|value| value.form.as_str()).collect();
         forms.len() as f64 / self.all().count().max(1) as f64
     }
 
-    /// Whether two slots say the same on nearly all pages.
+    /// Whether two slots have the same values on nearly all pages.
     pub(super) fn says_the_same(&self, other: &Slot) -> bool {
         let (mut both, mut same) = (0, 0);
         for (one, other) in self.values.iter().zip(&other.values) {
@@ -154,7 +154,7 @@ impl Site {
         let least = (owned.len() / 5).max(2.min(owned.len()));
         slots.retain(|slot| slot.pages() >= least && slot.per_page() <= MOST_ON_PAGE as f64);
         slots.retain(|slot| {
-            // A text that all pages share describes none of them.
+            // A text that is the same on all pages describes none of them.
             let first = slot.all().next().map(|value| &value.text);
             owned.len() < 3 || slot.all().any(|value| Some(&value.text) != first)
         });
@@ -184,7 +184,7 @@ impl Site {
     }
 }
 
-/// Only texts with digits have several spellings that fold differently.
+/// The form that all spellings of a text have in common. Only texts with digits have spellings that fold differently.
 pub(super) fn form(text: &str) -> String {
     match text.bytes().any(|byte| byte.is_ascii_digit()) {
         true => common_form(text),
@@ -193,8 +193,8 @@ pub(super) fn form(text: &str) -> String {
 }
 
 impl Slot {
-    /// Takes away the words that all values begin with, such as `by`. They name the slot, as do words at the end, which
-    /// stay: they may be a unit.
+    /// Removes the words with which all values begin, such as `by`, and uses them as a name of the slot. Words at the
+    /// end are also names, but are kept, because they may be a unit.
     fn bare(&mut self) {
         let mut texts: Vec<&str> = self.all().map(|value| value.text.as_str()).collect();
         texts.sort_unstable();
@@ -206,7 +206,7 @@ impl Slot {
         let end = shared(&texts, true);
         let is_word = |text: &str| text.chars().any(char::is_alphabetic);
         self.names.extend(words(&folded(&end)));
-        // A heading and a named member have no other label: without a colon, what they begin with belongs to the value.
+        // A heading or a named member has no other label: unless there is a colon, the beginning belongs to the value.
         let is_named = self.is_heading || self.property.is_some();
         if !is_word(&begin) || (is_named && !begin.trim_end().ends_with(':')) {
             return;
@@ -226,7 +226,7 @@ impl Slot {
     }
 }
 
-/// The common beginning, or end, of texts, up to the last boundary of words.
+/// The common beginning, or end, of texts, up to the last word boundary.
 fn shared(sorted: &[&str], at_end: bool) -> String {
     let turned = |text: &str| -> Vec<char> {
         match at_end {
@@ -244,7 +244,7 @@ fn shared(sorted: &[&str], at_end: bool) -> String {
             .count();
         shared.truncate(length);
     }
-    // Only whole words, and a mark between them and the value.
+    // Keep whole words only, with a mark between them and the value.
     while shared
         .last()
         .is_some_and(|c| !(c.is_whitespace() || *c == ':' || *c == '('))
@@ -264,7 +264,7 @@ fn bare_label(text: &str) -> String {
         .to_owned()
 }
 
-/// The words of a name or a label: parted at marks and before capitals.
+/// The words of a name or a label, split at marks and before capitals.
 pub(super) fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut word = String::new();
@@ -283,7 +283,7 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
     words
 }
 
-/// Plural and singular are one word.
+/// The word without a plural `s`, so that plural and singular are the same.
 fn stem(word: &str) -> String {
     match word.strip_suffix('s') {
         Some(one) if one.len() > 2 && !one.ends_with('s') => one.to_owned(),
@@ -291,7 +291,7 @@ fn stem(word: &str) -> String {
     }
 }
 
-/// Identifies a slot.
+/// A value that was found, with everything that identifies its slot.
 #[derive(Default)]
 struct Found {
     key: String,
@@ -299,7 +299,7 @@ struct Found {
     names: BTreeSet<String>,
     property: Option<String>,
     is_heading: bool,
-    /// The value, if it is not the whole text.
+    /// The text of the value, if it is not the whole text.
     text: Option<String>,
 }
 
@@ -315,7 +315,7 @@ fn key_of(at: &At<'_>, text: &str, labels: &Labels, prefixes: &BTreeSet<String>)
     }
 }
 
-/// Whether an element holds only texts and marks within a line.
+/// Whether an element contains only text and inline markup.
 fn is_small(element: NodeRef<'_>) -> bool {
     let is_inline = |node: NodeRef<'_>| {
         let tag = node.tag();
@@ -424,7 +424,7 @@ fn of_linked(kind: &str, path: &str) -> Found {
     };
     let mut keys = plain.rsplit('.').filter(|key| *key != "$");
     let last = keys.next().unwrap_or_default();
-    // `author.name` is the author.
+    // In `author.name`, the property is the author.
     let property = match last {
         "name" | "value" | "url" => keys.next().unwrap_or(last),
         last => last,
@@ -442,7 +442,7 @@ fn nearest(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = NodeRef<'_
     std::iter::successors(Some(element), |element| element.parent()).take(most)
 }
 
-/// Words of the names of an element and the two around it, if these hold little else.
+/// Words in the names of an element and of the two elements around it, if these contain little else.
 fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let text = element.text().len();
@@ -459,7 +459,7 @@ fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
     names
 }
 
-/// The tags and classes of an element and those around it, with numbers among their siblings.
+/// The tags and classes of an element and its ancestors, optionally with their numbers among siblings.
 fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
     let mut path = String::new();
     for (far, one) in nearest(element, most).enumerate() {
@@ -483,7 +483,7 @@ fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
     path
 }
 
-/// The place of an element among its siblings of the same tag. In long lists all are alike.
+/// The number of an element among its siblings of the same tag. In long lists, all later ones have the same number.
 fn number(element: NodeRef<'_>) -> usize {
     let Some(parent) = element.parent() else {
         return 0;
@@ -494,7 +494,7 @@ fn number(element: NodeRef<'_>) -> usize {
     if place > 12 { 12 } else { place }
 }
 
-/// The nearest label before a node, or before one of the elements around it.
+/// The nearest label before a node or before one of its ancestors.
 fn label_of(node: NodeRef<'_>, labels: &Labels) -> Option<String> {
     let mut at = node;
     for _ in 0..ANCESTORS {
@@ -555,7 +555,7 @@ fn head_of_column(cell: NodeRef<'_>, labels: &Labels) -> Option<String> {
     (is_head && labels.has(&text)).then(|| bare_label(&text))
 }
 
-/// The beginnings of texts, up to a colon, that stand on several pages: `Author: ` before names.
+/// Beginnings of texts, up to a colon, that occur on several pages, such as `Author: ` before names.
 fn prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for page in pages {

@@ -1,4 +1,4 @@
-//! Pages that are made for the tests.
+//! Pages generated for the tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub fn read(mapping: &Value, page: &Page) -> serde_json::Map<String, Value> {
     engine.extract(input, Wants::default()).unwrap().fields
 }
 
-/// Learns from the first pages and reads the last one.
+/// Reads the last page with the mapping learned from the others.
 pub fn read_last(learned: &Learned) -> serde_json::Map<String, Value> {
     assert_eq!(learned.mappings.len(), 1, "{learned:?}");
     read(

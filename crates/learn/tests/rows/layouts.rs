@@ -1,7 +1,7 @@
-//! Made listings: how sites write the same books, one below the other.
+//! Generated listings: different ways in which sites list the same books.
 //!
-//! `{title}` stands for a value; a part in `[[` and `]]` is left out where a row lacks a value that it names. The rows
-//! of a layout take turns in the templates of `rows`.
+//! `{title}` stands for a value. A part in `[[` and `]]` is left out if the row lacks a value that the part names. The
+//! rows of a layout use the templates in `rows` in turn.
 
 use webfill_mapping::PageKind;
 
@@ -11,12 +11,12 @@ pub struct Layout {
     pub before: &'static str,
     pub rows: &'static [&'static str],
     pub separator: &'static str,
-    /// The content before the row of this number, on every page.
+    /// The content before the row with this number, on every page.
     pub between: &'static [(usize, &'static str)],
     pub after: &'static str,
-    /// The fields that are written there.
+    /// The fields that the layout shows.
     pub fields: &'static [&'static str],
-    /// Rows of a page.
+    /// How many rows a page has.
     pub count: usize,
 }
 
