@@ -93,7 +93,7 @@ struct TellsPanic(mpsc::Sender<Fault>);
 impl Drop for TellsPanic {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Only the first fault counts.
+            // If the channel is full, an earlier fault is already waiting. Only the first one is reported.
             let _ = self
                 .0
                 .try_send(Fault::fatal("writing the archive panicked"));
@@ -130,7 +130,7 @@ impl Archive {
             let _panics = TellsPanic(broken.clone());
             recover(&folder);
             if let Err(error) = write_all(writer, waiting) {
-                // Only the first fault counts.
+                // If the channel is full, an earlier fault is already waiting. Only the first one is reported.
                 let _ = broken.try_send(fault(&folder, &error));
             }
         };

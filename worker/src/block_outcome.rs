@@ -43,7 +43,7 @@ impl Before<'_> {
     }
 }
 
-/// Judges the response to a page request. Of a block or a suspected block, only status and headers are kept.
+/// Judges the response to a page request. If it is a block, or a suspected one, only its status and headers are kept.
 pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>>) -> Option<Sign> {
     let (is_html, text) = beginning(fetched);
     let response = Response {
@@ -66,7 +66,7 @@ pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>
     Some(sign)
 }
 
-/// The beginning of a page's text, or of a refusal's, and whether it is HTML.
+/// The beginning of the text of a page or of a refusal, and whether it is HTML.
 fn beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
     let body = match fetched.body.is_empty() {
         true => &fetched.refusal_body,

@@ -43,7 +43,7 @@ pub const SHORT_CHARACTERS: usize = 200;
 /// A page that stays longer than this before it refreshes is meant to be read, such as a page of news.
 pub const LONGEST_REFRESH_SECONDS: u32 = 10;
 
-/// One answer to a request for a page.
+/// An answer to a request for a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {
     pub status: u16,
@@ -125,9 +125,9 @@ pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
 /// The visible content of an HTML page.
 #[derive(Debug)]
 pub struct Shown<'a> {
-    /// Its title and its text, in lower case.
+    /// The page's title and text, in lower case.
     pub text: String,
-    /// The same text, with one paragraph, cell or item per line.
+    /// The page's title and text, with each paragraph, cell or item on a line of its own.
     pub blocks: String,
     /// A hash of the tags of its pictures, films and frames.
     pub media: u64,
@@ -154,11 +154,11 @@ pub fn shown(body: &str) -> Shown<'_> {
     }
 }
 
-/// A refresh in the beginning of an HTML page.
+/// A refresh (`<meta http-equiv=refresh>`) found in the beginning of an HTML page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRefresh<'a> {
     pub refresh: Refresh<'a>,
-    /// It applies only to browsers without scripts.
+    /// Whether the refresh applies only to browsers without scripts.
     pub is_for_no_script: bool,
     /// The base of the page's relative addresses, as written.
     pub base: Option<&'a str>,

@@ -110,7 +110,7 @@ pub fn check(config: &BrowserConfig) -> Result<(), String> {
 /// A page to be rendered.
 pub struct Page<'a> {
     pub url: &'a Url,
-    /// Its site, as the dispatcher routes by it.
+    /// The page's site, by which the dispatcher routes it.
     pub site: &'a str,
     pub text: &'a str,
     pub user_agent: &'a str,
@@ -119,16 +119,16 @@ pub struct Page<'a> {
 /// The result of rendering a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rendered {
-    /// The document after its scripts ran, as HTML.
+    /// The document after the page's scripts ran, as HTML.
     Text(String),
-    /// Its scripts navigated to this other page.
+    /// The page's scripts navigated to this other page.
     MovedTo(String),
 }
 
 /// Why a page was not rendered.
 #[derive(Debug)]
 pub enum RenderError {
-    /// This machine's browser cannot be started.
+    /// The browser of this machine cannot be started.
     NoBrowser(String),
     /// The browser runs, but the page was not read.
     Read(ReadError),
@@ -159,7 +159,7 @@ const MAX_ESCAPE_FACTOR: usize = 2;
 impl Browser {
     /// Keeps profiles in `folder`, which nothing else may use. Documents larger than `max_bytes` are refused.
     pub fn new(config: BrowserConfig, folder: PathBuf, max_bytes: usize) -> Browser {
-        // The profile of a killed worker may be left.
+        // A killed worker may have left its profile.
         let _ = std::fs::remove_dir_all(&folder);
         Browser {
             tabs: FetchSlots::new(config.tabs),

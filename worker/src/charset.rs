@@ -15,7 +15,7 @@ pub use media_type::{Kind, declared_kind, is_supported_type, media_type};
 /// The bytes in which the HTML Standard looks for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
 
-/// The bytes searched for a declaration before an encoding is assumed.
+/// How many bytes are searched for a declaration, if the first ones have none, before an encoding is assumed.
 const LATE_PRESCAN_BYTES: usize = 64 << 10;
 
 /// The text of a body. Invalid bytes become U+FFFD. Borrowed from the body if
@@ -35,8 +35,9 @@ pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// 1. byte order mark
 /// 2. `Content-Type`
 /// 3. declaration in the first 1024 bytes of the page
-/// 4. UTF-8, if the body has more than ASCII and all of it is valid: no other encoding looks so by chance
-/// 5. later declaration, at which a browser restarts parsing; a body of ASCII alone may be in ISO-2022-JP
+/// 4. UTF-8, if the body has non-ASCII characters and is valid as a whole: other encodings are not valid UTF-8 by
+///   chance
+/// 5. later declaration, at which a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
 /// JSON is always UTF-8 (RFC 8259, 8.1).
@@ -56,13 +57,14 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
 
 fn guess(body: &[u8], kind: Kind) -> &'static Encoding {
     let is_ascii = body.is_ascii();
-    // As the decoder checks it, which is faster than the standard library.
+    // The decoder's own check is faster than the standard library's.
     if !is_ascii && Encoding::utf8_valid_up_to(body) == body.len() {
         return UTF_8;
     }
     let otherwise = if is_ascii { UTF_8 } else { WINDOWS_1252 };
     declared_within(body, kind, LATE_PRESCAN_BYTES)
-        // Stands for encodings that browsers refuse to read; decoding with it would leave nothing of the page.
+        // `REPLACEMENT` stands for encodings that browsers refuse to read. Decoding with it would leave nothing of the
+        // page.
         .filter(|declared| *declared != REPLACEMENT)
         .unwrap_or(otherwise)
 }

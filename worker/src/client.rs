@@ -16,11 +16,11 @@ use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
 use crate::site_headers::SiteHeaders;
 
-/// Headers of one answer, the same limit as curl's. The head's bytes are bounded by the client's read buffer (some
-/// 400 KiB).
+/// The most headers of one answer; curl has the same limit. The size of the head is bounded by the client's read buffer
+/// (some 400 KiB).
 const MOST_HEADERS: usize = 5_000;
 
-/// Limit of an HTTP/2 head. The client's default is 16 KiB, but sites send more and browsers accept it.
+/// The size limit of an HTTP/2 head. The client's default is 16 KiB, but sites send more and browsers accept it.
 const HEAD_BYTES: u32 = 400 << 10;
 
 /// The flow-control window of an HTTP/2 stream.

@@ -17,7 +17,7 @@ use crate::task_result::TaskResult;
 /// The longest time between unconditional requests for a page.
 const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
-/// Longer validators are not kept.
+/// The longest validator that is kept, in bytes.
 const MOST_BYTES: usize = 1_024;
 
 /// Whether pages of a crawl are requested conditionally. Rendered pages are not: a browser's result may change
@@ -62,7 +62,8 @@ pub fn headers(
     headers.into_iter().flatten().collect()
 }
 
-/// Suffixes that servers append to the tag of a compressed page: Apache, nginx's brotli, Jetty.
+/// Suffixes that servers append to the tag of a compressed page: those of Apache, of nginx's brotli module, and of
+/// Jetty.
 const OF_CODINGS: [&str; 6] = ["--gzip", "-gzip", "-br", "-zstd", "-deflate", ";gzip"];
 
 /// A tag and, if the server marked it as compressed, the original tag. Apache's `mod_deflate` marks a tag after the
@@ -102,10 +103,10 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     (!value.is_empty() && value.len() <= MOST_BYTES).then(|| value.to_owned())
 }
 
-/// How a page is read: the program's version, what is kept of the page, and the limits for documents, because a
-/// document too large for one reader may not be for the next.
+/// Describes how a page is read: the program's version, what is kept of the page, and the limits for documents, because
+/// a document that is too large for one reader may not be for the next.
 ///
-/// Also the headers set for its site (`asked_with`), because in another language it is another page. The mapping's
+/// It includes the headers set for its site (`asked_with`), because the page may differ by language. The mapping's
 /// headers are part of the mapping's version.
 fn read_as(
     task: &Task,

@@ -33,19 +33,19 @@ impl Default for WorkerConfig {
     }
 }
 
-/// The pages that a worker has a browser for.
+/// The lanes whose pages a worker has a browser for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserUse {
-    /// It has none.
+    /// The worker has no browser.
     None,
-    /// For pages of crawls in the lane `http` that show nothing without their scripts. If the browser does not start,
-    /// they are kept as they came.
+    /// The browser is for pages of crawls in the lane `http` that show nothing without their scripts. If it does not
+    /// start, the pages are kept as they came.
     AtHand,
-    /// For all lanes. If the browser does not start, the worker is of no use.
+    /// The browser is for pages of all lanes. If it does not start, the worker is of no use.
     Lane,
 }
 
-/// Everything that one worker process needs.
+/// Everything that a worker process needs.
 #[derive(Debug, Clone)]
 pub struct WorkerSetup {
     /// Tells the workers of one supervisor apart; counts from 0.

@@ -27,7 +27,7 @@ struct Counted {
     has_changed: bool,
     /// `None` until the first report; until then, the supervisor has the counts of this worker's predecessor.
     reported_at: Option<Instant>,
-    /// When each task arrived whose page was not requested yet. The granted credit bounds their number.
+    /// The time of arrival of each task whose page was not requested yet. The granted credit bounds their number.
     arrivals: HashMap<u64, Instant>,
     /// How many fields each mapping in force has.
     fields_of: HashMap<String, usize>,
@@ -40,7 +40,8 @@ impl Counts {
         count(&mut counted);
     }
 
-    /// The counts to report, unless they were reported recently.
+    /// The counts to report, and whether the store is unreachable. `None` if they are unchanged and were reported
+    /// recently.
     pub fn take_news(&self) -> Option<(WorkerTotals, bool)> {
         let mut counted = self.0.borrow_mut();
         let has_changed = std::mem::take(&mut counted.has_changed);
@@ -72,7 +73,7 @@ impl Counts {
 
     /// Notes that a page was requested.
     pub fn page_fetched(&self, result: &TaskResult, started: Instant) {
-        // No request was sent: it was refused before, or its host has no address.
+        // No request was sent: the address was refused, or the host has no address.
         if matches!(result.outcome, Outcome::UnsafeAddress | Outcome::DnsError) {
             return;
         }
@@ -121,7 +122,7 @@ impl Counts {
 }
 
 impl Counted {
-    /// Returns the name under which the mapping is counted.
+    /// Counts the filled and the empty fields of a page. Returns the name under which its mapping is counted.
     fn count_fields(&mut self, mapping: &str, filled: usize) -> String {
         let wanted = self.fields_of.get(mapping).copied().unwrap_or(filled);
         let filled = filled.min(wanted);

@@ -34,12 +34,12 @@ impl CrashMarker {
         Ok(CrashMarker { file })
     }
 
-    /// From now on, this task is blamed if the process dies.
+    /// Names the task that is to blame if the process dies from now on.
     pub fn set(&self, task: u64) {
         self.write(task);
     }
 
-    /// From now on, no task is blamed if the process dies.
+    /// Clears the file, so that no task is blamed if the process dies from now on.
     pub fn clear(&self) {
         self.write(0);
     }

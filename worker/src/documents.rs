@@ -185,7 +185,7 @@ pub struct ReadDocument {
     pub stored: Map<String, Value>,
     /// The hash of its text, so that a regenerated document counts as the same; without text, the hash of its bytes.
     pub content_hash: String,
-    /// Its bytes, if they are kept with its page.
+    /// The document's bytes, if they are kept with its page.
     pub kept_body: Option<KeptBody>,
 }
 
@@ -196,11 +196,11 @@ pub fn is_readable(status: Status) -> bool {
 
 /// Why there is no document.
 pub enum NoDocument {
-    /// The bytes are something else.
+    /// The bytes are not a document.
     Unsupported,
-    /// The machine could not read it, for this reason.
+    /// The machine could not read the document, for this reason.
     NotRead(String),
-    /// It could not be kept, so the worker must stop.
+    /// The document could not be kept, so the worker must stop.
     NotKept(Fault),
 }
 
@@ -219,7 +219,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// `None` if documents are not read.
+    /// Creates the reader of documents. `None` if documents are not read.
     pub fn new(config: DocumentsConfig) -> Option<Documents> {
         config.is_read().then(|| Documents {
             places: Semaphore::new(config.readers),
@@ -228,7 +228,7 @@ impl Documents {
         })
     }
 
-    /// The limits on a document: with others, reading it may end differently.
+    /// The limits on documents, in words. With other limits, reading a document may end differently.
     pub fn read_as(&self) -> String {
         let DocumentsConfig {
             deadline,
@@ -240,11 +240,11 @@ impl Documents {
 
     /// Waits until a reader may be started.
     pub async fn place(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.places.acquire().await.ok()
     }
 
-    /// Reads a document and keeps it; also with its page, if it has at most `kept_bytes`.
+    /// Reads a document and keeps it. It is also kept with its page if it has at most `kept_bytes`.
     pub async fn read(
         &self,
         body: Vec<u8>,
@@ -278,7 +278,7 @@ impl Documents {
     }
 }
 
-/// Runs long work off the thread of the fetches.
+/// Runs long work on another thread than the fetches.
 async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, NoDocument> {
@@ -319,7 +319,7 @@ fn finish(
     }
     let has_text = report.status == Status::Text;
     let text_hash = has_text.then(|| webfill_urls::content_hash(report.text.as_bytes()));
-    // Plain text is identified by its bytes, as it is where no documents are read.
+    // Plain text is identified by its bytes, as in crawls that do not read documents.
     let content_hash = match &text_hash {
         Some(hash) if report.kind != webfill_reader::Kind::Text => hash.clone(),
         _ => webfill_urls::content_hash(body),

@@ -49,20 +49,21 @@ pub enum Work {
 pub struct FetchedPage {
     pub result: TaskResult,
     pub body: Vec<u8>,
-    /// If the page is a document: the result of reading it.
+    /// The result of reading the page, if it is a document.
     pub document: Option<Box<ReadDocument>>,
     /// The body is the document after its scripts ran, as HTML in UTF-8, not the bytes that the server sent.
     pub is_rendered: bool,
-    /// If it shows nothing without its scripts, its body is returned with the result ([`TaskResult::unread`]).
+    /// Whether the page's body is to be returned with the result if it shows nothing without its scripts
+    /// ([`TaskResult::unread`]).
     pub is_candidate: bool,
-    /// The receiver of the result, if it is not the saver.
+    /// The receiver of the result, if it goes to a runner instead of the saver.
     pub answer: Option<oneshot::Sender<TaskResult>>,
     /// The body's permit of the worker's memory.
     pub memory: MemoryPermit,
 }
 
 impl FetchedPage {
-    /// A page to be read again in another form. It has no body yet.
+    /// A page to be read again in another form, without its body, which the caller adds.
     pub fn to_read_again(result: TaskResult, memory: MemoryPermit) -> FetchedPage {
         FetchedPage {
             result,
@@ -88,7 +89,8 @@ const SHELL_CHARACTERS: usize = 400;
 /// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
 const MAX_LINKS_BYTES: usize = 8 << 20;
 
-/// Longer texts are not stored, because with the rest of its page they may exceed a store's limit.
+/// The longest text that is stored, in bytes. A longer one, together with the rest of its page, might exceed a store's
+/// limit.
 const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
 
 /// How long the thread has been working on its current page. The worker's main thread reads it, and
@@ -131,9 +133,9 @@ impl PageTimer {
 
 /// The thread's memory limits.
 pub struct ExtractionMemory {
-    /// For the trees and values of the page in hand, in bytes.
+    /// The limit on the trees and values of the page being read, in bytes.
     pub page: usize,
-    /// For results until they are saved.
+    /// The memory of results until they are saved.
     pub results: Memory,
     /// The longest body that is kept, in crawls that keep them.
     pub kept_body: usize,
@@ -238,7 +240,7 @@ pub(crate) fn extract(
     if is_listed_alone {
         return page.result;
     }
-    // The text may be a copy of the body, and the body may be kept as well.
+    // The text may be a copy of the body, and the body may be kept in addition.
     let kept = page.result.kept_body.as_ref();
     let kept = kept.map_or(0, |kept| kept.body.len());
     let texts = text.len() * (1 + usize::from(page.result.body.is_some()));
@@ -249,7 +251,7 @@ pub(crate) fn extract(
         text: &text,
     };
     let mut wanted = wants(&page.result, page_deadline);
-    // Most pages show more at their beginning, so they need no search for a shell's root.
+    // Most pages show enough at their beginning, so they are not searched for the root of a shell.
     wanted.shell = page.is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
     wanted.encoding = Some(encoding);
     let extracted = engine.extract(input, wanted);
@@ -301,7 +303,7 @@ fn kind_and_encoding(
 ) -> (Kind, &'static encoding_rs::Encoding) {
     let content_type = result.content_type.as_deref();
     if is_rendered {
-        // Only the facts from the head of the page's original body are left.
+        // The body is the rendered document, so only the headers of the original answer are left to go by.
         return (
             Kind::Html,
             charset::encoding_of(b"", content_type, Kind::Html),
@@ -311,8 +313,8 @@ fn kind_and_encoding(
     (kind, charset::encoding_of(body, content_type, kind))
 }
 
-/// Judges what the text shows besides the values found by mappings: a redirect in it, a repeat of other pages, the
-/// sample and the check of a watch.
+/// Judges the text of a page, besides the values found by mappings: a redirect in it, whether it repeats other pages,
+/// its sample and its snapshot for a watch.
 fn judge_text(
     engine: &Engine,
     keeping: Option<&mut Keeping>,
@@ -384,7 +386,8 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         row_links: follows && result.crawl.follow != Follow::None,
-        // The operator chose the links that a mapping selects; see docs/explanation/webmasters.md.
+        // The links that a mapping selects are followed nevertheless, because the operator chose them; see
+        // docs/explanation/webmasters.md.
         all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         shell: false,
@@ -407,7 +410,8 @@ fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError
     }
 }
 
-/// Rows become records by their key. Counts and logs the rows that do not.
+/// Counts and logs the rows that do not become records, because they lack a field of their key or share it with an
+/// earlier row.
 fn count_rows(result: &mut TaskResult) {
     let (counts, clashing) = row_counts(&result.listings, &result.task.records);
     result.row_counts = counts;

@@ -1,7 +1,4 @@
-//! One request: checked, sent, read within its limits, and reported as an outcome.
-//!
-//! A status, a refusal and a broken connection are all ordinary ends of a request. Redirects are not followed here;
-//! their target goes back to the intake and is judged like any link.
+//! A request: checked, sent, read within its limits, and reported as an outcome.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -53,8 +50,8 @@ pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
-    /// With an archive: the user agent of crawls that name none. It is set on each request explicitly, because the
-    /// archive cannot see headers that the client adds itself.
+    /// The user agent of crawls that name none, if there is an archive. It is set on each request explicitly, because
+    /// the archive cannot see headers that the client adds itself.
     archived_agent: Option<String>,
     reads_documents: bool,
     headers: SiteHeaders,
@@ -151,6 +148,8 @@ impl Fetcher {
         self.fetch(spec, memory).await
     }
 
+    /// Sends a request and reads its answer, within the limits.
+    ///
     /// # Errors
     ///
     /// No memory for the body became free in time.
@@ -238,7 +237,7 @@ impl Fetcher {
     }
 }
 
-/// Reads the body of a page worth reading.
+/// Reads the body of a page, if it is worth reading.
 async fn read_body(
     incoming: &mut IncomingBody,
     limits: &BodyLimits,

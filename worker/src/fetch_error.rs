@@ -18,7 +18,7 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    /// An error that is not this machine's.
+    /// An error whose cause is not a missing route or a silent name server.
     pub fn new(outcome: Outcome, reason: impl Into<String>) -> FetchError {
         FetchError {
             outcome,

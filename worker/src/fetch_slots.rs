@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 /// The waiting tasks, ordered by priority, then by arrival.
 type WaitQueue = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
 
-/// See the module.
+/// The slots that bound the fetches in flight; see the module.
 #[derive(Debug)]
 pub struct FetchSlots {
     free: Cell<usize>,

@@ -1,9 +1,9 @@
 //! The gate: admission control right before each request.
 //!
 //! A request passes if the supervisor's lease is in force and its task was not recalled (see
-//! [`permits`](crate::permits)). Before other supervisors take over a site whose lease has ended, they wait as long
-//! as our longest request. A request that takes longer, because this process was stopped meanwhile, is therefore
-//! aborted. So is a request whose body found no memory in time.
+//! [`permits`](crate::permits)). Before other supervisors take over a site whose lease has ended, they wait as long as
+//! our longest request. So a request that takes longer, because this process was stopped meanwhile, is aborted. The
+//! same happens to a request whose body found no memory in time.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -32,7 +32,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Closed until there is a lease.
+    /// Creates a gate that is closed until there is a lease.
     pub fn new(fetcher: Fetcher, config: &FetchConfig) -> Gate {
         Gate {
             fetcher,

@@ -77,7 +77,7 @@ impl Journey {
     async fn travel(&self, site: &str, task: Task, permit: &Permit) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
-            // A dispatcher of our version never sends these, but the lease must not be lost.
+            // A dispatcher of this version never sends such a task. Its lease must not be lost nevertheless.
             return self.return_task(site, &task, None);
         };
         if let Some(outcome) = task.unreachable {
@@ -85,7 +85,7 @@ impl Journey {
         }
         let way = self.way(&task, &crawl, site).await;
         if way.browser.is_none() && crawl.lane == Lane::Browser {
-            // The same applies here.
+            // A dispatcher of this version never sends such a task, either.
             return self.return_task(site, &task, None);
         }
         // The requests for robots.txt and the page share one name lookup.
@@ -209,7 +209,7 @@ impl Journey {
         // The slot or permit is held until the extraction has the body. This bounds the bodies in memory.
         let mut slot = Some(slot);
         let read = if sitemaps::is_sitemap(&page) {
-            // It is neither a document nor to be rendered.
+            // A sitemap is not a document, and is not rendered.
             Ok(page)
         } else if let Some(documents) = self.documents_for(&page) {
             slot = None;
@@ -242,7 +242,7 @@ impl Journey {
     }
 }
 
-/// One visit of a page, after robots.txt has permitted it.
+/// A visit of a page, after robots.txt has permitted it.
 struct Visit<'v> {
     site: &'v str,
     url: &'v Url,
@@ -255,9 +255,9 @@ struct Visit<'v> {
 struct Way<'b> {
     rendering: Rendering,
     browser: Option<&'b Browser>,
-    /// It is rendered whatever it holds.
+    /// The page is rendered, whatever it holds.
     is_rendered: bool,
-    /// It needs a tab of the browser beside its turn at the site.
+    /// The page needs a tab of the browser besides its turn at the site.
     takes_tab: bool,
     check: CheckKind,
 }

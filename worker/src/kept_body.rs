@@ -6,7 +6,7 @@ use webfill_wire::{Feature, Outcome};
 
 use crate::task_result::TaskResult;
 
-/// Compression level. A higher one is not worth its time.
+/// The compression level. A higher one is not worth its time.
 const LEVEL: i32 = 3;
 
 /// A body, compressed.

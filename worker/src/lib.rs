@@ -65,7 +65,7 @@ pub use documents::{
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 pub use mapping_rules::RulesOfSet;
-// The politeness decisions, for the simulation (`tests/simulation/`), which drives it in simulated time.
+// The politeness decisions, exported for the simulation (`tests/simulation/`), which drives them in simulated time.
 pub use journey::address_to_count;
 pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};

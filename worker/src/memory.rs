@@ -2,15 +2,14 @@
 //! of a body to the store's confirmation. It has four parts ([`Parts`]):
 //!
 //! - *bodies*: each fetch has a permit. It takes the permit before its request and enlarges it as its body grows. New
-//!   requests wait until there is room, and until every growing body has found room. They wait before the site's turn
-//!   is used, so neither the site's clock nor a timeout is affected. One body may always grow, beyond the budget if
+//!   requests wait until there is room, and until every growing body has found room. They wait before they take the
+//!   site's turn, so neither the site's clock nor a timeout is affected. One body may always grow, beyond the budget if
 //!   necessary, so there is always progress.
-//! - *the page being read*: its text and trees. There is one at a time, so nothing waits. A page that needs more is
-//!   truncated.
+//! - *the page being read*: its text and trees. Only one page is read at a time, so nothing waits. A page that needs
+//!   more is truncated.
 //! - *held*: results that wait for a second fetch of their page. Nothing waits for room; without room, there is no
 //!   second fetch.
-//! - *results*, until they are in the store. The extraction waits for room, and so does everything
-//!   behind it.
+//! - *results*, until they are in the store. The extraction waits for room, and so does everything behind it.
 //!
 //! There is no deadlock: bodies wait for the extraction, the extraction waits for the saver, and the saver waits only
 //! for the store.
@@ -23,7 +22,7 @@ use tokio::sync::oneshot;
 /// The bytes that a connection may have read ahead, plus those that a decompressor needs besides its window.
 pub const READ_AHEAD: usize = 256 << 10;
 
-/// The least memory of a fetch, including the beginning of its body.
+/// The memory that every fetch needs at least, the beginning of its body included.
 pub const LEAST_SHARE: usize = READ_AHEAD + (16 << 10);
 
 /// The weight of past bodies in the expected size of the next one.
@@ -67,16 +66,17 @@ pub struct Memory {
 struct State {
     total: usize,
     used: usize,
-    /// A permit has grown beyond the total.
+    /// Whether a permit has grown beyond the total.
     overdrawn: bool,
-    /// The average of the latest bodies.
+    /// The average size of the latest bodies.
     expected: usize,
     /// The waiting requests, in the order they are served.
     waiting: BTreeMap<Place, Waiting>,
     next_arrival: u64,
 }
 
-/// Growing permits go before new ones; otherwise first come, first served.
+/// The position of a request in the queue: growing permits go before new ones, and otherwise the first to come is
+/// served first.
 type Place = (Need, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Granted {
     bytes: usize,
-    /// Whether it exceeds the total.
+    /// Whether the permit exceeds the total.
     overdraws: bool,
 }
 
@@ -139,7 +139,7 @@ impl Memory {
         }))
     }
 
-    /// The same, on a thread that may block.
+    /// Waits for a permit of this size, on a thread that may block.
     pub fn take_blocking(&self, bytes: usize) -> MemoryPermit {
         let granted = self.queue(Need::ToBegin, bytes).granted_blocking();
         self.permit(granted)
@@ -219,7 +219,7 @@ struct Queued {
 }
 
 impl Queued {
-    /// The sender is dropped only after it has sent, or together with this.
+    /// Waits until the request is granted. The sender is dropped only after it has sent, or together with this entry.
     async fn granted(mut self) -> Granted {
         match &mut self.answer {
             Some(answer) => answer.await.unwrap_or_default(),
@@ -238,7 +238,7 @@ impl Queued {
 impl Drop for Queued {
     fn drop(&mut self) {
         self.memory.lock().waiting.remove(&self.place);
-        // Granted, but the waiting future was dropped before it saw that.
+        // The request was granted, but the waiting future was dropped before it saw that.
         let unseen = self.answer.as_mut().map(|answer| answer.try_recv());
         if let Some(Ok(granted)) = unseen {
             self.memory.give_back(granted.bytes, granted.overdraws);

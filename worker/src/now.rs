@@ -1,4 +1,4 @@
-//! One moment, by the two clocks that politeness counts with.
+//! A moment, read from the two clocks that politeness uses.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// themselves, so the simulation can run them in simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// By the monotonic clock of this process, which paces its requests.
+    /// The moment by the monotonic clock of this process, which paces its requests.
     pub instant: Instant,
-    /// Milliseconds since the epoch by the wall clock, which workers of all machines share.
+    /// The same moment by the wall clock, in milliseconds since the epoch. Workers of all machines share it.
     pub wall_ms: i64,
 }
 

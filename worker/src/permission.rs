@@ -62,15 +62,14 @@ pub struct Knowledge<'a> {
 /// The next action of the caller of a [`PermissionCheck`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Look the robots.txt of this origin up in the shared cache; then
-    /// [`PermissionCheck::looked_up`].
+    /// Look up the robots.txt of this origin in the shared cache; then call [`PermissionCheck::looked_up`].
     LookUp(String),
-    /// Wait for [`Turn::Robots`] of this site, which is the task's or a redirect's target; then
+    /// Wait for [`Turn::Robots`] of this site, which is the task's or a redirect's target; then call
     /// [`PermissionCheck::turn_came`], or [`PermissionCheck::no_turn`] if the site belongs to another worker.
     AwaitTurn(String),
-    /// Request this URL of robots.txt; then [`PermissionCheck::answered`].
+    /// Request this URL of robots.txt; then call [`PermissionCheck::answered`].
     Request(Url),
-    /// Nothing: this is the answer.
+    /// Do nothing more: this is the answer.
     Decided(Permission),
 }
 
@@ -79,10 +78,10 @@ pub enum Step {
 pub struct PermissionCheck {
     url: Url,
     site: String,
-    /// The delay that the operator wants.
+    /// The delay that the operator asks for.
     wanted_ms: Option<u32>,
-    /// Other workers may request robots.txt while this one waits for its turn, because the site's clock is shared. So
-    /// the cache is checked once more when the turn comes.
+    /// Whether the cache is checked once more when the turn comes. If the site's clock is shared, other workers may
+    /// request robots.txt while this one waits for its turn.
     looks_up_twice: bool,
     origin: String,
     fetch: RobotsFetch,
@@ -148,7 +147,7 @@ impl PermissionCheck {
         self.fetch.next_request().unwrap_or(&self.url)
     }
 
-    /// The shared cache has answered; `None` if it has no entry or is unreachable.
+    /// Takes the answer of the shared cache; `None` if it has no entry or is unreachable.
     pub fn looked_up(&mut self, entry: Option<&RobotsEntry>, known: Knowledge<'_>, now: Now) {
         let State::LookingUp { has_turn, .. } = self.state else {
             return;
@@ -168,7 +167,7 @@ impl PermissionCheck {
         }
     }
 
-    /// Robots.txt may be requested now.
+    /// Notes that robots.txt may be requested now.
     pub fn turn_came(&mut self, known: Knowledge<'_>, now: Now) {
         if self.fetch.is_redirected() {
             // Another task may have fetched the same file meanwhile.
@@ -188,13 +187,14 @@ impl PermissionCheck {
         }
     }
 
-    /// The awaited site belongs to another worker, so there is no turn, and its robots.txt counts as unreachable.
+    /// Notes that the awaited site belongs to another worker. There is no turn then, and its robots.txt counts as
+    /// unreachable.
     pub fn no_turn(&mut self, known: Knowledge<'_>, now: Now) {
         self.fetch.leave_to_owner();
         self.end_fetch(known, now);
     }
 
-    /// A request of the fetch was answered, or denied by the gate.
+    /// Takes the answer to a request of the fetch, or its denial by the gate.
     pub fn answered(
         &mut self,
         response: Result<RobotsResponse, Denied>,
@@ -297,7 +297,7 @@ impl PermissionCheck {
         robots.follow(&self.origin, &target, now)
     }
 
-    /// Each request needs a turn at its own site.
+    /// Waits for a turn. Each request needs one, at its own site.
     fn await_turn(&mut self) {
         let url = self.fetch.next_request();
         let of = url.map_or_else(|| self.site.clone(), site);
@@ -334,7 +334,7 @@ impl PermissionCheck {
         }
     }
 
-    /// `fetched`: the rules were fetched just now, and the page may follow them without a wait.
+    /// Decides by the rules. `fetched`: they were fetched just now, so the page may follow without a wait.
     fn decide(&mut self, rules: &Rules, fetched: bool, known: Knowledge<'_>) {
         self.rules = Some(Rules::clone(rules));
         let permission = if rules.allows(&self.url) {

@@ -2,8 +2,7 @@
 //!
 //! Two conditions are checked right before each request. First, our supervisor's lease from the dispatcher must be in
 //! force: after its end, other workers may get our sites. Second, the task must not have been *recalled* since it
-//! started. A lost lease recalls it, and so does the dispatcher if its crawl is stopped or its site is to be left
-//! alone.
+//! started. A task is recalled when the lease is lost, and when the dispatcher stops its crawl or excludes its site.
 //!
 //! The caller passes in the time: the clock since the machine's boot, which keeps running while this process is
 //! stopped.
@@ -13,7 +12,7 @@ use std::rc::{Rc, Weak};
 
 use webfill_wire::{CrawlKey, Delivery, RecallScope, Task};
 
-/// Why a request has no answer and will get none.
+/// Why a request was denied, so that it has no answer and will get none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// The request was not made.
@@ -44,7 +43,7 @@ impl Permit {
         self.task.priority
     }
 
-    /// A request is under way from now on, or is no longer; returns what was noted before.
+    /// Notes whether a request is under way. Returns the value noted before.
     pub fn note_request(&self, is_under_way: bool) -> bool {
         self.task.has_requested.replace(is_under_way)
     }
@@ -53,13 +52,13 @@ impl Permit {
 /// The task that a permit is for.
 #[derive(Debug)]
 struct PermittedTask {
-    /// With its delivery.
+    /// The task's id, with its delivery.
     id: (u64, Delivery),
     crawl: CrawlKey,
     site: String,
     priority: u8,
     recalled: Cell<bool>,
-    /// A request for it is under way, or its page was requested.
+    /// Whether a request for the task is under way, or its page was requested.
     has_requested: Cell<bool>,
 }
 
@@ -69,10 +68,10 @@ impl PermittedTask {
     }
 }
 
-/// Below this length the list of permits is not searched for dropped ones.
+/// Dropped permits are removed only from lists of at least this length.
 const SHORT_LIST: usize = 64;
 
-/// All permits of one worker, and its lease.
+/// The permits of a worker, and its lease.
 #[derive(Debug)]
 pub struct Permits {
     lease_until_ms: Cell<u64>,
@@ -82,7 +81,7 @@ pub struct Permits {
 }
 
 impl Default for Permits {
-    /// Nothing may start until there is a lease.
+    /// Creates permits under which nothing may start until there is a lease.
     fn default() -> Permits {
         Permits {
             lease_until_ms: Cell::new(0),

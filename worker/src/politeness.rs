@@ -16,7 +16,7 @@ mod config;
 mod refused_pages;
 mod stretches;
 
-/// The delay in force, and the longest wait that a server can ask for.
+/// The delay in force, and the longest wait that a server's request for a pause may cause.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     pub delay: Duration,
@@ -30,11 +30,13 @@ pub struct Pace {
 pub enum Answer {
     /// The server answered, without asking for anything.
     Served,
-    /// 503, 529, or a block: the site asks to be left alone.
+    /// The status is 503 or 529, or the answer is a block: the site asks to be left alone.
     Overloaded { retry_after: Option<Duration> },
-    /// 429, or another refusal whose headers say that no request is left: the server asks for fewer requests.
+    /// The status is 429, or the headers of another refusal say that no request is left: the server asks for fewer
+    /// requests.
     TooMany { retry_after: Option<Duration> },
-    /// Another failure with a `Retry-After`. Most come from limiters; some servers send it with every refusal.
+    /// The request failed in another way, but with a `Retry-After`. Most such answers come from limiters; some servers
+    /// send it with every refusal.
     Refused { retry_after: Duration },
     /// No answer at all.
     Silent,

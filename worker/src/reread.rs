@@ -23,16 +23,16 @@ pub struct PageToRead {
     pub body: Vec<u8>,
     /// The body is the document after its scripts ran.
     pub is_rendered: bool,
-    /// It was read as a document (PDF, ...).
+    /// The page was read as a document (PDF, ...).
     pub is_document: bool,
-    /// It was a document whose reader finished.
+    /// The page was a document whose reader finished.
     pub was_readable: bool,
 }
 
 /// The values that mappings find on a page now.
 #[derive(Debug)]
 pub struct PageRead {
-    /// `ok`, or the reason why it could not be read.
+    /// `ok`, or the reason why the page could not be read.
     pub outcome: Outcome,
     pub error: Option<String>,
     /// Shows whether the page is the stored one.
@@ -47,13 +47,14 @@ pub struct PageRead {
     pub listings: Vec<Listing>,
 }
 
-/// See the module. A thread that reads pages must have a stack of [`PageReader::STACK_BYTES`].
+/// Reads stored pages again; see the module. A thread that reads pages must have a stack of
+/// [`PageReader::STACK_BYTES`].
 pub struct PageReader {
     engine: Engine,
     documents: Option<Documents>,
     page_deadline: Duration,
     crawl: Arc<CrawlSettings>,
-    /// Unlimited, because there is one page at a time.
+    /// The memory for pages. It is unlimited, because they are read one at a time.
     memory: Memory,
 }
 

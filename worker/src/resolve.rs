@@ -85,9 +85,11 @@ impl ProxyHost {
 }
 
 impl Resolver {
+    /// Creates a resolver from the settings.
+    ///
     /// # Errors
     ///
-    /// If a `--resolve` value cannot be read.
+    /// A `--resolve` value cannot be read.
     pub fn new(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<Self, OverrideError> {
         let contact = politeness.contact.as_deref().unwrap_or_default();
         Ok(Resolver {
@@ -186,12 +188,12 @@ impl Resolver {
         }
     }
 
-    /// Forgets that names of a site could not be found.
+    /// Forgets which names of a site could not be found.
     pub fn forget_failures(&self, site: &str) {
         self.shared.names.forget_site(site);
     }
 
-    /// The addresses of a host that may be connected to, at this port.
+    /// The addresses of a host that may be connected to, with this port.
     async fn resolve(
         &self,
         host: &str,
@@ -233,7 +235,7 @@ impl Resolver {
         }
     }
 
-    /// Removes the refused addresses. An error if none is left.
+    /// Removes the refused addresses. Returns an error if none is left.
     fn keep_allowed(
         &self,
         host: &str,

@@ -3,11 +3,11 @@
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-/// Bytes of names and values that are kept of one response.
+/// How many bytes of names and values are kept of one response.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// Returns the headers as lists of values, `{"Content-Type": ["text/html"]}`. Bytes outside UTF-8
-/// become U+FFFD; headers beyond [`MAX_HEADER_BYTES`] are left out.
+/// Returns the headers as lists of values, `{"Content-Type": ["text/html"]}`. Bytes outside UTF-8 become U+FFFD;
+/// headers beyond [`MAX_HEADER_BYTES`] are omitted.
 pub fn to_json(headers: &HeaderMap) -> Map<String, Value> {
     let mut kept = Map::new();
     let mut bytes = 0;

@@ -1,9 +1,9 @@
 //! The robots.txt files that a worker knows, and the fetch of one (RFC 9309).
 //!
-//! An origin's file is fresh for an hour, and then fetched again. While that fails, the file stays in
-//! force until it is a day old. RFC 9309 2.3.1.4 forbids everything while a robots.txt is
-//! unreachable, and lets a crawler "continue to use a cached copy"; 2.4 bounds the age of a copy to 24
-//! hours. We read both together: the last good file for a day after its fetch, then nothing.
+//! An origin's file is fresh for an hour and is then fetched again. While the fetch fails, the file stays in force
+//! until it is a day old. RFC 9309 2.3.1.4 forbids everything while a robots.txt is unreachable, and lets a crawler
+//! "continue to use a cached copy"; 2.4 bounds the age of a copy to 24 hours. We read both together: the last good file
+//! for a day after its fetch, then nothing.
 //!
 //! Failures are not remembered. If there is no file to fall back on, the task ends, its site's clock moves, and the
 //! next task requests the file again in its turn.
@@ -36,7 +36,7 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_secs(300);
 /// Only the beginning of a file counts (RFC 9309 2.5 requires at least this much).
 pub const MOST_BYTES: usize = 500 << 10;
 
-/// RFC 9309 2.3.1.2: at least five redirects are followed.
+/// The most redirects that are followed. RFC 9309 2.3.1.2 asks for at least five.
 const MOST_REDIRECTS: usize = 5;
 
 /// Origins remembered by one worker, and the memory for all their rules.
@@ -53,11 +53,11 @@ struct Remembered {
     rules: Rules,
     /// Until then robots.txt is not requested.
     until: Instant,
-    /// Until then the rules stand in for a file that cannot be fetched.
+    /// robots.txt is not requested before this moment.
     kept_until: Instant,
 }
 
-/// The robots.txt files in this worker's memory.
+/// The robots.txt files in the worker's memory.
 #[derive(Default)]
 pub struct RobotsFiles {
     remembered: HashMap<String, Remembered>,
@@ -65,13 +65,13 @@ pub struct RobotsFiles {
 }
 
 impl RobotsFiles {
-    /// The rules of an origin whose robots.txt need not be requested.
+    /// The rules of an origin whose robots.txt need not be requested now.
     pub fn in_force(&self, origin: &str, now: Now) -> Option<Rules> {
         let known = self.remembered.get(origin)?;
         (known.until > now.instant).then(|| Rc::clone(&known.rules))
     }
 
-    /// Keeps an entry in memory, unless there is a later one. Returns its rules if it is fresh.
+    /// Keeps an entry in memory, unless a later one is there. Returns its rules if it is fresh.
     pub fn remember(&mut self, entry: &RobotsEntry, now: Now) -> Option<Rules> {
         let rules = rules_of(entry)?;
         let after = |at_ms: i64, most: Duration| {
@@ -105,7 +105,8 @@ impl RobotsFiles {
         Some(Rc::clone(&known.rules))
     }
 
-    /// The robots.txt of an origin redirects to that of another origin. The target's rules, if known, apply to both.
+    /// Notes that the robots.txt of an origin redirects to that of another origin. The target's rules, if known, apply
+    /// to both.
     pub fn follow(&mut self, origin: &str, target: &str, now: Now) -> Option<Rules> {
         let rules = self.in_force(target, now)?;
         let known = self.remembered.get(target)?;
@@ -124,7 +125,7 @@ impl RobotsFiles {
         self.make_room(now.instant);
     }
 
-    /// Forgets expired entries first, then any: the shared cache still has them.
+    /// Makes room for an entry. Forgets expired entries first, then any others, which the shared cache still has.
     fn make_room(&mut self, now: Instant) {
         if !self.is_full() {
             return;
@@ -168,7 +169,7 @@ pub struct RobotsResponse {
     pub redirect: Option<String>,
     /// The error, in words.
     pub error: Option<String>,
-    /// See [`Evidence`].
+    /// Whether this machine has no route to the host; see [`Evidence`].
     pub no_route: bool,
     /// When the answer began, or the attempt ended without one.
     pub answered_at: Instant,
@@ -176,7 +177,7 @@ pub struct RobotsResponse {
 }
 
 impl RobotsResponse {
-    /// Whether it has rules. An answer of a rate limiter has none, whatever its status.
+    /// Whether the answer has rules. An answer of a rate limiter has none, whatever its status.
     fn is_usable(&self) -> bool {
         !self.answer.asks_to_wait() && has_rules(self.status, &self.body)
     }
@@ -244,7 +245,7 @@ impl RobotsFetch {
         self.last.is_some()
     }
 
-    /// Whether it is over without a file.
+    /// Whether the fetch is over without a file.
     pub fn has_failed(&self) -> bool {
         let last = self.last.as_ref();
         self.next.is_none() && !last.is_some_and(|(url, response)| is_final(url, response))
@@ -256,7 +257,7 @@ impl RobotsFetch {
         is_robots_txt(url).then(|| origin(url))
     }
 
-    /// The answer to the request that [`RobotsFetch::next_request`] named.
+    /// Takes the answer to the request that [`RobotsFetch::next_request`] named.
     pub fn answered(&mut self, response: Result<RobotsResponse, Denied>) {
         let Some(url) = self.next.take() else { return };
         match response {
@@ -271,8 +272,8 @@ impl RobotsFetch {
         }
     }
 
-    /// The request that [`RobotsFetch::next_request`] named is not made: the redirect's target belongs to another
-    /// worker, which does not expect the request.
+    /// Notes that the request that [`RobotsFetch::next_request`] named is not made: the redirect's target belongs to
+    /// another worker, which would not know of the request.
     pub fn leave_to_owner(&mut self) {
         self.anothers = self.next.take();
     }
@@ -331,13 +332,13 @@ impl RobotsFetch {
     }
 }
 
-/// Whether a URL is that of its origin's robots.txt.
+/// Whether a URL is its origin's robots.txt.
 pub fn is_robots_txt(url: &Url) -> bool {
     url.path() == "/robots.txt" && url.query().is_none()
 }
 
-/// Whether it ends a fetch with rules. A redirect does so only as the last of too many. If a redirect leads nowhere,
-/// the file may be anywhere, so that does not count.
+/// Whether an answer ends a fetch with rules. A redirect does so only as the last of too many. If a redirect leads
+/// nowhere, the file may be anywhere, so that does not count.
 fn is_final(url: &Url, response: &RobotsResponse) -> bool {
     let leads_nowhere = is_redirect(response.status) && redirect_target(url, response).is_none();
     response.is_usable() && !leads_nowhere
@@ -352,7 +353,8 @@ fn redirect_target(url: &Url, response: &RobotsResponse) -> Option<Url> {
     webfill_urls::canonical(target, Some(url)).ok()
 }
 
-/// If the host itself cannot be reached, its pages end as they would without a robots.txt.
+/// The outcome of pages whose robots.txt is unreachable. If the host itself cannot be reached, its pages end as they
+/// would without a robots.txt.
 fn unreachable_outcome(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::DnsError | Outcome::TlsError | Outcome::UnsafeAddress => outcome,
@@ -375,8 +377,8 @@ fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
     }
 }
 
-/// RFC 9309 2.3.1: a file is parsed, 4xx (and an endless redirect) allows everything, anything else
-/// allows nothing.
+/// The rules of a cached answer. By RFC 9309 2.3.1 a file is parsed, 4xx (and an endless redirect) allows everything,
+/// and anything else allows nothing.
 fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
     if !has_rules(entry.status, &entry.body) {
         return None;
@@ -388,12 +390,12 @@ fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
     Some(Rc::new(RobotsRules::parse(file, AGENT_TOKEN)))
 }
 
-/// Whether an answer has rules. A busy server's answer has none (408, 425, 429; Google treats 429 so, too). Neither
-/// has a file that cannot be decoded, because read as it is, it would allow everything.
+/// Whether an answer has rules. A busy server's answer has none (408, 425, 429; Google does the same for 429). Nor has
+/// a file that cannot be decoded: read as it is, it would allow everything.
 fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
     match status {
-        // Not the file, but a promise of it (202), or answers to requests that were not made: a part of it (206), its
-        // changes (226), a reset form (205), a list of files (207, 208).
+        // These are not the file, but a promise of it (202), or answers to requests that were not made: for a part of
+        // it (206), its changes (226), a reset form (205), a list of files (207, 208).
         Some(202 | 205..=208 | 226) => false,
         Some(200..=299) => robots_rules::is_text(body),
         Some(408 | 425 | 429) => false,

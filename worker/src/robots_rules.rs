@@ -25,7 +25,7 @@ pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 pub struct RobotsRules {
     /// Texts of all patterns, one after the other.
     patterns: Box<[u8]>,
-    /// In order of precedence, so that the first match decides.
+    /// The rules in order of precedence, so that the first match decides.
     rules: Box<[Rule]>,
     crawl_delay_ms: Option<u64>,
     sitemaps: Box<[Box<str>]>,
@@ -119,8 +119,8 @@ impl RobotsRules {
         true
     }
 
-    /// The `Crawl-delay` that concerns the agent, in milliseconds, at most a day; the longest if there are several.
-    /// `None` if there is no usable one.
+    /// The `Crawl-delay` that concerns the agent, in milliseconds, limited to a day. If there are several, the longest
+    /// counts. `None` if there is no usable one.
     pub fn crawl_delay_ms(&self) -> Option<u64> {
         self.crawl_delay_ms
     }

@@ -83,7 +83,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         .map_err(store_fault)?;
     let (inbox, arrived) = mpsc::unbounded_channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        // Unbounded, because the supervisor never sends more than its credit.
+        // Unbounded, because the supervisor never sends more than the credit that this worker has granted.
         let _ = inbox.send(frame.frame);
     })
     .map_err(Fault::error)?;
@@ -150,7 +150,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     report_counts(&counts, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
-        // The thread completes its file.
+        // The thread of the archive completes its file.
         let _ = archiving.map(JoinHandle::join);
         if let Ok(fault) = inputs.breaks.try_recv() {
             return Err(fault);
@@ -164,7 +164,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
 /// The events that a worker's loop waits for.
 struct Inputs {
     arrived: mpsc::UnboundedReceiver<Vec<u8>>,
-    /// Faults of its threads, which end the worker.
+    /// Faults of the worker's threads, which end it.
     breaks: mpsc::Receiver<Fault>,
     saver: tokio::task::JoinHandle<Result<(), StoreError>>,
     page_timer: PageTimer,
@@ -203,7 +203,7 @@ impl Worker {
                 ended = &mut inputs.saver => return Err(saver_fault(ended)),
             }
         }
-        // It holds a reference to the journey, which must be dropped at the end.
+        // The task holds a reference to the journey, which must be dropped at the end.
         let _ = writing_clocks.await;
         Ok(())
     }

@@ -13,31 +13,31 @@ use webfill_wire::Outcome;
 
 use crate::task_result::TaskResult;
 
-/// Pages of each kind that are kept.
+/// How many of the first pages of each kind are kept.
 const KEPT: u64 = 20;
 
-/// One page in this many is kept after the first ones.
+/// After the first pages of a kind, one in this many is kept.
 const ONE_IN: u64 = 50;
 
-/// Slots for kinds in the store. Two kinds rarely share one.
+/// How many places for kinds a mapping has in the store. Two kinds rarely share one.
 const PLACES: u64 = 256;
 
 /// Pages that a mapping may keep in addition to a tenth of all.
 const ALLOWED: u64 = 60;
 
-/// Kinds, and mappings, that are remembered.
+/// How many kinds, and how many mappings, are remembered.
 const MOST_REMEMBERED: usize = 10_000;
 
-/// Longer texts are not kept, and neither are texts that are longer than this when compressed.
+/// Texts beyond these sizes are not kept. The first limit is for the plain text, the second for the compressed one.
 const MOST_TEXT_BYTES: usize = 1 << 20;
 const MOST_KEPT_BYTES: usize = 128 << 10;
 
-/// See the module.
+/// Chooses the pages whose texts are kept; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
-    /// Pages by mapping and kind.
+    /// The number of pages, by mapping and kind.
     kinds: HashMap<(String, u64), u64>,
-    /// Pages, and kept pages, by mapping.
+    /// The numbers of pages and of kept pages, by mapping.
     mappings: HashMap<String, (u64, u64)>,
 }
 

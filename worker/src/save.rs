@@ -151,8 +151,8 @@ impl Saver {
         }
     }
 
-    /// The store refuses a page because of its content: saves it without its body, or, if that is
-    /// refused as well, as an `extract_error` without fields and links.
+    /// Saves a page that the store refuses because of its content: without its body, or, if that is refused as well, as
+    /// an `extract_error` without fields and links.
     async fn save_without_content(
         &self,
         result: &mut TaskResult,

@@ -23,29 +23,30 @@ use crate::task_result::TaskResult;
 /// How many pages of a kind are rendered before it counts as known.
 const SAMPLE: u32 = 3;
 
-/// A kind is rendered as long as at least one in this many of its pages gains by it.
+/// A kind is rendered as long as one in this many of its pages gains by it.
 const ONE_IN: u32 = 4;
 
-/// How many pages of a site are rendered in vain before it counts as empty in a browser, too.
+/// After this many pages of a site were rendered in vain, the site counts as empty in a browser, too.
 const MOST_IN_VAIN: u32 = 2 * SAMPLE;
 
-/// How many pages of a mapping, other than shells, are rendered in vain in a row, at any sites. Then the mapping does
-/// not fit them, and their scripts are not to blame.
+/// After this many pages of a mapping, other than shells, were rendered in vain in a row, at any sites, the mapping
+/// does not fit them, and their scripts are not to blame.
 const MOST_UNFIT: u32 = 12;
 
-/// Kinds distinguished per site; pages of further kinds are kept as they came.
+/// How many kinds are distinguished per site. Pages of further kinds are kept as they came.
 const MOST_KINDS: usize = 16;
 
-/// Sites that are remembered. Beyond that, all are forgotten and tried again.
+/// How many sites are remembered. Beyond that, all are forgotten and tried again.
 const MOST_SITES: usize = 20_000;
 
-/// Longer pages are no candidates: they would not fit into the memory for pages that wait for the browser.
+/// The longest page that is tried, in bytes. Longer ones would not fit into the memory for pages that wait for the
+/// browser.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A kind of pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageKind {
-    /// Empty: no mapping matches.
+    /// The name of the mapping; empty if none matches.
     pub mapping: String,
     /// The layout of the page as the server sent it: a sketch, or the root of a shell.
     pub layout: String,
@@ -55,9 +56,9 @@ pub struct PageKind {
 #[derive(Debug)]
 pub struct Unread {
     pub kind: PageKind,
-    /// Whether it is an empty shell; if not, only its mapping reads nothing.
+    /// Whether the page is an empty shell; if not, only its mapping reads nothing.
     pub is_shell: bool,
-    /// Why it counts as unread, for people.
+    /// Why the page counts as unread, in words.
     pub seen: String,
     pub body: Vec<u8>,
     /// The body's permit of the worker's memory.
@@ -72,7 +73,7 @@ pub enum Rendering {
     IfUnread,
 }
 
-/// See the module.
+/// The findings about pages that need their scripts; see the module.
 #[derive(Debug)]
 pub struct ScriptedPages {
     auto: bool,
@@ -81,7 +82,7 @@ pub struct ScriptedPages {
     /// The lanes set for sites at the dispatcher; they override the settings.
     rules: HashMap<String, Lane>,
     known: HashMap<String, Vec<Tried>>,
-    /// By mapping: how many pages other than shells were rendered in vain in a row.
+    /// How many pages other than shells were rendered in vain in a row, by mapping.
     unfit: HashMap<String, u32>,
     /// Why the browser does not start.
     broken: Option<String>,
@@ -301,7 +302,7 @@ pub fn unread_kind(
     Some((kind, shell.is_some(), seen))
 }
 
-/// The content that the browser added to a page, for people; `None` if nothing.
+/// The content that the browser added to a page, in words; `None` if there is none.
 pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
     let new = after.fields.keys();
     let new: Vec<&str> = new

@@ -1,8 +1,8 @@
 //! The worker's access to the shared cache. Requests that its runners make within a short time are sent as one call.
 //! The cache logs its unavailability once, not at each failed call.
 //!
-//! A call of each kind is sent immediately if the last one is long enough ago for the backend ([`Cache::call_pace`]).
-//! Otherwise requests are collected until then. Reservations are atomic steps and pass through unbatched.
+//! A call is sent immediately if the last one of its kind is long enough ago for the backend ([`Cache::call_pace`]).
+//! Until then, requests are collected. Reservations are atomic steps and pass through unbatched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,8 @@ pub struct SharedCache {
 }
 
 impl SharedCache {
-    /// `processes`: how many workers of this machine use the cache. Must be called in a [`tokio::task::LocalSet`].
+    /// Creates the access to a cache that `processes` workers of this machine use. Must be called in a
+    /// [`tokio::task::LocalSet`].
     pub fn new(cache: Arc<dyn Cache>, processes: u16) -> SharedCache {
         let pace = cache.call_pace(processes);
         let (reader, writer, clocks) = (cache.clone(), cache.clone(), cache.clone());
@@ -135,7 +136,7 @@ impl<Q: 'static, A: 'static> BatchedCalls<Q, A> {
         BatchedCalls { questions }
     }
 
-    /// Returns the answers in the order of the questions.
+    /// Asks all questions and returns the answers in the same order.
     async fn ask_all(&self, questions: Vec<Q>) -> Result<Vec<A>, StoreError> {
         let ask = |question| {
             let (answer, answered) = oneshot::channel();
@@ -152,7 +153,7 @@ impl<Q: 'static, A: 'static> BatchedCalls<Q, A> {
     }
 }
 
-/// Runs until the sending half is dropped.
+/// Answers questions in batches until the sending half is dropped.
 async fn run_batches<Q, A>(
     mut asked: mpsc::UnboundedReceiver<Question<Q, A>>,
     pace: Duration,
@@ -172,7 +173,7 @@ async fn run_batches<Q, A>(
         next_call = Instant::now() + pace;
         let of_call = |question: Question<Q, A>| (question.question, question.answer);
         let (questions, answers): (Vec<_>, Vec<_>) = together.drain(..).map(of_call).unzip();
-        // A receiver that is gone belongs to a runner that was ended.
+        // If a receiver is gone, its runner was ended, and its answer can be dropped.
         match call(questions).await {
             Ok(found) => answers.into_iter().zip(found).for_each(|(answer, found)| {
                 let _ = answer.send(Ok(found));
@@ -197,7 +198,7 @@ mod tests {
 
     type Calls = Rc<RefCell<Vec<(Instant, usize)>>>;
 
-    /// Doubles numbers, and notes its calls; fails while there is a zero among them.
+    /// Doubles numbers and notes its calls. A call that contains a zero fails.
     fn doubling(calls: &Calls) -> BatchedCalls<u32, u32> {
         let calls = Rc::clone(calls);
         BatchedCalls::start(PACE, async move |numbers: Vec<u32>| {

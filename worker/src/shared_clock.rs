@@ -22,7 +22,7 @@ use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest};
 /// its lease (see [`crate::gate`]).
 const RESERVE_TO_START: Duration = Duration::from_secs(30);
 
-/// The wait before an unavailable cache is tried again.
+/// How long to wait before an unavailable cache is tried again.
 const CACHE_RETRY: Duration = Duration::from_secs(1);
 
 /// The reservations that this worker holds.
@@ -54,8 +54,8 @@ impl SharedClock {
         }
     }
 
-    /// Reserves a site for a request. The error is how long to wait before trying again. A reservation that is
-    /// already held is extended.
+    /// Reserves a site for a request. If it is not granted, the error is the time to wait before the next try. A
+    /// reservation that is already held is extended.
     pub async fn reserve(&self, site: &str, delay: Duration) -> Result<(), Duration> {
         let called = Instant::now();
         let longest = self.longest_request + RESERVE_TO_START;

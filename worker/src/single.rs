@@ -1,6 +1,6 @@
-//! Fetches single pages without a crawl, for trying things out. The same permissions, clocks, address checks, limits
-//! and gate apply. There is no store: knowledge of sites and robots.txt lives as long as the fetcher, and its caller
-//! supplies the times of earlier requests.
+//! Fetches single pages without a crawl, for trying things out. The permissions, clocks, address checks, limits and
+//! gate of a crawl apply. There is no store: knowledge of sites and robots.txt lives as long as the fetcher, and its
+//! caller supplies the times of earlier requests.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::robots::{self, RobotsFiles, RobotsResponse};
 use crate::site_headers::SiteHeaders;
 use crate::sites::{Sites, Turn};
 
-/// The same limit as for robots.txt (RFC 9309 2.3.1.2).
+/// The most redirects that are followed, as for robots.txt (RFC 9309 2.3.1.2).
 const MOST_REDIRECTS: usize = 5;
 
 /// How long ago the site of a URL was last requested, if the caller knows.
@@ -33,7 +33,7 @@ pub type LastRequestAgo<'a> = &'a dyn Fn(&Url) -> Option<Duration>;
 /// A page that was fetched.
 #[derive(Debug)]
 pub struct SinglePage {
-    /// After redirects.
+    /// The page's URL, after redirects.
     pub url: Url,
     pub content_type: Option<String>,
     pub body: Vec<u8>,
@@ -90,7 +90,7 @@ impl SingleFetcher {
         })
     }
 
-    /// Fetches a page, and what it redirects to.
+    /// Fetches a page, and the page that it redirects to.
     pub async fn fetch(
         &self,
         url: &Url,
@@ -179,7 +179,7 @@ impl SingleFetcher {
         };
         let mut sites = self.sites.borrow_mut();
         sites.add(task.clone(), self.politeness.delay(), Now::read());
-        // It starts immediately.
+        // The task starts immediately.
         sites.next_task(&task.site);
         task
     }
@@ -270,7 +270,7 @@ fn decided(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage
     }
 }
 
-/// This process was stopped during a request, for longer than it may take.
+/// The error of a request during which this process was stopped for longer than a request may take.
 fn broken_off(url: &Url) -> NoPage {
     let reason = String::from("the request was aborted, because this process was stopped");
     NoPage::because(url, Outcome::Timeout, reason)

@@ -10,7 +10,7 @@ pub struct SiteHeaders(Vec<SiteHeader>);
 
 #[derive(Debug, Clone)]
 struct SiteHeader {
-    /// A domain, for itself and its subdomains; `None` for every site.
+    /// A domain, which stands for itself and its subdomains; `None` for every site.
     domain: Option<String>,
     name: String,
     value: String,
@@ -21,13 +21,13 @@ impl SiteHeaders {
     ///
     /// # Errors
     ///
-    /// The line, and what is wrong with it.
+    /// Names the line and its fault.
     pub fn parse(lines: &[String]) -> Result<SiteHeaders, String> {
         let read = |line: &String| {
             SiteHeader::parse(line).map_err(|why| format!("fetch.headers: `{line}`: {why}"))
         };
         let mut headers = lines.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        // The header of the longest domain decides, and among those of one domain the last.
+        // The header of the longest domain decides. Among those of one domain, the last does.
         headers.sort_by_key(|header| header.domain.as_ref().map_or(0, String::len));
         Ok(SiteHeaders(headers))
     }
@@ -43,7 +43,7 @@ impl SiteHeaders {
         found
     }
 
-    /// The same headers as text. A page requested with other headers is another page.
+    /// The headers for the site of a URL as text. A page requested with other headers is another page.
     pub fn as_text(&self, url: &Url) -> String {
         let headers = self.of(url).into_iter();
         headers

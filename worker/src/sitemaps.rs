@@ -20,12 +20,11 @@ mod json_feed;
 mod lines;
 mod xml;
 
-/// The most bytes of a sitemap, decompressed, and the most entries: both by the protocol. The rest is not
-/// read.
+/// The protocol's limits for a sitemap: its bytes, decompressed, and its entries. The rest is not read.
 pub const MAX_BYTES: usize = 50 << 20;
 const MAX_ENTRIES: usize = 50_000;
 
-/// The most bytes of the URLs of one sitemap together.
+/// The most bytes that the URLs of one sitemap may have together.
 const MAX_URLS_BYTES: usize = 16 << 20;
 
 /// The bytes used to recognise a sitemap.
@@ -36,15 +35,15 @@ const BEGINNING_BYTES: usize = 8 << 10;
 pub struct Sitemap {
     /// The kind of its entries: sitemaps if it is an index, otherwise pages.
     pub lists: LinkKind,
-    /// Canonical, in order.
+    /// Canonical URLs, in order.
     pub urls: Vec<Url>,
-    /// Why its end was not read.
+    /// Why the end of the sitemap was not read, if so.
     pub cut: Option<String>,
-    /// Entries that are not URLs of pages.
+    /// How many entries were not URLs of pages.
     pub left_out: usize,
 }
 
-/// How a sitemap is written.
+/// The format of a sitemap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Xml,
@@ -194,7 +193,7 @@ impl Found<'_> {
         self.add_at(text, None)
     }
 
-    /// The same, for an entry relative to `base` instead of the sitemap.
+    /// Adds an entry relative to `base` instead of the sitemap. Returns false once no more entries are taken.
     fn add_at(&mut self, text: &str, base: Option<&Url>) -> bool {
         let text = text.trim();
         let url = match text.len() <= 4 * MAX_URL_BYTES {

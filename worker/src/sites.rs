@@ -26,26 +26,27 @@ pub struct Site {
     clock: Clock,
     /// The delay last in force.
     delay: Duration,
-    /// It has got tasks, so this worker is its owner. Otherwise it is only visited.
+    /// The site has had tasks here, so this worker is its owner. Otherwise it is only visited.
     is_owned: bool,
     /// A runner is at work.
     running: bool,
     /// The previous worker may have sent a request to the site, and this worker has requested no page yet. Until then
     /// the site's delay is unknown, so the clock is kept.
     inherited: bool,
-    /// When this worker last looked up, in the shared cache, the clock that another worker may have left there.
+    /// The time at which this worker last looked up the site's clock in the shared cache, where another worker may have
+    /// left it.
     clock_looked_up: Option<Instant>,
     /// When the last request of this worker started.
     last_start: Option<Instant>,
     /// The clock has not been written to the shared cache yet.
     is_unsaved: bool,
-    /// It is among [`Sites::idle`].
+    /// The site is among [`Sites::idle`].
     is_watched: bool,
     alone: Alone,
 }
 
-/// Only one request to a site is made at a time. This is held by the site's runner, or by the runner of a site whose
-/// robots.txt redirected here, from before the wait for the turn until the request is over.
+/// A semaphore that allows one request to a site at a time. It is held by the site's runner, or by the runner of a site
+/// whose robots.txt redirected here, from before the wait for the turn until the request is over.
 #[derive(Debug)]
 struct Alone(Arc<Semaphore>);
 
@@ -58,8 +59,8 @@ impl Default for Alone {
 /// After this long without a request, a site's clock is looked up again before the next one.
 pub const RECHECK_AFTER: Duration = Duration::from_secs(30);
 
-/// While this many sites are idle, failures of further ones count only until their next requests, because there may
-/// be hundreds of thousands of dead sites.
+/// While this many sites are idle, failures of further sites count only until their next request is allowed, because
+/// there may be hundreds of thousands of dead sites.
 const MOST_IDLE: usize = 4_096;
 
 /// The time until which an idle site's clock is kept; `None` if it need not be kept.
@@ -116,7 +117,7 @@ impl Sites {
         task
     }
 
-    /// The robots.txt of another site redirects to this one, which may have no runner here.
+    /// Begins a visit, because the robots.txt of another site redirects to this one, which may have no runner here.
     pub fn begin_visit(&mut self, name: &str, default_delay: Duration) {
         self.sites.entry(name.to_owned()).or_insert_with(|| Site {
             delay: default_delay,
@@ -242,7 +243,7 @@ impl Sites {
         !is_known
     }
 
-    /// The shared cache could not be reached; the next task tries the lookup again.
+    /// Notes that the shared cache could not be reached. The next task tries the lookup again.
     pub fn clock_lookup_failed(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock_looked_up = None;
@@ -269,12 +270,12 @@ impl Sites {
         }
     }
 
-    /// A request to the site for a robots.txt is over. The delay for pages stays.
+    /// Notes that a request to the site for a robots.txt is over. The delay for pages stays.
     pub fn robots_answered(&mut self, name: &str, request: Answered, pace: Pace) {
         self.answered(name, request, pace);
     }
 
-    /// A request for a page is over.
+    /// Notes that a request for a page is over.
     pub fn page_answered(&mut self, name: &str, request: Answered, pace: Pace) {
         if let Some(site) = self.answered(name, request, pace) {
             site.delay = pace.delay;
@@ -293,8 +294,8 @@ impl Sites {
         Some(site)
     }
 
-    /// A request was aborted, and may have been under way until now. Returns the site's clock under this delay, as
-    /// reported to the dispatcher.
+    /// Notes that a request was aborted, and may have been under way until now. Returns the site's clock under this
+    /// delay, as reported to the dispatcher.
     pub fn request_cut_short(&mut self, name: &str, delay: Duration, now: Now) -> SiteClock {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock.another_asked(now.instant);
@@ -302,8 +303,8 @@ impl Sites {
         self.clock(name, delay, now)
     }
 
-    /// When the next task may follow a refused one. A refusal without a request costs the site nothing and delays
-    /// nobody. If the robots.txt request failed, it may be repeated when the site's clock allows.
+    /// The time when the next task may follow a refused one. A refusal without a request costs the site nothing and
+    /// delays nobody. If the robots.txt request failed, it may be repeated when the site's clock allows.
     pub fn next_start_after_refusal(&self, name: &str, was_requested: bool) -> Option<Instant> {
         match was_requested {
             true => self.next_start(name, Turn::Robots),
@@ -322,7 +323,7 @@ impl Sites {
                 let next = site.clock.next(site.delay);
                 let next = next.filter(|next| *next > now.instant);
                 let wait_ms = next.map(|next| now.until(next).as_millis() as i64);
-                // Both use the current wall clock, which may have been set since the request.
+                // Both times use the current wall clock, which may have been set since the request.
                 let ago_ms = now
                     .instant
                     .saturating_duration_since(last_start)
@@ -344,7 +345,7 @@ impl Sites {
         moved
     }
 
-    /// Checks only sites whose time has come, however many others there are.
+    /// Forgets idle sites. Checks only those whose time has come, however many others there are.
     fn forget_idle(&mut self, now: Now) {
         while let Some(Reverse((at, _))) = self.idle.peek()
             && *at <= now.instant
@@ -365,8 +366,8 @@ impl Sites {
         }
     }
 
-    /// These clocks did not reach the shared cache, so the next call of [`Sites::moved_clocks`] lists
-    /// them again. A site that was forgotten meanwhile needs no entry there.
+    /// Notes that these clocks did not reach the shared cache. The next call of [`Sites::moved_clocks`] lists them
+    /// again. A site that was forgotten meanwhile needs no entry there.
     pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
         for entry in moved {
             if let Some(site) = self.sites.get_mut(&entry.site)
@@ -379,7 +380,7 @@ impl Sites {
 }
 
 impl Site {
-    /// Whether it is needed regardless of its clock. A kept site is watched when its runner or visitor ends.
+    /// Whether a site is needed regardless of its clock. A kept site is watched when its runner or visitor ends.
     fn is_kept(&self) -> bool {
         let is_visited = Arc::strong_count(&self.alone.0) > 1;
         self.running || self.inherited || is_visited || !self.queue.is_empty()
@@ -397,11 +398,11 @@ pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> S
 /// The purpose of a request, which decides what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// robots.txt, under the delay known so far.
+    /// A request for robots.txt, under the delay known so far.
     Robots,
-    /// A page, under this delay.
+    /// A request for a page, under this delay.
     Page(Duration),
-    /// A page right after its robots.txt: the delay counts from the page before.
+    /// A request for a page right after its robots.txt: the delay counts from the page before.
     PageAfterRobots(Duration),
 }
 

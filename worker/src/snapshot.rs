@@ -13,7 +13,7 @@ use webfill_wire::{Feature, Outcome};
 use crate::charset::Kind;
 use crate::task_result::TaskResult;
 
-/// How far a server's clock may be behind.
+/// How far a server's clock may be behind, in milliseconds.
 const CLOCK_OFF_MS: i64 = 500;
 
 /// The snapshot of a page that was read.
@@ -67,7 +67,7 @@ fn is_compared(result: &TaskResult) -> bool {
     result.crawl.has(Feature::Changes) && result.outcome == Outcome::Ok
 }
 
-/// The known versions of a page, and what is known about its site.
+/// The known versions of a page, and the facts known about its site.
 pub(crate) struct Known {
     pub(crate) page: Option<PageVersions>,
     pub(crate) site: SiteBlocks,
@@ -110,7 +110,7 @@ pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
     (is_check && result.crawl.has(Feature::Changes)).then(|| Seen::nothing().packed())
 }
 
-/// `None` for an empty page, and for a snapshot too long to keep.
+/// The snapshot in compressed form. `None` for an empty page, and for a snapshot too long to keep.
 fn packed(seen: &Seen) -> Option<Vec<u8>> {
     let packed = (!seen.is_empty()).then(|| seen.packed())?;
     (packed.len() <= MAX_SNAPSHOT_BYTES).then_some(packed)

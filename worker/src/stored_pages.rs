@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use webfill_store::{KnownPage, Store, StoreError};
 
-/// Pages looked up in one query, and pages that may wait for one.
+/// How many pages are looked up in one query, and how many may wait for one.
 const MOST_AT_ONCE: usize = 256;
 
 /// The longest time that a request waits for its condition.
@@ -18,7 +18,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// A lookup of a page by its key.
 type Question<A> = (String, oneshot::Sender<A>);
 
-/// See the module.
+/// Looks up stored pages; see the module.
 pub struct StoredPages {
     known: mpsc::Sender<Question<KnownPage>>,
     versions: mpsc::Sender<Question<bool>>,
@@ -26,7 +26,7 @@ pub struct StoredPages {
 }
 
 impl StoredPages {
-    /// Must be called within a `LocalSet`. Its tasks end when this is dropped.
+    /// Starts the lookups. Must be called within a `LocalSet`. Its tasks end when the result is dropped.
     pub fn start(store: Arc<dyn Store>) -> StoredPages {
         let (known, known_asked) = mpsc::channel(MOST_AT_ONCE);
         let (versions, versions_asked) = mpsc::channel(MOST_AT_ONCE);

@@ -4,7 +4,7 @@ use webfill_wire::counts::{self, WorkerCounts, WorkerTotals};
 use webfill_wire::socket::{Outbox, SocketName};
 use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec, links};
 
-/// See the module.
+/// Sends reports to the supervisor; see the module.
 #[derive(Clone)]
 pub struct SupervisorReporter {
     outbox: Outbox,
@@ -14,7 +14,7 @@ pub struct SupervisorReporter {
 }
 
 impl SupervisorReporter {
-    /// Sends through the socket of this name, as the worker with this index and incarnation.
+    /// Creates a reporter that sends through the socket of this name, as the worker with this index and incarnation.
     pub fn new(
         outbox: Outbox,
         socket: SocketName,

@@ -26,7 +26,7 @@ use crate::politeness::Answer;
 use crate::response_headers;
 use crate::scripts::Unread;
 
-/// See the module.
+/// The result of a task; see the module.
 #[derive(Debug)]
 pub struct TaskResult {
     pub task: Task,
@@ -41,7 +41,7 @@ pub struct TaskResult {
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
     pub template: Option<String>,
-    /// Set if the page's text is kept for repairs, as for a few pages.
+    /// The page's text, if it is kept for repairs, as it is for a few pages.
     pub sample: Option<SampleText>,
     pub fields: Map<String, Value>,
     /// See [`webfill_store::Page::alternatives`].
@@ -56,19 +56,19 @@ pub struct TaskResult {
     pub listed: Vec<(LinkKind, String)>,
     /// The response's headers, if the crawl wants them and there was a response.
     pub headers: Option<Map<String, Value>>,
-    /// The response forbids following the page's links, by `X-Robots-Tag`.
+    /// Whether the response forbids following the page's links, by `X-Robots-Tag`.
     pub is_nofollow: bool,
     /// The page's text, if the crawl wants it and it is not too long.
     pub body: Option<Arc<str>>,
     /// The page's body, if the crawl keeps bodies and it is not too long.
     pub kept_body: Option<KeptBody>,
-    /// For a document: how reading it ended, and its metadata.
+    /// The end and the metadata of reading the page, if it is a document.
     pub document: Option<Map<String, Value>>,
     /// The validators for conditional requests for the page.
     pub validators: Option<Validators>,
-    /// For an unchanged page: the size of the stored one.
+    /// The size of the stored page, if the page is unchanged.
     pub stored_bytes: Option<u64>,
-    /// If the crawl compares pages: the page's snapshot.
+    /// The page's snapshot, if the crawl compares pages.
     pub snapshot: Option<Vec<u8>>,
     pub redirect: Option<String>,
     /// The response's header `Refresh`.
@@ -78,13 +78,13 @@ pub struct TaskResult {
     /// The earliest start of the site's next request, and the delay in force, if known.
     pub next_start: Option<Instant>,
     pub delay: Option<Duration>,
-    /// See [`TaskDone`].
+    /// Evidence about the site, for the dispatcher; see [`TaskDone`].
     pub evidence: Option<Evidence>,
-    /// If it resembles a block: the hash of the answer, for comparison.
+    /// The hash of the answer, for comparison, if it resembles a block.
     pub likeness: Option<u64>,
-    /// If the page shows nothing without its scripts: the data needed to try it in the browser.
+    /// The data needed to try the page in the browser, if it shows nothing without its scripts.
     pub unread: Option<Unread>,
-    /// Its permit of the worker's memory, from the extraction until it is saved.
+    /// The permit of the worker's memory, from the extraction until the result is saved.
     pub memory: Option<MemoryPermit>,
 }
 
@@ -173,7 +173,7 @@ impl TaskResult {
         task_span(self.task.task, &self.crawl.crawl_id)
     }
 
-    /// Whether it was read but has no mapping. Sitemaps need none.
+    /// Whether a page was read but has no mapping. Sitemaps need none.
     pub fn is_unmatched(&self) -> bool {
         let document = self.document.as_ref();
         let kind = document.and_then(|document| document.get("type"));
@@ -181,7 +181,7 @@ impl TaskResult {
         self.outcome == Outcome::Ok && self.mapping.is_none() && !is_sitemap
     }
 
-    /// An upper estimate of its memory until it is saved.
+    /// An upper estimate of the memory that the result takes until it is saved.
     pub fn memory_bytes(&self) -> usize {
         let listed = self.listed.iter().map(|(_, link)| link);
         let links = self.links.iter().chain(listed);
@@ -238,7 +238,7 @@ impl TaskResult {
         if complete {
             links.clear();
         }
-        // These belong to no record.
+        // Sitemaps and the pages they list belong to no record.
         links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
         let of_rows = match self.crawl.follow {
             Follow::All => with_complete(leads, &self.listings),
@@ -266,12 +266,13 @@ impl TaskResult {
     }
 }
 
-/// A page has at most 100,000 rows for each rule of its mapping.
+/// The sum over the row counts of a page. It fits: a page has at most 100,000 rows for each rule of its mapping.
 fn rows_of(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
     u32::try_from(counts.iter().map(of).sum::<u64>()).unwrap_or(u32::MAX)
 }
 
-/// If all links are followed, this includes the links of rows whose records are complete; they belong to no record.
+/// Adds the links of rows whose records are complete. They are needed if all links are followed, and belong to no
+/// record.
 fn with_complete(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> {
     let led_to: HashSet<String> = leads.iter().flat_map(|lead| lead.urls.clone()).collect();
     let rows = listings.iter().flat_map(|listing| &listing.rows);
@@ -286,9 +287,9 @@ fn with_complete(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> 
     leads
 }
 
-/// The links of rows whose records are open. Each carries the key of its record, so together they may be too long for
-/// a message. Links that do not fit are left out; the next fetch of the page brings them, because these records stay
-/// open.
+/// The links of rows whose records are open. Each link carries the key of its record, so together they may be too long
+/// for a message. Links that do not fit are left out; the next fetch of the page brings them, because their records
+/// stay open.
 fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
     let urls = |lead: &RowLead| lead.urls.len();
     let of_rows: usize = leads.iter().map(urls).sum();
@@ -330,7 +331,7 @@ fn memory_of_object(object: &Map<String, Value>) -> usize {
     members.sum::<usize>()
 }
 
-/// Recursive; mappings bound the depth of these values.
+/// The memory of a value. Recursive; mappings bound the depth of these values.
 fn memory_of(value: &Value) -> usize {
     let content = match value {
         Value::String(text) => text.len(),

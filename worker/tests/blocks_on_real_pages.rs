@@ -1,5 +1,5 @@
-//! No page of the manuals that Debian packages install is taken for a block, as if each manual were
-//! a site that is crawled in the order of its pages.
+//! Checks that no page of the manuals that Debian packages install is mistaken for a block. Each manual stands for a
+//! site that is crawled in the order of its pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};

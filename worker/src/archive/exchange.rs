@@ -16,11 +16,11 @@ const KEPT_TRANSFER_ENCODING: &str = "x-crawl-transfer-encoding";
 /// Why a payload is truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truncated {
-    /// It is longer than the limit on bodies.
+    /// The payload is longer than the limit on bodies.
     Length,
-    /// It took too long.
+    /// The payload took too long.
     Time,
-    /// The connection broke.
+    /// The connection broke before the end of the payload.
     Disconnect,
 }
 
@@ -40,7 +40,7 @@ pub struct Exchange {
     pub url: String,
     /// When the request was sent.
     pub started_ms: i64,
-    /// As `WARC-Protocol` names it.
+    /// The protocol, as the field `WARC-Protocol` names it.
     pub protocol: &'static str,
     /// The address that answered, if it is known to be the host's.
     pub peer: Option<IpAddr>,
@@ -53,7 +53,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange whose answer has its head, but no body yet.
+    /// Starts an exchange with the head of the answer. The body is added later.
     pub fn begun(url: &Url, request: &SentRequest, response: &Response) -> Exchange {
         let version = response.version();
         Exchange {
@@ -70,7 +70,7 @@ impl Exchange {
     }
 }
 
-/// The parts of a request kept until the answer shows the protocol.
+/// The parts of a sent request, kept until its answer shows which protocol was used.
 #[derive(Debug)]
 pub struct SentRequest {
     pub started_ms: i64,
@@ -99,7 +99,7 @@ impl SentRequest {
                 push_header(&mut head, name.as_str(), value.as_bytes());
             }
         }
-        // The client adds it last.
+        // The client adds `Host` last.
         if !is_http2 && !self.headers.contains_key(HOST) {
             push_header(&mut head, HOST.as_str(), host.as_bytes());
         }

@@ -15,14 +15,14 @@ pub const OPEN: &str = ".open";
 #[derive(Debug)]
 pub struct WarcFile {
     folder: PathBuf,
-    /// Without the ending `.open`.
+    /// The final name of the file, without the suffix `.open`.
     name: String,
     out: BufWriter<File>,
     warcinfo: RecordId,
 }
 
 impl WarcFile {
-    /// Begins a file with its `warcinfo` record. `serial` is raised until the name is free.
+    /// Creates a file and writes its `warcinfo` record. Increments `serial` until the name is free.
     pub fn begin(
         folder: &Path,
         serial: &mut u32,
@@ -82,7 +82,7 @@ impl WarcFile {
         Ok(self.out.get_ref().metadata()?.len())
     }
 
-    /// Gives the complete file its name.
+    /// Renames the file to its final name, now that it is complete.
     pub fn finish(mut self) -> io::Result<()> {
         self.sync()?;
         let path = self.folder.join(format!("{}{OPEN}", self.name));

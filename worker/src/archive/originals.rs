@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::record::{RecordId, Sha1Digest};
 
-/// A generation of entries. There are two: when the younger one is full, the older one is forgotten.
+/// How many entries a generation holds. There are two generations: when the younger one is full, the older one is
+/// forgotten.
 const MOST_ENTRIES: usize = 8_192;
 const MOST_URL_BYTES: usize = 2 << 20;
 
@@ -41,7 +42,7 @@ pub struct Originals {
 }
 
 impl Originals {
-    /// The record that has this payload.
+    /// The record that was archived with this payload.
     pub fn of_payload(&self, digest: &Sha1Digest) -> Option<&Original> {
         self.generations()
             .find_map(|generation| generation.by_digest.get(digest))

@@ -13,7 +13,7 @@ use reqwest::header::{CONTENT_TYPE, LOCATION, TRANSFER_ENCODING};
 
 use crate::fetch::decode;
 
-/// The most bytes of a record's head, and of that of an HTTP message.
+/// The size limit for the head of a record, and for the head of an HTTP message.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// The file name endings of an archive.
@@ -32,7 +32,7 @@ pub struct ArchivedAnswer {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum ArchivedBody {
-    /// Decoded.
+    /// The decoded body.
     Here(Vec<u8>),
     /// The body is in another record with the same digest.
     Elsewhere,
@@ -40,7 +40,7 @@ pub enum ArchivedBody {
     Redirect(String),
 }
 
-/// The files of an archive in a folder, by name.
+/// Lists the archive files in a folder, sorted by name.
 pub fn warc_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -58,7 +58,7 @@ pub fn warc_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads a file from beginning to end.
 pub struct WarcReader {
     records: Box<dyn BufRead>,
-    /// Longer bodies, decoded or not, are skipped.
+    /// The longest body that is read. Longer ones, decoded or not, are skipped.
     max_body_bytes: usize,
 }
 
@@ -81,7 +81,7 @@ impl WarcReader {
     ///
     /// # Errors
     ///
-    /// The file is torn here, or is not a WARC file; nothing more can be read from it.
+    /// The file is torn at this point, or is not a WARC file. Nothing more can be read from it.
     pub fn next_answer(&mut self) -> io::Result<Option<ArchivedAnswer>> {
         loop {
             let Some(head) = read_record_head(&mut self.records)? else {
@@ -138,7 +138,7 @@ fn read_record_head(records: &mut impl BufRead) -> io::Result<Option<Vec<(String
             false => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
         }
     };
-    // Empty lines end the record before.
+    // Skip the empty lines that end the previous record.
     loop {
         if !next_line(&mut line)? {
             return Ok(None);
@@ -188,7 +188,7 @@ fn answer_of(
         _ => ArchivedBody::Here(body_of(&headers, payload, max_body_bytes)?),
     };
     Some(ArchivedAnswer {
-        // Some programs put it into angle brackets.
+        // Some programs put the URL into angle brackets.
         url: url.trim_matches(['<', '>']).to_owned(),
         payload_digest: field(head, "warc-payload-digest").map(str::to_owned),
         content_type: text(CONTENT_TYPE),

@@ -44,7 +44,7 @@ enum Recovered {
     Completed {
         cut: u64,
     },
-    /// It had no whole record and was removed.
+    /// The file had no whole record and was removed.
     Empty,
     InUse,
 }
@@ -57,7 +57,7 @@ fn recover_file(path: &Path, name: &str) -> io::Result<Recovered> {
     };
     match file.try_lock() {
         Ok(()) if is_at(&file, path) => {}
-        // Another process was faster.
+        // Another process completed the file first, or is still writing it.
         Ok(()) | Err(TryLockError::WouldBlock) => return Ok(Recovered::InUse),
         Err(TryLockError::Error(error)) => return Err(error),
     }
@@ -91,7 +91,7 @@ fn whole_bytes(file: &File) -> io::Result<u64> {
     Ok(whole)
 }
 
-/// Whether the bytes are wrong or end too early, as opposed to a failed read.
+/// Whether an error means that the bytes are wrong or end too early, as opposed to a failed read.
 fn is_torn(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -12,7 +12,7 @@ use crate::now::now_ms;
 const RESPONSE: &str = "application/http;msgtype=response";
 const REQUEST: &str = "application/http;msgtype=request";
 
-/// Why a payload is left out.
+/// The WARC profile of a record that refers to an earlier record with the same payload instead of repeating it.
 const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
@@ -79,7 +79,7 @@ impl Writer {
         });
     }
 
-    /// Syncs the written records to disk. Completes a file that has reached its size.
+    /// Syncs the written records to disk, and completes the file if it has reached its size.
     pub fn sync(&mut self) -> io::Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());

@@ -10,7 +10,7 @@ use super::scan::{Scan, scan_all, scan_briefly};
 use super::target::{Refresh, is_same_page};
 use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS};
 
-/// Markers are searched for on every page that is not large, and therefore only up to this position.
+/// Markers are searched for only up to this position, because every page that is not large is searched for them.
 const MARKER_BYTES: usize = 16 << 10;
 
 /// A response, and what was found on it.
@@ -85,7 +85,7 @@ impl<'a> Inspected<'a> {
         })
     }
 
-    /// By the header `Refresh`, and within the page.
+    /// The refreshes in the header `Refresh` and within the page.
     fn refreshes(&self) -> impl Iterator<Item = Refresh<'a>> {
         let header = self.response.headers.get(REFRESH);
         let header = header.and_then(|value| Refresh::read(value.to_str().ok()?));

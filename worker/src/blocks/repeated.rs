@@ -1,10 +1,11 @@
-//! One answer for every URL: a block that no signature covers. Two kinds of answers are compared within a site: short
-//! pages with the words or scripts of challenges, and redirects to another host that are named like a challenge.
+//! Recognises a site that gives one answer for every URL: a block that no signature covers. Two kinds of answers are
+//! compared within a site: short pages with the words or scripts of challenges, and redirects to another host that are
+//! named like a challenge.
 //!
 //! The second URL in a row with the same answer proves a block if the page has nothing that healthy pages have (see
 //! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. The first such answer is a *suspicion*: it is not accepted as
-//! the page, and its task is retried after other tasks of the site. If those got other answers, or there were none,
-//! it is accepted as an ordinary page.
+//! the page, and its task is retried after other tasks of the site. If those got other answers, or there were none, it
+//! is accepted as an ordinary page.
 //!
 //! This module remembers the sites whose last page was short, with hashes of that answer and of the URLs that got it.
 //! Any other page ends the run. A recognised block stays known, so after a backoff it is recognised at the first
@@ -24,10 +25,10 @@ use super::scan::{Scan, scan_all};
 use super::target::{is_same_path, names_a_challenge};
 use super::{Grade, Response, Sign, is_short};
 
-/// URLs in a row that must get the same page, if healthy sites may serve such a page as well.
+/// How many URLs in a row must get the same page to prove a block, if healthy sites may serve such a page as well.
 const LONG_RUN: usize = 5;
 
-/// URLs in a row that must get the same answer, if healthy sites hardly give it twice.
+/// How many URLs in a row must get the same answer to prove a block, if healthy sites hardly give it twice.
 const SHORT_RUN: usize = 2;
 
 /// A site with this many suspected answers that turned out to be pages has short pages of its own.
@@ -92,14 +93,14 @@ const WORDS_OF_MISSING_PAGES: [&str; 7] = [
 #[derive(Debug, Default)]
 pub struct RepeatedPages {
     recent: HashMap<String, Run>,
-    /// Those that were in `recent` when it was full.
+    /// The sites that were in `recent` when it was last full.
     older: HashMap<String, Run>,
 }
 
 /// How much an answer resembles a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Likeness {
-    /// Nothing in it is for readers: no link, no picture, no way to another page. Or it is a redirect.
+    /// The page has nothing for readers: no link, no picture, no way to another page. Or the answer is a redirect.
     Strong,
     Weak,
 }
@@ -110,7 +111,7 @@ struct Run {
     answer: u64,
     urls: [u64; LONG_RUN],
     length: usize,
-    /// The answer was suspected, and its task put off.
+    /// The answer was suspected, and its task was postponed.
     is_suspected: bool,
     /// The last suspected answer that turned out to be a page, and how many there were.
     acquitted: Option<u64>,
@@ -118,8 +119,8 @@ struct Run {
 }
 
 impl RepeatedPages {
-    /// Notes an answer: a served page or a redirect. Returns a sign if the site gives it for every URL, or may turn
-    /// out to. `may_wait`: the task can be retried to find out.
+    /// Notes an answer: a served page or a redirect. Returns a sign if the site gives this answer for every URL, or is
+    /// suspected to. `may_wait`: the task can be retried to find out.
     pub fn note(&mut self, site: &str, response: &Response<'_>, may_wait: bool) -> Option<Sign> {
         let Some((likeness, answer)) = likeness_of(response) else {
             // A redirect does not end a run: the site may block at its target.
@@ -176,7 +177,7 @@ impl RepeatedPages {
 }
 
 impl Run {
-    /// Returns whether the URL is new to this answer: its first one or a further one.
+    /// Notes that a URL got this answer. Returns whether the URL is new in the run.
     fn note(&mut self, answer: u64, url: u64) -> bool {
         if answer != self.answer || self.length == 0 {
             self.acquit();
@@ -239,7 +240,7 @@ fn answer_in_words(response: &Response<'_>) -> String {
     }
 }
 
-/// Two names of one page, such as `/` and `/index.html`, are one URL here.
+/// The key of a URL. Two names of one page, such as `/` and `/index.html`, have the same key.
 fn url_key(url: &Url) -> u64 {
     let host = url.host_str().unwrap_or_default();
     let path = url.path();

@@ -5,7 +5,7 @@ use webfill_urls::Url;
 
 use super::{Response, Sign, judge};
 
-/// A line with status and URL, headers, an empty line, the body.
+/// A sample: a line with status and URL, headers, an empty line, the body.
 #[derive(Debug)]
 pub struct Sample {
     pub status: u16,
@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// `None` if the text is not a sample.
+    /// Parses a sample. `None` if the text is not one.
     pub fn read(text: &str) -> Option<Sample> {
         let (head, body) = text.split_once("\n\n")?;
         let mut lines = head.lines();

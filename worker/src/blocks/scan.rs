@@ -1,5 +1,5 @@
-//! One pass over the beginning of an HTML page, without a tree: its title, how much text it shows, and which features
-//! of challenges it has.
+//! Scans the beginning of an HTML page in one pass, without a tree. Finds its title, how much text it shows, and which
+//! features of challenges it has.
 //!
 //! On a healthy page the pass ends where enough text has been seen, which is usually within its first kilobytes. The
 //! time is linear in the bytes inspected, whatever the page.
@@ -56,11 +56,11 @@ const CAPTCHA_CLASSES: [&str; 3] = ["g-recaptcha", "h-captcha", "cf-turnstile"];
 /// The findings on a page.
 #[derive(Debug, Default)]
 pub struct Scan<'a> {
-    /// As written, up to a bounded length.
+    /// The title as written, up to a bounded length.
     pub title: Option<&'a str>,
     /// Characters that are shown, without white space; not counted beyond the limit of the scan.
     pub visible: usize,
-    /// The first of the characters that are shown, in lower case, with single spaces.
+    /// The beginning of the visible text, in lower case, with single spaces.
     pub text: String,
     pub refresh: Option<Refresh<'a>>,
     /// The refresh applies only to browsers without scripts.
@@ -74,7 +74,7 @@ pub struct Scan<'a> {
     pub features: Features,
 }
 
-/// A property or an action of a page. Only [`scan_all`] checks for it.
+/// Properties and actions of a page. Only [`scan_all`] checks for them.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Features {
     /// An inline script loads the page again.
@@ -84,7 +84,7 @@ pub struct Features {
     pub has_script: bool,
     pub has_external_script: bool,
     pub has_captcha: bool,
-    /// It has fields to fill in besides a captcha, as a login page does.
+    /// The page has fields to fill in besides a captcha, as a login page does.
     pub has_fields: bool,
     pub has_links: bool,
     /// Pictures, films, frames.
@@ -98,19 +98,19 @@ pub fn visible(page: &str, limit: usize) -> usize {
     scan_briefly(page, limit).visible
 }
 
-/// Title, refresh and text up to `limit` characters, where it ends.
+/// Scans for title, refresh and text, and ends after `limit` characters of text.
 pub fn scan_briefly(page: &str, limit: usize) -> Scan<'_> {
     Scanner::new(page, limit, None).run()
 }
 
-/// Title, pictures and the whole text, in which paragraphs are lines.
+/// Scans for title, pictures and the whole text, with each paragraph on a line of its own.
 pub fn scan_blocks(page: &str) -> Scan<'_> {
     let mut scanner = Scanner::new(page, usize::MAX, None);
     scanner.marks_blocks = true;
     scanner.run()
 }
 
-/// The whole of `page`, which is at `url`. Text is kept up to `limit` characters.
+/// Scans the whole of `page`, which is at `url`, for everything. Keeps up to `limit` characters of its text.
 pub fn scan_all<'a>(page: &'a str, url: &Url, limit: usize) -> Scan<'a> {
     Scanner::new(page, limit, Some(url)).run()
 }
@@ -118,12 +118,12 @@ pub fn scan_all<'a>(page: &'a str, url: &Url, limit: usize) -> Scan<'a> {
 struct Scanner<'a, 'u> {
     page: &'a str,
     limit: usize,
-    /// Set if features are checked, too.
+    /// The page's URL, if features are checked as well.
     url: Option<&'u Url>,
     found: Scan<'a>,
     /// Whether white space precedes what is shown next.
     after_space: bool,
-    /// Whether the end of a paragraph precedes it.
+    /// Whether the end of a paragraph precedes what is shown next.
     after_block: bool,
     marks_blocks: bool,
     in_no_script: bool,

@@ -10,7 +10,8 @@ use super::target::{is_same_page, is_same_path, names_a_challenge};
 const MOST_MOVES: usize = 100;
 const LONGEST_ADDRESS: usize = 2048;
 
-/// Parameter values that are tokens, not words: long values, and shorter ones that mix digits and letters.
+/// Lengths from which a parameter value is a token, not a word: the long one applies to any value, the short one to a
+/// value that mixes digits and letters.
 const LONG_TOKEN: usize = 16;
 const SHORT_TOKEN: usize = 6;
 
@@ -77,7 +78,7 @@ fn literal(expression: &str) -> Option<&str> {
 /// A statement that changes the address.
 enum Move<'a> {
     Reload,
-    /// Begins with the new address.
+    /// Goes to a new address, which the text begins with.
     To(&'a str),
 }
 

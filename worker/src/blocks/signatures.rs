@@ -18,7 +18,7 @@ pub struct Signatures {
     pub signatures: Vec<Signature>,
 }
 
-/// One way to recognise a block.
+/// A way to recognise a block.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
@@ -40,25 +40,25 @@ pub struct Signature {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Conditions {
-    /// One of these statuses.
+    /// The status is one of these.
     statuses: Vec<u16>,
     header: Option<HeaderCondition>,
     /// `Location`, or a refresh within the page.
     target: Option<TargetCondition>,
-    /// One of these titles, as a whole, in lower case; `*` stands for anything.
+    /// The title, in lower case, is one of these. `*` stands for anything.
     titles: Vec<String>,
-    /// One of these strings of the page's source. Every page that is not large is searched for them, so keep them
+    /// The page's source contains one of these strings. Every page that is not large is searched for them, so keep them
     /// few.
     markers: Vec<String>,
     /// The page shows fewer characters than this.
     shows_below: Option<usize>,
-    /// One of these strings of the page's source.
+    /// The page's source contains one of these strings.
     any_text: Vec<String>,
-    /// All of these strings of the page's source.
+    /// The page's source contains all of these strings.
     all_texts: Vec<String>,
-    /// One of these strings, in lower case, within what the page shows.
+    /// The visible content of the page contains one of these strings, in lower case.
     words: Vec<String>,
-    /// The properties and actions of the page.
+    /// Properties and actions that the page must have.
     features: Vec<Feature>,
     /// Properties and actions that the page must not have.
     without: Vec<Feature>,
@@ -94,7 +94,7 @@ impl Signatures {
         &BUILT_IN
     }
 
-    /// The first sign of the strongest grade.
+    /// Judges a response by all signatures. Returns the first sign of the strongest grade.
     pub fn judge(&'static self, response: &Response<'_>) -> Option<Sign> {
         let inspected = Inspected::new(response, self.most_characters());
         let of_grade = |grade| {

@@ -2,8 +2,8 @@
 
 use memchr::memchr3;
 
-/// Where the tag that begins at `start` (its `<`) ends: the position after its `>`. A tag that is
-/// never closed reaches to the end of the text.
+/// The end of the tag that begins at `start` (its `<`): the position after its `>`. A tag that is never closed reaches
+/// to the end of the text.
 pub fn end_of_tag(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = memchr3(b'>', b'"', b'\'', &text[at..]) {

@@ -7,15 +7,15 @@ use webfill_urls::{Url, site};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TargetCondition {
-    /// One of these hosts, or a subdomain of one.
+    /// The host is one of these, or a subdomain of one.
     hosts: Vec<String>,
-    /// A path that begins with one of these.
+    /// The path begins with one of these.
     path_prefixes: Vec<String>,
-    /// One of these paths, as a whole.
+    /// The path is one of these.
     paths: Vec<String>,
-    /// All of these query parameters, with whatever value.
+    /// The query has all of these parameters, with any values.
     parameters: Vec<String>,
-    /// No query at all.
+    /// The address has no query.
     without_query: bool,
 }
 
@@ -87,8 +87,8 @@ const GATES: [&str; 11] = [
 /// Words that stand for challenges in the name of a host, but not in paths.
 const OF_HOSTS: [&str; 1] = ["anti"];
 
-/// Words that stand for challenges in the name of a separate site, such as `ddos-guard.example`; and words that do so
-/// if the address says where to return to, because sites also move to new names.
+/// Words that stand for challenges in the name of a separate site, such as `ddos-guard.example`. The words of the
+/// second list do so only if the address says where to return to, because sites also move to new names.
 const OF_SITES: [&str; 5] = ["captcha", "antibot", "ddos", "botcheck", "robotcheck"];
 const OF_SITES_WITH_QUERY: [&str; 4] = ["anti", "challenge", "challenges", "waf"];
 
@@ -127,12 +127,12 @@ pub fn names_a_challenge(target: &Url, url: &Url) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Refresh<'a> {
     pub seconds: u32,
-    /// As written; `None` means the page itself.
+    /// The target as written; `None` means the page itself.
     pub target: Option<&'a str>,
 }
 
 impl<'a> Refresh<'a> {
-    /// Reads the attribute `content`, such as `5; url='/next'`.
+    /// Reads the value of the attribute `content`, such as `5; url='/next'`.
     pub fn read(content: &'a str) -> Option<Refresh<'a>> {
         let content = content.trim_ascii_start();
         let digits = content.bytes().take_while(u8::is_ascii_digit).count();

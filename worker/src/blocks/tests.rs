@@ -216,7 +216,7 @@ fn bytes_that_are_no_text_are_judged_without_a_panic() {
                 seed ^= seed << 13;
                 seed ^= seed >> 7;
                 seed ^= seed << 17;
-                // Half of the bytes are those that markup consists of.
+                // Half of the bytes are characters that markup consists of.
                 match seed & 1 {
                     0 => b"<>\"'=/!- \0metascriptlocation"[(seed >> 8) as usize % 28],
                     _ => (seed >> 16) as u8,

@@ -151,7 +151,7 @@ impl DevTools {
     }
 }
 
-/// Passes answers to their callers and events to their sessions, until the browser is gone.
+/// Passes answers to their callers, and events to their sessions, until the browser is gone.
 async fn route_messages(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>) {
     while let Some(message) = arrived.recv().await {
         match message.id {
@@ -184,7 +184,7 @@ impl Message {
         }
     }
 
-    /// A truncated message: only its id, if it begins like `{"id":12,...`.
+    /// Reads a truncated message. Only its id is known, if the message begins like `{"id":12,...`.
     fn cut(head: &[u8]) -> Message {
         let digits = head.strip_prefix(b"{\"id\":").unwrap_or_default();
         let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
@@ -215,7 +215,7 @@ fn write(mut to_browser: impl Write, frames: &threads::Receiver<Vec<u8>>) {
 
 fn read(from_browser: impl Read, max_bytes: usize, inbox: &mpsc::Sender<Message>) {
     let mut from_browser = BufReader::with_capacity(64 << 10, from_browser);
-    // Neither an error nor the end leaves anything to read.
+    // After an error or at the end, nothing is left to read.
     while let Ok(Some(frame)) = next_frame(&mut from_browser, max_bytes) {
         let message = match frame {
             Frame::Whole(bytes) => match serde_json::from_slice(&bytes) {
@@ -331,7 +331,7 @@ mod tests {
         let stream = browser(|asked| {
             let length = asked["params"]["length"].as_u64().unwrap() as usize;
             let answer = json!({"id": asked["id"], "result": "x".repeat(length)});
-            // As Chromium does: the id comes first.
+            // Chromium, too, puts the id first.
             let text = answer.to_string();
             assert!(text.starts_with("{\"id\""));
             vec![text]

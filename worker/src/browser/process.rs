@@ -26,9 +26,9 @@ const SHELL: [&str; 3] = [
     r#"exec 3<&0 4>&1 </dev/null >/dev/null; ulimit -d "$0"; exec "$@""#,
 ];
 
-/// Flags that keep the browser off the network. The requests of a page are intercepted (see
-/// [`tab`](super::tab)). Connections that cannot be intercepted (WebSockets, WebRTC, preconnects) fail,
-/// because no name resolves and the proxy does not exist.
+/// Flags that keep the browser off the network. A page's requests are intercepted (see [`tab`](super::tab)).
+/// Connections that cannot be intercepted (WebSockets, WebRTC, preconnects) fail, because no name resolves and the
+/// proxy does not exist.
 const NO_NETWORK: [&str; 9] = [
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=socks5://nowhere.invalid:1",

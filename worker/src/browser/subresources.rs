@@ -27,7 +27,7 @@ pub struct SubresourceRequest {
 #[derive(Debug, Clone)]
 pub enum Subresource {
     Answer(Rc<Answer>),
-    /// Nothing: the request was refused or has failed.
+    /// No answer: the request was refused or has failed.
     None,
 }
 
@@ -38,7 +38,7 @@ pub struct Answer {
     /// The response headers passed to the browser; see [`is_received`].
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// How long other pages may reuse it.
+    /// How long other pages may reuse the answer.
     pub fresh_for: Duration,
 }
 

@@ -43,9 +43,9 @@ pub enum ReadError {
 /// The fault of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageFault {
-    /// Its tab crashed, mostly from too much memory.
+    /// The page's tab crashed, mostly from too much memory.
     Crashed,
-    /// Its scripts ran for too long.
+    /// The page's scripts ran too long.
     TookTooLong,
     TooLarge,
 }
@@ -65,7 +65,7 @@ impl From<CallError> for ReadError {
 pub struct Tab {
     devtools: DevTools,
     context: String,
-    /// Also the id of its main frame.
+    /// The id of the tab and of its main frame.
     target: String,
     session: String,
     events: mpsc::UnboundedReceiver<Event>,
@@ -172,7 +172,7 @@ impl Tab {
         text.unwrap_or(Err(ReadError::Page(PageFault::TookTooLong)))
     }
 
-    /// Handles one event.
+    /// Handles one event of the page.
     fn handle(&self, event: &Event, visit: &mut PageVisit<'_>) -> Result<Step, ReadError> {
         match event.method.as_str() {
             "Fetch.requestPaused" if self.is_main_document(event) => match visit.stage {
@@ -192,7 +192,7 @@ impl Tab {
             "Emulation.virtualTimeBudgetExpired" if visit.stage == Stage::Running => {
                 return Ok(Step::AtRest);
             }
-            // Scripts stand still until a dialog is closed.
+            // Scripts are suspended until a dialog is closed.
             "Page.javascriptDialogOpening" => {
                 self.notify("Page.handleJavaScriptDialog", json!({"accept": false}));
             }
@@ -224,8 +224,7 @@ impl Tab {
         self.notify("Fetch.fulfillRequest", answer);
     }
 
-    /// The page navigates to another URL by a script or a refresh. A page that only reloads itself is
-    /// read as it is.
+    /// The page navigates to another URL, by a script or a refresh. A page that only reloads itself is read as it is.
     fn moves(&self, event: &Event, page: &Page<'_>) -> Step {
         self.refuse(event);
         let request = &event.params["request"];
@@ -279,7 +278,7 @@ impl Tab {
         let params = json!({
             "policy": "pauseIfNetworkFetchesPending",
             "budget": settle.as_millis() as u64,
-            // A page that keeps queueing work at one moment would otherwise stop the clock.
+            // Without this limit, a page that keeps queueing work for one moment would stop the clock.
             "maxVirtualTimeTaskStarvationCount": 10_000,
         });
         self.notify("Emulation.setVirtualTimePolicy", params);
@@ -306,7 +305,7 @@ async fn arrival(under_way: &mut Option<UnderWay<'_>>) -> (String, Result<Subres
     }
 }
 
-/// See the module.
+/// The stage of a page in its tab; see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Opened,
@@ -325,9 +324,9 @@ struct PageVisit<'a> {
     page: &'a Page<'a>,
     settle: Duration,
     stage: Stage,
-    /// How many more subresources it may request.
+    /// How many more subresources the page may request.
     left: usize,
-    /// Its unanswered requests, with their ids.
+    /// The page's unanswered requests, with their ids.
     waiting: VecDeque<(String, SubresourceRequest)>,
 }
 

@@ -9,8 +9,8 @@ pub(super) struct ContentType {
     pub(super) charset: Option<String>,
 }
 
-/// The last value of the list that is a MIME type decides. Without a charset of its own, it takes the charset of the
-/// previous value if both have the same essence. `None` if no value is a MIME type.
+/// Reads a header. The last value of the list that is a MIME type decides. Without a charset of its own, it takes the
+/// charset of the previous value if both have the same essence. `None` if no value is a MIME type.
 pub(super) fn extract(header: &str) -> Option<ContentType> {
     let mut extracted: Option<ContentType> = None;
     for value in values(header) {
@@ -101,7 +101,7 @@ fn unquoted(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// HTTP whitespace.
+/// Whether a character is HTTP whitespace.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// After the cases of the Web Platform Tests (mimesniff/mime-types).
+    /// Based on the cases of the Web Platform Tests (mimesniff/mime-types).
     #[test]
     fn parameters_are_read_by_the_standard() {
         for (parameters, charset) in [

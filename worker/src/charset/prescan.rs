@@ -28,8 +28,8 @@ pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     xml_declaration(head).or_else(|| meta_element(head))
 }
 
-/// A declaration that is readable as ASCII cannot be in UTF-16, so a declared
-/// UTF-16 means UTF-8 (HTML Standard).
+/// The encoding that a label names. A declaration that is readable as ASCII cannot be in UTF-16, so a declared UTF-16
+/// means UTF-8 (HTML Standard).
 fn of_label(label: &[u8]) -> Option<&'static Encoding> {
     match Encoding::for_label(label)? {
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => Some(UTF_8),
@@ -38,7 +38,7 @@ fn of_label(label: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// `<?xml version="1.0" encoding="..."?>`
+/// The encoding declared by `<?xml version="1.0" encoding="..."?>`.
 fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     if !head.starts_with(b"<?xml") {
         return None;
@@ -53,7 +53,8 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     of_label(value.split(|b| b == quote).next()?)
 }
 
-/// `<meta charset>` or `<meta http-equiv=content-type content>`, outside comments, other tags and texts.
+/// The encoding declared by `<meta charset>` or `<meta http-equiv=content-type content>`, outside comments, other tags
+/// and texts.
 fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
     loop {
@@ -140,7 +141,7 @@ fn encoding_of_meta(attributes: &mut Attributes<'_>) -> Option<&'static Encoding
     of_label(label)
 }
 
-/// `charset=...` within the value of a `content` attribute.
+/// The label after `charset=` within the value of a `content` attribute.
 fn charset_in(content: &[u8]) -> Option<&[u8]> {
     let lower = content.to_ascii_lowercase();
     let mut from = 0;
@@ -162,7 +163,7 @@ fn charset_in(content: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The attributes of a tag, one by one. After the last one, `rest` is the text after the tag.
+/// Iterates over the attributes of a tag. After the last one, `rest` is the text after the tag.
 struct Attributes<'a> {
     /// The tag's name; empty for an end tag.
     name: &'a [u8],

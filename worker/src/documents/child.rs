@@ -19,7 +19,7 @@ use webfill_service::child::kill_with_parent;
 
 use super::{DocumentsConfig, NoDocument, Try};
 
-/// This program itself, even if its file has since been replaced by a newer version.
+/// The path of this program itself, even if its file has since been replaced by a newer version.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The most bytes of a document's text.
@@ -28,10 +28,10 @@ const MAX_TEXT_BYTES: u64 = 10 << 20;
 /// The most bytes of a report, besides the text.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// The bytes of a crashed process's standard error that are kept.
+/// How many of the last bytes of a crashed process's standard error are kept.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
-/// How many times its CPU time a reader may take by the clock, because other processes use the processors as well.
+/// A reader may take this many times its CPU time by the clock, because other processes use the processors as well.
 const PATIENCE: u32 = 3;
 
 /// Reads a document.
@@ -107,7 +107,7 @@ async fn converse(child: &mut Child, body: &[u8]) -> io::Result<Ended> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // If this fails, the process has ended, and its end says why.
+            // If this fails, the process has ended, and its exit status says why.
             let _ = stdin.write_all(body).await;
         }
     };
@@ -156,7 +156,7 @@ impl Ended {
             return report.map_err(|NotADocument| NoDocument::Unsupported);
         }
         let Some(signal) = self.status.signal() else {
-            // It said so itself: it could not be confined, or lacks something else.
+            // The reader itself reports that it could not be confined, or lacks something else.
             let words = self.words.trim();
             return Err(NoDocument::NotRead(match words.is_empty() {
                 true => format!("a reader of documents ended with {}", self.status),

@@ -8,8 +8,9 @@ use webfill_wire::Follow;
 
 use crate::task_result::TaskResult;
 
-/// A row's links belong to its own record. They are not links of the page, which would belong to the page's records.
-/// A page whose rows have links is requested unconditionally, because these links are not stored with it.
+/// Separates the links of rows from those of the page. A row's links belong to its own record; links of the page would
+/// belong to the page's records. A page whose rows have links is requested unconditionally, because these links are not
+/// stored with it.
 pub(super) fn keep_links_apart(result: &mut TaskResult) {
     let rows = result.listings.iter().flat_map(|listing| &listing.rows);
     let of_rows: HashSet<&str> = rows
@@ -58,7 +59,7 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
     ];
     let first_lack = lacks.into_iter().find(|(is_so, _)| *is_so);
     result.list = Some(PageOfList {
-        // The store fills it in.
+        // The store fills in the first page.
         first: String::new(),
         next: continuation.next,
         complete,

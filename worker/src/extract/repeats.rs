@@ -31,19 +31,19 @@ use self::remembered::Remembered;
 use crate::blocks::{self, Shown};
 use crate::task_result::TaskResult;
 
-/// How many URLs must have the same content, including the current one.
+/// How many URLs must have the same content, the current one included.
 const SAME: usize = 8;
 
-/// No trap looks endless within fewer steps.
+/// The least depth at which pages are compared: nothing looks like a trap within fewer steps.
 const LEAST_DEPTH: u16 = 3;
 
 /// How many words of a page may be new if its address says that it is the same page.
 const NEW_WORDS: usize = 2;
 
-/// Contents remembered for certain.
+/// How many contents are certain to be remembered.
 const MOST_CONTENTS: usize = 32_768;
 
-/// Texts, words and links remembered for certain; each takes a few bytes.
+/// How many texts, words and links are certain to be remembered. Each takes a few bytes.
 const MOST_FEATURES: usize = 131_072;
 
 /// The different URLs that had a content, by their hashes.
@@ -53,7 +53,7 @@ struct Urls {
     count: usize,
 }
 
-/// See the module.
+/// Finds pages that repeat others; see the module.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     contents: Remembered<Urls>,

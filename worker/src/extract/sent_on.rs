@@ -71,7 +71,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     decoded.into()
 }
 
-/// Reads `#47;` or `#x2F;`: the character, and what follows.
+/// Reads a numeric reference such as `#47;` or `#x2F;`: the character, and the text after it.
 fn numbered(piece: &str) -> Option<(char, &str)> {
     let number = piece.strip_prefix('#')?;
     let (digits, radix) = match number.strip_prefix(['x', 'X']) {

@@ -21,17 +21,17 @@ const NOTABLE_WAIT: Duration = Duration::from_millis(500);
 /// Why there is no body.
 pub(super) enum NoBody {
     Failed(FetchError),
-    /// No memory for it became free in time.
+    /// No memory for the body became free in time.
     NoMemory,
 }
 
 /// The limits of a body.
 pub(super) struct BodyLimits {
     pub rule: BodyRule,
-    /// Its type is not a page's, so reading continues only if it is one of the other accepted files.
+    /// The type is not a page's, so the body is read only as long as it may be one of the other accepted files.
     pub must_be_file: bool,
     pub bytes: usize,
-    /// The longest pause between two pieces.
+    /// The longest pause between two pieces of the body.
     pub pause: Duration,
     pub deadline: Instant,
 }
@@ -140,7 +140,7 @@ async fn next_chunk(
 
 struct GrowingBody {
     bytes: Vec<u8>,
-    /// The length that the server declared; `None` for a body that is decompressed.
+    /// The length that the server declared; `None` for a body that is decompressed, because its length is unknown.
     declared: Option<usize>,
     /// The time spent waiting for memory.
     waited: Duration,

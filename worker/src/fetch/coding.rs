@@ -41,7 +41,7 @@ pub(super) enum Coding {
     Zstd,
 }
 
-/// The codings are unknown or too many.
+/// The body has an unknown coding, or too many codings.
 #[derive(Debug)]
 pub(super) struct UnknownCoding(pub String);
 
@@ -92,7 +92,7 @@ fn is_no_coding(name: &str) -> bool {
         || Encoding::for_label(name.as_bytes()).is_some()
 }
 
-/// Decodes a body.
+/// Decodes a body piece by piece.
 pub(super) struct Decoder {
     input: Input,
     decoded: Box<dyn Read>,
@@ -100,7 +100,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// `None` if there is nothing to decode.
+    /// Creates a decoder for these codings. `None` if there is nothing to decode.
     pub fn of(codings: Vec<Coding>) -> Option<Decoder> {
         if codings.is_empty() {
             return None;
@@ -124,7 +124,7 @@ impl Decoder {
         pending.bytes = sent;
     }
 
-    /// Nothing will be added.
+    /// Declares that no more bytes will be added.
     pub fn end(&mut self) {
         let mut pending = self.input.pending.borrow_mut();
         pending.is_over = true;
@@ -274,7 +274,8 @@ impl<R: BufRead> Read for Inflated<R> {
             let Some(first) = coded.first() else {
                 return Err(ErrorKind::UnexpectedEof.into());
             };
-            // The compression method (RFC 1950, 2.2). No plain block begins with it.
+            // A zlib header has its compression method here (RFC 1950, 2.2). No plain deflate block begins with this
+            // value.
             let has_zlib_header = first & 0x0f == 8;
             let inflater = self
                 .inflater

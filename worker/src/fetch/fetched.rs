@@ -24,12 +24,12 @@ pub struct Fetched {
     pub redirect: Option<String>,
     /// The error, for the log.
     pub error: Option<String>,
-    /// See [`FetchError`](crate::fetch_error::FetchError).
+    /// This machine has no route to the host; see [`FetchError`](crate::fetch_error::FetchError).
     pub no_route: bool,
-    /// When the answer began, or the attempt ended without one. The site's delay counts from here.
+    /// When the answer began, or when the attempt ended without one. The site's delay counts from here.
     pub answered_at: Instant,
     pub answer: Answer,
-    /// For the archive, if there is one.
+    /// The exchange for the archive, if there is one.
     pub exchange: Option<Box<Exchange>>,
 }
 

@@ -67,8 +67,8 @@ fn is_part(headers: &HeaderMap) -> bool {
     range.to_str().ok().and_then(is_whole) != Some(true)
 }
 
-/// Why a body cannot be decoded. Such a robots.txt might forbid anything, so it matters there, too. A browser judges
-/// the answers to its own requests itself.
+/// Why a body cannot be decoded, if so. It matters for robots.txt, too, because the file might forbid anything. The
+/// browser judges the answers to its own requests itself.
 fn undecodable(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
     if let Some(name) = coding::transfer_coding_left(headers) {
         return Some(format!("unknown transfer coding {name:?}"));

@@ -32,8 +32,8 @@ fn lossy(value: &HeaderValue) -> String {
 /// The longest wait that a server may ask for: a year.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
 
-/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year. Clear deviations from the standard are
-/// accepted, too: fractions, units, and other notations of GMT in a date.
+/// Reads `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year. Clear deviations from the standard
+/// are accepted, too: fractions, units, and other notations of GMT in a date.
 pub fn retry_after(value: &str) -> Option<Duration> {
     let value = value.trim();
     let wait = time_span(value).or_else(|| {
@@ -54,7 +54,7 @@ fn time_span(value: &str) -> Option<Duration> {
     if digits.is_empty() {
         return None;
     }
-    // Such a long number is too large for its type.
+    // A number this long exceeds its type.
     let whole: u64 = digits.parse().unwrap_or(u64::MAX);
     let (rest, is_more) = match rest.strip_prefix('.') {
         Some(fraction) => {

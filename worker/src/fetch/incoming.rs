@@ -111,7 +111,7 @@ pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Op
 pub(super) struct Kept {
     pub bytes: Vec<u8>,
     pub truncated: Option<Truncated>,
-    /// Nothing will be added.
+    /// The body is complete, so nothing will be added.
     is_complete: bool,
     most_bytes: usize,
 }
@@ -150,7 +150,7 @@ impl Kept {
         }
     }
 
-    /// The body, and the reason if it is truncated. Without another reason, the wait for it was over.
+    /// The body, and the reason if it is truncated. If no other reason is known, the time for it had run out.
     pub fn into_payload(mut self) -> (Vec<u8>, Option<Truncated>) {
         self.end(Some(Truncated::Time));
         self.bytes.shrink_to_fit();

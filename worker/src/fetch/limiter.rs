@@ -1,8 +1,9 @@
 //! Requests of servers and rate limiters for a pause or fewer requests.
 //!
-//! 429 and 503 say so by themselves. Other limiters refuse with 403 or another status, and say in headers that no request
-//! is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in
-//! its older and newer forms), and `X-RateLimit-*`, which has no standard. `Retry-After` counts before all others.
+//! 429 and 503 are such requests in themselves. Other limiters refuse with 403 or another status, and say in headers that
+//! no request is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit`
+//! (draft-ietf-httpapi-ratelimit-headers, in its older and newer forms), and `X-RateLimit-*`, which has no standard.
+//! `Retry-After` counts before all others.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,19 +33,19 @@ const MORE: [&str; 4] = [
     "ratelimit-reset",
 ];
 
-/// A header with both.
+/// A header with both the number of requests left and the time when there will be more.
 const BOTH: &str = "ratelimit";
 
 /// Numbers from here on are times since the epoch: in seconds (from 2001), and in milliseconds.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
-/// The meaning of an answer for politeness.
+/// The meaning of an answer for the pace of requests.
 pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     match status {
         429 => too_many(headers),
         503 | 529 => overloaded(headers),
-        // These mean that there is no such page, whatever headers come with them.
+        // Both statuses mean that there is no such page, whatever headers come with them.
         404 | 410 => Answer::Served,
         400.. => refusal(headers),
         _ => Answer::Served,
@@ -91,7 +92,7 @@ fn texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str
 /// A limit, as given by headers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Limit {
-    /// No request is left.
+    /// Whether no request is left.
     is_spent: bool,
     more_in: Option<Duration>,
 }
@@ -122,7 +123,7 @@ fn limit(headers: &HeaderMap) -> Limit {
     limit
 }
 
-/// `limit=10, remaining=0, reset=5`, or `"hour";r=0;t=5, "day";r=3;t=9000`.
+/// Reads `limit=10, remaining=0, reset=5`, or `"hour";r=0;t=5, "day";r=3;t=9000`.
 fn read_both(text: &str, limit: &mut Limit) {
     let (mut left, mut more) = (None, None);
     for policy in text.split(',') {
@@ -149,7 +150,7 @@ fn is_zero(number: &str) -> bool {
     number.trim().parse::<f64>().is_ok_and(|left| left <= 0.0)
 }
 
-/// A duration from now or a point in time. The size of a number decides which of them it is.
+/// A duration from now or a point in time. The size of the number decides which of the two it is.
 fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
     let since_epoch = match number {
@@ -162,7 +163,7 @@ fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     retry_after(&format!("{}", seconds.ceil()))
 }
 
-/// The server's clock, which its other times refer to.
+/// The time by the server's clock, which the other times in its headers refer to.
 fn now_of(headers: &HeaderMap) -> SystemTime {
     let date = headers.get(DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
@@ -175,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// `name: value` lines.
+    /// Headers from lines of the form `name: value`.
     fn headers(lines: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {
@@ -209,7 +210,7 @@ mod tests {
             (403, &["retry-after: soon"], Answer::Served),
             (403, &["x-ratelimit-remaining: 1"], Answer::Served),
             (403, &["x-ratelimit-remaining: 0"], too_many(None)),
-            // As GitHub does.
+            // GitHub answers like this.
             (
                 403,
                 &[

@@ -22,7 +22,7 @@ pub struct PageRequest<'a> {
     pub headers: &'a [(String, String)],
     /// The page may be a sitemap.
     pub sitemaps: bool,
-    /// robots.txt lists it as a sitemap.
+    /// robots.txt lists the page as a sitemap.
     pub is_named_sitemap: bool,
     /// The site's delay: the next request to it comes no sooner.
     pub next_after: Duration,
@@ -64,7 +64,7 @@ impl<'a> RequestSpec<'a> {
         }
     }
 
-    /// The same request, where the answer may also be one of these files.
+    /// A request for the same URL, whose answer may also be one of these files.
     pub(super) fn or_file(mut self, files: Files) -> RequestSpec<'a> {
         self.rule = BodyRule::Page(files);
         if files != Files::default() {

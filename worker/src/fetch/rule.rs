@@ -21,7 +21,7 @@ pub struct Files {
 }
 
 impl BodyRule {
-    /// Whether it is a page, or another accepted file.
+    /// Whether a body is read as a page or as another accepted file.
     pub(super) fn is_page(self) -> bool {
         matches!(self, BodyRule::Page(_))
     }

@@ -37,7 +37,7 @@ struct NoAnswer {
 }
 
 impl Fetcher {
-    /// Sends the request and waits for the head of the answer.
+    /// Sends the request, if necessary twice, and waits for the head of the answer.
     pub(super) async fn answer(
         &self,
         spec: &RequestSpec<'_>,
@@ -86,7 +86,7 @@ impl Fetcher {
         let response = response.map_err(|error| self.failed(error))?;
         let ends = response.extensions().get::<HttpInfo>().map(ends_of);
         let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
-        // A server sends it unasked before it closes an idle connection (RFC 9110, 15.5.9).
+        // A server may send 408 unasked before it closes an idle connection (RFC 9110, 15.5.9).
         if is_reused && response.status() == StatusCode::REQUEST_TIMEOUT && closes(&response) {
             let late = Fetched::refused(Outcome::HttpError, "the server has closed the connection");
             return Err(NoAnswer::of(late, true));
@@ -132,7 +132,7 @@ impl Fetcher {
         let agent = spec.user_agent.or(self.archived_agent.as_deref());
         match agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
             Some(agent) => request.header(USER_AGENT, agent),
-            // The client sends its own.
+            // The client adds its own user agent.
             None => request,
         }
     }
@@ -145,7 +145,7 @@ impl Fetcher {
     ) -> Box<Exchange> {
         let mut exchange = Exchange::begun(spec.url, sent, response);
         if self.config.proxy.is_some() {
-            // The address is the proxy's.
+            // The connection's address is the proxy's.
             exchange.peer = None;
         }
         Box::new(exchange)
@@ -186,7 +186,7 @@ fn is_refused(error: &(dyn Error + 'static)) -> bool {
         .filter_map(|cause| cause.downcast_ref::<h2::Error>())
         .any(|error| {
             let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-            // It fails only requests after the last processed one.
+            // A GOAWAY without an error fails only requests after the last processed one.
             let leaves = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
             error.is_remote() && (refuses || leaves)
         })

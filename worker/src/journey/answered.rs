@@ -1,5 +1,5 @@
-//! After the answer to a page's request: blocks are recognised, the site's clock moves, and the result takes over the
-//! fetched data.
+//! The steps after the answer to a page's request: blocks are recognised, the site's clock moves, and the result takes
+//! over the fetched data.
 
 use std::sync::Arc;
 use std::time::Duration;

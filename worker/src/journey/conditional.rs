@@ -45,8 +45,8 @@ impl Journey {
         Condition { headers, known }
     }
 
-    /// If the page has not changed, copies the stored page into its result. If the stored page cannot be read, the
-    /// task is given back, so that nothing of it is lost.
+    /// Copies the stored page into the result if the page has not changed. If the stored page cannot be read, the task
+    /// is given back, so that nothing of it is lost.
     pub(super) async fn keep_unchanged(
         &self,
         mut page: FetchedPage,
@@ -76,7 +76,7 @@ impl Journey {
         };
         match (stored, found) {
             (Some(Value::Object(stored)), _) => fill(&mut page.result, stored, known),
-            // It was dropped meanwhile, together with its validators, so the next request is unconditional.
+            // The page was dropped meanwhile, together with its validators, so the next request is unconditional.
             (_, Ok(_)) => return given_back("it is no longer stored", page),
             (_, Err(error)) => return given_back(&error.to_string(), page),
         }

@@ -8,7 +8,7 @@ use crate::documents::{self, Documents, NoDocument, Try};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;
 
-/// A document that the machine could not read is given back, until this delivery of its task.
+/// A task whose document the machine could not read is given back, up to this delivery.
 const MAX_DELIVERIES: u32 = 3;
 
 fn try_of(task: &Task) -> Try {
@@ -73,7 +73,7 @@ impl Journey {
                 page.result.error = Some(reason);
             }
             Err(NoDocument::NotKept(fault)) => {
-                // Only the first fault counts. This process is about to end.
+                // If the channel is full, an earlier fault is already waiting. This process is about to end.
                 let _ = self.broken.try_send(fault);
                 std::future::pending::<()>().await;
             }

@@ -16,7 +16,7 @@ impl Journey {
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             if is_ok {
                 page.result.body = page.result.crawl.body.then(|| "".into());
-                // It might be a sitemap that is still being written, so its next request must be unconditional.
+                // The body might be a sitemap that is still being written, so its next request must be unconditional.
                 page.result.validators = None;
                 if let Ok(url) = Url::parse(&page.result.task.url) {
                     end_if_sent_on(&mut page.result, &url, None);
@@ -29,7 +29,8 @@ impl Journey {
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
-    /// Ends a task whose page may not be fetched. There is evidence if the robots.txt request failed.
+    /// Ends a task whose page may not be fetched. The evidence is that of a failed request for robots.txt, if there was
+    /// one.
     pub(super) async fn end_refused(
         &self,
         site: &str,

@@ -40,7 +40,8 @@ impl Journey {
         self.carry_out(check, &task.site, permit).await
     }
 
-    /// Also false if the task is called back meanwhile.
+    /// Whether all addresses of the URL's host are private or loopback ones. Also false if the task is called back
+    /// meanwhile.
     pub(super) async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
         let _name = self.look_up(url, permit).await;
         !self.is_called_back(permit) && self.resolver.is_private_host(url).await

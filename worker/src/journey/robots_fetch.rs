@@ -48,7 +48,7 @@ impl Journey {
         (permission, held.rules)
     }
 
-    /// `None` if the task is called back.
+    /// Takes the steps of a permission check. `None` if the task is called back.
     async fn take_steps<'a>(
         &'a self,
         mut check: PermissionCheck,
@@ -111,7 +111,7 @@ impl Journey {
             self.counts.robots_fetched();
             self.archive(fetched.exchange.take()).await;
         }
-        // Only the rules in the body are kept.
+        // Only the rules that were read from the body are kept.
         memory.set(LEAST_SHARE);
         answer.map(RobotsResponse::from)
     }

@@ -88,7 +88,7 @@ impl Journey {
         let site = first.task.site.clone();
         let (kind, is_shell) = (&unread.kind, unread.is_shell);
         if !self.scripted_pages.borrow().may_try(&site, kind, is_shell) {
-            // The worker that passed it on must learn that nothing comes of it.
+            // The worker that passed the page on must learn that it is not tried.
             if self.browser.is_some() && !self.scripted_pages.borrow().knows(&site, kind) {
                 let seen = format!(
                     "{}; not tried, because similar pages were empty in a browser, too",

@@ -1,5 +1,6 @@
 //! The second fetch: a page that is compared by its text is fetched twice when it is new, and whenever it differs from
-//! its stored versions. Differences between the two fetches (ads, counters) are ignored from then on. If the page shows a clock, the second fetch waits until it has moved.
+//! its stored versions. Differences between the two fetches (ads, counters) are ignored from then on. If the page shows a
+//! clock, the second fetch waits until it has moved.
 //!
 //! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
@@ -26,12 +27,12 @@ use crate::sites::Turn;
 use crate::snapshot::{self, Known, Recheck};
 use crate::task_result::TaskResult;
 
-/// The knowledge of a page to be compared.
+/// How a page is compared with its earlier versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckKind {
-    /// It is fetched once: it is not compared, or only in its rendered form.
+    /// The page is fetched once: it is not compared, or only in its rendered form.
     Only,
-    /// It has no earlier version to compare with.
+    /// The page has no earlier version to compare with, so it is fetched twice.
     First,
     Later,
 }
@@ -131,7 +132,7 @@ impl Journey {
             CheckKind::First | CheckKind::Only => None,
         };
         let at_ms = first.started_at_ms;
-        // It compares thousands of texts.
+        // Off the main thread, because it compares thousands of texts.
         let compare = move || {
             let known = Known {
                 page: page.and_then(|state| PageVersions::unpacked(&state).ok()),

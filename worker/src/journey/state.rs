@@ -70,7 +70,7 @@ pub struct Journey {
     pub documents: Option<Documents>,
     pub browser: Option<Browser>,
     pub scripted_pages: RefCell<ScriptedPages>,
-    /// Without its browser this worker is of no use.
+    /// Whether this worker is of no use without its browser.
     pub needs_browser: bool,
     /// Receives faults that end this process.
     pub broken: mpsc::Sender<Fault>,

@@ -20,7 +20,7 @@ use crate::politeness::ClockOwner;
 use crate::resolve::{HeldName, MOMENT};
 use crate::sites::{RECHECK_AFTER, Turn};
 
-/// The right to send a request to a site, until it is dropped.
+/// The right to send a request to a site. It ends when this is dropped.
 pub(super) struct TakenTurn<'a> {
     /// The memory for the body of the answer.
     pub memory: MemoryPermit,
@@ -40,7 +40,7 @@ const OWNED_FOR_MS: i64 = 2 * RECHECK_AFTER.as_millis() as i64;
 pub(super) enum NoTurn {
     /// The task is called back.
     CalledBack,
-    /// The site of the visit belongs to another worker.
+    /// The request is a visit, and the site belongs to another worker.
     Anothers,
 }
 
@@ -57,7 +57,7 @@ impl Journey {
         self.take(turn, site, url, permit, false).await.ok()
     }
 
-    /// The same for a visit.
+    /// Takes a turn for a visit, in the same way.
     pub(super) async fn take_visit_turn(
         &self,
         turn: Turn,
@@ -104,8 +104,8 @@ impl Journey {
         }
     }
 
-    /// Another worker, or this one before a restart, may have left the site's clock in the cache. Waits for a visit
-    /// in progress, because its end moves the clock and cannot be predicted.
+    /// Looks up the site's clock in the cache, where another worker, or this one before a restart, may have left it.
+    /// Waits for a visit in progress, because its end moves the clock and cannot be predicted.
     pub(super) async fn look_up_clock(&self, site: &str, permit: &Permit) {
         // With reservations, the cache decides at each request.
         let is_shared = self.politeness.clock == ClockOwner::Shared;
@@ -129,8 +129,8 @@ impl Journey {
         self.sites.borrow_mut().clock_lookup_failed(site);
     }
 
-    /// Whether another worker owns a site, according to the cache: the last request there was its own, and the next
-    /// one may be under way. An unreachable cache grants no reservation either.
+    /// Whether another worker owns a site, according to the cache: the last request there was its own, and the next one
+    /// may be under way. If the cache is unreachable, the visit gets no reservation either.
     async fn is_anothers(&self, site: &str) -> bool {
         if self.sites.borrow().is_owned(site) {
             return false;
@@ -214,12 +214,12 @@ impl Journey {
         self.reservations.reserve(site, delay).await
     }
 
-    /// A request was sent: if it is reserved, the site's delay counts from its end.
+    /// Notes that a request was sent. If it was reserved, the site's delay counts from its end.
     pub(super) fn note_use(&self, site: &str) {
         self.reservations.note_use(site);
     }
 
-    /// Where the clock is shared, the site's next turn may be another worker's.
+    /// Ends a turn. Where the clock is shared, another worker may take the site's next turn.
     pub(super) async fn end_turn(&self, site: &str) {
         if self.politeness.clock == ClockOwner::Shared {
             self.release(site).await;

@@ -133,7 +133,7 @@ fn looks_up() -> Step {
     Step::LookUp(String::from("http://a.org"))
 }
 
-/// How the task ends, if a request for robots.txt has failed.
+/// How the task ends, if its request for robots.txt failed.
 fn outcome_of(check: &PermissionCheck) -> Option<Outcome> {
     match check.step() {
         Step::Decided(Permission::Refused {

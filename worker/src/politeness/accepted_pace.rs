@@ -17,30 +17,32 @@ use std::time::{Duration, Instant};
 use super::PageKey;
 use super::stretches::Stretches;
 
-/// The spacing assumed as refused if requests came faster: a burst says little about the rate that a site accepts.
+/// If requests came faster than this, this spacing counts as the refused one: a burst says little about the rate that a
+/// site accepts.
 const FASTEST_REFUSED: Duration = Duration::from_millis(50);
 
-/// The longest time between two requests that is learnt from single refusals if the server names no time. Refusals
-/// beyond it may have other causes than the pace, such as a page that is always refused.
+/// The longest time between two requests that is learnt from single refusals if the server names no time. If a site
+/// refuses even then, the pace may not be the cause; a page may be refused always, for example.
 const SLOWEST: Duration = Duration::from_secs(2);
 
-/// The same if many requests are answered with 429: several in a row, or one after at most this many answers.
+/// The longest learnt time if many requests are answered with 429: several in a row, or one after at most this many
+/// answers.
 const SLOWEST_OF_MANY: Duration = Duration::from_secs(60);
 const REFUSALS_IN_A_ROW: u32 = 2;
 const MANY_REFUSED: u32 = 3;
 const SOME_REFUSED: u32 = 20;
 
-/// The same if the server names a time (`Retry-After`): a request is welcome after it.
+/// The longest learnt time if the server names a time (`Retry-After`), after which a request is welcome.
 const SLOWEST_NAMED: Duration = Duration::from_secs(60);
 const FASTEST_NAMED: Duration = Duration::from_secs(1);
 
-/// Each answer raises the rate by one such part of the refused rate.
+/// Each answer raises the rate by the refused rate divided by this number.
 const STEPS: f64 = 200.0;
 
 /// How long the rate stays below four fifths of the refused rate.
 const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(3_600);
 
-/// See the module.
+/// The pace that a site accepts; see the module.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AcceptedPace {
     /// The time between two requests; zero if nothing was learnt.
@@ -53,19 +55,19 @@ pub struct AcceptedPace {
     stretches: Stretches,
 }
 
-/// Answers 429 in a row.
+/// A row of answers with status 429.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     length: u32,
-    /// When the last one came.
+    /// The time of the last of these answers.
     last: Instant,
-    /// The page that all of them were for; `None`: robots.txt.
+    /// The page that all of them were for; `None` if it is robots.txt.
     page: Option<PageKey>,
     is_of_one_page: bool,
 }
 
 impl AcceptedPace {
-    /// The pace learnt before, by another worker or in another run.
+    /// Starts with the pace learnt before, by another worker or in another run.
     pub fn known(spacing: Duration) -> AcceptedPace {
         AcceptedPace {
             spacing: spacing.min(SLOWEST_NAMED),
@@ -78,7 +80,7 @@ impl AcceptedPace {
         self.spacing
     }
 
-    /// Whether anything was learnt, be it that the site refuses whatever the pace.
+    /// Whether anything was learnt, even if it is only that the site refuses whatever the pace.
     pub fn is_known(&self) -> bool {
         !self.spacing.is_zero() || self.stretches.have_other_cause()
     }
@@ -103,7 +105,7 @@ impl AcceptedPace {
         self.refused = Some((refused, at));
     }
 
-    /// A request was answered with 429: there were too many requests.
+    /// Notes a request that was answered with 429: there were too many requests.
     pub fn counted_as_too_many(&mut self, page: Option<PageKey>, at: Instant) {
         let row = self.too_many.get_or_insert(Row {
             length: 0,
@@ -124,7 +126,7 @@ impl AcceptedPace {
         self.raise(at);
     }
 
-    /// The site answers again, after it has refused several requests in a row.
+    /// Learns from a row of refusals, now that the site answers again.
     fn learn_from_row(&mut self, served: Option<PageKey>) {
         let Some(row) = self.too_many.take() else {
             return;
@@ -171,7 +173,7 @@ mod tests {
     use super::super::tests::TokenBucket;
     use super::*;
 
-    /// Those of this many requests that are refused, and the rate of the last half of them.
+    /// Sends this many requests to a limiter. Returns the numbers of the refused ones, and the rate of the second half.
     fn refusals(
         per_second: f64,
         burst: f64,
@@ -236,7 +238,7 @@ mod tests {
         }
     }
 
-    /// A limiter slower than any wait that single refusals lead to.
+    /// The limiter is slower than any wait that single refusals lead to.
     #[test]
     fn a_slow_limiter_is_met_though_it_names_no_time() {
         for (per_second, burst, delay_ms) in [
@@ -263,7 +265,7 @@ mod tests {
                     pace.counted_as_too_many(None, at);
                     pace.refused(Duration::ZERO, None, at);
                 }
-                // Those that answer 503 do not count the requests.
+                // Servers that answer 503 do not count the requests.
                 5 | 10 | 15 => pace.refused(Duration::ZERO, None, at),
                 _ => pace.served(None, at),
             }

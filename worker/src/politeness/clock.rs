@@ -1,9 +1,9 @@
 //! The clock of one site ([`Clock`]): when may the site's next request start?
 //!
-//! The delay counts from the moment the server's answer began (or the attempt ended without one), never from the
-//! start of a request: a slow connect would shorten the gap that the server sees. A site belongs to one worker, and
-//! only that worker's clock paces its requests; the dispatcher and the shared cache hold copies, from which another
-//! worker continues after this process. Every moment is passed in; a clock never reads the time itself.
+//! The delay counts from the moment the server's answer began (or the attempt ended without one), never from the start
+//! of a request: a slow connect would shorten the gap that the server sees. A site belongs to one worker, and only that
+//! worker's clock paces its requests; the dispatcher and the shared cache hold copies, so that another worker can
+//! continue after this process. Every moment is passed in; a clock never reads the time itself.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use super::{AcceptedPace, Answer, Answered, Pace};
 /// The site's clock.
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
-    /// When the last answer began, or the last attempt ended.
+    /// The time when the last answer began, or when the last attempt ended without one.
     last: Option<Instant>,
-    /// The same, of pages only.
+    /// The time when the last answer to a request for a page began.
     last_page: Option<Instant>,
-    /// No request before this, whatever the delay says.
+    /// No request may start before this moment, whatever the delay says.
     not_before: Option<Instant>,
     /// Requests in a row that were not served.
     failures: u32,
@@ -28,7 +28,8 @@ pub struct Clock {
 /// The shortest backoff of a site that is overloaded or whose robots.txt is unavailable, even if the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// The longest wait after a refusal that may concern only one page. The next refusal in a row is believed in full.
+/// The longest wait after one refusal that may concern only one page. If the next request is refused, too, the server's
+/// time is kept in full.
 const BELIEVED_AT_ONCE: Duration = Duration::from_secs(60);
 
 /// How long failures in a row still count after the wait they led to.
@@ -37,8 +38,8 @@ const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 /// How long a site's accepted pace is remembered here after its last request; then only the cache has it.
 const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
 
-/// The wait doubles with each failure in a row. It is up to 8 delays for a site that does not answer, so that a dead
-/// site with many URLs is finished at some time. It is up to 64 delays for an overloaded one.
+/// How often the wait may double with failures in a row. A site that does not answer waits up to 8 delays, so that a
+/// dead site with many URLs is finished at some time. An overloaded one waits up to 64 delays.
 const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
@@ -65,7 +66,7 @@ impl Clock {
         }
     }
 
-    /// When a page may follow the robots.txt that was answered last.
+    /// When a page may follow the robots.txt that was just answered.
     pub fn next_after_robots(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last_page.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
@@ -79,13 +80,13 @@ impl Clock {
         self.refused_pages = RefusedPages::default();
     }
 
-    /// Another worker may have had a request to the site under way until `at`.
+    /// Notes that another worker may have had a request to the site under way until `at`.
     pub fn another_asked(&mut self, at: Instant) {
         self.last = self.last.max(Some(at));
         self.last_page = self.last_page.max(Some(at));
     }
 
-    /// The last request was for a page.
+    /// Notes that the last request was for a page.
     pub fn page_answered(&mut self, at: Instant) {
         self.last_page = self.last_page.max(Some(at));
     }
@@ -95,7 +96,7 @@ impl Clock {
         self.not_before = self.not_before.max(Some(instant));
     }
 
-    /// A request was answered, or ended without an answer.
+    /// Notes that a request was answered, or ended without an answer.
     pub fn answered(&mut self, request: Answered, pace: Pace) {
         self.last = self.last.max(Some(request.at));
         let wait = match request.answer {
@@ -157,21 +158,21 @@ impl Clock {
         if matches!(request.answer, Answer::TooMany { retry_after: None }) {
             self.accepted.counted_as_too_many(request.page, request.at);
         }
-        // Further ones in a row come after a backoff, and indicate an outage rather than a pace.
+        // Further refusals in a row come after a backoff, and indicate an outage rather than a pace.
         if self.failures == 0 {
             self.accepted.refused(delay, retry_after, request.at);
         }
     }
 
-    /// Twice as long with each failure in a row.
+    /// The length of a backoff, which doubles with each failure in a row.
     fn back_off(&mut self, base: Duration, most_doublings: u32) -> Duration {
         let wait = base * 2u32.pow(self.failures.min(most_doublings));
         self.failures = self.failures.saturating_add(1);
         wait
     }
 
-    /// When the clock can be forgotten: nothing holds the next request back, and failures in a row no longer count.
-    /// `None` if it is empty.
+    /// The time when the clock can be forgotten: nothing holds the next request back, and failures in a row no longer
+    /// count. `None` if the clock is empty.
     pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
         let next = self.next(delay)?;
         Some(match self.failures {
@@ -313,7 +314,7 @@ mod tests {
         assert_eq!(next(silent, PACE), Some(silent.at + SECOND));
     }
 
-    /// A site that refuses whatever the pace may have no task for a moment.
+    /// A site with such refusals may have no task for a moment.
     #[test]
     fn a_clock_is_kept_for_a_while_once_refusals_have_another_cause() {
         let (mut clock, mut at) = (Clock::default(), Instant::now());

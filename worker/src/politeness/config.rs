@@ -10,10 +10,10 @@ use super::Pace;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolitenessConfig {
-    /// Seconds between two requests to one site, unless robots.txt names a delay.
+    /// Seconds between two requests to one site, if robots.txt names no delay.
     pub delay: f64,
-    /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds. Longer ones are reduced to
-    /// it. Nothing is dropped because of a long wait.
+    /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds. Longer waits are reduced to
+    /// it, and nothing is dropped because of one.
     pub max_delay: f64,
     /// Seconds between the starts of two requests to one address, or to all sites of one provider, over all workers
     /// and machines. See [`address_in_flight`](Self::address_in_flight).
@@ -112,7 +112,7 @@ impl PolitenessConfig {
         Duration::from_secs_f64(seconds.clamp(0.0, self.longest_wait().as_secs_f64()))
     }
 
-    /// `webfill/VERSION (+CONTACT)`.
+    /// The default user agent: `webfill/VERSION (+CONTACT)`.
     pub fn user_agent(&self) -> String {
         self.with_contact(concat!("webfill/", env!("CARGO_PKG_VERSION")))
     }

@@ -7,7 +7,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The most closed pages that are tracked per site. With more of them, each refusal may be a limiter's.
+/// How many closed pages are tracked per site. If more pages are refused again and again, each refusal may be a
+/// limiter's.
 const MOST_PAGES: usize = 8;
 
 /// The URL of a page, reduced to what is needed to recognise it.
@@ -22,7 +23,7 @@ impl PageKey {
     }
 }
 
-/// The answers of other pages since the page was refused.
+/// Whether other pages were answered since the page was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nothing,
@@ -30,7 +31,7 @@ enum Others {
     Refusals,
 }
 
-/// See the module. The latest refused pages are at the end.
+/// The pages that their site refuses again and again; see the module. The latest refused ones are at the end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RefusedPages(Vec<(PageKey, Others)>);
 

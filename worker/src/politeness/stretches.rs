@@ -8,25 +8,25 @@
 
 use std::time::{Duration, Instant};
 
-/// Shorter stretches say little.
+/// The fewest answers of a stretch that counts; shorter ones say little.
 const LEAST_ANSWERS: u32 = 5;
 
-/// The refused stretch was at least this many times slower than what the site has answered before.
+/// How many times slower a refused stretch must be than the pace that the site has answered before.
 const SLOWER: f64 = 4.0;
 
 /// A limiter may forgive during a longer pause between two answers, beside the usual time between them.
 const PAUSE: Duration = Duration::from_secs(5);
 const USUAL_GAPS: u32 = 4;
 
-/// How long another cause is assumed, unless this many stretches in a row are short.
+/// How long another cause than the pace is assumed, unless this many stretches in a row are short.
 const COUNTS_FOR: Duration = Duration::from_secs(3_600);
 const SHORT_IN_A_ROW: u32 = 3;
 
-/// See the module.
+/// The stretches of one site; see the module.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretches {
     current: Option<Stretch>,
-    /// The stretch before, with the time up to the next answer.
+    /// The previous stretch, with the time up to the next answer.
     before: Option<(Stretch, Duration)>,
     /// The fastest pace that the site has answered over two stretches.
     fastest: Option<Answered>,
@@ -39,16 +39,16 @@ struct Stretch {
     last_answer: Instant,
     answers: u32,
     had_pause: bool,
-    /// A refusal has ended it.
+    /// Whether a refusal has ended the stretch.
     is_refused: bool,
-    /// The learnt spacing then.
+    /// The learnt spacing at that time.
     spacing: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Answered {
     per_second: f64,
-    /// The learnt spacing that led to it.
+    /// The learnt spacing that led to this pace.
     spacing: Duration,
 }
 
@@ -88,7 +88,7 @@ impl Stretches {
         Some(fastest.spacing)
     }
 
-    /// It is known that the site refuses whatever the pace.
+    /// Whether the site is known to refuse whatever the pace.
     pub(super) fn have_other_cause(&self) -> bool {
         self.other_cause.is_some()
     }
@@ -154,8 +154,8 @@ impl Stretch {
 mod tests {
     use super::*;
 
-    /// Stretches of so many answers, at this spacing in milliseconds, each ended by a refusal and a wait of a second.
-    /// Returns whether the refusals are found to have another cause.
+    /// Simulates stretches of so many answers, at this spacing in milliseconds, each ended by a refusal and a wait of a
+    /// second. Returns whether the refusals are found to have another cause.
     fn has_other_cause(stretches: &[(u32, u64)], pause: Duration) -> bool {
         let (mut found, mut at) = (Stretches::default(), Instant::now());
         for (answers, spacing) in stretches {

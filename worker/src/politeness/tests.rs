@@ -1,4 +1,5 @@
-//! Whole sites, paced by their clocks: pages that are closed for good among others, and limiters.
+//! Crawls of whole sites, paced by their clocks: sites with limiters, and with pages that are closed for good among
+//! others.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::now::Now;
 
-/// A server that accepts a number of requests per second, and a number at once.
+/// A server that accepts a number of requests per second, and a burst of some at once.
 pub(super) struct TokenBucket {
     per_second: f64,
     burst: f64,
@@ -37,10 +38,10 @@ impl TokenBucket {
 /// The pages of one site.
 struct Pages {
     number: u32,
-    /// These are always refused.
+    /// The pages that are always refused.
     closed: &'static [u32],
     refusal: Answer,
-    /// Beyond it the site refuses with 429.
+    /// The site refuses requests beyond this limit with 429.
     limit: Limit,
     blocks: Blocks,
     delay: Duration,
@@ -49,11 +50,12 @@ struct Pages {
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     None,
-    /// Requests a second, and at once.
+    /// Requests per second, and the size of a burst.
     Bucket(f64, f64),
-    /// Requests in each window of this many seconds.
+    /// Requests in each window, and its length in seconds.
     Window(u32, u64),
-    /// If more requests come in any such time, all are refused for as many seconds as the last number says.
+    /// If more requests than the first number come within the second number of seconds, all are refused for the third
+    /// number of seconds.
     Penalty(usize, u64, u64),
 }
 
@@ -137,13 +139,13 @@ impl Limiter {
     }
 }
 
-/// Blocks that do not depend on the pace.
+/// Blocks that are independent of the pace.
 #[derive(Debug, Clone, Copy)]
 enum Blocks {
     Never,
-    /// Of this many requests the last few are blocked.
+    /// Of each run of as many requests as the first number, the last ones are blocked: as many as the second number.
     Counted(u32, u32),
-    /// One request in this many is blocked, by chance; the second number is the seed.
+    /// The chance of a block is one in this many requests; the second number is the seed.
     Chance(u32, u64),
 }
 
@@ -172,8 +174,8 @@ struct Cost {
 
 const LATENCY: Duration = Duration::from_millis(2);
 
-/// Each page is requested until it is served, a closed one this many times. A refused page is requested again after
-/// this many others.
+/// How often a closed page is requested, and after how many others a refused page is requested again. Each other page
+/// is requested until it is served.
 const MOST_TRIES: usize = 20;
 const OTHERS_BETWEEN: usize = 2;
 
@@ -219,7 +221,7 @@ fn crawl(pages: &Pages) -> Cost {
         if !is_over {
             queue.insert(OTHERS_BETWEEN.min(queue.len()), (page, tries + 1));
         }
-        // Only closed pages are left, and their cost no longer delays others.
+        // All pages but the closed ones are served, and the cost of these no longer delays others.
         if queue.iter().all(|(page, _)| pages.closed.contains(page)) {
             break;
         }
@@ -304,7 +306,7 @@ fn limiters_are_still_met() {
     }
 }
 
-/// They are not taken for sites that refuse whatever the pace.
+/// The limiters are not mistaken for sites that refuse whatever the pace.
 #[test]
 fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
     for limit in [
@@ -340,7 +342,7 @@ fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
     }
 }
 
-/// At any pace, they cost their own waits and a few minutes to find out.
+/// At any pace, such blocks cost their own waits and the few minutes it takes to find out.
 #[test]
 fn blocks_that_do_not_depend_on_the_pace_do_not_slow_a_site_down() {
     for (blocks, delay_ms) in [

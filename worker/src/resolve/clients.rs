@@ -17,8 +17,8 @@ use super::{PortResolver, Resolver};
 #[derive(Debug, Clone)]
 pub struct ClientPart {
     pub resolver: PortResolver,
-    /// Offer HTTP/1.1 only. HTTP/2 takes its authority from the dialled URL; unlike the Host header, it cannot be set
-    /// separately.
+    /// Offer HTTP/1.1 only. HTTP/2 takes its authority from the URL that is dialled; unlike the header `Host`, it
+    /// cannot be set separately.
     pub http1_only: bool,
 }
 
@@ -31,12 +31,11 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Builds the clients, each with its [`ClientPart`]. Without `--resolve` there
-    /// is only one.
+    /// Builds the clients, each with its [`ClientPart`]. Without `--resolve` there is only one.
     ///
     /// # Errors
     ///
-    /// The first error of `build`.
+    /// Returns the first error of `build`.
     pub fn build<E>(
         resolver: &Resolver,
         build: impl Fn(ClientPart) -> Result<Client, E>,

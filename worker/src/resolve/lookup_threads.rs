@@ -24,20 +24,20 @@ use std::time::Duration;
 /// The most threads of a worker.
 pub const PLACES: usize = 512;
 
-/// How many places may be taken after a lookup of a class has begun: [`Class::Quick`], [`Class::New`],
+/// The number of places that may be taken once a lookup of a class has begun, for [`Class::Quick`], [`Class::New`] and
 /// [`Class::Slow`].
 const CEILINGS: [usize; 3] = [PLACES, PLACES - 64, PLACES / 2];
 
 /// A thread without work ends after this long.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The system's resolver needs little stack.
+/// The stack of a thread. The system's resolver needs little.
 const STACK_BYTES: usize = 256 << 10;
 
-/// The knowledge of a name before its lookup. The highest class comes first.
+/// The classes of names, by what is known before a lookup. The highest class comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// It was found quickly the last time.
+    /// The last lookup found the name quickly.
     Quick,
     New,
     /// The last lookup had no answer, or a failure that took long.
@@ -46,7 +46,7 @@ pub(super) enum Class {
 
 type LookUp = Box<dyn FnOnce() + Send>;
 
-/// See the module. Cheap to clone.
+/// The threads and their queues; see the module. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct LookupThreads {
     shared: Arc<Shared>,
@@ -63,10 +63,10 @@ struct State {
     lines: [VecDeque<LookUp>; 3],
     /// Lookups that have a place but no thread yet.
     ready: VecDeque<LookUp>,
-    /// Places taken.
+    /// How many places are taken.
     taken: usize,
     threads: usize,
-    /// Threads that wait for work.
+    /// How many threads wait for work.
     waiting: usize,
 }
 
@@ -115,7 +115,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The life of a thread, which counts as waiting when it begins.
+    /// The main loop of a thread, which counts as waiting when it begins.
     fn run(&self) {
         let mut state = self.lock();
         loop {
@@ -156,7 +156,7 @@ impl State {
         }
     }
 
-    /// Existing threads take the lookup; if there are none, it is dropped.
+    /// Handles the failure to start a thread: existing threads take the lookup, and if there are none, it is dropped.
     fn without_new_thread(&mut self, error: io::Error) -> io::Result<()> {
         if self.threads > 0 {
             return Ok(());
@@ -189,7 +189,7 @@ mod tests {
             }
         }
 
-        /// The lookup ends when the returned sender is dropped.
+        /// Begins a lookup that ends when the returned sender is dropped.
         fn begin(&self, class: Class, name: &'static str) -> Sender<()> {
             let (end, ended) = channel::<()>();
             let begun = self.begun.0.clone();

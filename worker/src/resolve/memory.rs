@@ -11,27 +11,28 @@ use super::lookup_threads::Class;
 use super::names::Answer;
 use super::refusal::LookupError;
 
-/// For a name that does not exist or has no address. Shorter than the wait before a crawl looks it up again.
+/// How long it is remembered that a name does not exist or has no address. This is shorter than the wait before a crawl
+/// looks the name up again.
 const NOT_FOUND_FOR: Duration = Duration::from_secs(4);
 
-/// The same if the previous lookup had that result, too.
+/// How long that result is remembered if the previous lookup had it, too.
 const NOT_FOUND_AGAIN_FOR: Duration = Duration::from_secs(60);
 
-/// For a failure that a name server reported quickly.
+/// How long a failure is remembered that a name server reported quickly.
 const FAILED_FOR: Duration = Duration::from_secs(10);
 
-/// For no answer, or a failure that took long.
+/// How long it is remembered that a lookup had no answer, or a failure that took long.
 const UNANSWERED_FOR: Duration = Duration::from_secs(60);
 
 /// A lookup that takes longer counts as slow.
 pub const MOMENT: Duration = Duration::from_millis(500);
 
-/// Names in one of the two generations: some 100 bytes each.
+/// How many names one of the two generations holds. A name takes some 100 bytes.
 const GENERATION: usize = 4_096;
 
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Names used since `old` was young.
+    /// The names used since `old` was the young generation.
     young: HashMap<Box<str>, Entry>,
     old: HashMap<Box<str>, Entry>,
 }
@@ -62,7 +63,7 @@ impl Memory {
         }
     }
 
-    /// Notes that a lookup ended `now`, or that nobody waits for it any more.
+    /// Notes that a lookup ended at `now`, or that nobody waits for it any more.
     pub(super) fn note(&mut self, name: &str, answer: &Answer, took: Duration, now: Instant) {
         let is_slow = took > MOMENT;
         let why = match answer {

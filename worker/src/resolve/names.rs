@@ -21,19 +21,19 @@ use super::lookup_threads::LookupThreads;
 use super::memory::Memory;
 use super::refusal::LookupError;
 
-/// At least one address, with port 0.
+/// The addresses of a name, at least one, with port 0.
 pub(super) type Answer = Result<Arc<[SocketAddr]>, Arc<LookupError>>;
 
-/// After a long wait, a task whose answer is older looks the name up again for its next request.
+/// A task that has waited longer than this since the answer looks the name up again for its next request.
 pub const FRESH_FOR: Duration = Duration::from_secs(30);
 
-/// A lookup without a thread after this time fails.
+/// A lookup fails if it gets no thread within this time.
 const LONGEST_WAIT_IN_LINE: Duration = Duration::from_secs(60);
 
-/// Looks a name up, and blocks meanwhile.
+/// Looks a name up. The call blocks until there is an answer.
 pub(super) type System = Box<dyn Fn(&str) -> Result<Vec<SocketAddr>, LookupError> + Send + Sync>;
 
-/// See the module. Cheap to clone.
+/// Lookups and held answers of names; see the module. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Names {
     shared: Arc<Shared>,
@@ -94,7 +94,7 @@ impl Names {
         self.answer(name, Duration::MAX).await
     }
 
-    /// Forgets that names of a site could not be found.
+    /// Forgets which names of a site could not be found.
     pub(super) fn forget_site(&self, site: &str) {
         self.shared.lock().memory.forget_site(site);
     }
@@ -119,7 +119,8 @@ impl Names {
         }
     }
 
-    /// The progress of a name's lookup, which starts if there is none. An error carries the answer if it is ready.
+    /// The progress of a name's lookup, which starts if there is none. If the answer is ready, it is returned as the
+    /// error.
     fn ask(&self, name: &str, most_age: Duration) -> Result<watch::Receiver<Progress>, Answer> {
         let mut state = self.shared.lock();
         if let Some(answer) = state.at_hand(name, most_age, Instant::now()) {
@@ -172,7 +173,8 @@ impl Shared {
         look_up.send_modify(|progress| progress.answer = Some(answer));
     }
 
-    /// The lookup has reached its time limit. It keeps its thread and continues, but nobody waits for it.
+    /// Ends the wait for a lookup that has reached its time limit. The lookup keeps its thread and continues, but
+    /// nobody waits for it.
     fn give_up(&self, name: &str) -> Answer {
         let answer = failed(LookupError::Unanswered(self.limit));
         self.lock().note(name, &answer, self.limit);
@@ -212,7 +214,7 @@ impl HeldName {
     pub async fn look_up(&self) {
         let answer = self.names.answer(&self.name, FRESH_FOR).await;
         let mut state = self.names.shared.lock();
-        // Addresses are held already. Hold failures, too, so that the request does not look up again.
+        // Addresses are held already. Hold the failure, too, so that the request does not look the name up again.
         if let Some(held) = state.held.get_mut(&self.name).filter(|_| answer.is_err()) {
             held.answer = Some((answer, Instant::now()));
         }

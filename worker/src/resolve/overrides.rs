@@ -15,7 +15,7 @@ pub struct OverrideError {
     reason: &'static str,
 }
 
-/// All values, in the order given.
+/// The values of `--resolve`, in the order given.
 #[derive(Debug, Default)]
 pub(super) struct Overrides(Vec<Override>);
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use webfill_wire::Outcome;
 
-/// The fetcher finds this among the sources of the client's error.
+/// Why a host is not connected to. The fetcher finds this among the sources of the client's error.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error("no address for host {host}: {why}")]
@@ -29,7 +29,7 @@ impl ResolveError {
         }
     }
 
-    /// Whether the name servers did not answer.
+    /// Whether the failure is that name servers did not answer.
     pub fn is_silence(&self) -> bool {
         match self {
             ResolveError::Lookup { why, .. } => {
@@ -57,7 +57,7 @@ pub enum LookupError {
     BrokenOff,
 }
 
-/// The fault of an address.
+/// Why an address is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("a loopback, private or link-local address, which --allow-private-networks permits")]

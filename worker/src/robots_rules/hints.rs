@@ -9,7 +9,7 @@ use texting_robots::Robot;
 
 use super::lines::Selected;
 
-/// The longest delay, in milliseconds; longer ones are reduced to it. It is one day, the longest seen in real files.
+/// The longest delay, in milliseconds: one day, the longest seen in real files. Longer ones are reduced to it.
 const MAX_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The most values that are read. Real files have one delay and at most some
@@ -39,7 +39,7 @@ fn read_by(
 ) -> Result<Hints, Unreadable> {
     let read = |file: &[u8]| panic::catch_unwind(|| reader(file)).unwrap_or(Err(Unreadable));
     let mut hints = Hints::default();
-    // One by one, because it reads only the first of several, but the longest counts.
+    // Read one by one, because the library reads only the first of several, but the longest counts.
     for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
         let delay_s = read(&file("Crawl-delay: ", &[delay]))?.delay;
         let delay_s = delay_s.or_else(|| number_of_seconds(delay));
@@ -84,12 +84,12 @@ fn number_of_seconds(value: &[u8]) -> Option<f32> {
     Some(number.parse::<f32>().ok()? * factor)
 }
 
-/// `None` if the value is not a duration: negative, infinite, or not a number.
+/// Converts seconds to milliseconds. `None` if the value is not a duration: negative, infinite, or not a number.
 fn milliseconds(seconds: f32) -> Option<u64> {
     if !seconds.is_finite() || seconds < 0.0 {
         return None;
     }
-    // A float beyond the range of the integer ends at its end.
+    // A cast of a float beyond the range of the integer ends at the limit of the range.
     Some(((f64::from(seconds) * 1000.0).round() as u64).min(MAX_DELAY_MS))
 }
 

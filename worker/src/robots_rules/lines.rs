@@ -9,11 +9,10 @@ use encoding_rs::{UTF_16BE, UTF_16LE};
 
 use super::MAX_ROBOTS_BYTES;
 
-/// Longer lines are cut, as Google's parser does (eight times the longest URL
-/// of Internet Explorer).
+/// The length at which a line is cut. It is that of Google's parser (eight times the longest URL of Internet Explorer).
 const MAX_LINE_BYTES: usize = 2083 * 8 - 1;
 
-/// One `Allow` or `Disallow` line.
+/// An `Allow` or `Disallow` line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuleLine<'a> {
     pub(super) allow: bool,
@@ -21,16 +20,16 @@ pub(super) struct RuleLine<'a> {
 }
 
 impl RuleLine<'_> {
-    /// An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and parsers differ: for
-    /// Google's, the blank is a character that no URL has; others read it as `%20` or as the end of the path. A path
-    /// that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`, which is the stricter
-    /// answer there.
+    /// Whether the line counts. An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and
+    /// parsers differ: for Google's, the blank is a character that no URL has; others read it as `%20` or as the end of
+    /// the path. A path that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`, which is
+    /// the stricter answer there.
     pub(super) fn counts(&self) -> bool {
         !(self.allow && self.path.iter().any(|b| matches!(b, b' ' | b'\t')))
     }
 }
 
-/// The values that concern one agent, as written.
+/// The lines that concern one agent, with values as written.
 #[derive(Debug, Default)]
 pub(super) struct Selected<'a> {
     pub(super) rules: Vec<RuleLine<'a>>,
@@ -59,8 +58,8 @@ const PACKED: [&[u8]; 5] = [
     b"\xfd7zXZ",
 ];
 
-/// Whether a file is text; a few other bytes in it are tolerated. Any other file, such as an undeclared compressed
-/// one, has no meaningful lines.
+/// Whether a file is text; a few binary bytes in it are tolerated. Any other file, such as one compressed without
+/// saying so, has no meaningful lines.
 pub fn is_text(bytes: &[u8]) -> bool {
     if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
         return false;
@@ -76,7 +75,7 @@ pub fn is_text(bytes: &[u8]) -> bool {
     has("user-agent") || has("disallow")
 }
 
-/// Truncated at the limit, without the partial last line: half a rule might allow paths that the whole one forbids.
+/// The bytes up to the limit, without a partial last line: half a rule might allow paths that the whole one forbids.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let Some(counted) = bytes.get(..MAX_ROBOTS_BYTES) else {
         return bytes;
@@ -90,7 +89,7 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 /// The UTF-8 byte order mark.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// Removes the byte order mark, or the rest of it.
+/// Removes the byte order mark, or the rest of a truncated one.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     let length = bytes.iter().zip(MARK).take_while(|(b, m)| *b == m).count();
     &bytes[length..]
@@ -110,7 +109,7 @@ fn trimmed(mut bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// NUL ends a line, too: the text before it stays a rule, which forbids more.
+/// Whether a byte ends a line. NUL does, too: the text before it stays a rule, which forbids more.
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0)
 }
@@ -139,7 +138,7 @@ enum Key {
 }
 
 impl Key {
-    /// Keys count by how they begin, as in Google's parser, whose list of
+    /// The kind of a line, by its key. Keys are recognised by how they begin, as in Google's parser, whose list of
     /// misspellings this is.
     fn of(key: &[u8]) -> Self {
         const KEYS: [(Key, &[&str]); 5] = [
@@ -172,7 +171,7 @@ impl Key {
     }
 }
 
-/// `key: value`, without the comment; the colon may be missing if a key and a value are separated by blanks.
+/// Splits `key: value`, without the comment. The colon may be missing if blanks separate key and value.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = trimmed(line.split(|b| *b == b'#').next()?);
     if let Some(colon) = line.iter().position(|b| *b == b':') {
@@ -197,7 +196,7 @@ struct Reading<'a> {
     ours: Group<'a>,
     everyones: Group<'a>,
     sitemaps: Vec<&'a [u8]>,
-    /// Delays before any agent line, which some crawlers apply to all agents.
+    /// Delays before the first agent line, which some crawlers apply to all agents.
     leading_delays: Vec<&'a [u8]>,
     in_ours: bool,
     in_everyones: bool,
@@ -277,7 +276,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The name before a version or other text: `Name` of `Name/2.1`.
+/// The name of an agent, without a version or other text: `Name` of `Name/2.1`.
 fn product_token(agent: &[u8]) -> &[u8] {
     let end = agent
         .iter()

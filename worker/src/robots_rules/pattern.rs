@@ -13,16 +13,16 @@ pub(super) struct Pattern {
     /// The length of the rule as written, which decides between matching rules.
     octets: usize,
     pub(super) allow: bool,
-    /// The rule ended in `$`, so the pattern must match the whole path.
+    /// Whether the rule ended in `$`, so that the pattern must match the whole path.
     pub(super) anchored: bool,
     pub(super) text: Vec<u8>,
 }
 
 impl Pattern {
-    /// `None` for an empty path, which neither forbids nor allows anything.
+    /// The pattern of a rule; `None` for an empty path, which neither forbids nor allows anything.
     ///
-    /// RFC 9309 and Google's cases differ on escaped letters and digits: is `/%62ar` the same as `/bar`? Each side
-    /// gets the stricter answer: yes for `Disallow`, no for `Allow`.
+    /// RFC 9309 and Google's cases differ on escaped letters and digits: is `/%62ar` the same as `/bar`? Each side gets
+    /// the stricter answer: yes for `Disallow`, no for `Allow`.
     pub(super) fn of_rule(allow: bool, path: &[u8]) -> Option<Self> {
         if path.is_empty() {
             return None;
@@ -48,7 +48,8 @@ impl Pattern {
         })
     }
 
-    /// A rule that allows `/folder/index.html` also allows `/folder/`, as Google interprets it.
+    /// The pattern of a folder, if the rule allows its index page: `Allow: /folder/index.html` also allows `/folder/`,
+    /// as in Google's parser.
     pub(super) fn of_index_page(allow: bool, path: &[u8]) -> Option<Self> {
         let slash = path.iter().rposition(|b| *b == b'/')?;
         if !allow || !path[slash..].starts_with(b"/index.htm") {
@@ -58,7 +59,7 @@ impl Pattern {
     }
 }
 
-/// Precedence: more octets first, `Allow` before `Disallow`.
+/// Orders patterns by precedence: more octets first, `Allow` before `Disallow`.
 impl Ord for Pattern {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |p: &Self| (usize::MAX - p.octets, !p.allow, p.anchored);
@@ -91,9 +92,9 @@ enum Special {
     None,
 }
 
-/// One spelling for equivalent paths. Escapes have upper-case digits. Characters that some URL parsers escape are
-/// escaped (`{` becomes `%7B`). Characters that need no escape are plain (`%7E` becomes `~`). Letters and digits stay
-/// as they are. Literal `*` and `$` become escapes, as in patterns (RFC 9309, 2.2.3). The result is ASCII.
+/// Converts equivalent paths to one spelling. Escapes have upper-case digits. Characters that some URL parsers escape
+/// are escaped (`{` becomes `%7B`). Characters that need no escape are plain (`%7E` becomes `~`). Letters and digits
+/// stay as they are. Literal `*` and `$` become escapes, as in patterns (RFC 9309, 2.2.3). The result is ASCII.
 fn comparable(path: &[u8], special: Special) -> Vec<u8> {
     let mut text = Vec::with_capacity(path.len());
     let mut rest = path;

@@ -34,7 +34,7 @@ fn blanks_out_of_documents_and_marks_within_a_file_hide_no_rule() {
         assert!(!allows(robots, "/private"), "{robots:?}");
         assert!(allows(robots, "/public"), "{robots:?}");
     }
-    // The last byte of a letter is not a blank.
+    // The last byte of this letter's UTF-8 form is not a blank.
     assert!(!allows(
         for_everyone("Disallow: /voil\u{e0}$"),
         "/voil%C3%A0"
@@ -84,8 +84,8 @@ impl Case {
     }
 }
 
-/// The two other cases use a URL with an unescaped character and expect that it differs from the escaped one. A
-/// parsed URL has no such character.
+/// Two of Google's cases are left out: they use a URL with an unescaped character and expect that it differs from the
+/// escaped one. A parsed URL has no such character.
 #[test]
 fn googles_cases_are_answered_as_expected() {
     let cases = google_cases();
@@ -345,8 +345,8 @@ fn sitemaps_are_those_of_the_whole_file() {
     );
 }
 
-/// Compares with `texting_robots` where that is right: on files with common rules, in a spelling that both read the
-/// same way.
+/// Compares with `texting_robots` where that library is right: on files with common rules, spelled so that both read
+/// them alike.
 #[test]
 fn the_answers_are_those_of_texting_robots_on_plain_files() {
     const PIECES: [&str; 12] = [
@@ -363,7 +363,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
         let length = 1 + next(longest);
         (0..length).fold("/".to_owned(), |path, _| path + PIECES[next(PIECES.len())])
     };
-    // One of its faults is that it treats a dollar in the middle as an end.
+    // One of the library's faults is that it treats a dollar in the middle of a path as its end.
     let rule_path =
         |path: String| path.replace('$', "").replace("**", "*") + ["", "$"][path.len() % 2];
     let mut denied = 0;
@@ -390,7 +390,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
     assert!(denied > 5_000, "only {denied} URLs were denied");
 }
 
-/// Files designed to be slow; the bounds are loose, for busy machines.
+/// The files are designed to be slow. The bounds leave room for busy machines.
 #[test]
 fn hostile_files_are_read_and_matched_in_time() {
     let full = |line: &str| {

@@ -7,10 +7,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::Found;
 
-/// Names the format, also with escaped slashes.
+/// The beginning of a version, which names the format. In the text, its slashes may be escaped.
 const VERSION: &str = "jsonfeed.org/version/";
 
-/// Why reading ends when no more entries are taken.
+/// The error that ends reading when no more entries are taken.
 const FULL: &str = "no more entries are taken";
 
 pub(super) fn is_sitemap(beginning: &str) -> bool {

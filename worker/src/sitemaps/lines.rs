@@ -2,8 +2,8 @@
 
 use super::Found;
 
-/// Whether every line is a URL, a comment or blank; in a text named as a sitemap, one URL is enough. The last line
-/// may be truncated, unless the text is whole.
+/// Whether every line is a URL, a comment or blank; in a text that robots.txt names as a sitemap, one URL is enough.
+/// The last line may be truncated, unless the text is whole.
 pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> bool {
     let is_markup = beginning.trim_start().starts_with('<');
     let mut lines: Vec<&str> = beginning.lines().collect();

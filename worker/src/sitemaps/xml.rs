@@ -80,7 +80,7 @@ struct Broken {
     why: String,
 }
 
-/// Reads to the end, or to a break in the XML.
+/// Reads up to the end, or up to a break in the XML.
 fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Broken> {
     let mut reader = reader(text);
     loop {
@@ -123,7 +123,7 @@ fn is_stray(tag: &BytesStart<'_>) -> bool {
         .starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Where the next entry begins.
+/// The position where the next entry begins.
 fn next_entry(text: &str, from: usize) -> Option<usize> {
     let from = text.ceil_char_boundary(from);
     let tags = text.get(from..)?.match_indices('<');
@@ -150,7 +150,7 @@ struct Place {
 
 struct Naming {
     text: String,
-    /// It is a `guid`, which counts if there is no link.
+    /// The element is a `guid`, which counts if there is no link.
     is_guid: bool,
 }
 
@@ -161,7 +161,7 @@ struct Entry {
 }
 
 impl Place {
-    /// An element begins. Returns false once no more is to be read, as do the methods below.
+    /// Handles the begin of an element. Like the methods below, returns false once nothing more is to be read.
     fn begin(&mut self, element: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
         let name = element.local_name();
         if self.is_within_its_like(name.as_ref()) && !self.end(name.as_ref(), found) {
@@ -199,7 +199,7 @@ impl Place {
         true
     }
 
-    /// Whether an entry begins directly within another one whose end is missing.
+    /// Whether an entry begins directly within another entry, whose end is missing.
     fn is_within_its_like(&self, name: &str) -> bool {
         self.entry.as_ref().is_some_and(|entry| {
             entry.depth == self.open.len() && self.open.last().is_some_and(|open| open == name)
@@ -243,8 +243,8 @@ impl Place {
         }
     }
 
-    /// An element ends, together with unclosed elements within it, such as a `br`. An end tag without a start tag is
-    /// skipped.
+    /// Handles the end of an element, and with it the end of unclosed elements within it, such as a `br`. An end tag
+    /// without a start tag is skipped.
     fn end(&mut self, name: &str, found: &mut Found<'_>) -> bool {
         let Some(depth) = self.open.iter().rposition(|open| open == name) else {
             return true;
@@ -300,7 +300,7 @@ impl Place {
         if let Some(naming) = &mut self.naming
             && naming.text.len() <= 4 * MAX_URL_BYTES
         {
-            // A longer text is not a URL, which shows when it is added.
+            // A longer text is not a URL, and is rejected when it is added.
             let text = &text[..text.floor_char_boundary(4 * MAX_URL_BYTES + 1)];
             naming.text.push_str(text);
         }
@@ -323,13 +323,13 @@ impl Place {
     }
 }
 
-/// The target of a `link`.
+/// The meaning of a `link`.
 enum Target {
-    /// The page of the entry (Atom).
+    /// A link to the page of the entry (Atom).
     Page(String),
-    /// Something else: a picture, the comments, how to edit it.
+    /// A link to something else: a picture, the comments, a form to edit the entry.
     Other,
-    /// The URL is its text (RSS).
+    /// The URL is the text of the element (RSS).
     InText,
 }
 
@@ -351,13 +351,13 @@ fn target(link: &BytesStart<'_>) -> Target {
     }
 }
 
-/// By its name, or by Atom's URI for it.
+/// Whether a relation is `alternate`, by its name or by Atom's URI for it.
 fn is_alternate(rel: &str) -> bool {
     let name = rel.trim().rsplit('/').next().unwrap_or_default();
     name.eq_ignore_ascii_case("alternate")
 }
 
-/// In RSS 2.0, a `guid` is the URL of its entry unless it says otherwise.
+/// Whether a `guid` is the URL of its entry. In RSS 2.0 it is, unless it says otherwise.
 fn is_permanent(guid: &BytesStart<'_>) -> bool {
     attributes(guid).all(|(name, value)| name != "isPermaLink" || value != "false")
 }

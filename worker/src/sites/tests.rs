@@ -116,7 +116,7 @@ fn a_forgotten_back_off_leaves_the_delay() {
     );
 }
 
-/// Meets a site whose only task gets this answer.
+/// Handles a site whose only task gets this answer.
 fn meet(sites: &mut Sites, name: &str, answer: Answer, now: Now) {
     sites.add(task(1, name, 50), PACE.delay, now);
     sites.next_task(name);
@@ -136,7 +136,7 @@ fn dead_sites_met_in_a_row_are_forgotten() {
             most = most.max(sites.sites.len());
         }
     }
-    // A wait of five seconds, and a minute in which the failure counts, at ten sites a second.
+    // At ten sites a second: those of a wait of five seconds, and of a minute in which the failure counts.
     assert!(most <= 700, "{most} sites at once");
     assert!(sites.idle.len() <= 700);
 }
@@ -153,7 +153,7 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
             most = most.max(sites.sites.len());
         }
     }
-    // Those whose failures count, and those of the last seven seconds: a wait of five, and two until they are
+    // The sites whose failures count, and those of the last seven seconds: a wait of five, and two until they are
     // checked.
     assert!(most <= MOST_IDLE + 7_001, "{most} sites at once");
 }

@@ -11,7 +11,7 @@ use crate::blocks::Sample;
 
 const CHALLENGE: &str = "<p>Hold on.</p><script>document.cookie = run()</script>";
 
-/// `None` without a sign; otherwise whether it proves a block.
+/// Notes a page. Returns `None` without a sign; otherwise whether the sign proves a block.
 fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option<bool> {
     let url = Url::parse(&format!("https://{site}/{path}")).unwrap();
     let response = Response {
@@ -29,7 +29,7 @@ fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option
 const SUSPECTED: Option<bool> = Some(false);
 const BLOCKED: Option<bool> = Some(true);
 
-/// The sign for each of the bodies, each served for a URL of its own.
+/// The sign after each body. Each body is served for a URL of its own.
 fn signs(bodies: &[&str]) -> Vec<Option<bool>> {
     let mut pages = RepeatedPages::default();
     let numbered = bodies.iter().enumerate();

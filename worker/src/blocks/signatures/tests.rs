@@ -44,7 +44,7 @@ fn texts_compared_in_lower_case_are_in_lower_case() {
     }
 }
 
-/// Otherwise the whole text of every healthy page would be searched.
+/// If no condition were cheap, the whole text of every healthy page would be searched.
 #[test]
 fn a_signature_that_fits_served_pages_has_a_condition_that_is_cheap_on_them() {
     for one in all() {

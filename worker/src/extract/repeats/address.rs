@@ -6,7 +6,7 @@ use webfill_urls::{Position, Url};
 
 use super::words::{FOLDED, is_token};
 
-/// Shorter parts of an address may occur in any text.
+/// The shortest part of an address that is removed from a text. Shorter parts may occur in any text.
 const LEAST_PART_BYTES: usize = 3;
 
 /// How often a sequence of path segments must repeat to count as a cycle.
@@ -15,7 +15,8 @@ const LEAST_TURNS: usize = 3;
 /// This many folders that already occurred in a path show that it goes in circles.
 const FOLDERS_AGAIN: usize = 2;
 
-/// A conference has sessions, too, with short numbers.
+/// A parameter of this name holds a session id only if its value has at least this many characters, because a
+/// conference has sessions, too, with short numbers.
 const SESSION: &str = "session";
 const SESSION_CHARACTERS: usize = 8;
 
@@ -43,7 +44,7 @@ const SAYS_NOTHING: [&str; 17] = [
     "timestamp",
 ];
 
-/// The knowledge of an address.
+/// The parts of an address by which pages are compared.
 #[derive(Debug)]
 pub(super) struct Address {
     /// The address without the parts that do not identify the page, if it has any.
@@ -121,7 +122,7 @@ fn shape(url: &Url) -> String {
     shape
 }
 
-/// A segment's form in a shape: numbers, tokens and dates are equal.
+/// A path segment as it stands in a shape, where all numbers, tokens and dates are equal.
 fn folded(segment: &str) -> &str {
     let segment = segment.split(';').next().unwrap_or_default();
     let digits = segment.bytes().filter(u8::is_ascii_digit).count();
@@ -146,7 +147,7 @@ pub(super) fn without_address(url: &Url, mut shown: String) -> String {
 
 /// Whether a path ends with a repeated sequence of segments, as in `/a/b/a/b/a/b`, or returns to earlier folders.
 fn goes_round(segments: &[&str]) -> bool {
-    // The last one may be the page's own name.
+    // The last segment may be the page's own name.
     let mut ends = [segments.len(), segments.len().saturating_sub(1)].into_iter();
     ends.any(|end| ends_in_circles(&segments[..end])) || comes_back(segments)
 }

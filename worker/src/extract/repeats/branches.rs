@@ -14,10 +14,10 @@ use super::{Page, hash, words};
 /// After this many pages of a branch in a row without anything new, the next one counts as a repetition.
 pub(super) const LONG_ROW: u32 = 64;
 
-/// How often a branch may promise new pages without any having been seen since.
+/// How many pages may be excused for linking to a branch before the branch has anything new.
 const MOST_PROMISES: u32 = 64;
 
-/// A number that has risen this often is a counter.
+/// A number that has risen this often counts as a counter.
 const RISES_OF_COUNTER: u8 = 3;
 
 const MOST_BRANCHES: usize = 2_048;
@@ -28,7 +28,7 @@ const MOST_COUNTERS: usize = 8_192;
 struct Branch {
     /// Pages in a row without anything new.
     row: u32,
-    /// Pages that did not count as repetitions because they linked here, since this branch last had something new.
+    /// How many pages did not count as repetitions because they linked to this branch, since it last had something new.
     promises: u32,
     is_seen: bool,
 }
@@ -102,7 +102,7 @@ impl Branches {
         is_new
     }
 
-    /// Whether a number rises with each page.
+    /// Whether a number is a counter, which rises with each page.
     fn counts(&mut self, place: u64, number: &str) -> bool {
         let Ok(number) = number.replace(',', "").parse::<f64>() else {
             return false;

@@ -39,7 +39,7 @@ const YEARS: std::ops::Range<u64> = 1_900..2_200;
 /// A text of a page: a paragraph, a cell, an item.
 #[derive(Debug, PartialEq)]
 pub(super) struct Folded<'a> {
-    /// Its words, with changing ones replaced by [`FOLDED`]. Empty if there are no others.
+    /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change.
     pub(super) text: String,
     /// The numbers among them, including words that mix digits and letters.
     pub(super) numbers: Vec<&'a str>,
@@ -87,7 +87,7 @@ fn bare(word: &str) -> &str {
 
 /// Whether a word is the name of a day or a month, in the supported languages.
 fn is_date_name(word: &str) -> bool {
-    // In English they are written with a capital.
+    // A name changes when it is translated to English: at least its first letter becomes a capital.
     word.len() <= 24 && (in_english(word, "%B") != word || in_english(word, "%A") != word)
 }
 
@@ -114,7 +114,7 @@ fn distinguishes(word: &str, address: &[u64]) -> bool {
     }
 }
 
-/// Whether it mixes letters and digits in a way that names do not.
+/// Whether a word mixes letters and digits in a way that names do not.
 pub(super) fn is_token(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();

@@ -94,7 +94,7 @@ async fn a_lookup_without_an_answer_ends_at_its_limit_and_is_not_repeated() {
     for _ in 0..3 {
         let dead = bench.names.addresses("dead.example").await.unwrap_err();
         assert!(matches!(*dead, LookupError::Unanswered(_)), "{dead}");
-        // Its thread is still taken, so a new lookup joins the old one.
+        // The thread of the old lookup is still taken, so a new lookup joins the old one.
         bench.names.forget_site("dead.example");
     }
     assert_eq!(bench.asked(), 1);
@@ -120,7 +120,7 @@ async fn names_without_an_answer_delay_no_other() {
 #[tokio::test]
 async fn a_lookup_that_nobody_waits_for_is_not_started() {
     let bench = bench(LONG);
-    // More than there are places for names met for the first time.
+    // More lookups than there are places for names met for the first time.
     let waiting: Vec<_> = (0..500)
         .map(|number| {
             let names = bench.names.clone();
