@@ -7,7 +7,7 @@ use crate::run::{OutOfTime, Run};
 
 /// An observer of a running chain, for traces.
 pub(crate) trait Watch {
-    /// Whether it needs the processors' inputs; if not, they are not kept.
+    /// Whether the observer needs the processors' inputs. If not, they are not kept.
     const NEEDS_INPUTS: bool;
 
     fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>);
@@ -23,7 +23,7 @@ impl Watch for Unwatched {
 }
 
 impl Chain {
-    /// Runs the chain on the page, or a part of it. Texts that show nothing are dropped from the result.
+    /// Runs the chain on the page, or on a part of it. Texts without visible characters are dropped from the result.
     pub(crate) fn run<'p, W: Watch>(
         &self,
         start: Item<'p>,
@@ -35,8 +35,8 @@ impl Chain {
         Ok(items)
     }
 
-    /// Runs the chain on the page for elements that are searched further. Elements without a text stay: a card may be
-    /// only an image, and its information is in attributes.
+    /// Runs the chain on the page to select the rows, which are searched further. Elements without a text stay: a card
+    /// may be only an image, and its information is in attributes.
     pub(crate) fn run_for_rows<'p, W: Watch>(
         &self,
         run: &Run<'p>,
@@ -66,7 +66,7 @@ impl Chain {
     }
 
     /// Runs the chain so that each value found by its first step keeps its position. A value is `None` if the other
-    /// steps leave nothing of it.
+    /// steps drop it.
     pub(crate) fn run_in_place<'p, W: Watch>(
         &self,
         start: Item<'p>,
@@ -89,7 +89,7 @@ impl Chain {
     }
 }
 
-/// Runs these steps on one value. Returns the first result, if it shows something.
+/// Runs the steps on one value. Returns the first result that has visible characters.
 fn first_left<'p, W: Watch>(
     steps: &[Step],
     item: Item<'p>,

@@ -1,8 +1,8 @@
-//! Notation of values that belong together but are read one at a time, such as one field in all rows of a listing.
-//! Together the values show how they are written, such as which mark begins a fraction.
+//! The notation of values that belong together but are read one at a time, such as one field in all rows of a listing.
+//! Only together do the values show how they are written, for example which mark begins a fraction.
 //!
-//! Such values are read twice. The first pass reads each alone and [gathers](Columns::gather) the evidence. Values
-//! that depend on the others are then [read again](Columns::among_all).
+//! Such values are read twice. The first pass reads each alone and [gathers](Columns::gather) the evidence. Values that
+//! depend on the others are then [read again](Columns::among_all).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::run::Processor;
 pub(crate) struct Columns {
     reading: Cell<Reading>,
     of_step: RefCell<HashMap<usize, Column>>,
-    /// A value that was read alone depends on the others.
+    /// Whether a value that was read alone depends on the others.
     depends: Cell<bool>,
 }
 
@@ -65,7 +65,7 @@ impl Columns {
         puts_off
     }
 
-    /// Evidence of the notation of these numbers.
+    /// The evidence of how these numbers are written.
     pub(crate) fn numbers(&self, step: &dyn Processor, numbers: &Numbers) -> NumberEvidence {
         match self.reading.get() {
             Reading::All => numbers.evidence(),
@@ -106,7 +106,7 @@ impl Columns {
     }
 }
 
-/// A processor does not move while its mapping exists, so its address identifies it.
+/// The identity of a step: a processor does not move while its mapping exists, so its address identifies it.
 fn address(step: &dyn Processor) -> usize {
     ptr::from_ref(step).addr()
 }

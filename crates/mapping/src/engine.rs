@@ -23,8 +23,8 @@ use crate::run::{OutOfTime, Run};
 use crate::selectors::CompiledSelectors;
 use crate::set::{MappingIndex, MappingSet};
 
-/// A mapping set with the XPath expressions and CSS selectors that this thread has compiled, each at
-/// its first use.
+/// A mapping set, with the XPath expressions and CSS selectors that this thread has compiled. Each is compiled at its
+/// first use.
 pub struct Engine {
     set: Arc<MappingSet>,
     limits: Limits,
@@ -63,8 +63,8 @@ impl Engine {
         Ok(extraction)
     }
 
-    /// Extracts from the text of a document (PDF, ...) by the mapping that matches its URL. It has no
-    /// elements; the processor `meta` yields its metadata.
+    /// Extracts from the text of a document (PDF, ...) by the mapping that matches its URL. A document has no elements;
+    /// the processor `meta` yields its metadata.
     ///
     /// # Errors
     ///
@@ -81,11 +81,7 @@ impl Engine {
         Ok(extraction)
     }
 
-    /// Like [`Engine::extract_document`], but by the given mapping, whatever the URL.
-    ///
-    /// # Errors
-    ///
-    /// The deadline passed.
+    /// Like [`Engine::extract_document`], but uses the given mapping, whatever the URL.
     pub fn extract_document_as(
         &self,
         mapping: Option<MappingIndex>,
@@ -239,13 +235,13 @@ fn feeds(run: &Run<'_>) -> Vec<String> {
     links.finish(run)
 }
 
-/// Stands for the number of the alternative if a value on the page can be read in two ways.
+/// The number of the alternative of a field without a value because a value on the page can be read in two ways.
 const UNDECIDED: u64 = 0;
 
-/// Feeds that one page may name.
+/// How many feeds of a page are taken.
 const MAX_FEEDS: usize = 20;
 
-/// Bytes of a value beside its text, about.
+/// The approximate memory of a value besides its text, in bytes.
 const VALUE_BYTES: usize = 64;
 
 pub(crate) fn memory_of(value: &Value) -> usize {
@@ -334,7 +330,7 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     Ok(links.finish(run))
 }
 
-/// How the list continues to which this page belongs.
+/// How the list to which this page belongs continues.
 fn continuation(
     mapping: &Mapping,
     links: &[String],
@@ -412,7 +408,7 @@ impl<'b> Links<'b> {
 
     /// Adds a link as it is written on the page.
     pub(crate) fn add(&mut self, text: &str) {
-        // Browsers strip no more than this (URL Standard, 4.4): other blanks belong to the URL.
+        // Browsers strip only these characters (URL Standard, 4.4). Other blanks belong to the URL.
         let text = text.trim_matches(|c| c <= ' ');
         let link = match self.page.joined(text, self.base) {
             Ok(url) => String::from(url),

@@ -8,12 +8,12 @@ use html5ever::tokenizer::{
     BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// `text` with its character references resolved. Tags and all other text are unchanged.
+/// Resolves the character references in `text`. Tags and all other text are unchanged.
 pub(crate) fn decoded(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    // In this state (RCDATA), only references are special.
+    // In this state (RCDATA) the tokenizer treats only references specially.
     let options = TokenizerOpts {
         initial_state: Some(State::RawData(RawKind::Rcdata)),
         discard_bom: false,

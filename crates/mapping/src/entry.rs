@@ -1,22 +1,22 @@
-//! The entry of a processor in the [catalogue](crate::catalogue): its name, parameters and examples, and how it is
-//! made from them.
+//! The entry of a processor in the [catalogue](crate::catalogue): its name, parameters and examples, and the function
+//! that builds it.
 
 use crate::parameters::Parameters;
 use crate::run::Processor;
 use crate::selectors::Selectors;
 
-/// One processor.
+/// The entry of a processor.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) family: Family,
-    /// One sentence for the manual and for editors.
+    /// A sentence for the manual and for editors.
     pub(crate) summary: &'static str,
     pub(crate) parameters: &'static [Parameter],
     pub(crate) examples: &'static [Example],
     pub(crate) build: Build,
 }
 
-/// Makes the processor from parameters whose names and types have been checked.
+/// Builds a processor from parameters whose names and types have been checked.
 pub(crate) type Build =
     fn(&Parameters<'_>, &mut Selectors) -> Result<Box<dyn Processor>, Vec<Refusal>>;
 
@@ -38,7 +38,7 @@ impl Family {
     ];
 }
 
-/// One parameter of a processor.
+/// A parameter of a processor.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     Integer(i64, i64),
     Boolean,
     TextList,
-    /// An object of texts.
+    /// An object whose values are texts.
     TextTable,
     Choice(&'static [&'static str]),
     /// The number or the name of a group of a regular expression.
@@ -71,7 +71,7 @@ pub(crate) enum Presence {
     Boolean(bool),
 }
 
-/// An example of a processor, which a test runs.
+/// An example of a processor. A test runs it.
 pub(crate) struct Example {
     /// The parameters, as JSON.
     pub(crate) parameters: &'static str,
@@ -90,7 +90,7 @@ pub(crate) enum Input {
 /// An invalid value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The parameter, such as `expression` or `formats[1]`; empty for the parameters together.
+    /// The parameter, such as `expression` or `formats[1]`; empty if the fault is in the parameters together.
     pub(crate) parameter: String,
     pub(crate) message: String,
 }

@@ -31,7 +31,7 @@ pub struct PageInput<'a> {
 /// Name and value of a document's metadata: `title`, `author`, `created`, `modified`, `pages`.
 pub type Metadatum = (&'static str, String);
 
-/// Extractions in addition to the fields.
+/// The parts of a page that are extracted in addition to the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wants {
     /// The links that the mapping's url_parsers select.
@@ -42,7 +42,7 @@ pub struct Wants {
     pub all_links: bool,
     /// The feeds that the page names.
     pub feeds: bool,
-    /// Whether the page is an empty shell. Only known if its tree is read at all.
+    /// Whether to find out if the page is an empty shell. Works only if the page's tree is read at all.
     pub shell: bool,
     /// The deadline of the extraction.
     pub deadline: Option<Instant>,
@@ -50,12 +50,12 @@ pub struct Wants {
     pub encoding: Option<&'static Encoding>,
 }
 
-/// The result of an extraction.
+/// The values, rows and links that were extracted from a page.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Extraction {
     /// The name of the mapping that matched the URL.
     pub mapping: Option<String>,
-    /// Its version: the first 32 digits of the SHA-256 of its file.
+    /// The version of the mapping: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
     /// The layout of the page, see [`webfill_document::Document::sketch`]. `None` if no mapping matched, or if
     /// nothing of the page's tree was wanted.
@@ -63,16 +63,17 @@ pub struct Extraction {
     /// The signs of an empty shell, if they were wanted and the page is one.
     #[serde(skip)]
     pub shell: Option<Shell>,
-    /// A text, a number, or a list of them if the field has `multiple`. Fields without a value are absent.
+    /// The values of the fields: a text, a number, or a list of them if the field has `multiple`. Fields without a
+    /// value are absent.
     pub fields: Map<String, Value>,
     /// The rows of the page, for each rule of the mapping.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listings: Vec<Listing>,
-    /// How the list continues to which the page belongs, if the mapping has rows.
+    /// How the list to which the page belongs continues, if the mapping has rows.
     #[serde(skip)]
     pub continuation: Option<Continuation>,
-    /// The number of the alternative that yielded the value, from 1, for fields not served by their first chain. 0
-    /// marks a field without a value because the value on the page can be read in two ways.
+    /// The number of the alternative that yielded the value, from 1, for each field not served by its first chain. 0
+    /// marks a field that has no value because the value on the page can be read in two ways.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub alternatives: Map<String, Value>,
     /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is
@@ -83,9 +84,9 @@ pub struct Extraction {
     /// The feeds (RSS, Atom) that the page names as its alternates, if wanted: absolute and canonical.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<String>,
-    /// Why the end of the page was not read.
+    /// Why the end of the page was not read, if so.
     pub truncated: Option<String>,
-    /// Everything that was cut, skipped or abandoned.
+    /// Messages about everything that was cut, skipped or abandoned.
     pub warnings: Vec<String>,
 }
 
@@ -94,13 +95,13 @@ pub struct Extraction {
 pub struct Continuation {
     /// The page's links to further pages of the same mapping.
     pub next: Vec<String>,
-    /// Its URL shows that this is not the first page of the list.
+    /// Whether the page's URL shows that this is not the first page of the list.
     pub is_further: bool,
-    /// The page says how many pages the list has.
+    /// Whether the page says how many pages the list has.
     pub is_counted: bool,
-    /// The further pages are computed from a count that the page lacks.
+    /// Whether the further pages are computed from a count that the page lacks.
     pub lacks_count: bool,
-    /// Something was left out because a limit was exceeded.
+    /// Whether something was left out because a limit was exceeded.
     pub is_cut: bool,
 }
 

@@ -3,17 +3,16 @@
 
 use std::fmt;
 
-/// One error in one mapping file.
+/// An error in a mapping file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file, as it was named to the loader.
     pub source: String,
-    /// Counted from 1; unknown where the file could not be read at all.
+    /// The line, counted from 1; unknown if the file could not be read at all.
     pub line: Option<usize>,
-    /// Counted from 1; only known for JSON that does not parse.
+    /// The column, counted from 1; known only for JSON that does not parse.
     pub column: Option<usize>,
-    /// Where in the JSON, such as `fields[1].processors[0].parameters.expression`; empty for the
-    /// file as a whole.
+    /// The path in the JSON, such as `fields[1].processors[0].parameters.expression`; empty for the file as a whole.
     pub path: String,
     pub message: String,
 }
@@ -34,7 +33,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// All errors in a set of mappings; displayed one per line.
+/// All errors in a set of mappings. They are displayed one per line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct LoadErrors(pub Vec<Fault>);
 
@@ -50,7 +49,7 @@ impl fmt::Display for LoadErrors {
     }
 }
 
-/// A text of the user in a message: quoted, on one line, shortened.
+/// Formats a user's text for a message: quoted, on one line, shortened.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN_CHARS: usize = 120;
     let mut shown = String::with_capacity(text.len().min(SHOWN_CHARS) + 2);

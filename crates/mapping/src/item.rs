@@ -6,8 +6,8 @@ use serde_json::Number;
 use webfill_document::NodeRef;
 use webfill_values::Decimal;
 
-/// One value of a chain. A node stays a node until a processor changes its text, so that a later
-/// `xpath` or `css` can search within it. Other processors see its text.
+/// A value in a chain. A node stays a node until a processor changes its text, so that a later `xpath` or `css` can
+/// search within it. Other processors see its text.
 #[derive(Debug, Clone)]
 pub(crate) enum Item<'p> {
     /// The whole page, which the first processor of a chain receives.
@@ -29,7 +29,7 @@ impl Item<'_> {
     }
 }
 
-/// Writes a number without an exponent, because people do not write exponents.
+/// Writes a number without an exponent, as people write numbers.
 fn written(number: &Number) -> String {
     let json = number.to_string();
     match json.contains('e') {

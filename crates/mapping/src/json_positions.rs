@@ -1,5 +1,5 @@
-//! Finds the line of each value of a JSON text, for error messages, and keys that an object has twice,
-//! which `serde_json` silently merges.
+//! Finds the line of each value in a JSON text, for error messages. Also finds keys that an object has twice, which
+//! `serde_json` silently merges.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ impl Positions {
     }
 }
 
-/// `path` extended by an object key: `.key`, or `["key"]` where the key is no plain word.
+/// Extends `path` by an object key: `.key`, or `["key"]` if the key is not a plain word.
 pub(crate) fn key_path(path: &str, key: &str) -> String {
     let plain = !key.is_empty()
         && key
@@ -123,7 +123,7 @@ impl Walk<'_> {
         self.at += 1;
     }
 
-    /// Reads the string that starts here, escapes resolved.
+    /// Reads the string that starts here, and resolves its escapes.
     fn string(&mut self) -> String {
         let start = self.at;
         self.at += 1;

@@ -12,17 +12,17 @@ use crate::pattern::MAX_EXPRESSION_BYTES;
 /// The greatest nesting of brackets in an expression.
 const MAX_NESTING: usize = 64;
 
-/// The cost of a call of `match` or `search`, in visits of a value: each call compiles its expression.
+/// The cost of a call of `match` or `search`, in visited values. It is high because each call compiles its expression.
 const REGEX_CALL_VISITS: usize = 256;
 
-/// The most memory of one value.
+/// The most memory that one value takes, in bytes.
 const VALUE_BYTES: usize = 300;
 
 /// Reads the JSON of `text` if that takes at most `memory_bytes`. Skips the wrappers that pages put around JSON.
 ///
 /// # Errors
 ///
-/// Why the text is not parsed.
+/// The reason why the text is not parsed.
 pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<JsonText, String> {
     let values = count_values(text);
     if values > limits.json_values {
@@ -47,8 +47,8 @@ pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<
     }
 }
 
-/// An upper bound of the memory that the JSON in a text needs. Values in lists, and in objects with one or a few
-/// members, cost the most: 290 bytes each, measured while the lists grow.
+/// An upper bound of the memory that the JSON in a text needs, in bytes. Values in lists, and in objects with one or a
+/// few members, cost the most: 290 bytes each, measured while the lists grow.
 pub(crate) fn memory_of(text: &str) -> usize {
     count_values(text) * VALUE_BYTES + text.len()
 }
@@ -79,6 +79,8 @@ pub(crate) struct JsonQuery {
 }
 
 impl JsonQuery {
+    /// Compiles an expression.
+    ///
     /// # Errors
     ///
     /// One line that repeats the expression and says what is wrong with it.
@@ -126,11 +128,12 @@ impl JsonQuery {
 /// The parts of an expression that multiply its cost.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Cost {
-    /// The number of `..`. Each after the first visits every value once for each level above it.
+    /// The number of `..`. Each one after the first visits every value once for each level above it.
     descendants: u32,
-    /// `$` within a filter. It starts from the root for every tested value.
+    /// The number of `$` within filters. Each starts from the root for every tested value.
     restarts: u32,
-    /// Selectors within one bracket, multiplied over all brackets: `[*,*]` doubles what follows.
+    /// The number of selectors within one bracket, multiplied over all brackets: `[*,*]` doubles the cost of everything
+    /// after it.
     selectors: usize,
     regex_calls: bool,
     nesting: usize,
@@ -195,7 +198,7 @@ impl Cost {
     }
 }
 
-/// The number of values, and their depth, which the parser bounds.
+/// The number of values, and their depth. The parser bounds the depth.
 fn size(value: &Value) -> (usize, usize) {
     let add = |(values, depth): (usize, usize), child: &Value| {
         let (more, deeper) = size(child);

@@ -1,6 +1,6 @@
 //! Reads JSON as pages contain it. Pure JSON goes to `serde_json`. Anything else goes to a reader that tolerates the
-//! faults that browsers and search engines tolerate. It reads several values in a row, and never invents one: the
-//! first text that is not JSON ends it.
+//! faults that browsers and search engines tolerate. This reader accepts several values in a row. It never invents one:
+//! it stops at the first text that is not JSON.
 
 use serde_json::{Map, Value};
 use webfill_values::{Decimal, is_invisible, is_white_space};
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 128;
 #[derive(Debug, PartialEq)]
 pub(crate) struct JsonText {
     pub(crate) values: Vec<Value>,
-    /// The skipped part, or the reason why the rest was not read; shown as a warning.
+    /// A description of what was skipped, or the reason why the rest was not read. Shown as a warning.
     pub(crate) oddity: Option<String>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn read(text: &str, most: usize) -> JsonText {
     }
 }
 
-/// Whether some number may have more digits than a double: 16 in a row, or an exponent.
+/// Whether a number in the text may have more digits than a double holds: 16 in a row, or an exponent.
 fn may_lose_digits(text: &str) -> bool {
     let mut length = 0;
     for pair in text.as_bytes().windows(2) {
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
             }
         };
         if fault.is_some() {
-            // A number or a word in front of other text is not JSON.
+            // A number or a word before other text is not JSON.
             values.retain(|value: &Value| value.is_object() || value.is_array());
         }
         let fault = fault.or_else(|| values.is_empty().then(|| "it is empty".to_owned()));
@@ -136,7 +136,7 @@ impl<'t> Reader<'t> {
         is_next
     }
 
-    /// Skips the prefix by which some servers keep scripts of other sites from using their JSON.
+    /// Skips the prefix that some servers put before their JSON, so that scripts of other sites cannot use it.
     fn skip_prefix(&mut self) {
         if self.take(")]}'") {
             self.take(",");
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Skips blanks and comments in all forms found in pages.
+    /// Skips blanks, and comments in all forms that pages use.
     fn skip_blanks(&mut self) {
         const MARKS: &[&str] = &["<!--", "-->", "<![CDATA[", "]]>"];
         loop {
@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
         self.at += length.unwrap_or(self.rest().len());
     }
 
-    /// Skips the rest of the line, up to a mark that ends a section: JSON follows such a mark.
+    /// Skips the rest of the line, but stops at a mark that ends a section, because JSON follows it.
     fn skip_line(&mut self) {
         self.note("it holds comments");
         let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
@@ -181,7 +181,7 @@ impl<'t> Reader<'t> {
         self.at += mark.unwrap_or(line.len());
     }
 
-    /// Skips semicolons and commas between values too.
+    /// Skips what may stand between values: blanks, comments, semicolons and commas.
     fn skip_between(&mut self) {
         self.skip_blanks();
         while self.take(";") || self.take(",") {
@@ -241,7 +241,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the closing bracket is next, possibly after superfluous commas.
+    /// Whether the closing bracket is next, perhaps after superfluous commas.
     fn ends_with(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {
@@ -311,7 +311,7 @@ impl<'t> Reader<'t> {
             'r' => '\r',
             't' => '\t',
             'u' => self.unicode_escape()?,
-            // A JavaScript escape, where texts are in single quotes.
+            // JavaScript escapes this quote where texts are in single quotes.
             '\'' => {
                 self.note("it has needlessly escaped quotes");
                 '\''
@@ -367,7 +367,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Keeps all digits of a number: as a text if no JSON number can hold them.
+/// Reads a number with all its digits: as a text if no JSON number can hold them.
 fn number(word: &str) -> Option<Value> {
     let begins = word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     if !begins {

@@ -3,29 +3,29 @@
 /// The limits of one extraction. Anything beyond them is cut, with a warning.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Values that one processor may yield.
+    /// The most values that one processor may yield.
     pub values: usize,
-    /// Rows that one page may have for each rule.
+    /// The most rows that one page may have for each rule.
     pub rows: usize,
-    /// Bytes of one row.
+    /// The most bytes of one row.
     pub row_bytes: usize,
-    /// Bytes of one value; the page's own text is not a value.
+    /// The most bytes of one value. The page's own text is not a value.
     pub value_bytes: usize,
-    /// Bytes of all values that one processor yields together.
+    /// The most bytes of all values that one processor yields together.
     pub step_bytes: usize,
-    /// Bytes of the values of all fields of one page together.
+    /// The most bytes of the values of all fields of one page together.
     pub fields_bytes: usize,
-    /// Memory of all trees and all JSON of one page, as estimated from above.
+    /// The most memory of all trees and all JSON of one page, by an upper estimate, in bytes.
     pub memory_bytes: usize,
-    /// Links that one page may yield.
+    /// The most links that one page may yield.
     pub links: usize,
-    /// Objects, lists and scalars in one JSON text; larger texts are not parsed.
+    /// The most objects, lists and scalars in one JSON text. Larger texts are not parsed.
     pub json_values: usize,
-    /// Visits of values that one JSONPath may need on one JSON text, as estimated before it runs.
+    /// The most visits of values that one JSONPath may need on one JSON text, as estimated before it runs.
     pub json_visits: usize,
-    /// Warnings that are kept.
+    /// The most warnings that are kept.
     pub warnings: usize,
-    /// Bounds of parsing a page and of evaluating one XPath or CSS selector on it.
+    /// The limits on parsing a page, and on evaluating one XPath or CSS selector on it.
     pub document: webfill_document::Limits,
 }
 
@@ -55,7 +55,7 @@ impl Limits {
         let most = Limits::default();
         let memory = memory_bytes / 4 * 3;
         let document = webfill_document::Limits {
-            // As a tree, text takes three times its length.
+            // The tree of a text takes three times its length.
             input_bytes: most.document.input_bytes.min(memory / 4),
             memory_bytes: memory,
             ..most.document.clone()

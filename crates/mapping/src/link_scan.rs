@@ -19,7 +19,7 @@ pub(crate) struct LinkScan {
     pub(crate) base: Option<String>,
     /// The `href` of every `a` and `area`, as written, in order.
     pub(crate) hrefs: Vec<String>,
-    /// The page forbids following its links.
+    /// Whether the page forbids following its links.
     pub(crate) is_nofollow: bool,
     /// Whether the scan ended before the end of the page.
     pub(crate) cut: bool,

@@ -1,11 +1,11 @@
-//! Reads linked data as its consumers do. A value with a language or a type becomes the plain value. Character
-//! references in texts are resolved: authors of pages use them, although scripts are not HTML.
+//! Reads linked data as search engines do. A value with a language or a type becomes the plain value. Character
+//! references in texts are resolved: authors use them, although scripts are not HTML.
 
 use serde_json::Value;
 
 use crate::entities;
 
-/// The value in its plain form. Recursive: the parser bounds the depth.
+/// Converts a value to its plain form. Recursive: the parser bounds the depth.
 pub(crate) fn plain(value: Value) -> Value {
     match value {
         Value::String(text) if has_reference(&text) => Value::String(entities::decoded(&text)),
@@ -21,7 +21,7 @@ pub(crate) fn plain(value: Value) -> Value {
     }
 }
 
-/// Whether there is a whole reference, such as `&amp;` or `&#8217;`. A single `&` is not one.
+/// Whether a text has a complete character reference, such as `&amp;` or `&#8217;`. A single `&` is not one.
 fn has_reference(text: &str) -> bool {
     text.match_indices('&').any(|(at, _)| {
         let name = &text.as_bytes()[at + 1..];

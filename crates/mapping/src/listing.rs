@@ -10,11 +10,11 @@ pub struct Listing {
     pub dataset: String,
     /// The fields that identify a row.
     pub key: Vec<String>,
-    /// Row fields whose values come from the record that the page was fetched for: the row's field, and the record's
-    /// field or [`crate::RECORD_ID`].
+    /// The row fields whose values come from the record that the page was fetched for. Each has the name of the
+    /// record's field, or [`crate::RECORD_ID`].
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub from_record: Map<String, Value>,
-    /// Rows were left out because the page has too many, or too much text.
+    /// Whether rows were left out because the page has too many, or too much text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// The fields that the detail pages of the rows should fill.
@@ -27,8 +27,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The rows in the form of golden cases and of displays: `{"dataset", "rows": [{FIELD: VALUE}]}`. If rows lead to
-    /// pages of their own, `"links"` has a list for each row.
+    /// The rows in the form that golden cases and displays use: `{"dataset", "rows": [{FIELD: VALUE}]}`. If rows lead
+    /// to pages of their own, `"links"` has a list for each row.
     pub fn json(&self) -> Value {
         let rows: Vec<&Map<String, Value>> = self.rows.iter().map(|row| &row.fields).collect();
         let mut json = json!({"dataset": self.dataset, "rows": rows});
@@ -39,7 +39,7 @@ impl Listing {
     }
 }
 
-/// One row. A field without a value is null.
+/// A row. A field without a value is null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The position of the selected element, from 0. Elements without any value are counted as well.

@@ -72,7 +72,7 @@ fn values(texts: &[&str]) -> String {
     }
 }
 
-/// `text` as code within a table: on one line, white space at its ends visible.
+/// Formats `text` as code in a table: on one line, with white space at its ends visible.
 fn code(text: &str) -> String {
     let mut line = text.replace('\n', "⏎").replace('\u{a0}', "⍽");
     if line.starts_with(' ') || line.ends_with(' ') {

@@ -17,11 +17,11 @@ use crate::url_pattern::UrlPattern;
 /// A mapping: which links to follow, and which fields to extract.
 pub(crate) struct Mapping {
     pub(crate) name: String,
-    /// See [`crate::Extraction`].
+    /// See [`crate::Extraction::mapping_version`].
     pub(crate) version: String,
     pub(crate) description: Option<String>,
     pub(crate) lane: Option<PageLane>,
-    /// Sent with the requests for its pages; the names are in lower case.
+    /// Headers sent with the requests for the mapping's pages. Their names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     /// The fields that identify the record a page is about.
     pub(crate) match_fields: Vec<String>,
@@ -33,9 +33,9 @@ pub(crate) struct Mapping {
 /// The lane in which a mapping wants its pages to be read, whatever the lane of the crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageLane {
-    /// As the server sends them, without a browser.
+    /// The pages are read as the server sends them, without a browser.
     Http,
-    /// In a browser, after their scripts have run.
+    /// The pages are read in a browser, after their scripts have run.
     Browser,
 }
 
@@ -45,13 +45,13 @@ impl PageLane {
         [("http", PageLane::Http), ("browser", PageLane::Browser)];
 }
 
-/// One field. Its value comes from the first alternative that yields one.
+/// A field. Its value comes from the first alternative that yields one.
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) multiple: bool,
-    /// The list continues on further pages of the mapping.
+    /// Whether the field's list continues on further pages of the mapping.
     pub(crate) continues: bool,
-    /// Empty values keep their positions in the list.
+    /// Whether empty values keep their positions in the list.
     pub(crate) keep_empty: bool,
     pub(crate) alternatives: Vec<Chain>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Chain {
     pub(crate) steps: Vec<Step>,
 }
 
-/// One processor with its parameters.
+/// A processor with its parameters.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) parameters: Map<String, Value>,
@@ -113,9 +113,9 @@ pub(crate) const FIELD_KEYS: &[Key] = &[
 ];
 pub(crate) const STEP_KEYS: &[Key] = &[required("type"), optional("parameters")];
 
-/// Field names are keys in databases, where `$` and `.` have a special meaning.
+/// The pattern of field names. They are keys in databases, where `$` and `.` have a special meaning.
 pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
-/// Mapping names are used in commands and logs.
+/// The pattern of mapping names. They are used in commands and logs.
 pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 const MAX_NAME_BYTES: usize = 100;
 
@@ -169,7 +169,7 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
     named.map(|(_, lane)| *lane)
 }
 
-/// The fields of a mapping that identify the record of a page.
+/// Reads the fields that identify the record of a page.
 fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for at in reader.list_of(object, "match") {
@@ -333,7 +333,7 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     })
 }
 
-/// The chains of a field.
+/// Reads the chains of a field.
 pub(crate) fn read_chains(
     at: &At<'_>,
     object: &Object<'_>,
@@ -395,7 +395,7 @@ pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut S
 }
 
 impl Step {
-    /// The XPath, if it begins at the root of the page, whatever earlier steps have found.
+    /// The XPath, if it searches from the root of the page, whatever earlier steps have found.
     pub(crate) fn searches_the_page(&self) -> Option<&str> {
         let expression = self.parameters.get("expression")?.as_str()?;
         (self.name == XPATH.name && ignores_context(expression)).then_some(expression)

@@ -1,5 +1,4 @@
-//! One page during an extraction. Its tree, the JSON in it and its base URL are each computed at first
-//! use.
+//! A page during an extraction. Its tree, the JSON in it and its base URL are each computed at first use.
 
 use std::cell::{Cell, OnceCell};
 use std::time::{Duration, Instant};
@@ -24,9 +23,9 @@ pub(crate) struct Page<'a> {
     json: OnceCell<Vec<Value>>,
     json_ld: OnceCell<Vec<Value>>,
     base: OnceCell<Url>,
-    /// Texts of chains that were parsed as HTML.
+    /// Texts of chains that processors parsed as HTML.
     fragments: Arena<Document>,
-    /// The part of `limits.memory_bytes` that fragments and JSON use.
+    /// How much of `limits.memory_bytes` fragments and JSON have used.
     memory_used: Cell<usize>,
     limits: &'a Limits,
     deadline: Option<Instant>,
@@ -55,7 +54,7 @@ impl<'a> Page<'a> {
         Page { encoding, ..self }
     }
 
-    /// Makes the page a document: metadata, and a text without elements.
+    /// Turns the page into a document, which has metadata and a text without elements.
     pub(crate) fn of_document(self, metadata: &'a [Metadatum]) -> Self {
         Page {
             metadata: Some(metadata),
@@ -89,7 +88,7 @@ impl<'a> Page<'a> {
         self.input.kind
     }
 
-    /// The tree of an HTML or XML page. Other pages get a warning.
+    /// The tree of an HTML or XML page. Other pages cause a warning.
     pub(crate) fn document(&self, run: &Run<'_>) -> Option<&Document> {
         let document = self.tree();
         if document.is_none() {
@@ -98,7 +97,7 @@ impl<'a> Page<'a> {
         document
     }
 
-    /// The tree, if the page is of a kind that has one.
+    /// The tree, if this kind of page has one.
     pub(crate) fn tree(&self) -> Option<&Document> {
         let parse = match self.input.kind {
             PageKind::Html => Document::parse_html,
@@ -154,7 +153,7 @@ impl<'a> Page<'a> {
     pub(crate) fn base(&self) -> &Url {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);
-            // Browsers resolve it in UTF-8, whatever the encoding of the page.
+            // Browsers resolve the base itself in UTF-8, whatever the encoding of the page.
             href.and_then(|href| canonical(href, Some(self.input.url)).ok())
                 .unwrap_or_else(|| self.input.url.clone())
         })
@@ -178,7 +177,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// The JSON-LD of an HTML page, or a whole JSON page. In its plain form.
+    /// The JSON-LD of an HTML page, or the whole of a JSON page, in plain form.
     pub(crate) fn json_ld(&self, run: &Run<'_>) -> &[Value] {
         self.json_ld.get_or_init(|| {
             let values = self.parse_json(run, |media_type| media_type == "application/ld+json");

@@ -16,8 +16,9 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     writer.text
 }
 
-/// The text of a number or a date: as the page has it, with a space wherever the page shows a gap, and between digits
-/// and raised or lowered ones. Without the spaces `12<br>34` would be one number, and `19<sup>99</sup>` another.
+/// The text of a number or a date as the page has it, but with a space wherever the page shows a gap, and between
+/// digits and raised or lowered ones. Without the spaces, `12<br>34` would be one number, and `19<sup>99</sup>`
+/// another.
 pub(crate) fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
     if !node.children().any(NodeRef::is_element) {
         return Cow::Borrowed(node.text());
@@ -30,12 +31,12 @@ pub(crate) fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
 #[derive(Default)]
 struct ValueText {
     text: String,
-    /// Raised or lowered text begins or has ended here.
+    /// Whether raised or lowered text begins or has just ended here.
     is_raised: bool,
 }
 
 impl ValueText {
-    /// Recursive: documents bound their depth.
+    /// Writes the text of a node. Recursive: documents bound their depth.
     fn write(&mut self, node: NodeRef<'_>) {
         for child in node.children() {
             if child.is_text() {
@@ -88,7 +89,7 @@ fn is_unseen(tag: &str) -> bool {
     )
 }
 
-/// Recursive: documents bound their depth.
+/// Writes the text of a node. Recursive: documents bound their depth.
 fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize) {
     if writer.text.len() > max_bytes {
         return;
@@ -100,7 +101,7 @@ fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize)
         };
     }
     let Some(tag) = node.tag() else {
-        // Only the document itself has children without being an element.
+        // Only the document itself has children but is no element.
         node.children()
             .for_each(|child| write(child, writer, in_pre, max_bytes));
         return;

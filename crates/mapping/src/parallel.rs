@@ -1,5 +1,5 @@
-//! Parallel lists that should be rows: `names` and `scores`, each read separately from the same entries of a page. If
-//! an entry lacks one of them, all later values shift.
+//! Finds parallel lists that should be rows, such as `names` and `scores`, each read separately from the same entries
+//! of a page. If an entry lacks one of the values, all later values shift.
 
 mod pieces;
 mod way;
@@ -14,7 +14,7 @@ use crate::set::{MappingIndex, MappingSet};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParallelLists {
     pub fields: Vec<String>,
-    /// A `rows` rule that reads them entry by entry. It replaces the fields in the mapping.
+    /// A `rows` rule that reads the fields entry by entry. It replaces them in the mapping.
     pub rewrite: Value,
 }
 
@@ -77,7 +77,7 @@ fn lists(mapping: &Mapping) -> Vec<List<'_>> {
     with_way.collect()
 }
 
-/// The way to the entries that most fields share; the longest if there are several.
+/// The way to the entries that most fields share. If there are several such ways, the longest.
 fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     let prefixes = lists
         .iter()
@@ -99,7 +99,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     best.map(|(_, _, prefix)| prefix.to_vec())
 }
 
-/// Whether the prefix selects entries, and several of these ways each read a part of every entry.
+/// Whether the prefix selects entries, and several of the ways below it read a part of every entry.
 fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
     let Some(last) = prefix.last().filter(|last| last.repeats()) else {
         return false;
@@ -109,14 +109,14 @@ fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
         .filter(|way| way.is_list_below(prefix))
         .count();
     let needed = match last.language {
-        // A JSON list is a list whatever else is there. One part for each entry is evidence enough.
+        // A JSON list is a list whatever else is there, so one part of each entry is evidence enough.
         Language::JsonPath => 1,
         _ => 2,
     };
     within.len() >= 2 && within.len() - lists >= needed
 }
 
-/// Whether several of these read different things from the same elements.
+/// Whether several of the ways read different things from the same elements.
 fn are_same(prefix: &[Piece], within: &[&Way]) -> bool {
     let is_single = |piece: &Piece| piece.language == Language::JsonPath;
     let same = within
@@ -147,7 +147,7 @@ fn rewritten(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> Parall
     }
 }
 
-/// Terms and their descriptions, which are siblings instead of parts of one entry.
+/// Finds terms and their descriptions, which are siblings instead of parts of one entry.
 fn definitions(mapping: &Mapping, lists: &mut Vec<List<'_>>) -> Option<ParallelLists> {
     let ends_in = |way: &Way, tag: &str| way.pieces.last().and_then(Piece::tag) == Some(tag);
     let before = |way: &Way| way.pieces[..way.pieces.len() - 1].to_vec();

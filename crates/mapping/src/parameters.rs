@@ -1,5 +1,4 @@
-//! The parameters of one processor: checked against its declaration first, so that reading them cannot
-//! fail.
+//! The parameters of one processor. They are checked against its declaration first, so that reading them cannot fail.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +12,7 @@ pub(crate) struct Parameters<'v> {
 }
 
 impl<'v> Parameters<'v> {
-    /// Checks names and types; errors are reported to `reader`.
+    /// Checks names and types. Errors are reported to `reader`.
     pub(crate) fn check(
         entry: &'static Entry,
         given: &'v Map<String, Value>,
@@ -55,7 +54,7 @@ impl<'v> Parameters<'v> {
         }
     }
 
-    /// True or false; false is the default of every flag that declares none.
+    /// The value of a flag. A flag without a declared default is false.
     pub(crate) fn boolean(&self, name: &str) -> bool {
         match self.given.get(name) {
             Some(value) => value.as_bool().unwrap_or_default(),
@@ -68,13 +67,13 @@ impl<'v> Parameters<'v> {
         self.given.get(name).and_then(Value::as_i64)
     }
 
-    /// A count or size; the declaration has its lower bound.
+    /// The value of a count or size. Its lower bound is declared.
     pub(crate) fn size(&self, name: &str) -> Option<usize> {
         self.integer(name)
             .and_then(|value| usize::try_from(value).ok())
     }
 
-    /// The texts of a list; none if it is not given.
+    /// The texts of a list; none if the parameter is not given.
     pub(crate) fn texts(&self, name: &str) -> Vec<&str> {
         self.declared(name);
         let entries = self.given.get(name).and_then(Value::as_array);
@@ -83,7 +82,7 @@ impl<'v> Parameters<'v> {
             .unwrap_or_default()
     }
 
-    /// The entries of an object of texts.
+    /// The entries of an object whose values are texts.
     pub(crate) fn table(&self, name: &str) -> Vec<(&str, &str)> {
         self.declared(name);
         let members = self.given.get(name).and_then(Value::as_object);

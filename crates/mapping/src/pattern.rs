@@ -1,8 +1,8 @@
 //! Regular expressions: `regex` (linear time) where possible, else `fancy-regex` for look-around and back references.
-//! Its steps are limited, so that no page can make it hang.
+//! The steps of `fancy-regex` are limited, so that no page can make it hang.
 //!
-//! A compiled expression takes some 100 KB. A mapping set may have thousands, and one process uses only some of them.
-//! So expressions are compiled once as a check, dropped, and compiled again at first use.
+//! A compiled expression takes some 100 KB. A mapping set may have thousands, of which one process uses only some. So
+//! expressions are compiled once to check them, dropped, and compiled again at first use.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 /// The longest expression of any kind, in bytes.
 pub(crate) const MAX_EXPRESSION_BYTES: usize = 4096;
 
-/// The limit on the memory of one compiled expression, and also on that of its search states.
+/// The limits on the memory of one compiled expression, and on that of its search states.
 const MAX_COMPILED_BYTES: usize = 2 << 20;
 const MAX_SEARCH_BYTES: usize = 512 << 10;
 
@@ -20,7 +20,7 @@ const MAX_SEARCH_BYTES: usize = 512 << 10;
 pub(crate) struct Pattern {
     text: String,
     step_limit: usize,
-    /// The name of each group, counting the whole match as one; most have none.
+    /// The name of each group, if it has one. The whole match counts as a group.
     groups: Vec<Option<String>>,
     needs_steps: bool,
     compiled: OnceLock<Compiled>,
@@ -32,18 +32,18 @@ enum Compiled {
     Fancy(fancy_regex::Regex),
 }
 
-/// The expression took more steps than allowed on this text.
+/// The search took more steps than allowed on this text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
-/// One match. Group 0 is the whole match.
+/// A match. Group 0 is the whole match.
 pub(crate) enum Groups<'t> {
     Plain(regex::Captures<'t>),
     Fancy(fancy_regex::Captures<'t, str>),
 }
 
 impl<'t> Groups<'t> {
-    /// The text of a group, unless the group took no part in the match.
+    /// The text of a group; `None` if the group took no part in the match.
     pub(crate) fn get(&self, group: usize) -> Option<&'t str> {
         match self {
             Groups::Plain(groups) => groups.get(group).map(|found| found.as_str()),
@@ -62,8 +62,8 @@ impl<'t> Groups<'t> {
 }
 
 impl Pattern {
-    /// Checks `text`. `step_limit` bounds the backtracking of expressions with look-around or
-    /// back references; others need no limit.
+    /// Compiles `text` to check it. `step_limit` bounds the backtracking of expressions with look-around or back
+    /// references; others need no limit.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the expression has look-around or back references, and so may exceed its steps.
+    /// Whether the expression has look-around or back references, so that a search may exceed its steps.
     pub(crate) fn needs_steps(&self) -> bool {
         self.needs_steps
     }
@@ -114,7 +114,7 @@ impl Pattern {
         }
     }
 
-    /// Calls `visit` with each match from left to right until it returns false.
+    /// Calls `visit` with each match, from left to right, until it returns false.
     pub(crate) fn each_match<'t>(
         &self,
         text: &'t str,
@@ -139,7 +139,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// The number of groups, counting the whole match as one.
+    /// The number of groups, including the whole match.
     pub(crate) fn group_count(&self) -> usize {
         self.groups.len()
     }
@@ -180,7 +180,8 @@ fn compile(text: &str, step_limit: usize) -> Result<Compiled, String> {
     }
 }
 
-/// The error if both engines refuse the expression: that of `regex`, unless it only lacks a feature of the other.
+/// The error to report if both engines refuse the expression: that of `regex`, unless the expression only lacks a
+/// feature there.
 fn one_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     let report = refusal.to_string();
     let last_line = report.lines().last().unwrap_or_default();
@@ -194,7 +195,7 @@ fn one_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     }
 }
 
-/// Where `regex` points its caret, counted from 1; its report indents the expression by four.
+/// The column at which `regex` puts its caret, counted from 1. Its report indents the expression by four.
 fn caret_column(line: &str) -> Option<usize> {
     let caret = line.find('^')?;
     let only_caret = line.trim_start().chars().all(|c| matches!(c, '^' | ' '));
@@ -232,7 +233,7 @@ mod tests {
         let text = format!("{}!", "a".repeat(60));
         let start = Instant::now();
         assert_eq!(pattern.is_match(&text), Err(GaveUp));
-        // Without a limit it would take longer than anybody lives.
+        // Without a limit, the search would take longer than a lifetime.
         assert!(start.elapsed() < Duration::from_secs(20));
     }
 

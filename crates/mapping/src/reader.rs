@@ -37,7 +37,7 @@ pub(crate) struct Key {
     pub(crate) required: bool,
 }
 
-/// One file being read.
+/// A file being read.
 pub(crate) struct Reader<'s> {
     source: &'s Source,
     positions: Positions,
@@ -51,7 +51,7 @@ impl<'s> Reader<'s> {
         webfill_urls::page_hash(&self.source.text)
     }
 
-    /// Parses the file; the only possible error is invalid JSON.
+    /// Parses the file. The only possible error is invalid JSON.
     pub(crate) fn parse(source: &'s Source) -> Result<(Reader<'s>, Value), Fault> {
         let value = serde_json::from_str(&source.text).map_err(|error| Fault {
             source: source.name.clone(),
@@ -77,7 +77,7 @@ impl<'s> Reader<'s> {
         self.faults.push(fault);
     }
 
-    /// Reports something that is probably wrong. The file is used all the same.
+    /// Warns of something that is probably wrong. The file is used all the same.
     pub(crate) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.at(path, message.into());
         self.warnings.push(warning);
@@ -97,12 +97,12 @@ impl<'s> Reader<'s> {
         self.faults.len()
     }
 
-    /// Faults and warnings.
+    /// Returns the faults, and the warnings.
     pub(crate) fn into_findings(self) -> (Vec<Fault>, Vec<Fault>) {
         (self.faults, self.warnings)
     }
 
-    /// An object that has all required `keys`, and no others.
+    /// Reads an object that has all required `keys` and no others.
     pub(crate) fn object<'v>(&mut self, at: &At<'v>, keys: &[Key]) -> Option<Object<'v>> {
         let Value::Object(members) = at.value else {
             self.wrong_type(at, "an object");
@@ -130,7 +130,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// A text, or a fault.
+    /// Reads a text. Any other value is a fault.
     pub(crate) fn text<'v>(&mut self, at: &At<'v>) -> Option<&'v str> {
         match at.value {
             Value::String(text) => Some(text),
@@ -141,7 +141,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The text under `key`, if the key is there.
+    /// Reads the text under `key`, if the key is there.
     pub(crate) fn text_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Option<&'v str> {
         object.get(key).and_then(|at| self.text(&at))
     }
@@ -155,7 +155,7 @@ impl<'s> Reader<'s> {
         value
     }
 
-    /// The entries of a list, or a fault.
+    /// Reads the entries of a list. Any other value is a fault.
     pub(crate) fn list<'v>(&mut self, at: &At<'v>) -> Vec<At<'v>> {
         let Value::Array(entries) = at.value else {
             self.wrong_type(at, "a list");
@@ -171,7 +171,7 @@ impl<'s> Reader<'s> {
             .collect()
     }
 
-    /// The entries of the list under `key`; none if the key is not there.
+    /// Reads the entries of the list under `key`; none if the key is not there.
     pub(crate) fn list_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Vec<At<'v>> {
         match object.get(key) {
             Some(at) => self.list(&at),
@@ -197,7 +197,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// serde_json ends its message with line and column. A fault shows these in front.
+/// The message without line and column, which `serde_json` puts at its end. A fault shows these in front.
 fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {

@@ -1,4 +1,4 @@
-//! The input of a step: the nodes found by a path or selector, or the matches of an expression.
+//! The reading of a step: the nodes that a path or selector finds, or the matches of an expression.
 
 mod css_cures;
 mod names_there;
@@ -23,7 +23,7 @@ const SHOWN_MATCHES: usize = 5;
 /// The most branches of a union, or selectors of a list, that get a hint.
 const MOST_HINTS: usize = 3;
 
-/// The input of a step. For most processors the value alone shows it.
+/// The parts of its input that a step has read. For most processors the value alone shows them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Reading {
     /// The first nodes found.
@@ -32,7 +32,7 @@ pub struct Reading {
     /// The first matches of a regular expression.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<FoundMatch>,
-    /// If nothing is found: how far the expression matches, and which one does find something.
+    /// How far the expression matches if nothing is found, and a similar one that does find something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -49,14 +49,15 @@ pub struct FoundNode {
 pub struct FoundMatch {
     /// The number of the input value, from 1.
     pub value: usize,
-    /// Where the match begins in it, in characters, counted from 0.
+    /// Where the match begins in that value, in characters, counted from 0.
     pub at: usize,
     /// The whole match.
     pub text: String,
 }
 
 impl Reading {
-    /// The nodes that an XPath finds at the places. For the value of a function, the nodes it is computed from.
+    /// The nodes that an XPath finds at the places. If it is a function, these are the nodes from which its value is
+    /// computed.
     pub(crate) fn of_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
@@ -110,7 +111,7 @@ impl Reading {
     pub(crate) fn of_pattern(pattern: &Pattern, texts: &[Cow<'_, str>]) -> Reading {
         let mut matches = Vec::new();
         for (index, text) in texts.iter().enumerate() {
-            // The step itself reports an expression that takes too many steps.
+            // If an expression takes too many steps, the step itself reports it.
             let _ = pattern.each_match(text, |groups| {
                 let range = groups.range();
                 matches.push(FoundMatch {

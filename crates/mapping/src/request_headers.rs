@@ -22,11 +22,11 @@ pub(crate) const REQUEST_HEADERS: &[Key] = &[
 
 const MOST_BYTES: usize = 500;
 
-/// The header in the form that is sent, with its name in lower case.
+/// Checks a header and returns it in the form that is sent, with its name in lower case.
 ///
 /// # Errors
 ///
-/// The fault.
+/// What is wrong with the header.
 pub fn request_header(name: &str, value: &str) -> Result<(String, String), String> {
     let mut names = REQUEST_HEADERS.iter().map(|known| known.name);
     if !names.any(|known| known.eq_ignore_ascii_case(name)) {

@@ -4,11 +4,11 @@
 use fancy_regex::Expr;
 use regex_syntax::hir::{Hir, HirKind};
 
-/// Shorter texts, and those that most URLs contain, would exclude too few URLs.
+/// Texts shorter than this, and texts that most URLs contain, would exclude too few URLs.
 const MIN_USEFUL_BYTES: usize = 4;
 const COMMON: &str = "https://www.";
 
-/// Collects the literals of one sequence, and keeps the most selective ones.
+/// Collects the literals of one sequence and keeps the most selective ones.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredLiterals {
     run: String,
@@ -87,7 +87,7 @@ fn walk_hir(hir: &Hir, literals: &mut RequiredLiterals) {
     }
 }
 
-/// The literals of an expression that only `fancy-regex` compiles.
+/// The literals of an expression that only `fancy-regex` can compile.
 pub(crate) fn of_fancy(pattern: &str) -> Option<Vec<String>> {
     let tree = Expr::parse_tree(pattern).ok()?;
     of_expr(&tree.expr)
@@ -120,7 +120,7 @@ fn walk_expr(expr: &Expr, literals: &mut RequiredLiterals) {
     }
 }
 
-/// One literal of every branch, if every branch has one.
+/// A literal of every branch, if every branch has one.
 fn any_of(branches: impl Iterator<Item = Option<Vec<String>>>) -> Option<Vec<String>> {
     let sets: Option<Vec<Vec<String>>> = branches.collect();
     sets.map(|sets| sets.concat())

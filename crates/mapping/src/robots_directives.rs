@@ -1,11 +1,12 @@
 //! Directives by which a page forbids crawlers to follow its links: `<meta name="robots">` and `X-Robots-Tag`. Only
-//! `nofollow`, and `none`, which includes it, matter here. The others concern the index of a search engine, and
-//! webfill has none.
+//! `nofollow`, and `none`, which includes it, matter here. The other directives concern the index of a search engine,
+//! which webfill does not have.
 
-/// Directives with this name are for webfill; those with other names are for other crawlers.
+/// The name of this crawler. Directives with other names are for other crawlers.
 const AGENT: &str = "webfill";
 
-/// Directives with a value after a colon. Crawler names also have a colon after them, so the two must be distinguished.
+/// Directives that have a value after a colon. A colon also follows the name of a crawler, so the two must be
+/// distinguished.
 const WITH_VALUE: &[&str] = &[
     "max-image-preview",
     "max-snippet",
@@ -19,7 +20,7 @@ pub(crate) fn is_for_us(name: &str) -> bool {
     name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(AGENT)
 }
 
-/// Whether the content of such an element forbids following the page's links.
+/// Whether the content of a robots `meta` element forbids following the page's links.
 pub(crate) fn is_nofollow(directives: &str) -> bool {
     directives.split(',').any(forbids_following)
 }
@@ -47,7 +48,7 @@ pub fn is_nofollow_tag(value: &str) -> bool {
     })
 }
 
-/// A date also has colons, but spaces before them.
+/// Whether the text before a colon is the name of a crawler. A date has colons, too, but spaces before them.
 fn is_agent(name: &str) -> bool {
     let has_value = WITH_VALUE
         .iter()

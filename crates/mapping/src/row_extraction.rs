@@ -12,7 +12,7 @@ use crate::mapping::Mapping;
 use crate::rows::{Origin, RowField, RowRule};
 use crate::run::{OutOfTime, Run};
 
-/// All listings of a page, in the order of the mapping's rules. Includes the links of rows if they are wanted.
+/// Extracts all listings of a page, in the order of the mapping's rules. Includes the links of rows if they are wanted.
 pub(crate) fn listings(
     mapping: &Mapping,
     with_links: bool,
@@ -34,7 +34,7 @@ pub(crate) fn listings(
     listings
 }
 
-/// How much the rows of a page may still use, all together.
+/// How much the rows of a page may still take, all together.
 struct Room {
     bytes: usize,
     links: usize,
@@ -106,7 +106,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
     Ok(listing)
 }
 
-/// The values of a row, read alone.
+/// The values of a row that was read alone.
 struct ReadRow {
     fields: Map<String, Value>,
     /// Fields that have no value because their text can be read in two ways.
@@ -201,15 +201,15 @@ fn from_record(rule: &RowRule) -> Map<String, Value> {
     named.collect()
 }
 
-/// The value of a row's field, null if there is none.
+/// The value of a row's field; null if there is none.
 #[derive(Clone)]
 struct Found {
     value: Value,
-    /// The value is missing only because the text can be read in two ways.
+    /// Whether the value is missing only because the text can be read in two ways.
     is_undecided: bool,
 }
 
-/// Fields from the page as a whole are read once for all rows.
+/// The value of a field in a row. Fields from the page as a whole are read once for all rows.
 fn row_value<'r, 'p>(
     one: &'r RowField,
     row: &Item<'p>,

@@ -9,24 +9,24 @@ use crate::mapping::{
 use crate::reader::{At, Key, Object, Reader};
 use crate::selectors::Selectors;
 
-/// The parts of a page that are rows, and the fields of each.
+/// A rule that selects the rows of a page and reads their fields.
 pub(crate) struct RowRule {
     /// The dataset of the rows' records.
     pub(crate) dataset: String,
-    /// Yields one element, text or JSON object for each row.
+    /// The chain that yields one element, text or JSON object for each row.
     pub(crate) select: Chain,
     pub(crate) fields: Vec<RowField>,
     /// The fields that identify a row, on whatever page it is listed.
     pub(crate) key: Vec<String>,
-    /// Each chain yields links from a row to pages that may fill its record.
+    /// The chains that yield links from a row to pages that may fill its record.
     pub(crate) links: Vec<Chain>,
-    /// The fields that these pages should fill.
+    /// The fields that the linked pages should fill.
     pub(crate) want: Vec<String>,
     /// Whether a list that was read to its end shows which rows are gone.
     pub(crate) complete: bool,
 }
 
-/// One field of a row.
+/// A field of a row.
 pub(crate) struct RowField {
     pub(crate) origin: Origin,
     pub(crate) field: Field,
@@ -39,7 +39,7 @@ pub(crate) enum Origin {
     Page,
     /// The page's URL.
     Url,
-    /// This field of the record that the page was fetched for, or [its id](RECORD_ID).
+    /// The field with this name of the record that the page was fetched for, or [its id](RECORD_ID).
     Record(String),
 }
 
@@ -221,7 +221,7 @@ fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> 
     Some(name.to_owned())
 }
 
-/// The same limit as in the store.
+/// The longest name of a dataset; the store has the same limit.
 const MAX_DATASET_BYTES: usize = 200;
 
 fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {

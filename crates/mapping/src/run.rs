@@ -16,16 +16,17 @@ use crate::reading::Reading;
 use crate::selectors::CompiledSelectors;
 use crate::tables::{Table, Tables};
 
-/// One step of a chain: maps a list of values to a list.
+/// A step of a chain, which maps a list of values to a list.
 pub(crate) trait Processor: Send + Sync {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime>;
 
-    /// Whether it needs elements as such, or passes them on unread. Other processors see only the text in them.
+    /// Whether the processor needs elements as such, or passes them on unread. Other processors see only the elements'
+    /// text.
     fn sees_markup(&self) -> bool {
         false
     }
 
-    /// The parts of its input that it reads, for traces.
+    /// The parts of its input that the processor reads, for traces.
     fn reading<'p>(&self, _input: &[Item<'p>], _run: &Run<'p>) -> Reading {
         Reading::default()
     }
@@ -45,19 +46,19 @@ pub(crate) struct Run<'p> {
     warnings_left_out: Cell<usize>,
     /// The current field, for warnings.
     subject: RefCell<String>,
-    /// A value was left out because it can be read in two ways, or in none.
+    /// Whether a value was left out because it can be read in two ways, or in none.
     undecided: Cell<bool>,
     tables: RefCell<Tables<'p>>,
     pub(crate) columns: Columns,
-    /// Values that one processor may yield.
+    /// The most values that one processor may yield.
     most_values: Cell<usize>,
     pub(crate) list: ListSigns,
 }
 
-/// Signs, found on a page, of the list that it belongs to.
+/// Signs of a list that were found on one of its pages.
 #[derive(Default)]
 pub(crate) struct ListSigns {
-    /// Its URL shows that it is not the first page.
+    /// The page's URL shows that it is not the first page.
     pub(crate) is_further: Cell<bool>,
     /// The page says how many pages there are.
     pub(crate) is_counted: Cell<bool>,
@@ -135,7 +136,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether there were such values since the last call.
+    /// Whether [`Run::warn_undecided`] was called since the last call of this function.
     pub(crate) fn take_undecided(&self) -> bool {
         self.undecided.take()
     }
@@ -164,7 +165,7 @@ impl<'p> Run<'p> {
         item.text(self.page.text())
     }
 
-    /// The text that is searched for a number or a date.
+    /// The text of an item in which a number or a date is searched.
     pub(crate) fn value_text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         match item {
             Item::Node(node) => value_text(*node),
@@ -172,7 +173,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// An empty list that enforces the limits.
+    /// An empty list of values, which enforces the limits.
     pub(crate) fn output<'r>(&'r self) -> Output<'r, 'p> {
         Output {
             run: self,
@@ -183,7 +184,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Maps each item's text by `change`, which returns `None` to drop the value.
+    /// Changes each item's text by `change`, which returns `None` to drop the value.
     pub(crate) fn map_texts(
         &self,
         items: Vec<Item<'p>>,
@@ -216,7 +217,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// The values of one processor, within the limits.
+/// Collects the values of one processor, within the limits.
 pub(crate) struct Output<'r, 'p> {
     run: &'r Run<'p>,
     items: Vec<Item<'p>>,
@@ -226,7 +227,7 @@ pub(crate) struct Output<'r, 'p> {
 }
 
 impl<'p> Output<'_, 'p> {
-    /// Adds a text. False means that no more are wanted.
+    /// Adds a text. Returns false if no more are wanted.
     pub(crate) fn push_text(&mut self, mut text: String) -> bool {
         let length = self.allowed_length(&text);
         text.truncate(length);
@@ -250,7 +251,7 @@ impl<'p> Output<'_, 'p> {
         length
     }
 
-    /// Adds an item. False means that no more are wanted.
+    /// Adds an item. Returns false if no more are wanted.
     pub(crate) fn push(&mut self, item: Item<'p>) -> bool {
         let limits = self.run.limits;
         let most = self.run.most_values.get();

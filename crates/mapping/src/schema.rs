@@ -104,7 +104,7 @@ fn text(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// An object with these keys and no others.
+/// The schema of an object with these keys and no others.
 fn object(keys: &[Key], schema_of: impl Fn(&str) -> Value) -> Value {
     let properties: Map<String, Value> = keys
         .iter()
@@ -307,7 +307,7 @@ fn row_field() -> Value {
     schema
 }
 
-/// The parameters depend on the type.
+/// The schema of a processor, whose parameters depend on its type.
 fn processor() -> Value {
     let types = catalogue::ALL
         .iter()

@@ -16,12 +16,12 @@ pub(crate) struct XPathId(usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SelectorId(usize);
 
-/// Checked texts.
+/// The checked texts of expressions and selectors.
 #[derive(Debug, Default)]
 pub(crate) struct Selectors {
     xpaths: Texts,
     selectors: Texts,
-    /// Warnings, each with its parameter.
+    /// Warnings, each with the name of the parameter it is about.
     warnings: Vec<(&'static str, String)>,
 }
 
@@ -71,7 +71,7 @@ impl Selectors {
     }
 }
 
-/// One thread's compiled forms.
+/// The compiled forms of one thread.
 pub(crate) struct CompiledSelectors {
     xpaths: Vec<(String, OnceCell<XPath>)>,
     selectors: Vec<(String, OnceCell<Selector>)>,

@@ -12,7 +12,7 @@ use crate::source::{self, Source};
 use crate::url_index::UrlIndex;
 use crate::url_pattern::UrlPattern;
 
-/// One mapping of a set.
+/// A mapping of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappingIndex(usize);
 
@@ -36,8 +36,8 @@ impl MappingSet {
         MappingSet::from_sources(source::read_dir(dir).map_err(LoadErrors)?)
     }
 
-    /// The files of a folder that [`MappingSet::load_dir`] would load, in its order and unchecked, and the faults of
-    /// those that cannot be read.
+    /// The files of a folder that [`MappingSet::load_dir`] would load, in the same order and unchecked, and the faults
+    /// of those that cannot be read.
     pub fn sources_of_dir(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
         source::read_what_can_be_read(dir)
     }
@@ -46,7 +46,7 @@ impl MappingSet {
     ///
     /// # Errors
     ///
-    /// All errors in it.
+    /// All errors in the file.
     pub fn load_file(path: &Path) -> Result<MappingSet, LoadErrors> {
         let source = source::read_file(path).map_err(|fault| LoadErrors(vec![fault]))?;
         MappingSet::from_sources(vec![source])
@@ -80,7 +80,7 @@ impl MappingSet {
         &self.sources
     }
 
-    /// Faults that are likely but do not keep the set from being used.
+    /// Likely faults, which do not prevent the use of the set.
     pub fn warnings(&self) -> &[Fault] {
         &self.warnings
     }
@@ -192,7 +192,7 @@ impl MappingSet {
         !self.mapping(index).rows.is_empty()
     }
 
-    /// Whether the lists of any mapping show which of their rows are gone.
+    /// Whether any mapping's lists show which of their rows are gone.
     pub fn says_gone(&self) -> bool {
         let mut rules = self.mappings.iter().flat_map(|mapping| &mapping.rows);
         rules.any(|rule| rule.complete)
@@ -230,7 +230,7 @@ impl MappingSet {
         named.collect()
     }
 
-    /// Keeps these fields and drops everything else that the mappings extract, also their links. A row rule that has
+    /// Keeps these fields, and drops everything else that the mappings extract, including links. A row rule that has
     /// one of these fields is kept whole, because its fields identify the rows.
     pub fn keep_fields(&mut self, names: &[String]) {
         for mapping in &mut self.mappings {

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// The largest mapping file. A page saved under a wrong name is not parsed as one.
+/// The size limit of a mapping file. A web page saved under a wrong name is thus not parsed as one.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// One mapping file.
+/// A mapping file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The path as given, for errors and logs.
+    /// The path of the file as given, for errors and logs.
     pub name: String,
     pub text: String,
 }
@@ -28,7 +28,7 @@ pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
     }
 }
 
-/// Reads the same files, and returns the readable ones together with the faults of the others.
+/// Reads the same files as [`read_dir`]. Returns the readable ones, and the faults of the others.
 pub(crate) fn read_what_can_be_read(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     let (mut sources, mut faults) = (Vec::new(), Vec::new());
     match paths_of(dir) {

@@ -1,4 +1,4 @@
-//! Tables of a page as people see them: which cell is in which column, below which header.
+//! The tables of a page as people see them: which cell is in which column, and below which header.
 //!
 //! Follows the HTML Standard, 4.9.12 ("Processing model" of tables): a cell that spans rows and columns is in each of
 //! them.
@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use webfill_document::NodeRef;
 
-/// The most columns of a table, and the most cells of all its rows together. HTML allows no wider cell.
+/// The most columns of a table, and the most cells of all its rows together. HTML does not allow a cell to be wider.
 const MOST_COLUMNS: usize = 1_000;
 const MOST_CELLS: usize = 2_000_000;
 /// The most rows that a cell spans.
@@ -16,9 +16,9 @@ const MOST_ROWS_SPANNED: usize = 65_534;
 
 /// A table's cells by row and column.
 pub(crate) struct Table<'p> {
-    /// By the row's position in its document: the cell of each column.
+    /// The cell of each column, by the row's position in the document.
     rows: HashMap<usize, Vec<Option<NodeRef<'p>>>>,
-    /// The texts above each column, in their normal form, from top to bottom.
+    /// The texts above each column, from top to bottom, in folded form.
     headers: Vec<Vec<String>>,
     /// The positions of the rows that contain the headers.
     head: HashSet<usize>,
@@ -106,19 +106,19 @@ impl<'p> Table<'p> {
         self.headers.iter().any(|texts| is_named(texts, header))
     }
 
-    /// Whether the row belongs to the table's head, and so has no values.
+    /// Whether the row belongs to the table's head, so that it has no values.
     pub(crate) fn is_header(&self, row: NodeRef<'p>) -> bool {
         self.head.contains(&row.position())
     }
 
-    /// The names of the columns, for people.
+    /// The names of the columns, for messages.
     pub(crate) fn names(&self) -> Vec<String> {
         let named = self.headers.iter().filter(|texts| !texts.is_empty());
         named.map(|texts| texts.join(" ")).collect()
     }
 }
 
-/// A header names a column if it is one of the cells above it, or all of them together.
+/// Whether a header names a column: it must be the text of one of the cells above it, or of all of them together.
 fn is_named(texts: &[String], header: &str) -> bool {
     texts.iter().any(|text| text == header) || texts.len() > 1 && texts.join(" ") == header
 }
@@ -126,9 +126,9 @@ fn is_named(texts: &[String], header: &str) -> bool {
 /// A column of a row of a table, as `cell` sees it.
 #[derive(Debug, Clone)]
 pub struct ColumnOfRow<'p> {
-    /// The texts above it, in their folded form.
+    /// The texts above the column, in folded form.
     pub headers: Vec<String>,
-    /// Its cell, which may begin in another column, or in an earlier row.
+    /// The row's cell in this column. It may begin in another column, or in an earlier row.
     pub cell: Option<NodeRef<'p>>,
 }
 
@@ -163,7 +163,7 @@ fn table_of(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
     }
 }
 
-/// The rows that a cell may span: those of a `thead`, `tbody` or `tfoot`, or those between them.
+/// The rows that a cell may span: those of a `thead`, `tbody` or `tfoot`, or the rows between such groups.
 struct Group<'p> {
     is_head: bool,
     rows: Vec<NodeRef<'p>>,
@@ -230,7 +230,7 @@ fn cells_of<'p>(
         };
         let width = number(cell, "colspan").clamp(1, MOST_COLUMNS);
         let height = match number(cell, "rowspan") {
-            // Spans to the end of the group.
+            // The cell spans to the end of the group.
             0 if cell.attribute("rowspan").is_some() => MOST_ROWS_SPANNED,
             height => height.clamp(1, MOST_ROWS_SPANNED),
         };

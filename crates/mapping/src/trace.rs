@@ -31,11 +31,11 @@ pub struct Trace {
     /// Every mapping whose patterns match the URL; the first of them is used in a crawl.
     pub matching: Vec<String>,
     pub fields: Vec<FieldTrace>,
-    /// Some rows of each row rule.
+    /// The traces of some rows of each row rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<RowsTrace>,
     pub url_parsers: Vec<UrlParserTrace>,
-    /// Why the end of the page was not read.
+    /// Why the end of the page was not read, if so.
     pub truncated: Option<String>,
     pub warnings: Vec<String>,
 }
@@ -44,9 +44,9 @@ pub struct Trace {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FieldTrace {
     pub name: String,
-    /// Null where the field stays empty.
+    /// The value of the field; null if it stays empty.
     pub value: Value,
-    /// The step of each alternative that lost the value.
+    /// The step that lost the value, for each alternative without one.
     pub empty_because: Vec<String>,
     /// The steps of each alternative that was tried.
     pub alternatives: Vec<Vec<StepTrace>>,
@@ -66,14 +66,14 @@ pub struct UrlParserTrace {
 pub struct StepTrace {
     pub processor: &'static str,
     pub parameters: Map<String, Value>,
-    /// Elements as markup where the processor sees markup, else their text.
+    /// The input. Elements are shown as markup if the processor sees markup, and as text otherwise.
     pub input: Values,
     pub output: Values,
     #[serde(flatten)]
     pub reading: Reading,
 }
 
-/// Values for display: a selection, shortened.
+/// Some of the values, shortened for display.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Values {
     pub count: usize,
@@ -86,7 +86,7 @@ impl Engine {
         self.trace_rows(mapping, page, None, &[])
     }
 
-    /// Like [`Engine::trace`], on the text of a document.
+    /// Like [`Engine::trace`], but on the text of a document.
     pub fn trace_document(
         &self,
         mapping: Option<MappingIndex>,
@@ -96,8 +96,8 @@ impl Engine {
         self.trace_rows(mapping, page, Some(metadata), &[])
     }
 
-    /// Traces with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]. Without positions, it takes the first
-    /// row, and the first that lacks a field.
+    /// Traces with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]. Without positions, it chooses the first
+    /// row, and the first row that lacks a field.
     pub fn trace_rows(
         &self,
         mapping: Option<MappingIndex>,
@@ -155,7 +155,7 @@ impl Engine {
     }
 }
 
-/// `place` names the source of the field.
+/// Traces a field. `place` names where its chains start.
 fn trace_field<'p>(field: &Field, start: &Item<'p>, place: &str, run: &Run<'p>) -> FieldTrace {
     let mut alternatives: Vec<Vec<StepTrace>> = Vec::new();
     let mut value = Value::Null;
@@ -210,7 +210,7 @@ impl Watch for Steps {
     fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>) {
         let output = Values::of(output, true, run);
         let mut reading = step.processor.reading(input, run);
-        // The reading covers only the first values.
+        // A reading covers only the first values, so its hint may be wrong.
         if output.count > 0 && !output.are_empty_texts() {
             reading.hint = None;
         }

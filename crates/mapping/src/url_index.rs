@@ -1,4 +1,4 @@
-//! Finds the mappings whose patterns match a URL: among hundreds, in a microsecond or two.
+//! Finds the mappings whose patterns match a URL, in a microsecond or two even among hundreds.
 //!
 //! - Most patterns require a literal text, such as a host or a path. One pass of an automaton over the URL finds the
 //!   patterns whose text occurs, and only those are tested.
@@ -32,17 +32,17 @@ struct Entry {
     pattern: UrlPattern,
 }
 
-/// The result for one URL.
+/// The mappings found for one URL.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// In order of precedence, each once.
+    /// The matching mappings in order of precedence, each once.
     pub(crate) mappings: Vec<usize>,
-    /// Mappings with an expression that took too many steps, which counts as no match.
+    /// Mappings with an expression that took too many steps. This counts as no match.
     pub(crate) gave_up: Vec<usize>,
 }
 
 impl UrlIndex {
-    /// `patterns` are pairs of a mapping and one of its patterns, in order.
+    /// Builds the index. `patterns` are pairs of a mapping and one of its patterns, in order.
     pub(crate) fn new(patterns: Vec<(usize, UrlPattern)>) -> UrlIndex {
         let patterns: Vec<Entry> = patterns
             .into_iter()
@@ -75,12 +75,12 @@ impl UrlIndex {
         }
     }
 
-    /// The first matching mapping, if there is one.
+    /// Finds the first matching mapping, if there is one.
     pub(crate) fn first(&self, url: &str) -> Found {
         self.search(url, true)
     }
 
-    /// Every mapping that matches.
+    /// Finds every matching mapping.
     pub(crate) fn all(&self, url: &str) -> Found {
         self.search(url, false)
     }
@@ -104,7 +104,7 @@ impl UrlIndex {
         found
     }
 
-    /// Patterns that may match, in order.
+    /// The patterns that may match, in order.
     fn candidates(&self, url: &str) -> Vec<usize> {
         let mut numbers = self.one_by_one.clone();
         if let Some(literals) = &self.literals {
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(found.gave_up, [0]);
     }
 
-    /// 500 mappings like those that people write: most name a host, some only a path, some look ahead.
+    /// 500 mappings such as people write: most name a host, some only a path, and some look ahead.
     fn five_hundred() -> UrlIndex {
         let patterns = (0..500).map(|number| {
             let (kind, text) = match number % 10 {
@@ -276,7 +276,7 @@ mod tests {
             assert_eq!(search(), 350);
             start.elapsed().as_nanos() / urls.len() as u128
         };
-        // The quickest of several, because other tests may hold the core.
+        // The shortest time counts, because other tests may hold the core.
         let nanoseconds = (0..5).map(took).min().expect("five were timed");
         assert!(nanoseconds < 50_000, "{nanoseconds} ns a URL");
     }

@@ -1,5 +1,5 @@
-//! One URL pattern of a mapping: `regex`, `glob`, `prefix` or `host`. Patterns are matched against the
-//! canonical URL, whose scheme and host are lower-case and whose path is never empty.
+//! A URL pattern of a mapping: `regex`, `glob`, `prefix` or `host`. Patterns are matched against the canonical URL,
+//! whose scheme and host are lower-case and whose path is never empty.
 
 use globset::{GlobBuilder, GlobMatcher};
 use regex::bytes::RegexBuilder;
@@ -9,7 +9,7 @@ use crate::fault::{did_you_mean, quoted};
 use crate::pattern::{GaveUp, MAX_EXPRESSION_BYTES, Pattern};
 use crate::required_literals::{RequiredLiterals, of_fancy, of_plain};
 
-/// The most steps of a look-around expression on one URL; about 0.3 ms.
+/// The most steps of a look-around expression on one URL. They take about 0.3 ms.
 const STEP_LIMIT: usize = 20_000;
 
 /// The kinds of pattern by their names in files, with the meaning of each.
@@ -38,7 +38,7 @@ pub(crate) enum UrlPattern {
     /// A plain expression. Canonical URLs are ASCII, so an automaton over bytes is equivalent and a tenth of the
     /// size.
     Ascii(regex::bytes::Regex),
-    /// An expression with look-around, or one that names characters beyond ASCII.
+    /// An expression with look-around, or with non-ASCII characters.
     Regex(Pattern),
     Glob {
         matcher: GlobMatcher,
@@ -55,7 +55,7 @@ pub(crate) enum UrlPattern {
 pub(crate) struct PatternFault {
     /// The invalid key of the pattern: `type` or `pattern`.
     pub(crate) key: &'static str,
-    /// One line that repeats the text and says what is wrong with it.
+    /// A single line that repeats the pattern and says what is wrong with it.
     pub(crate) message: String,
 }
 
@@ -89,8 +89,8 @@ impl UrlPattern {
         }
     }
 
-    /// Texts of which every matching URL contains at least one; `None` if nothing useful is known. Letters may differ
-    /// in case.
+    /// Texts such that every matching URL contains at least one of them; `None` if nothing useful is known. Letters may
+    /// differ in case.
     pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
         match self {
             UrlPattern::Ascii(regex) => of_plain(regex.as_str()),

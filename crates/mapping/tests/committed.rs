@@ -40,7 +40,7 @@ fn the_committed_schema_of_golden_cases_is_what_the_code_makes() {
     compare(&folder().join("golden/case.schema.json"), &text);
 }
 
-/// Every object schema that names keys refuses others, and what it requires it also describes.
+/// Checks that every object schema with named keys refuses other keys, and describes all keys that it requires.
 fn check_objects(schema: &Value, path: &str) {
     match schema {
         Value::Object(members) => {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
 use webfill_urls::Url;
 
-/// With a mapping of one host that has these fields.
+/// An engine with a mapping of one host that has these fields.
 fn engine(fields: Value) -> Engine {
     let mapping = json!({
         "name": "papers",

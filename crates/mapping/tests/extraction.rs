@@ -117,7 +117,7 @@ fn the_first_alternative_that_yields_something_wins() {
         json!([{"name": "t", "alternatives": alternatives}]),
         json!([]),
     ));
-    // The value, and the number of the alternative that it is of, unless that is the first.
+    // The value, and the number of the alternative that yielded it unless that is the first.
     let title = |page: &str| {
         let extraction = extract(&engine, PageKind::Html, page);
         let of = |map: &serde_json::Map<String, Value>| map.get("t").cloned();
@@ -276,7 +276,7 @@ fn output_is_bounded_in_number_and_size() {
 
 #[test]
 fn an_extraction_ends_at_its_deadline() {
-    // Quadratic for any engine: from every letter the search runs to the end of the text.
+    // Quadratic for any engine: from every letter, the search runs to the end of the text.
     let fields = json!([{"name": "slow", "processors": [step("regex", json!({"pattern": ".*[^A-Z]|[A-Z]"}))]}]);
     let limits = Limits {
         values: usize::MAX,

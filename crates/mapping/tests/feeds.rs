@@ -1,4 +1,4 @@
-//! Feeds as pages of a mapping: what is odd in their XML does not change the values.
+//! Feeds as pages of a mapping: oddities of their XML do not change the values.
 
 use std::sync::Arc;
 

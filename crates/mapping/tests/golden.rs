@@ -1,8 +1,8 @@
 //! Every mapping that ships has golden cases: a page, and its expected fields and links.
 //!
-//! `etl-mappings/golden/MAPPING/CASE.html` is the page; `CASE.json` holds its `url` and what is
-//! expected. `UPDATE_GOLDEN=1 cargo nextest run -p webfill-mapping golden` writes the actual results
-//! into those files; review them before you commit.
+//! `etl-mappings/golden/MAPPING/CASE.html` is the page; `CASE.json` holds its `url` and the expected result.
+//! `UPDATE_GOLDEN=1 cargo nextest run -p webfill-mapping golden` writes the actual results into those files; review
+//! them before you commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn set() -> Arc<MappingSet> {
     Arc::new(set)
 }
 
-/// The paths of all cases: their JSON.
+/// The JSON files of all cases.
 fn cases() -> Vec<PathBuf> {
     let mut cases = Vec::new();
     for mapping in fs::read_dir(folder().join("golden")).unwrap() {
@@ -45,7 +45,7 @@ fn read_case(path: &Path) -> Map<String, Value> {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The values from the page of a case, in the form of the case.
+/// The values found on the page of a case, in the form of the case.
 fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     let url = expected["url"].as_str().expect("a case names its URL");
     let parsed = Url::parse(url).unwrap();
@@ -179,7 +179,7 @@ fn diff(expected: &str, found: &str) -> String {
         .join("\n")
 }
 
-/// The length of the longest common sequence of lines from each pair of places on.
+/// The length of the longest common sequence of the lines after each pair of positions.
 fn common_lengths(left: &[&str], right: &[&str]) -> Vec<Vec<usize>> {
     let mut lengths = vec![vec![0; right.len() + 1]; left.len() + 1];
     for i in (0..left.len()).rev() {

@@ -1,5 +1,4 @@
-//! Hostile pages: an extraction always ends, soon, and within a stack of 2 MiB, which test threads
-//! have.
+//! Hostile pages: an extraction always ends in time, and within a stack of 2 MiB, the stack of test threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +8,8 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, W
 use webfill_urls::Url;
 
 const DEADLINE: Duration = Duration::from_secs(3);
-/// The time allowed between the deadline and the end: one step cannot be interrupted, and the machine may be busy.
+/// The time allowed between the deadline and the end. It is long because one step cannot be interrupted, and the
+/// machine may be busy.
 const SLACK: Duration = Duration::from_secs(27);
 
 /// Chains that use every processor on any values.
@@ -107,7 +107,7 @@ fn engine() -> Engine {
     Engine::new(Arc::new(set), Limits::default())
 }
 
-/// Extracts with everything wanted; the answer is how long it took.
+/// Extracts everything from a page, and checks how long that takes.
 fn survive(name: &str, kind: PageKind, text: &str) {
     let engine = engine();
     let url = Url::parse("https://hostile.example/").unwrap();

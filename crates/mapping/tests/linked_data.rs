@@ -1,5 +1,5 @@
-//! JSON-LD as pages have it: wrapped, with marks too many, several values in one script. What can be read is read, and
-//! one warning says what was odd.
+//! JSON-LD as real pages have it: wrapped, with superfluous marks, with several values in one script. All readable
+//! parts are read, and one warning names the oddities.
 
 use std::sync::Arc;
 

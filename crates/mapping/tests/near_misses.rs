@@ -1,4 +1,4 @@
-//! A trace suggests, for paths and selectors that find nothing, only those that do find something.
+//! If a path or selector finds nothing, a trace suggests only others that do find something.
 
 use std::sync::Arc;
 
@@ -85,12 +85,12 @@ fn an_xpath_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_woul
             "string(//table/tr)",
             "matches up to //table; did you mean string(//table/tbody/tr)?",
         ),
-        // Two faults.
+        // An expression with two faults.
         (
             "//table/tr/TD",
             "matches up to //table; did you mean //table/tbody/tr/td?",
         ),
-        // Nothing near it is there.
+        // There is nothing similar on the page.
         ("//table/video", "matches up to //table"),
         ("//p | //q", "not even //p matches; not even //q matches"),
     ] {

@@ -1,5 +1,5 @@
-//! Lists beside each other are recognised where rows are meant, and the rows that are shown instead read the page
-//! without a shift; honest lists beside each other are left alone.
+//! Parallel lists are recognised where rows are meant, and the suggested rows read the page without a shift. Lists that
+//! are independent of each other are left alone.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ struct Meant {
     what: &'static str,
     lists: Lists,
     page: &'static str,
-    /// The rows that the rewrite yields, each with the values of its fields.
+    /// The rows that the suggested rule yields, each with the values of its fields.
     rows: &'static [&'static [&'static str]],
 }
 
@@ -176,7 +176,7 @@ const MEANT: &[Meant] = &[
     },
 ];
 
-/// Lists that belong together as little as their lengths do.
+/// Lists that are independent of each other.
 const HONEST: &[(&str, Lists)] = &[
     (
         "tags and authors",

@@ -1,5 +1,5 @@
-//! The mappings for real sites, on the pages of these sites in Debian packages. Each test prints how
-//! often each field is filled, and fails if a field that every page has is missing.
+//! The mappings for real sites, on pages of these sites from Debian packages. Each test prints how often each field is
+//! filled, and fails if a field is missing that every page has.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,7 +75,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
-/// Prints fill rates, and asserts the least that is expected of some fields, in percent.
+/// Prints how often fields are filled, and asserts the least share that is expected of some, in percent.
 fn check(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]) {
     let of_mapping = &filled[mapping];
     let each_ms = of_mapping.time.as_secs_f64() * 1000.0 / of_mapping.pages as f64;

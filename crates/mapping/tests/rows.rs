@@ -1,4 +1,4 @@
-//! Rows of pages: each field is of its row, whatever others lack.
+//! Rows of pages: each field belongs to its own row, whatever other rows lack.
 
 use std::sync::Arc;
 
@@ -374,7 +374,7 @@ fn an_xpath_from_the_root_is_refused_where_it_would_read_the_first_row_for_all()
     assert!(rules(css("tbody tr"), deeper).is_err());
     assert!(rules(css("tbody tr"), xpath(".//td[1]")).is_ok());
     assert!(rules(css("tbody tr"), xpath("td[1]")).is_ok());
-    // In texts that are HTML, the root is that of the text.
+    // In texts that are parsed as HTML, the root is that of the text.
     let texts = json!([{"type": "jsonpath", "parameters": {"expression": "$.items[*].html"}}]);
     assert!(rules(texts, xpath("//b")).is_ok());
 }
@@ -570,7 +570,7 @@ fn rows_lead_to_pages_of_their_own() {
     }
 }
 
-/// How a page says that its list continues, by a mapping with these links.
+/// How a page's list continues, according to a mapping with these links.
 fn continuation(url_parsers: &Value, url: &str, text: &str) -> Continuation {
     let mapping = json!({
         "name": "ratings",

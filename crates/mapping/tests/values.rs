@@ -1,5 +1,5 @@
-//! `number` and `date` in a mapping: all values of a field decide together, and a warning counts what is dropped. What
-//! they read is in the tables of the crate `values`.
+//! `number` and `date` in a mapping: all values of a field together decide how they are read, and a warning counts the
+//! dropped ones. How single values are read is in the tables of the crate `values`.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
     );
 }
 
-/// The text of an element has no space where the page shows a gap.
+/// The text of such an element has no space where the page shows a gap.
 #[test]
 fn numbers_beside_and_above_each_other_are_not_one() {
     for (html, expected) in [

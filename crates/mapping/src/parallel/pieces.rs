@@ -4,7 +4,7 @@ use super::way::{Language, Piece};
 
 type Cut = Option<(Vec<Piece>, String)>;
 
-/// Follows brackets and quotes.
+/// Tracks brackets and quotes.
 #[derive(Default)]
 struct Depth {
     open: usize,
@@ -75,7 +75,7 @@ pub(super) fn split_css(selector: &str) -> Cut {
     Some((with_rows(pieces.collect()), end.to_owned()))
 }
 
-/// `is_first`: the path starts from the page. Without a leading slash it begins at the root.
+/// Cuts an XPath. `is_first`: the path starts from the page, so without a leading slash it begins at the root.
 pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
     let expression = expression.trim();
     let path = expression.strip_prefix('.').unwrap_or(expression);
@@ -161,7 +161,7 @@ fn plain_member(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |name| format!(".{name}"))
 }
 
-/// Adds the row of a cell (`td`) as a piece, even if it is not written.
+/// Adds the row of a cell (`td`) as a piece, even if the selector does not name it.
 fn with_rows(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::with_capacity(pieces.len() + 1);
     for mut piece in pieces {

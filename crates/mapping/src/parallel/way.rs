@@ -11,25 +11,25 @@ pub(super) enum Language {
     Css,
     XPath,
     JsonPath,
-    /// The objects of a type. Steps within them are [`Language::JsonPath`].
+    /// The objects of a type in JSON-LD. Steps within them are [`Language::JsonPath`].
     JsonLd,
 }
 
-/// One piece: what is searched for, and how it is reached from the previous piece.
+/// A piece of a way: what is searched for, and how it is reached from the previous piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) language: Language,
-    /// A CSS combinator, or the slashes of an XPath.
+    /// How the piece is joined to the previous one: a CSS combinator, or the slashes of an XPath.
     pub(super) joint: &'static str,
     pub(super) text: String,
 }
 
-/// See the module.
+/// The way of a chain to its values; see the module.
 pub(super) struct Way {
     pub(super) pieces: Vec<Piece>,
-    /// The last part: an attribute or a text; the element if empty.
+    /// The attribute or text that is read at the end; the element itself if empty.
     end: String,
-    /// The processors after it.
+    /// The processors that follow.
     rest: Vec<Value>,
 }
 
@@ -60,7 +60,7 @@ impl Way {
         self.pieces.starts_with(prefix)
     }
 
-    /// Whether its values are in a list of their own below the prefix, such as the tags of each item.
+    /// Whether the way's values form a list of their own below the prefix, such as the tags of each item.
     pub(super) fn is_list_below(&self, prefix: &[Piece]) -> bool {
         let tail = &self.pieces[prefix.len()..];
         let Some((last, before)) = tail.split_last() else {
@@ -69,7 +69,7 @@ impl Way {
         before.iter().any(Piece::is_list) || last.repeats()
     }
 
-    /// The processors of a row's field that read the same values, if the prefix selects the rows.
+    /// The processors with which a field of a row reads the same values, if the prefix selects the rows.
     pub(super) fn below(&self, prefix: &[Piece]) -> Vec<Value> {
         let mut processors = render(
             &self.pieces[prefix.len()..],
@@ -81,8 +81,8 @@ impl Way {
         processors
     }
 
-    /// The processors that read the values of a way from the page within rows that something else selects. `None` if
-    /// it does not lead to a row.
+    /// The processors that read the way's values within rows that something else selects. `None` if the way does not
+    /// lead to a row.
     pub(super) fn within_row(&self) -> Option<Vec<Value>> {
         let first = self.pieces.first()?;
         let is_anywhere = match first.language {
@@ -103,14 +103,14 @@ pub(super) fn select(prefix: &[Piece]) -> Vec<Value> {
     render(prefix, "", None, true)
 }
 
-/// Cells belong to rows, which are not written in the chain.
+/// Adds the row that a cell belongs to, which the chain does not name.
 fn add_row(pieces: &mut Vec<Piece>) {
     if pieces.last().and_then(Piece::tag) != Some("tr") {
         pieces.push(Piece::of(Language::Css, " ", "tr"));
     }
 }
 
-/// The pieces of a search step, and what it reads at the end.
+/// The pieces of a search step, and what the step reads at its end.
 fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
     let parameter = |name: &str| step.parameters.get(name).and_then(Value::as_str);
     match step.name {
@@ -136,8 +136,8 @@ fn processor(step: &Step) -> Value {
     }
 }
 
-/// Processors for the pieces: one for each run of pieces in the same language. `before` is the piece that leads to
-/// their start.
+/// Writes the pieces as processors, one for each run of pieces in the same language. `before` is the piece that leads
+/// to where they start.
 fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) -> Vec<Value> {
     let mut processors = Vec::new();
     let mut is_at_page = from_page;
@@ -160,7 +160,7 @@ fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) 
     processors
 }
 
-/// Reads the row itself, or its attribute or text.
+/// A processor that reads the row itself, or its attribute or text.
 fn itself(end: &str) -> Value {
     let attribute = end
         .strip_prefix("::attr(")
@@ -226,7 +226,7 @@ impl Piece {
         }
     }
 
-    /// Whether one processor can cover both pieces.
+    /// Whether one processor can cover this piece and the next.
     fn joins(&self, next: &Piece) -> bool {
         self.language == next.language
             || (self.language == Language::JsonLd && next.language == Language::JsonPath)
@@ -240,7 +240,7 @@ impl Piece {
         (is_element && end > 0).then(|| &self.text[..end])
     }
 
-    /// Whether its form shows that it leads to each entry of a list.
+    /// Whether the piece's form shows that it leads to each entry of a list.
     pub(super) fn repeats(&self) -> bool {
         match self.language {
             Language::JsonLd => true,
@@ -257,7 +257,7 @@ impl Piece {
         }
     }
 
-    /// Whether its element or name shows that it leads to a list.
+    /// Whether the piece's element or name shows that it leads to a list.
     fn is_list(&self) -> bool {
         let is_plural = |word: &str| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
         match self.language {
@@ -269,7 +269,7 @@ impl Piece {
         }
     }
 
-    /// Whether it selects one of several similar elements: by id, number or content.
+    /// Whether the piece selects one of several similar elements: by id, number or content.
     fn picks_one(&self) -> bool {
         match self.language {
             Language::Css => {
@@ -303,7 +303,7 @@ impl Piece {
         }
     }
 
-    /// The words of its classes, or of the texts in its predicates.
+    /// The words of the piece's classes, or of the texts in its predicates.
     fn words(&self) -> impl Iterator<Item = &str> {
         let named = match self.language {
             Language::Css => self.text.split('.').skip(1).collect::<Vec<_>>(),
@@ -320,7 +320,7 @@ impl Piece {
 /// Elements that never occur alone.
 const ROW_TAGS: [&str; 4] = ["tr", "li", "item", "entry"];
 const LIST_TAGS: [&str; 5] = ["ul", "ol", "li", "dl", "table"];
-/// Names of list entries that are hardly ever names of whole pages.
+/// Words that often name list entries, and hardly ever whole pages.
 const ENTRY_WORDS: [&str; 9] = [
     "item", "card", "result", "rating", "review", "comment", "hit", "teaser", "tile",
 ];

@@ -87,7 +87,7 @@ pub(crate) const DATE: Entry = Entry {
 };
 
 struct ReadDate {
-    /// Empty for the usual formats.
+    /// The formats to try; empty for the usual ones.
     formats: Vec<String>,
     order: Option<DateOrder>,
 }
@@ -145,7 +145,7 @@ impl ReadDate {
     }
 }
 
-/// Checks a format: it must parse its own output, and contain at least a year.
+/// Checks a format: it must be able to parse its own output, and contain at least a year.
 fn check_format(format: &str) -> Result<(), String> {
     let invalid = |reason: &dyn std::fmt::Display| {
         format!("invalid date format {}: {reason}", quoted(format))
@@ -184,7 +184,7 @@ fn read(format: &str, text: &str) -> DateReading {
         return read_numeric(format, text);
     }
     match read_numeric(&numeric, &in_offsets(text, "?")) {
-        // It would be a date with another zone.
+        // The text would be a date if its zone were known.
         DateReading::None
             if read_numeric(&numeric, &in_offsets(text, "+0000")) != DateReading::None =>
         {
@@ -204,8 +204,8 @@ fn read_numeric(format: &str, text: &str) -> DateReading {
     }
 }
 
-/// The date, with the precision of the input. `None` for a day that does not exist or contradicts its day of the
-/// week, even if its month is valid.
+/// Writes the date as ISO 8601, with the precision of the input. `None` for a day that does not exist or contradicts
+/// its day of the week, even if its month is valid.
 fn iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());

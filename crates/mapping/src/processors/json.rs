@@ -76,7 +76,7 @@ impl Processor for JsonPaths {
     }
 }
 
-/// Adds the values that `query` finds in `json`. False means that no more are wanted.
+/// Adds the values that `query` finds in `json`. Returns false if no more are wanted.
 pub(super) fn push_found(
     query: &JsonQuery,
     json: &Value,
@@ -102,7 +102,7 @@ pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
     }
 }
 
-/// JSON allows `-0`, which nobody means.
+/// Removes the sign of zero: JSON allows `-0`, but nobody means it.
 fn without_sign_of_zero(number: &Number) -> Number {
     match number.as_f64() {
         Some(0.0) if number.is_f64() && number.to_string().starts_with('-') => 0.into(),

@@ -47,7 +47,7 @@ pub(crate) const JSON_LD: Entry = Entry {
 };
 
 struct JsonLd {
-    /// The requested @type.
+    /// The requested `@type`.
     wanted: Option<String>,
     query: Option<JsonQuery>,
 }
@@ -75,7 +75,7 @@ impl Processor for JsonLd {
     }
 }
 
-/// The top-level objects. Recursive: the parser bounds the depth.
+/// Collects the top-level objects. Recursive: the parser bounds the depth.
 fn top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(entries) => entries.iter().for_each(|entry| top_level(entry, found)),
@@ -87,7 +87,7 @@ fn top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     }
 }
 
-/// Every object of a type, wherever it is.
+/// Collects every object of a type, wherever it is.
 fn of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(entries) => entries
@@ -108,7 +108,7 @@ fn of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
     }
 }
 
-/// Whether an `@type` is or contains `wanted`, in whatever vocabulary it is written.
+/// Whether an `@type` is or contains `wanted`, in any vocabulary.
 fn names(types: &Value, wanted: &str) -> bool {
     match types {
         Value::String(name) => name.rsplit(['/', '#', ':']).next() == Some(wanted),

@@ -186,7 +186,7 @@ pub(crate) const NTH: Entry = Entry {
     },
 };
 
-/// Counted from 1, or from the end with -1.
+/// A position in a list, counted from 1, or from the end with -1.
 struct Position(i64);
 
 impl Processor for Position {

@@ -22,7 +22,7 @@ use crate::entry::{Refusal, refusal};
 use crate::fault::quoted;
 use crate::pattern::Pattern;
 
-/// The most steps of one search with a look-around expression; a few milliseconds.
+/// The most steps of one search with a look-around expression. They take a few milliseconds.
 const STEP_LIMIT: usize = 200_000;
 
 /// Compiles the regular expression that a parameter holds.

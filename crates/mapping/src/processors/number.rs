@@ -1,4 +1,4 @@
-//! `number`: reads a number, in the notation that is set or that all values together show.
+//! `number`: reads a number, in the notation that is set or that all values together reveal.
 
 use webfill_values::{NumberNotation, NumberReading, Numbers};
 
@@ -81,7 +81,7 @@ struct ReadNumber(NumberNotation);
 impl Processor for ReadNumber {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         run.check_time()?;
-        // Numbers in JSON are already numbers and are no evidence of how texts are written.
+        // Numbers in JSON are numbers already, and no evidence of how texts are written.
         let texts: Vec<_> = items
             .iter()
             .map(|item| match item {

@@ -11,7 +11,7 @@ use crate::run::{OutOfTime, Processor, Run};
 const MOST_PAGES: i64 = 10_000;
 const PAGES_BY_DEFAULT: u64 = 1_000;
 
-/// Placeholder for the page number in a template.
+/// The placeholder for the page number in a template.
 const PLACE: &str = "{}";
 
 pub(crate) const PAGINATION: Entry = Entry {
@@ -136,7 +136,7 @@ fn template_of(template: &str) -> Result<Place, Vec<Refusal>> {
     }
 }
 
-/// The hits on a page; `None` if pages are counted.
+/// Reads how many hits a page has; `None` if pages are counted instead.
 fn page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
     if parameters.text("count") == "pages" {
         return match parameters.is_given("size") {
@@ -152,7 +152,7 @@ fn page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
 /// Where a URL contains its page number.
 enum Place {
     Parameter(String),
-    /// The texts before and after it.
+    /// The texts before and after the page number.
     Template(String, String),
 }
 
@@ -161,7 +161,7 @@ struct Pagination {
     page_size: Option<u64>,
     step: u64,
     first: u64,
-    /// The most pages, including the first.
+    /// The most pages of the list, including the first.
     most: u64,
 }
 
@@ -220,7 +220,7 @@ impl Pagination {
         self.page_size.map_or(count, |size| count.div_ceil(size))
     }
 
-    /// The URL of a page of the list whose first page is `own`; pages are counted from 0 here.
+    /// The URL of a page of the list whose first page is `own`. Here, pages are counted from 0.
     fn url_of(&self, page: u64, own: &Url) -> Option<Url> {
         let number = self.first + page * self.step;
         match &self.place {
@@ -236,7 +236,8 @@ impl Pagination {
         }
     }
 
-    /// A page whose URL has another page's number is not the first page, even if the list has become shorter.
+    /// Whether `own` may be the first page. If its URL has another page's number it is not, even if the list has become
+    /// shorter.
     fn is_first(&self, own: &Url) -> bool {
         let Place::Parameter(name) = &self.place else {
             return true;
@@ -247,7 +248,7 @@ impl Pagination {
     }
 }
 
-/// Sets a parameter of the query to a number, in its place. The rest stays byte for byte.
+/// Replaces the value of a query parameter by a number. The rest stays byte for byte.
 fn with_parameter(query: &str, name: &str, number: u64) -> String {
     let mut pairs: Vec<String> = Vec::new();
     let mut is_set = false;
@@ -265,7 +266,7 @@ fn with_parameter(query: &str, name: &str, number: u64) -> String {
     pairs.join("&")
 }
 
-/// The value of the pair, if it has this name.
+/// The value of a `name=value` pair, if it has this name.
 fn value_of<'q>(pair: &'q str, name: &str) -> Option<&'q str> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     let encoded = || name.replace('[', "%5B").replace(']', "%5D");

@@ -72,7 +72,7 @@ enum Find {
     Pattern(Pattern),
 }
 
-/// A part of the replacement of a match.
+/// A part of the text that replaces a match.
 enum Piece {
     Literal(String),
     Group(usize),
@@ -142,7 +142,7 @@ impl Replace {
     }
 }
 
-/// Parses `$1`, `${1}`, `${name}` and `$$`. Rejects a group that the expression lacks.
+/// Parses `$1`, `${1}`, `${name}` and `$$`. Rejects a group that the expression does not have.
 fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
     let mut pieces = Vec::new();
     let mut rest = with;
@@ -165,7 +165,7 @@ fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
     Ok(pieces)
 }
 
-/// Parses what follows a dollar sign: digits, or a number or name in braces.
+/// Parses the text after a dollar sign: digits, or a number or name in braces.
 fn reference(text: &str) -> Option<(&str, &str)> {
     if let Some(braced) = text.strip_prefix('{') {
         let end = braced.find('}')?;

@@ -168,14 +168,14 @@ fn select<'p>(
     output.finish()
 }
 
-/// The nodes from which the search starts, for a trace.
+/// The nodes at which the search starts, for a trace.
 fn places<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
     const MOST: usize = 20;
     let items = items.iter().take(MOST);
     items.filter_map(|item| place(item, run)).collect()
 }
 
-/// The node from which the search starts.
+/// The node at which the search starts.
 pub(super) fn place<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
     match item {
         Item::Page => run.page.document(run).map(Document::root),
@@ -198,7 +198,7 @@ fn push_value<'p>(value: XValue<'p>, output: &mut Output<'_, 'p>) -> bool {
     }
 }
 
-/// An XPath number as JSON; `None` if it is not finite.
+/// Converts an XPath number to JSON; `None` if it is not finite.
 fn json_number(number: f64) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.fract() == 0.0 && number.abs() <= EXACT {

@@ -94,7 +94,7 @@ pub(crate) const VALIDATE: Entry = Entry {
 struct Validate {
     is_type: Option<fn(&str) -> bool>,
     pattern: Option<Pattern>,
-    /// Empty where every value is allowed.
+    /// The allowed values; empty if every value is allowed.
     one_of: Vec<String>,
     lengths: (usize, usize),
 }
@@ -145,8 +145,8 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(allowed) && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Whether the text is in the form that `date` writes: a year, a year and month, or a day, with an optional time and
-/// its offset.
+/// Whether the text has the form that `date` writes: a year, a year and month, or a day, with an optional time and its
+/// offset.
 fn is_date(text: &str) -> bool {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     match text.len() {
@@ -160,7 +160,7 @@ fn is_date(text: &str) -> bool {
     }
 }
 
-/// A mail address as accepted by HTML's `input type=email`: a dot-atom and a host with a dot.
+/// Whether the text is a mail address as accepted by HTML's `input type=email`: a dot-atom and a host with a dot.
 fn is_email(text: &str) -> bool {
     let Some((name, host)) = text.split_once('@') else {
         return false;

@@ -1,4 +1,4 @@
-//! Suggestions for a CSS selector that finds nothing: its usual faults.
+//! Suggestions for a CSS selector that finds nothing, by the usual faults.
 
 use webfill_document::NodeRef;
 
@@ -26,7 +26,7 @@ fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     }
 }
 
-/// Any descendant instead of a child, any later sibling instead of the next.
+/// Suggests any descendant instead of a child, and any later sibling instead of the next.
 fn looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let joint = match piece.joint.trim() {
@@ -73,7 +73,7 @@ fn candidates<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
     }
 }
 
-/// `[attribute*=value]` instead of `[attribute=value]`.
+/// Suggests `[attribute*=value]` instead of `[attribute=value]`.
 fn nearly_the_same_value(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let (attribute, value) = piece.text.strip_prefix('[')?.split_once('=')?;

@@ -1,16 +1,16 @@
-//! The names and values at a place of the page, the ones most similar to a written one first.
+//! The names and values at a place of the page, the most similar to a written one first.
 
 use std::collections::BTreeSet;
 
 use webfill_document::NodeRef;
 
-/// Less similar names are not spellings of each other.
+/// Names less similar than this are not spellings of each other.
 const ALIKE: f64 = 0.8;
 const MOST_NAMES: usize = 3;
 /// A search for names stops after this many nodes.
 const MOST_NODES: usize = 50_000;
 
-/// The names most similar to the written one, excluding itself.
+/// The names most similar to the written one, without the written one itself.
 pub(super) fn alike<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let folded = |name: &str| name.to_lowercase().replace('_', "-");
     let wanted = folded(written);

@@ -8,7 +8,7 @@ use webfill_document::{NodeRef, XValue};
 
 use super::written::{Piece, Written, text_of};
 
-/// How many expressions are tried for one that finds nothing, and for how long.
+/// How many expressions are tried for one that finds nothing, and how long this may take.
 const MOST_TRIED: u32 = 200;
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// The most faults that can be fixed in one expression.
@@ -48,7 +48,8 @@ pub(super) struct Search<'s, 'p> {
     places: &'s [NodeRef<'p>],
     cures: Cures,
     left: Cell<u32>,
-    /// The limit was reached before everything was tried, so it is not known whether it matches.
+    /// Whether the limit was reached before everything was tried, so that it is not known whether the expression
+    /// matches.
     is_exhausted: Cell<bool>,
     until: Instant,
 }
@@ -65,8 +66,8 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// `matches up to //table; did you mean //table/tbody/tr?`. `None` if it does match, or if finding out takes too
-    /// long.
+    /// A hint such as `matches up to //table; did you mean //table/tbody/tr?`. `None` if the expression does match, or
+    /// if finding out takes too long.
     pub(super) fn hint(&self, written: &Written) -> Option<String> {
         let (at, _) = self.reach(&written.pieces)?;
         if self.is_exhausted.get() {
@@ -109,7 +110,7 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// The nearest pieces that match together.
+    /// The pieces that match together and need the fewest changes.
     fn cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
         let (at, found) = self.reach(pieces)?;
         let cures = (self.cures)(&Break {
@@ -121,7 +122,7 @@ impl<'s, 'p> Search<'s, 'p> {
         if whole.is_some() || faults == 1 {
             return whole.cloned();
         }
-        // There is another fault after this one.
+        // There is another fault after this one. Continue with the changes after which more pieces match.
         let ends_nearer = |cured: &&Vec<Piece>| {
             let reached = self.reach(cured);
             reached.is_some_and(|(next, _)| cured.len() - next < pieces.len() - at)

@@ -1,7 +1,7 @@
 //! XPath location paths and CSS selectors as written, cut into pieces that can be dropped from the end:
 //! `//table/tr[1]` becomes `//table`, `/tr`, `[1]`.
 
-/// A piece, and what separates it from the one before: `//` and `table`, or `/` and `tr`; nothing and `[1]`.
+/// A piece, and what separates it from the previous one: `//` and `table`, `/` and `tr`, or nothing and `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) joint: String,
@@ -17,7 +17,7 @@ impl Piece {
     }
 }
 
-/// A path or a selector, with the rest of its expression: `count(` and `)`.
+/// A path or a selector, with the rest of its expression before and after it, such as `count(` and `)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     before: String,
@@ -118,14 +118,14 @@ fn parts(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// `name(`, its first argument, and the rest, if the expression is a single function call.
+/// Splits a single function call into `name(`, its first argument, and the rest. `None` for other expressions.
 fn first_argument(expression: &str) -> Option<(&str, &str, &str)> {
     let open = expression.find('(')?;
     let name = &expression[..open];
     let is_function = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
         && !matches!(name, "text" | "comment" | "node" | "processing-instruction");
-    // The call ends the expression.
+    // The call must end the expression.
     let ends = outside(expression).len() == open + 1 && expression.ends_with(')');
     if !is_function || !ends {
         return None;
@@ -137,7 +137,7 @@ fn first_argument(expression: &str) -> Option<(&str, &str, &str)> {
     Some((&expression[..start], first, &expression[end..]))
 }
 
-/// `None` if this is not a location path, but an operation or a value.
+/// Cuts a location path. `None` if the text is not one, but an operation or a value.
 fn path_pieces(path: &str) -> Option<Vec<Piece>> {
     if path.starts_with(|c: char| matches!(c, '"' | '\'' | '-') || c.is_ascii_digit()) {
         return None;
@@ -179,7 +179,7 @@ fn selector_pieces(selector: &str) -> Vec<Piece> {
     })
 }
 
-/// Cuts a text. `joint` returns how many bytes of a piece come before its text.
+/// Cuts a text at these positions. `joint` returns how many bytes of a piece come before its text.
 fn cut(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let ends = cuts.iter().copied().chain([text.len()]);

@@ -1,4 +1,4 @@
-//! Suggestions for an XPath that finds nothing: its usual faults.
+//! Suggestions for an XPath that finds nothing, by the usual faults.
 
 use webfill_document::NodeRef;
 
@@ -29,7 +29,7 @@ fn names_in_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     (lower != piece.text).then(|| broken.instead(&[Piece::new(&piece.joint, lower)]))
 }
 
-/// Browsers show a `tbody` in every table, but sources often have none.
+/// Suggests the path with or without `tbody`: browsers show one in every table, but sources often have none.
 fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     match piece.text.as_str() {
@@ -41,7 +41,7 @@ fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     }
 }
 
-/// Any descendant instead of a child.
+/// Suggests any descendant instead of a child.
 fn deeper(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let below = Piece::new("//", &piece.text);
@@ -76,7 +76,7 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         (_, true) => alike(name, descendants(&from).filter_map(NodeRef::tag)),
         (_, false) => alike(name, children(&from).filter_map(NodeRef::tag)),
     };
-    // Most prefixes cannot be written in an expression, so the local name is tried too.
+    // Most prefixes cannot be written in an expression, so the local name is tried as well.
     let of_any_namespace = (sign.is_empty()).then(|| format!("*[local-name() = '{name}']"));
     let others = names.into_iter().map(|name| format!("{sign}{name}"));
     let others = others.chain(of_any_namespace);
@@ -84,7 +84,7 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     cured.collect()
 }
 
-/// The last number in brackets before the break may be one off.
+/// Suggests a neighbouring number for the last index before the break, which may be one off.
 fn other_index_before(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let mut before = broken.pieces[..broken.at].iter().enumerate().rev();
     let Some((at, piece)) = before.find(|(_, piece)| number_in(&piece.text).is_some()) else {
@@ -102,7 +102,7 @@ fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     let Some((what, value)) = equality_in(predicate) else {
         return Vec::new();
     };
-    // A value with both quotes cannot be written unchanged in another function's argument.
+    // A value with both kinds of quotes cannot be written in the argument of another function as it is.
     let quote = if value.contains('\'') { '"' } else { '\'' };
     let contains = |value: &str| format!("[contains({what}, {quote}{value}{quote})]");
     let mut cures = Vec::new();
@@ -130,7 +130,7 @@ fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     cures
 }
 
-/// `@class` and `price` of `[@class = 'price']`.
+/// Splits an equality: `[@class = 'price']` into `@class` and `price`.
 fn equality_in(predicate: &str) -> Option<(&str, &str)> {
     let inner = predicate.strip_prefix('[')?.strip_suffix(']')?;
     let (what, value) = inner.split_once('=')?;

@@ -70,7 +70,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
     }
 }
 
-/// The first row, and the first that has some fields and lacks others.
+/// The positions of the first row, and of the first that has some fields and lacks others.
 fn examples<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usize> {
     let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     let of_row: Vec<&RowField> = of_row.collect();
