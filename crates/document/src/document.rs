@@ -14,7 +14,7 @@ use crate::tree::{ROOT, Tree};
 use crate::vocabulary::Vocabulary;
 use crate::xpath::sxd::{self, SxdTree};
 
-/// One page. Parsing never fails; a page that exceeds the limits is cut, which [`Document::truncated`] reports.
+/// A parsed page. Parsing never fails; a page that exceeds the limits is cut, and [`Document::truncated`] says so.
 ///
 /// A document stays on the thread that parsed it, because it builds an `sxd-document` for some expressions, which
 /// cannot move. Dropping it frees everything.
@@ -26,7 +26,7 @@ pub struct Document {
     memory_bytes: usize,
     most_memory_bytes: usize,
     evaluation_time: Duration,
-    /// The unused part of `evaluation_time`.
+    /// The part of `evaluation_time` that is left.
     pub(crate) time_left: Cell<Duration>,
     sxd: OnceCell<SxdTree>,
     pub(crate) blank_sxd: OnceCell<SxdTree>,
@@ -63,7 +63,7 @@ impl Document {
         }
     }
 
-    /// Why the end of the page is missing from the tree, if it is.
+    /// Why the end of the page is missing from the tree, if so.
     pub fn truncated(&self) -> Option<Truncation> {
         self.truncated
     }
@@ -76,8 +76,8 @@ impl Document {
         }
     }
 
-    /// The copy of the tree for expressions that need one; `None` if it would need more memory than
-    /// the document may have.
+    /// The copy of the tree for expressions that need one. `None` if it would need more memory than the document may
+    /// have.
     pub(crate) fn copy(&self) -> Option<&SxdTree> {
         if self.sxd.get().is_none()
             && self.memory_bytes + self.copy_bytes() > self.most_memory_bytes
@@ -96,7 +96,7 @@ impl Document {
         NodeRef::new(self, ROOT)
     }
 
-    /// The elements with a name, in document order, from an index.
+    /// The elements with a name, in document order, found by an index.
     pub fn elements_by_tag(&self, tag: &str) -> impl Iterator<Item = NodeRef<'_>> {
         let name = self.tree.name_id(&LocalName::from(tag));
         self.tree

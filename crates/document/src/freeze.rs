@@ -7,8 +7,9 @@ use crate::limits::{Limits, Truncation};
 use crate::tree::{Kind, NodeId, ROOT, Tree};
 use crate::vocabulary::{Vocabulary, attribute_name};
 
-/// The parser may copy an element with its attributes many times over (the adoption agency), so the attribute values
-/// of a tree can be far longer than its page. Beyond this many times the length of the page they are left out.
+/// The length of all attribute values, as a multiple of the length of the page, beyond which further ones are left out.
+/// The parser may copy an element with its attributes many times (the adoption agency), so the values of a tree can be
+/// far longer than its page.
 const ATTRIBUTE_BYTES_PER_INPUT_BYTE: usize = 2;
 const ATTRIBUTE_BYTES_AT_LEAST: usize = 64 * 1024;
 
@@ -54,7 +55,7 @@ struct Walk<'g> {
 }
 
 impl Walk<'_> {
-    /// Walks without recursion, because the page determines the depth of the tree.
+    /// Copies the tree. Does not recurse, because the page determines the depth of the tree.
     fn run(&mut self) {
         let mut place = growing::DOCUMENT;
         loop {
@@ -79,8 +80,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a node. An element at the deepest level gets no children; they become its following
-    /// siblings.
+    /// Adds a node. An element at the deepest level gets no children: they become its following siblings.
     fn enter(&mut self, place: u32) {
         let parent = self.open.last().copied().unwrap_or(ROOT);
         let data = &self.growing.nodes[place as usize].data;

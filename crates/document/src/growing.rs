@@ -10,9 +10,9 @@ use html5ever::tendril::StrTendril;
 
 use crate::limits::{Limits, Truncation};
 
-/// The highest cost of a node, an attribute and a byte of text, from the parser to the finished tree: the lists of
-/// both trees, which double when they grow, and the names. `crates/document/tests/memory.rs` compares this with
-/// actual allocations.
+/// The most memory that a node, an attribute and a byte of text take, from the parser to the finished tree. This
+/// includes the lists of both trees, which double when they grow, and the names. `crates/document/tests/memory.rs`
+/// compares this with actual allocations.
 const NODE_BYTES: usize = 210;
 const ATTRIBUTE_BYTES: usize = 190;
 const BYTES_PER_TEXT_BYTE: usize = 3;
@@ -47,18 +47,18 @@ pub(crate) struct Node {
     pub(crate) data: Data,
 }
 
-/// The nodes, and why parsing must stop.
+/// The nodes of the tree, and the reason why parsing must stop, if there is one.
 pub(crate) struct Growing {
     pub(crate) nodes: Vec<Node>,
     attributes: usize,
-    /// An upper estimate, see [`NODE_BYTES`].
+    /// The memory used, by an upper estimate; see [`NODE_BYTES`].
     memory_bytes: usize,
     limits: Limits,
     full: Option<Truncation>,
 }
 
 impl Growing {
-    /// An empty tree for `input_bytes` of text. The parser copies the text.
+    /// Creates an empty tree for `input_bytes` of text. The parser copies the text.
     pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
         let mut tree = Growing {
             nodes: Vec::new(),
@@ -71,7 +71,7 @@ impl Growing {
         tree
     }
 
-    /// The limit that was reached, if any. The tree still accepts what the parser has started.
+    /// The limit that was reached, if any. The tree still accepts nodes that the parser has begun.
     pub(crate) fn full(&self) -> Option<Truncation> {
         self.full
     }
@@ -98,7 +98,7 @@ impl Growing {
         (self.nodes.len() - 1) as u32
     }
 
-    /// The most memory that the tree needs while it is built and read.
+    /// The most memory that the tree needs while it is built and read, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
@@ -129,7 +129,7 @@ impl Growing {
         }
     }
 
-    /// Inserts before `sibling`. If that has no parent, the child is dropped.
+    /// Inserts a node before `sibling`. If `sibling` has no parent, the node is dropped.
     pub(crate) fn insert_before(&mut self, sibling: u32, child: u32) {
         self.detach(child);
         let Node {
@@ -220,7 +220,7 @@ impl Growing {
         )
     }
 
-    /// Appends to the text node `neighbour`; returns the text if that is not a text node.
+    /// Appends to the text node `neighbour`. Returns the text if `neighbour` is not a text node.
     fn merge_into(&mut self, neighbour: u32, text: StrTendril) -> Option<StrTendril> {
         if neighbour != NONE
             && let Data::Text(before) = &mut self.node_mut(neighbour).data

@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 /// Bounds on parsing a page and on evaluating expressions over it.
 ///
 /// The defaults are above every one of several hundred real pages (at most 88,000 nodes and 53 levels; the slowest was
-/// parsed in 25 ms). They keep the worst hostile page of our tests below 200 MB and 5 seconds.
+/// parsed in 25 ms). With them, the worst hostile page of our tests takes less than 200 MB and 5 seconds.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Bytes of text read; the rest of a longer page is left out. Default 16 MiB.
+    /// The most bytes of text that are read. The rest of a longer page is left out. Default 16 MiB.
     pub input_bytes: usize,
-    /// Nodes of the tree, attributes not counted. Default 400,000.
+    /// The most nodes of the tree, not counting attributes. Default 400,000.
     pub nodes: usize,
-    /// Attributes of all elements together. Default 1,000,000.
+    /// The most attributes of all elements together. Default 1,000,000.
     pub attributes: usize,
-    /// Attributes kept of one element. Default 256.
+    /// The most attributes that are kept of one element. Default 256.
     pub attributes_per_element: usize,
-    /// Levels of the tree; deeper elements are moved up to this level. Default 512.
+    /// The most levels of the tree. Deeper elements are moved up to the last level. Default 512.
     pub depth: usize,
-    /// Open elements at which reading stops. More than `depth`, so that a page without end tags is
-    /// still read. Default 2,000.
+    /// The number of open elements at which reading stops. It exceeds `depth`, so that a page without end tags is still
+    /// read. Default 2,000.
     pub open_elements: usize,
-    /// An upper bound of the memory of the tree while it is built and read, and of its copy for expressions that need
-    /// one. Default 1 GiB, which the other limits keep it below.
+    /// The most memory of the tree while it is built and read, and of its copy for expressions that need one, in bytes
+    /// and by an upper estimate. Default 1 GiB; the other limits keep it lower.
     pub memory_bytes: usize,
-    /// Time for parsing one page. Default 2 s.
+    /// The time for parsing one page. Default 2 s.
     pub parse_time: Duration,
-    /// Time for all evaluations on one page together. Default 2 s.
+    /// The time for all evaluations on one page together. Default 2 s.
     pub evaluation_time: Duration,
 }
 
@@ -94,7 +94,7 @@ impl Budget {
         }
     }
 
-    /// Counts `units` of work; fails if the time is used up.
+    /// Counts `units` of work. Fails if the time is used up.
     pub(crate) fn pay(&self, units: usize) -> Result<(), OutOfTime> {
         let left = self.units.get();
         if units < left {

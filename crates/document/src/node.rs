@@ -29,7 +29,7 @@ impl<'d> NodeRef<'d> {
         self.document
     }
 
-    /// The element's name, in lower case for HTML; `None` for anything but an element.
+    /// The element's name, in lower case for HTML. `None` for any other node.
     pub fn tag(self) -> Option<&'d str> {
         match self.document.tree.kind(self.id) {
             Kind::Element(name) => Some(self.document.tree.name(name)),
@@ -65,8 +65,7 @@ impl<'d> NodeRef<'d> {
             .map(move |index| AttributeRef { document, index })
     }
 
-    /// XPath's string-value: all text within an element, the content of a comment. Borrowed from the
-    /// document.
+    /// XPath's string-value: all text within an element, or the content of a comment. Borrowed from the document.
     pub fn text(self) -> &'d str {
         self.document.tree.string_value(self.id)
     }
@@ -98,12 +97,12 @@ impl<'d> NodeRef<'d> {
         self.id as usize
     }
 
-    /// Everything below this node, in document order.
+    /// The nodes below this one, in document order.
     pub fn descendants(self) -> impl Iterator<Item = NodeRef<'d>> {
         (self.id + 1..self.document.tree.end(self.id)).map(move |id| NodeRef { id, ..self })
     }
 
-    /// Whether `other` is this node or lies within it.
+    /// Whether `other` is this node or is within it.
     pub fn contains(self, other: NodeRef<'_>) -> bool {
         std::ptr::eq(self.document, other.document)
             && (self.id..self.document.tree.end(self.id)).contains(&other.id)

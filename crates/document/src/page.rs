@@ -1,4 +1,4 @@
-//! Parts of a page that every crawler needs: its links, its base URL, the metadata in its head, its data scripts.
+//! The parts of a page that every crawler needs: its links, its base URL, the metadata in its head, its data scripts.
 
 use crate::document::Document;
 use crate::node::NodeRef;

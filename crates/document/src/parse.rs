@@ -20,17 +20,18 @@ use crate::limits::{Limits, Truncation};
 use crate::sink::{Handle, Sink};
 use crate::tokenizer::{Audience, tokenize};
 
-/// XML is passed on in pieces, HTML as a whole.
+/// The size of the pieces in which XML is passed on. HTML is passed on as a whole.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Tokens after which the clock is read. Long text counts as several, because the tree builder may
+/// The number of tokens between two readings of the clock. Long text counts as several, because the tree builder may
 /// split it at every space.
 const TOKENS_BETWEEN_CHECKS: u32 = 256;
 const TEXT_BYTES_PER_TOKEN: usize = 64;
-/// Buffers of the HTML parser count their bytes in 32 bits.
+/// The most bytes of HTML: the parser's buffers count their bytes in 32 bits.
 const HTML_BYTES: usize = 1 << 30;
-/// A piece of XML without any token lies within a single tag, comment or attribute. Megabytes of that are normally
-/// read in a few dozen milliseconds. It takes this long only if the tokenizer compares each of thousands of
-/// attributes with all others, and each piece makes it worse. (The HTML tokenizer has a cap for that.)
+/// The scan of XML stops if this time passes without a token. A piece of XML without any token lies within a single
+/// tag, comment or attribute. Megabytes of that are normally read in a few dozen milliseconds. It takes this long only
+/// if the tokenizer compares each of thousands of attributes with all others, and each piece makes it worse. (The HTML
+/// tokenizer limits attributes itself.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 
 /// The part of a page that was read, and why reading stopped, if it did.
@@ -80,7 +81,7 @@ pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
     }
 }
 
-/// The start of `text`, at most `bytes` of it.
+/// The beginning of `text`, at most `bytes` long.
 fn readable(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -7,7 +7,7 @@ use crate::node::NodeRef;
 use crate::tree::{Kind, NodeId, Tree};
 
 impl NodeRef<'_> {
-    /// This node as HTML.
+    /// Serialises this node as HTML.
     pub fn outer_html(self) -> String {
         let mut html = String::new();
         write(&self.document.tree, self.id, &mut html);

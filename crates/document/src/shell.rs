@@ -7,19 +7,20 @@
 use crate::document::Document;
 use crate::node::NodeRef;
 
-/// A page with a root shows fewer characters than this: a header and a footer may come from the server.
+/// A page with a root is a shell only if it shows fewer characters than this. A header and a footer may come from the
+/// server.
 const LITTLE_TEXT: usize = 400;
 
-/// A page whose root is only an empty element with an id shows fewer characters, if it says that it needs scripts.
+/// The limit for a root that is only an empty element with an id, on pages that say that they need scripts.
 const LITTLE_WITHOUT_SCRIPTS: usize = 80;
 
-/// The same limit for pages that do not say so.
+/// The limit for a root that is only an empty element with an id, on pages that do not say that they need scripts.
 const NEXT_TO_NOTHING: usize = 24;
 
-/// The most characters that a root shows before the application draws in it: "Loading, please wait".
+/// The most characters that a root shows before the application draws in it, such as "Loading, please wait".
 const TEXT_OF_ROOT: usize = 80;
 
-/// A longer id is not named in the result.
+/// The longest id that is named in the result, in bytes.
 const MOST_ID_BYTES: usize = 60;
 
 /// The most nodes that are read. A longer page is not a shell.
@@ -49,10 +50,10 @@ const ROOT_IDS: &[&str] = &[
 /// Words at the end of a root's id: `react-root`, `shop_app`, `appMount`.
 const ROOT_ENDINGS: &[&str] = &["app", "root", "mount", "outlet", "spa"];
 
-/// Ids of empty elements that third parties fill on pages with text of their own.
+/// Ids of empty elements that third parties fill, on pages that have text of their own.
 const NOT_ROOTS: &[&str] = &["fb-root", "overlay-root", "modal-root", "portal-root"];
 
-/// Attributes by which an application's root is marked.
+/// Attributes that mark an application's root.
 const ROOT_MARKS: &[&str] = &[
     "ng-app",
     "data-ng-app",
@@ -64,7 +65,7 @@ const ROOT_MARKS: &[&str] = &[
 /// Elements whose content is not shown. (`noscript` is not shown where scripts run.)
 const NOT_SHOWN: &[&str] = &["script", "style", "template", "noscript", "title", "head"];
 
-/// Elements that can be the content of a page instead of text.
+/// Elements that can be the content of a page, in place of text.
 const CONTENT: &[&str] = &[
     "img", "picture", "video", "audio", "iframe", "frameset", "embed", "object", "textarea",
     "select", "table",
@@ -76,22 +77,22 @@ const CONTAINERS: &[&str] = &["div", "main", "section", "article", "body"];
 /// The evidence that a page is an empty shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shell {
-    /// Characters of text that it shows, without white space.
+    /// The number of characters that the page shows, without white space.
     pub characters: usize,
-    /// Scripts that run.
+    /// The number of scripts that run.
     pub scripts: usize,
     /// The element that the application draws in, such as `#root`.
     pub root: String,
 }
 
-/// Findings during the walk.
+/// The findings of the walk over the page so far.
 #[derive(Default)]
 struct Found {
     nodes: usize,
     characters: usize,
     scripts: usize,
     root: Option<String>,
-    /// An empty element with an id. It is the root if the page shows next to nothing.
+    /// An empty element with an id. It counts as the root if the page shows next to nothing.
     empty: Option<String>,
     has_content: bool,
     wants_scripts: bool,
@@ -162,7 +163,7 @@ impl Found {
             }
             _ => self.has_content |= CONTENT.contains(&tag),
         }
-        // The head has scripts and meta elements, but its text is not shown.
+        // The head has scripts and `meta` elements, but its text is not shown.
         if tag == "head" {
             let before = self.characters;
             self.visit(element);
@@ -258,7 +259,7 @@ fn shown(text: &str) -> usize {
         .count()
 }
 
-/// The number of characters that an element shows; not counted beyond `limit`.
+/// The number of characters that an element shows, counted up to `limit`.
 fn shown_in(element: NodeRef<'_>, limit: usize) -> usize {
     let mut characters = 0;
     let mut waiting: Vec<NodeRef<'_>> = element.children().collect();

@@ -17,8 +17,8 @@ pub(crate) struct Sink {
     tree: RefCell<Growing>,
 }
 
-/// A node as the parser knows it. It carries its own name, because the parser asks for the names
-/// of open elements far more often than for anything else.
+/// A node as the parser knows it. It carries the name of its element, because the parser asks for the names of open
+/// elements far more often than for anything else.
 #[derive(Clone)]
 pub(crate) struct Handle {
     index: u32,
@@ -126,7 +126,8 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// Template contents are ordinary children, so that expressions can reach them.
+    /// Returns the element itself: the contents of a template are ordinary children, so that expressions can reach
+    /// them.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }

@@ -1,16 +1,17 @@
 //! The sketch of a page, which identifies its layout.
 //!
-//! The paths of tags from the root are hashed, down to [`DEPTH`]. Text markup is left out, and so is a large frame
-//! that pages of all layouts of a site share: header, navigation, footer. Each digit of the sketch is the last digit
-//! of the smallest hash under a function of its own (b-bit minwise hashing). So the share of equal digits of two
-//! pages is about their share of equal paths. Repetitions change nothing, and an optional block changes few digits.
+//! The paths of tags from the root are hashed, down to [`DEPTH`]. Markup within texts is left out. So is the frame of a
+//! page (header, navigation, footer) if it is large, because pages of all layouts of a site share it. Each digit of the
+//! sketch is the last digit of the smallest hash under a function of its own (b-bit minwise hashing). So the share of
+//! equal digits of two pages is about their share of equal paths. Repetitions change nothing, and an optional block
+//! changes few digits.
 
 use rustc_hash::FxHashSet;
 
 use crate::document::Document;
 use crate::tree::{Children, Kind, NodeId, ROOT, Tree};
 
-/// Digits of a sketch.
+/// The number of digits of a sketch.
 const DIGITS: usize = 32;
 
 /// Elements below this level belong to the content, not to the layout.
@@ -19,22 +20,22 @@ const DEPTH: usize = 8;
 /// The most nodes that are read.
 const MOST_NODES: usize = 100_000;
 
-/// Elements of written text: they vary with the text.
+/// Elements within texts, which vary with the text.
 const OF_TEXT: &[&str] = &[
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "del", "dfn", "em",
     "font", "i", "ins", "kbd", "mark", "nobr", "q", "s", "samp", "small", "span", "strike",
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ];
 
-/// Elements that are not shown, and those that other sites insert into a page.
+/// Elements that are not shown, and elements that other sites insert into a page.
 const UNSEEN: &[&str] = &[
     "head", "iframe", "link", "meta", "noscript", "script", "style", "template",
 ];
 
-/// Headers and footers in these elements are their own, not the page's.
+/// Elements with headers and footers of their own, which are not the page's.
 const OF_CONTENT: &[&str] = &["main", "article", "section"];
 
-/// Roles of parts of the frame.
+/// Roles of the parts of a page's frame.
 const ROLES: &[&str] = &[
     "banner",
     "complementary",
@@ -43,7 +44,7 @@ const ROLES: &[&str] = &[
     "search",
 ];
 
-/// Classes and ids that name parts of the frame.
+/// Classes and ids that name the parts of a page's frame.
 const NAMES: &[&str] = &[
     "banner",
     "breadcrumb",
@@ -64,14 +65,14 @@ const NAMES: &[&str] = &[
     "topbar",
 ];
 
-/// A frame with fewer paths stays in the sketch: it is small compared with the differences.
+/// A frame with fewer paths than this stays in the sketch, because it is small compared with the differences.
 const FEWEST_OF_FRAME: usize = 8;
 
-/// A page with fewer paths outside its frame is sketched as a whole.
+/// A page with fewer paths than this outside its frame is sketched as a whole.
 const FEWEST_PATHS: usize = 4;
 
 impl Document {
-    /// Digits that pages of one layout share for the most part; `None` for a page without elements.
+    /// The sketch of the page. Pages of one layout share most of its digits. `None` for a page without elements.
     pub fn sketch(&self) -> Option<String> {
         let paths = self.paths();
         if paths.is_empty() {
@@ -110,7 +111,7 @@ impl Document {
     }
 }
 
-/// The hashes of paths: those of all elements, and those of two parts.
+/// The hashes of the paths of all elements, and of two parts of the page.
 struct Collected<'t> {
     tree: &'t Tree,
     all: FxHashSet<u64>,
@@ -125,7 +126,7 @@ struct Place {
     path: u64,
     depth: usize,
     part: Part,
-    /// Within an element whose headers and footers are its own.
+    /// Whether the element is within one whose headers and footers are its own.
     in_content: bool,
 }
 
@@ -194,13 +195,13 @@ impl Collected<'_> {
     }
 }
 
-/// FNV: the same in every release, because sketches are stored.
+/// Hashes a text by FNV, which is the same in every release, because sketches are stored.
 fn hash(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The finaliser of SplitMix64.
+/// Mixes the bits of a number, as the last step of SplitMix64 does.
 fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -246,8 +247,8 @@ mod tests {
         assert!(equal(&sketch(PAGE), &sketch(other)) < DIGITS / 2);
     }
 
-    /// Six layouts in a frame that has more elements than any of them: on sites that name their header, navigation
-    /// and footer, in the language or by classes and ids.
+    /// Six layouts in a frame with more elements than any of them. The sites name their header, navigation and footer
+    /// by elements, or by classes and ids.
     #[test]
     fn layouts_in_a_common_frame_get_different_sketches() {
         let links = "<ul><li><a href=x>x</a><li><a href=x>x</a></ul>";

@@ -1,11 +1,10 @@
-//! [`Tree`], the finished tree: nodes in document order, stored in columns that make the axes of
-//! XPath cheap.
+//! [`Tree`], the finished tree: nodes in document order, stored in columns that make the axes of XPath cheap.
 //!
 //! - A node's number is its position in document order; its descendants are the numbers up to `end`.
 //! - All text is in one string in document order, so the string-value of an element is a slice.
 //! - All attributes are in one list; those of a node end where those of the next node begin.
 //!
-//! [`crate::freeze`] builds it; it never changes afterwards, except for indexes built at first use.
+//! [`crate::freeze`] builds the tree. Afterwards it never changes, except for indexes that are built at first use.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -13,16 +12,16 @@ use std::ops::Range;
 use html5ever::LocalName;
 use rustc_hash::FxHashMap;
 
-/// A node of the tree, its number in document order.
+/// The number of a node in document order.
 pub(crate) type NodeId = u32;
-/// A name of an element or attribute, numbered per tree.
+/// The number of a name of elements or attributes in a tree.
 pub(crate) type NameId = u32;
 
 /// A name that no node of this tree has.
 pub(crate) const NO_NAME: NameId = u32::MAX;
 pub(crate) const ROOT: NodeId = 0;
 
-/// Numbers above all names, for nodes that are not elements.
+/// Numbers above all names, which stand for nodes that are not elements.
 const TEXT: u32 = u32::MAX - 1;
 const COMMENT: u32 = u32::MAX - 2;
 const INSTRUCTION: u32 = u32::MAX - 3;
@@ -100,7 +99,7 @@ impl Tree {
         }
     }
 
-    // Building, in document order; only `freeze` uses these.
+    // Building the tree in document order: only `freeze` uses these methods.
 
     pub(crate) fn begin_node(&mut self, kind: Kind, parent: NodeId) -> NodeId {
         let id = self.nodes.len() as NodeId;
@@ -150,17 +149,17 @@ impl Tree {
         self.attribute_text.len()
     }
 
-    /// Adds a sentinel after the last node, so that every node has a next one.
     pub(crate) fn attribute_count(&self) -> usize {
         self.attributes.len()
     }
 
-    /// Bytes of all text, attributes' values and comments.
+    /// The bytes of all text, attribute values and comments.
     pub(crate) fn text_bytes(&self) -> usize {
         let asides = self.asides.iter().map(|it| it.target.len() + it.text.len());
         self.text.len() + self.attribute_text.len() + asides.sum::<usize>()
     }
 
+    /// Adds a sentinel after the last node, so that every node has a next one.
     pub(crate) fn finish(&mut self) {
         self.begin_node(Kind::Document, ROOT);
         self.nodes.shrink_to_fit();
@@ -168,7 +167,7 @@ impl Tree {
 
     // Reading.
 
-    /// Nodes in the tree, the document itself included.
+    /// The number of nodes in the tree, the document itself included.
     pub(crate) fn len(&self) -> NodeId {
         (self.nodes.len() - 1) as NodeId
     }
@@ -214,7 +213,8 @@ impl Tree {
         (next < self.end(parent)).then_some(next)
     }
 
-    /// Costs as many steps as the previous sibling's last descendant lies below it.
+    /// The previous sibling of a node. The search takes one step for each level between the sibling and its last
+    /// descendant.
     pub(crate) fn previous_sibling(&self, node: NodeId) -> Option<NodeId> {
         let parent = self.parent(node)?;
         let mut previous = node - 1;
@@ -286,7 +286,7 @@ impl Tree {
         self.names.find(name)
     }
 
-    /// The elements of a name, in document order.
+    /// The elements with a name, in document order.
     pub(crate) fn elements_named(&self, name: NameId) -> &[NodeId] {
         let index = self.elements_by_name.get_or_init(|| {
             let elements = (0..self.len()).filter(|node| self.is_element(*node));
@@ -297,7 +297,7 @@ impl Tree {
         index.named(name)
     }
 
-    /// The attributes of a name, in document order.
+    /// The attributes with a name, in document order.
     pub(crate) fn attributes_named(&self, name: NameId) -> &[u32] {
         let index = self.attributes_by_name.get_or_init(|| {
             let all = 0..self.attributes.len() as u32;
@@ -350,7 +350,7 @@ impl Names {
     }
 }
 
-/// Numbers grouped by name, each group in its first order.
+/// Numbers grouped by name. Each group keeps the order in which its numbers were given.
 struct NameIndex {
     starts: Vec<u32>,
     numbers: Vec<u32>,

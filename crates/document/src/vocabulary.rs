@@ -1,9 +1,9 @@
-//! How elements of XML are named in the tree. Authors choose prefixes freely, but expressions must find the same
-//! elements whatever the prefix.
+//! The names of XML elements in the tree. Authors choose prefixes freely, but expressions must find the same elements
+//! whatever the prefix.
 //!
-//! Elements in the namespace of the root element have no prefix: `//entry` finds `atom:entry` below `atom:feed`, and
-//! so does `//atom:entry`, whichever form the page uses. Elsewhere the prefix distinguishes names (`media:title` is
-//! not `title`). Common namespaces get their usual prefix, whatever the page writes.
+//! Elements in the namespace of the root element have no prefix: `//entry` finds `atom:entry` below `atom:feed`, and so
+//! does `//atom:entry`, whichever form the page uses. Elsewhere the prefix distinguishes names (`media:title` is not
+//! `title`). Common namespaces get their usual prefix, whatever the page writes.
 
 use html5ever::{LocalName, Namespace, QualName};
 
@@ -39,7 +39,7 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The name of an element in the tree. The first one is the root.
+    /// The name of an element in the tree. The first call is for the root element.
     pub(crate) fn name(&mut self, name: &QualName) -> LocalName {
         let is_usual = is_plain(&name.ns);
         if self.root.is_none() {
@@ -60,7 +60,7 @@ impl Vocabulary {
         }
     }
 
-    /// The name without its prefix, if that is one of the root's namespace.
+    /// The name without its prefix, if the prefix stands for the root's namespace.
     pub(crate) fn without_prefix<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (prefix, local) = name.split_once(':')?;
         self.prefixes

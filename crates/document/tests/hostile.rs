@@ -1,5 +1,5 @@
-//! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds: far
-//! longer than it takes, and far shorter than it took without the limits.
+//! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds. These limits are far
+//! longer than it takes, and far shorter than it took without the limits of the crate.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncatio
             let xpath = XPath::compile(question).unwrap();
             match document.evaluate(&xpath) {
                 Ok(_) | Err(EvaluateError::OutOfTime { .. }) => {}
-                // Its copy for this expression would need more memory than it may have.
+                // The page's copy for this expression would need more memory than it may have.
                 Err(EvaluateError::Engine(why)) if why.contains("page is too large") => {}
                 Err(error) => panic!("{name}: {question}: {error}"),
             }
@@ -65,7 +65,8 @@ fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncatio
     thread.join().unwrap_or_else(|_| panic!("{name} panicked"))
 }
 
-/// A short time for expressions, so that the tests are quick. Parsing ends at other limits, on a busy machine, too.
+/// Limits with a short time for expressions, so that the tests are quick. Parsing must end by other limits, even on a
+/// busy machine.
 fn brisk() -> Limits {
     let evaluation_time = Duration::from_secs(1);
     Limits {
@@ -312,7 +313,7 @@ fn an_expression_ends_with_the_time_of_its_page() {
             "the budget is that of the page"
         );
     }
-    // Cheap, but a busy machine may need longer than that.
+    // The expression is cheap, but a busy machine may need longer than the time set in `brisk`.
     let document = Document::parse_html(&links, &Limits::default());
     assert_eq!(
         document

@@ -1,4 +1,4 @@
-//! The memory of a page while it is parsed and read stays within the estimate and the limit. Judged by all
+//! The memory of a page while it is parsed and read stays within the estimate and the limit. It is measured by all
 //! allocations of the thread.
 
 #![allow(unsafe_code)]
@@ -25,7 +25,7 @@ fn note(more: usize, less: usize) {
     ALLOCATED.set(now);
 }
 
-// SAFETY: everything is left to the system's allocator.
+// SAFETY: all calls are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0);
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The result of `work`, and how much was allocated at once meanwhile.
+/// The result of `work`, and the most memory that was allocated at one time meanwhile.
 fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATED.get();
     PEAK.set(before);
@@ -59,7 +59,7 @@ fn filled_with(piece: &str) -> String {
     piece.repeat(PAGE_BYTES / piece.len())
 }
 
-/// Pages that cost the most per byte, in one way each, and two plain ones.
+/// Pages that each cost the most per byte in one way, and two plain ones.
 fn pages() -> Vec<(&'static str, String)> {
     let named: String = (0..250).map(|number| format!(" a{number}")).collect();
     let new_names: String = (0..300_000).map(|n| format!("<p a{n}=0>")).collect();
@@ -95,7 +95,7 @@ fn pages() -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_tree_costs_at_most_what_is_estimated() {
-    // On a busy machine the usual time ends within some of them.
+    // On a busy machine, the usual time would end within some of the pages.
     let limits = Limits {
         parse_time: Duration::from_secs(300),
         ..Limits::default()

@@ -1,5 +1,5 @@
-//! Random markup, XPath expressions and CSS selectors: nothing panics, and every tree is consistent.
-//! The input is the same in every run; longer runs have found nothing more.
+//! Random markup, XPath expressions and CSS selectors: nothing panics, and every tree is consistent. The input is the
+//! same in every run. Longer runs have found no further faults.
 
 mod common;
 
@@ -23,7 +23,7 @@ const SELECTOR: &str = "a|div|*|#x|.y|[x]|[x=|'v'|]|[x*='a' i]| |>|+|~|,|:not(|)
     -n|:first-child|:empty|:root|::text|::attr(x)|\\31 |\\|:contains('x')|\"|é|:nth-last-of-type(2)|\
     /*| */|/* */|:scope|:checked|:lang(|:is(| of |A|[TYPE=x s]";
 
-/// Fewer than `limit` of these pieces in a row.
+/// Joins fewer than `limit` of these pieces.
 fn join_random(rng: &mut Rng, pieces: &str, limit: usize) -> String {
     let pieces: Vec<&str> = pieces.split('|').collect();
     (0..rng.usize(..limit))
@@ -41,7 +41,7 @@ fn random_markup_gives_trees_that_hold_together() {
     }
 }
 
-/// Children lie within their parents, siblings follow each other, text is in document order.
+/// Checks a tree: children lie within their parents, siblings follow each other, and text is in document order.
 fn holds_together(document: &Document, page: &str) {
     let root = document.root();
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! The pages that are taken for empty shells: pages as the tools of the web write them, of both kinds.
+//! Which pages count as empty shells: pages of both kinds, as the tools of the web write them.
 
 use webfill_document::{Document, Limits};
 
-/// Name and page.
+/// The name of a case, and its page.
 type Case = (&'static str, &'static str);
 
 const SHELLS: &[Case] = &[

@@ -1,4 +1,4 @@
-//! XPath 1.0 by the recommendation, on pages as browsers parse them.
+//! XPath 1.0 by the recommendation, on pages parsed as in browsers.
 
 mod common;
 
@@ -16,7 +16,7 @@ const PAGE: &str = r##"<!DOCTYPE html><html lang="en-GB"><head><title>A page</ti
 <svg viewBox="0 0 1 1"><use xlink:href="#icon" href="plain"></use><path d="M0"/></svg>
 </body></html>"##;
 
-/// One expression and the string-values that it yields.
+/// Checks the string-values that each expression yields.
 fn check(cases: &[(&str, &[&str])]) {
     let document = html(PAGE);
     for (expression, expected) in cases {

@@ -42,7 +42,7 @@ impl<'s> Cursor<'s> {
         taken
     }
 
-    /// Whether a whole word follows, ignoring case.
+    /// Whether the word follows as a whole, ignoring case.
     pub(crate) fn is_at_word(&self, word: &str) -> bool {
         let (start, behind) = (self.rest().get(..word.len()), self.rest().get(word.len()..));
         start.is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -57,7 +57,7 @@ impl<'s> Cursor<'s> {
         taken
     }
 
-    /// The text read from `start` on.
+    /// The text read since `start`.
     pub(crate) fn since(&self, start: usize) -> &'s str {
         &self.selector[start..self.offset]
     }
@@ -85,7 +85,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips comments. They separate nothing: `p/* */.x` is `p.x`. An unclosed one extends to the end.
+    /// Skips comments. They separate nothing: `p/* */.x` is `p.x`. An unclosed comment extends to the end.
     pub(crate) fn skip_comments(&mut self) {
         while let Some(comment) = self.rest().strip_prefix("/*") {
             let length = comment.find("*/").map_or(comment.len(), |end| end + 2);
@@ -93,7 +93,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// A name, with its escapes resolved.
+    /// Reads a name, and resolves its escapes.
     pub(crate) fn name(&mut self) -> Read<String> {
         let start = self.offset;
         let mut name = String::new();
@@ -117,7 +117,7 @@ impl<'s> Cursor<'s> {
         Ok(name)
     }
 
-    /// `\:` is a colon, `\31 ` the character of that hexadecimal number.
+    /// Reads an escape: `\:` is a colon, and `\31 ` is the character with this hexadecimal number.
     fn escape(&mut self) -> Read<char> {
         self.offset += 1;
         let rest = self.rest();
@@ -147,7 +147,7 @@ impl<'s> Cursor<'s> {
         self.offset += self.peek().map_or(0, char::len_utf8);
     }
 
-    /// A quoted string or a name.
+    /// Reads a quoted string or a name.
     pub(crate) fn string_or_name(&mut self) -> Read<String> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '"' | '\'')) else {
             return self.name();
@@ -194,7 +194,7 @@ impl<'s> Cursor<'s> {
     }
 }
 
-/// White space of CSS; a no-break space is part of a name.
+/// Whether a character is white space in CSS. A no-break space is part of a name.
 pub(crate) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{c}')
 }

@@ -44,7 +44,7 @@ pub struct SelectorError {
 }
 
 impl SelectorError {
-    /// Where the fault is, in bytes from the beginning of the selector.
+    /// The position of the fault, in bytes from the beginning of the selector.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -85,16 +85,16 @@ pub fn check_selector(selector: &str) -> Result<(), SelectorError> {
 }
 
 impl Document {
-    /// The matches in document order, without duplicates: elements, or their texts or attributes if the selector ends
-    /// in `::text` or `::attr()`.
+    /// Finds the matches in document order, without duplicates: elements, or their texts or attributes if the selector
+    /// ends in `::text` or `::attr()`.
     pub fn select(&self, selector: &Selector) -> Result<Vec<XValue<'_>>, EvaluateError> {
         self.root().select(selector)
     }
 }
 
 impl<'d> NodeRef<'d> {
-    /// The matches within this node. The whole selector must match within it: `ul a` finds links in
-    /// lists that are below this node.
+    /// Finds the matches within this node. The whole selector must match within it: `ul a` finds links in lists that
+    /// are below this node.
     pub fn select(self, selector: &Selector) -> Result<Vec<XValue<'d>>, EvaluateError> {
         self.document
             .evaluate_plan(&selector.plan, &selector.names, Item::node(self.id))

@@ -8,7 +8,7 @@ use crate::xpath::plan::{NodeTest, Test};
 /// The prefixes that attributes of HTML pages can have.
 const PREFIXES: [&str; 2] = ["xlink", "xml"];
 
-/// The name or `*` of a compound, with a test if it may be in any namespace.
+/// Reads the name or `*` of a compound. Returns a test as well if the name may be in any namespace.
 pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Test>)> {
     let start = parser.cursor.offset;
     if !parser.cursor.take("*") {
@@ -26,7 +26,7 @@ pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Tes
     Ok((NodeTest::AnyName, Some(Test::LocalName(name))))
 }
 
-/// The names of the requested attributes: several for `*|name`.
+/// Reads the names of the requested attributes. `*|name` stands for several.
 pub(crate) fn attribute(parser: &mut Parser<'_, '_>) -> Read<Vec<String>> {
     let start = parser.cursor.offset;
     let any = parser.cursor.take("*|");

@@ -1,11 +1,11 @@
-//! The argument of `:nth-child()` and its kin: `2n+1`, `odd`, `3 of .x`.
+//! Parses the argument of `:nth-child()` and its relatives: `2n+1`, `odd`, `3 of .x`.
 
 use super::cursor::{Cursor, Read, is_name_part, is_space};
 use super::parser::{Leading, Parser};
 use super::pseudo::any_of;
 use crate::xpath::plan::{SiblingPlace, Test};
 
-/// The position selected by the argument of the pseudo-class `name`.
+/// Reads the argument of the pseudo-class `name` into the positions that it selects.
 pub(crate) fn place(parser: &mut Parser<'_, '_>, name: &str) -> Read<Test> {
     let (step, offset) = step_and_offset(&mut parser.cursor)?;
     let same_name = name.ends_with("of-type");
@@ -23,7 +23,7 @@ pub(crate) fn place(parser: &mut Parser<'_, '_>, name: &str) -> Read<Test> {
     }))
 }
 
-/// `an+b`: `odd`, `even`, `3`, `2n+1`, `-n + 3`.
+/// Reads `an+b`, in forms such as `odd`, `even`, `3`, `2n+1`, `-n + 3`.
 fn step_and_offset(cursor: &mut Cursor<'_>) -> Read<(i32, i32)> {
     let start = cursor.offset;
     let mut compact = String::new();
@@ -64,7 +64,7 @@ fn formula(compact: &str) -> Option<(i32, i32)> {
     Some((step, offset))
 }
 
-/// Limited to a million, so that no later arithmetic overflows.
+/// Reads a whole number. It is limited to a million, so that no later arithmetic overflows.
 fn integer(text: &str) -> Option<i32> {
     text.parse()
         .ok()

@@ -8,8 +8,8 @@ use crate::xpath::plan::{AttributeTest, LetterCase, Names, NodeTest, Relation, T
 /// The greatest nesting of selectors, as in `:not(:is(...))`.
 const NESTING: usize = 16;
 
-/// The attributes of HTML whose values are compared without regard to case (HTML Standard, "Case-
-/// sensitivity of selectors").
+/// The attributes of HTML whose values are compared without regard to case (HTML Standard, "Case-sensitivity of
+/// selectors").
 const VALUES_IN_ANY_CASE: [&str; 46] = [
     "accept",
     "accept-charset",
@@ -84,7 +84,7 @@ pub(crate) struct Parser<'s, 'n> {
     pub(crate) cursor: Cursor<'s>,
     pub(crate) names: &'n mut Names,
     depth: usize,
-    /// `:scope` was read in the current compound.
+    /// Whether `:scope` was read in the current compound.
     pub(crate) scoped: bool,
 }
 
@@ -135,7 +135,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The combinator at the cursor; white space alone is one if a compound follows.
+    /// Reads the combinator at the cursor. White space alone is one if a compound follows.
     fn combinator(&mut self, spaced: bool) -> Option<Combinator> {
         let symbols = [
             (">", Combinator::Child),
@@ -221,8 +221,8 @@ impl Parser<'_, '_> {
         let case = self.letter_case(&names[0]);
         self.cursor.skip_space();
         self.cursor.expect("]")?;
-        // By the standard these match nothing if the value is empty; `~=` also matches nothing if it contains a
-        // space.
+        // By the standard, these relations match nothing if the value is empty. `~=` also matches nothing if the value
+        // contains a space.
         let never = match relation {
             Relation::HasWord => value.is_empty() || value.contains(is_space),
             Relation::StartsWith | Relation::EndsWith | Relation::Contains => value.is_empty(),
@@ -242,7 +242,7 @@ impl Parser<'_, '_> {
         Ok(any(names.iter().map(test).collect()))
     }
 
-    /// The flag at the end of an attribute selector, or the default without one.
+    /// Reads the flag at the end of an attribute selector, or returns the default without one.
     fn letter_case(&mut self, attribute: &str) -> LetterCase {
         let lower = attribute.to_ascii_lowercase();
         if self.cursor.take("i") || self.cursor.take("I") {
@@ -274,7 +274,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// `::text` or `::attr(name)`; only at the end of a whole selector.
+    /// Reads `::text` or `::attr(name)`, which may stand only at the end of a whole selector.
     fn extract(&mut self) -> Read<Option<Extract>> {
         let start = self.cursor.offset;
         if !self.cursor.take("::") {

@@ -32,10 +32,10 @@ const KNOWN: [&str; 21] = [
     "-soup-contains",
 ];
 
-/// The elements that are checked or selected initially.
+/// A selector of the elements that are initially checked or selected.
 const CHECKED: &str = ":is(input[type=checkbox], input[type=radio])[checked], option[selected]";
 
-/// The pseudo-class at the cursor.
+/// Parses the pseudo-class at the cursor.
 pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
     let start = parser.cursor.offset;
     parser.cursor.expect(":")?;
@@ -119,7 +119,7 @@ fn has(relative: Complex) -> Test {
     Test::Exists(Nodes::Path(translate::forward(relative)))
 }
 
-/// `en, "*-CH"`
+/// Reads language ranges, such as `en, "*-CH"`.
 fn language_ranges(cursor: &mut Cursor<'_>) -> Read<Vec<String>> {
     let mut ranges = Vec::new();
     loop {

@@ -19,7 +19,7 @@ pub(crate) enum Combinator {
 pub(crate) struct Compound {
     pub(crate) element: NodeTest,
     pub(crate) tests: Vec<Test>,
-    /// `:scope` is among the tests.
+    /// Whether `:scope` is among the tests.
     pub(crate) scoped: bool,
 }
 

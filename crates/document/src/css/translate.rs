@@ -85,7 +85,7 @@ fn step(axis: Axis, compound: Compound) -> Step {
     }
 }
 
-/// The sibling next to a node.
+/// The step to the sibling next to a node.
 fn nearest(axis: Axis) -> Step {
     let predicates = vec![Predicate::Place(1)];
     Step {

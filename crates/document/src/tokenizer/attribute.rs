@@ -9,8 +9,8 @@ use super::run::Run;
 use super::{Audience, Tokenizer, class};
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the attribute at the current position, which is neither space nor the end of a tag. Returns whether it
-    /// was added: repeated attributes, and those beyond the cap, are not.
+    /// Reads the attribute at the current position, which is neither space nor the end of a tag. Returns whether it was
+    /// added: repeated attributes, and attributes beyond the cap, are not.
     pub(super) fn read_attribute(&mut self, tag: &mut Tag) -> bool {
         // `=` ends a name, but a name may begin with it.
         let name = self.read_name(class::ENDS_ATTRIBUTE_NAME, 1);
@@ -59,7 +59,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                 }
             }
         }
-        // The end of the page cuts off the tag, which is dropped whatever the value.
+        // The end of the page cuts off the tag. It is dropped, whatever the value.
         self.skip_to_end();
         StrTendril::new()
     }

@@ -1,14 +1,14 @@
-//! Classes of bytes in names and values.
+//! Classes of the bytes in names and values.
 
-/// Tab, line feed, form feed and space; carriage returns are gone from the input.
+/// Tab, line feed, form feed and space. The input has no carriage returns any more.
 pub(super) const WHITESPACE: u8 = 1;
-/// Ends the name of a tag.
+/// The byte ends the name of a tag.
 pub(super) const ENDS_TAG_NAME: u8 = 1 << 1;
-/// Ends the name of an attribute, except as its first character.
+/// The byte ends the name of an attribute, unless it is its first character.
 pub(super) const ENDS_ATTRIBUTE_NAME: u8 = 1 << 2;
-/// Ends or interrupts an attribute's value that has no quotes.
+/// The byte ends or interrupts an attribute's value without quotes.
 pub(super) const STOPS_BARE_VALUE: u8 = 1 << 3;
-/// Must be replaced in a name: a capital letter or NUL.
+/// The byte must be replaced in a name: a capital letter or NUL.
 pub(super) const CHANGES_IN_NAME: u8 = 1 << 4;
 
 static CLASSES: [u8; 256] = classes();

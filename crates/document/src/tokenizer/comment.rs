@@ -7,7 +7,7 @@ use super::run::without_nul;
 use super::{Audience, Tokenizer};
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the markup that the `<!` at the current position begins.
+    /// Reads the markup that begins with the `<!` at the current position.
     pub(super) fn read_markup_declaration(&mut self) {
         let from = self.at + 2;
         if self.bytes[from..].starts_with(b"--") {
@@ -39,8 +39,8 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::CommentToken(without_nul(self.input, from, to)));
     }
 
-    /// The end of a comment's text, and of the comment: at `-->`, `--!>`, or at the end of the page, which may be in
-    /// the middle of these.
+    /// The end of a comment's text, and the end of the comment. It ends at `-->`, at `--!>`, or at the end of the page,
+    /// which may cut these off.
     fn end_of_comment(&self, from: usize) -> (usize, usize) {
         let mut place = from;
         while let Some(found) = memchr(b'-', &self.bytes[place..]) {

@@ -1,4 +1,4 @@
-//! Compares our tokenizer with html5ever's: tokens and trees of the same page. For tests and fuzzing.
+//! Compares this tokenizer with html5ever's: the tokens and trees of the same page. For tests and fuzzing.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use crate::sink::{Handle, Sink};
 #[derive(PartialEq)]
 struct Reading {
     tokens: Vec<Token>,
-    /// The nodes in document order, a line for each.
+    /// The nodes in document order, one per line.
     tree: String,
 }
 
@@ -59,7 +59,7 @@ fn read(page: &str) -> Reading {
 }
 
 fn read_by_html5ever(page: &str) -> Reading {
-    // By itself, html5ever would drop a byte order mark at the beginning of every piece.
+    // By default, html5ever would drop a byte order mark at the beginning of every piece.
     let options = TokenizerOpts {
         discard_bom: false,
         ..TokenizerOpts::default()

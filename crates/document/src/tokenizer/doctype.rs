@@ -9,11 +9,11 @@ use super::{Audience, Tokenizer, class};
 
 /// How the reading of a declaration ends.
 enum End {
-    /// At its `>`.
+    /// The declaration ends at its `>`.
     Proper,
-    /// At its `>` or at the end of the page, in a way that forces quirks mode.
+    /// The declaration ends at its `>` or at the end of the page, in a way that forces quirks mode.
     Quirks,
-    /// The rest up to the next `>` is ignored.
+    /// The rest of the declaration, up to the next `>`, is ignored.
     Ignored { force_quirks: bool },
 }
 
@@ -31,7 +31,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                 self.at = found.map_or(self.bytes.len(), |found| self.at + found);
             }
         }
-        // Past the `>`, if the page has one.
+        // Move past the `>`, if the page has one.
         self.at = (self.at + 1).min(self.bytes.len());
         self.emit(Token::DoctypeToken(doctype));
     }
@@ -99,7 +99,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads a quoted identifier. Returns how the declaration ends if it ends here.
+    /// Reads a quoted identifier. If the declaration ends here, returns how it ends.
     fn read_identifier(&mut self, identifier: &mut Option<StrTendril>) -> Option<End> {
         self.skip_whitespace();
         let quote = match self.peek() {

@@ -37,18 +37,18 @@ use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use input::Input;
 use names::Names;
 
-/// The longest text token. Longer text is split, so that the receiver can check the clock in between.
+/// The length of the longest text token. Longer text is split, so that the receiver can check the clock in between.
 const TEXT_BYTES_PER_TOKEN: usize = 16 * 1024;
 
-/// The line number of every token: our sink ignores lines, so they are not counted.
+/// The line number of every token. Lines are not counted, because our sink ignores them.
 const LINE: u64 = 1;
 
 /// A receiver of tokens that may stop the tokenizer.
 pub(crate) trait Audience: TokenSink {
-    /// Whether to stop; called after every token.
+    /// Whether to stop. Called after every token.
     fn has_left(&self) -> bool;
 
-    /// Whether to stop, after checking the clock; called within long input that yields no token.
+    /// Whether to stop; checks the clock. Called within long input that yields no token.
     fn has_left_by_now(&self) -> bool;
 }
 
@@ -81,7 +81,7 @@ struct Tokenizer<'i, A> {
     attribute_cap: usize,
     names: Names,
     content: Content,
-    /// The name of the end tag that ends a text other than [`Content::Data`].
+    /// The name of the last start tag. Its end tag ends a text other than [`Content::Data`].
     last_start_tag: LocalName,
 }
 
@@ -144,7 +144,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
     }
 
     fn emit(&self, token: Token) {
-        // Only tags get another answer than "continue".
+        // Only tags can get an answer other than "continue".
         let _ = self.audience.process_token(token, LINE);
     }
 

@@ -11,7 +11,7 @@ use super::run::REPLACEMENT;
 /// A name as the page writes it.
 pub(super) struct Name<'i> {
     pub(super) written: &'i str,
-    /// The classes of all its bytes.
+    /// The classes of all its bytes together.
     pub(super) classes: u8,
 }
 
@@ -19,8 +19,8 @@ pub(super) struct Name<'i> {
 const PACKED_BYTES: usize = 7;
 const SLOTS: usize = 256;
 
-/// A cache of the longer names of a page. Interning a name takes a slow hash, and a lock if HTML does not define it.
-/// A page repeats few such names.
+/// A cache of the longer names of a page. Interning a name takes a slow hash, and also a lock if HTML does not define
+/// it. A page uses few such names, and repeats them.
 pub(super) struct Names {
     known: Vec<LocalName>,
 }

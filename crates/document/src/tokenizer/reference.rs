@@ -5,12 +5,12 @@ use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 use super::run::Run;
 use super::{Audience, Tokenizer};
 
-/// Bytes of the longest name, without its semicolon.
+/// The length of the longest name in bytes, without its semicolon.
 const LONGEST_NAME: usize = 31;
-/// Bytes of the longest name that counts without a semicolon.
+/// The length in bytes of the longest name that counts without a semicolon.
 const LONGEST_BARE_NAME: usize = 6;
 
-/// One or two characters, and where the reference to them ends.
+/// A character reference: one or two characters, and the position where it ends.
 struct Reference {
     characters: [Option<char>; 2],
     end: usize,
@@ -58,7 +58,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             Some((end, self.meaning(from, end)?))
         })?;
         let goes_on = |next: u8| next == b'=' || next.is_ascii_alphanumeric();
-        // Keeps `?a=b&copy=c` in a URL unchanged.
+        // This keeps `?a=b&copy=c` in a URL unchanged.
         if in_attribute && self.byte_at(end).is_some_and(goes_on) {
             return None;
         }
@@ -78,7 +78,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// The reference whose `#` lies before `from`.
+    /// The numeric reference whose `#` precedes `from`.
     fn numeric(&self, from: usize) -> Option<Reference> {
         let (radix, from) = match self.byte_at(from) {
             Some(b'x' | b'X') => (16, from + 1),

@@ -4,7 +4,7 @@ use html5ever::tendril::StrTendril;
 
 use super::input::Input;
 
-/// The replacement of NUL in most states.
+/// The text that replaces NUL in most states.
 pub(super) const REPLACEMENT: &str = "\u{fffd}";
 
 pub(super) struct Run<'i> {
@@ -24,7 +24,7 @@ impl<'i> Run<'i> {
         }
     }
 
-    /// Replaces the input between `from` and `to` by `by`.
+    /// Replaces the input between `from` and `to` with `by`.
     pub(super) fn replace(&mut self, from: usize, to: usize, by: &str) {
         self.replaced
             .push_slice(&self.input.text()[self.from..from]);
@@ -32,7 +32,7 @@ impl<'i> Run<'i> {
         self.from = to;
     }
 
-    /// Ends the run before `to`.
+    /// Ends the run before `to` and returns its text.
     pub(super) fn finish(mut self, to: usize) -> StrTendril {
         if self.replaced.is_empty() {
             return self.input.part(self.from, to);

@@ -14,7 +14,7 @@ enum Escape {
 }
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// The script data states (13.2.5.4 and 13.2.5.15 to 13.2.5.31).
+    /// Reads script data, by the states 13.2.5.4 and 13.2.5.15 to 13.2.5.31.
     pub(super) fn read_script_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
         let mut escape = Escape::None;
@@ -57,7 +57,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.at += 1;
         match escape {
             Escape::None if self.bytes[self.at..].starts_with(b"!--") => {
-                // The two dashes may belong to an end.
+                // The two dashes may belong to the end of the escape.
                 self.at += 1;
                 Escape::Escaped
             }

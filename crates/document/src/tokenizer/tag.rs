@@ -5,8 +5,8 @@ use html5ever::tokenizer::{Tag, TagKind};
 use super::names::Name;
 use super::{Audience, Tokenizer, class};
 
-/// After this many dropped attributes of a tag, the audience checks the clock: a repeated name is
-/// found by comparing it with all others of its tag, which is quadratic.
+/// After this many dropped attributes of a tag, the audience checks the clock. To find a repeated name, it is compared
+/// with all others of its tag, which takes quadratic time.
 const LOST_BETWEEN_CHECKS: usize = 1 << 10;
 
 impl<'i, A: Audience> Tokenizer<'i, A> {

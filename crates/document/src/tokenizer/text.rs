@@ -6,12 +6,12 @@ use memchr::{memchr, memchr2, memchr3};
 use super::run::{REPLACEMENT, Run};
 use super::{Audience, Content, Tokenizer, class};
 
-/// Texts up to this length are searched byte by byte. Most texts between tags are a few spaces or
-/// words, for which a vectorised search does not pay.
+/// Texts up to this length are searched byte by byte. Most texts between tags are a few spaces or words, too short for
+/// a vectorised search to pay.
 const SHORT: usize = 16;
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// The data state: text, and the markup that ends it.
+    /// Reads the data state: text, and the markup that ends it.
     pub(super) fn read_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = self.find_in_data() {
@@ -48,7 +48,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         Some(self.at + found?)
     }
 
-    /// RCDATA and RAWTEXT: text up to the end tag of its element; references count in RCDATA.
+    /// Reads RCDATA and RAWTEXT: text up to the end tag of its element. References count in RCDATA.
     pub(super) fn read_raw_text(&mut self, references: bool) {
         let mut run = Run::new(self.input, self.at);
         loop {
@@ -73,7 +73,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// PLAINTEXT: the rest of the page.
+    /// Reads PLAINTEXT: the rest of the page.
     pub(super) fn read_plain_text(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = memchr(0, &self.bytes[self.at..]) {
@@ -84,7 +84,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit_text(run.finish(self.at));
     }
 
-    /// Reads the NUL at the current position.
+    /// Handles the NUL at the current position.
     pub(super) fn read_nul(&mut self, run: &mut Run<'_>) {
         run.replace(self.at, self.at + 1, REPLACEMENT);
         self.at += 1;
@@ -116,7 +116,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads the markup that the `<` at the current position begins.
+    /// Reads the markup that begins with the `<` at the current position.
     fn read_markup(&mut self) {
         match self.bytes[self.at + 1] {
             b'/' => match self.bytes[self.at + 2] {

@@ -134,7 +134,7 @@ macro_rules! functions {
                 match self { $(Function::$variant => $name),* }
             }
 
-            /// The number of arguments that it takes.
+            /// The number of arguments that the function takes.
             pub(crate) fn arguments(self) -> std::ops::RangeInclusive<usize> {
                 match self { $(Function::$variant => $least..=$most),* }
             }
@@ -189,8 +189,8 @@ impl Expression {
         }
     }
 
-    /// Whether the value depends on the context position or size. Those in nested predicates do not
-    /// count: they refer to the predicates' own nodes.
+    /// Whether the value depends on the context position or size. Uses in nested predicates do not count, because they
+    /// refer to the nodes of those predicates.
     pub(crate) fn depends_on_position(&self) -> bool {
         match self {
             Expression::Call(Function::Position | Function::Last, _) => true,

@@ -5,7 +5,7 @@ use super::lexer::{Word, tokens};
 use crate::document::Document;
 use crate::limits::Limits;
 
-/// The names of RSS 2.0 with capitals. An expression that uses them is meant for a feed.
+/// The names of RSS 2.0 that have capitals. An expression that uses them is meant for a feed.
 const FEED_NAMES: [&str; 7] = [
     "lastBuildDate",
     "managingEditor",
@@ -20,9 +20,9 @@ const FEED_NAMES: [&str; 7] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameUnlikeHtml {
     pub name: String,
-    /// Its position, in bytes from the beginning of the expression.
+    /// The position of the name, in bytes from the beginning of the expression.
     pub offset: usize,
-    /// How pages spell it: in lower case, and within SVG or MathML perhaps with other capitals.
+    /// How HTML pages spell the name: in lower case, and within SVG or MathML perhaps with other capitals.
     pub spellings: Vec<String>,
 }
 

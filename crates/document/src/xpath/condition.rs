@@ -92,7 +92,8 @@ impl<'d> Evaluator<'d> {
             || (self.from == Item::ROOT && is_root() && self.tree.is_element(item.node))
     }
 
-    /// On an HTML page elements have no prefixes: `o:p` is a whole name.
+    /// Whether the local name of an item is `wanted`. On an HTML page elements have no prefixes, so `o:p` is a whole
+    /// name.
     fn has_local_name(&self, item: Item, wanted: &str) -> bool {
         let Kind::Element(name) = self.tree.kind(item.node) else {
             return false;
@@ -141,8 +142,8 @@ impl<'d> Evaluator<'d> {
         })
     }
 
-    /// The first word usually distinguishes a long text from a short one, so long texts are not normalized for the
-    /// comparison.
+    /// Whether two texts are the same once normalized. The first word usually distinguishes a long text from a short
+    /// one, so long texts are not normalized for the comparison.
     fn is_same_text(&self, left: &'d Text, right: &'d Text, place: Place) -> Evaluated<bool> {
         if let (Text::Normalized(text), Text::Literal(wanted))
         | (Text::Literal(wanted), Text::Normalized(text)) = (left, right)
@@ -157,7 +158,7 @@ impl<'d> Evaluator<'d> {
         Ok(left == right)
     }
 
-    /// A comparison with a node-set: true if it is true for one of the nodes (section 3.4).
+    /// Evaluates a comparison with a node-set, which is true if it is true for one of the nodes (section 3.4).
     fn compare(
         &self,
         comparison: Comparison,
@@ -227,7 +228,7 @@ impl<'d> Evaluator<'d> {
                 let values = self.values(left)?;
                 self.any(right, |value| values.contains(value))
             }
-            // Some value differs from some other, unless all are equal.
+            // If not all values are equal, one value differs from another.
             Comparison::NotEqual => {
                 let (left, right) = (self.values(left)?, self.values(right)?);
                 let both = !left.is_empty() && !right.is_empty();

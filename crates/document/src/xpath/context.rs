@@ -20,7 +20,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Skips predicates: they are evaluated at the nodes that their own path found.
+    /// Visits an expression except for its predicates, which are evaluated at the nodes that their own path found.
     fn visit(&mut self, expression: &Expression) {
         match expression {
             Expression::Or(parts) | Expression::And(parts) | Expression::Union(parts) => {
@@ -36,7 +36,7 @@ impl Parts {
                 Start::Root => self.from_root = true,
                 Start::Filter(of, _) => self.visit(of),
             },
-            // Without an argument, a function refers to the node itself.
+            // Without an argument, a function refers to the context node.
             Expression::Call(_, arguments) if arguments.is_empty() => self.from_context = true,
             Expression::Call(_, arguments) => {
                 arguments.iter().for_each(|argument| self.visit(argument));

@@ -22,7 +22,7 @@ impl XPathError {
         }
     }
 
-    /// Where the fault is, in bytes from the beginning of the expression.
+    /// The position of the fault, in bytes from the beginning of the expression.
     pub fn offset(&self) -> usize {
         self.offset
     }

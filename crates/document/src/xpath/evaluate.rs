@@ -1,9 +1,8 @@
 //! Evaluates a [`Plan`] on a page.
 //!
-//! Node-sets are lists in document order without duplicates. Everything that can take long is charged
-//! to the time budget of the page, so evaluation ends in time or with [`Stop::OutOfTime`]. Only a
-//! call of `sxd-xpath` cannot be interrupted: it reads the text of the page at most once for each
-//! function in the expression.
+//! Node-sets are lists in document order without duplicates. All work that can take long is charged to the time budget
+//! of the page, so evaluation ends in time, if necessary with [`Stop::OutOfTime`]. Only a call of `sxd-xpath` cannot be
+//! interrupted: it reads the text of the page at most once for each function in the expression.
 
 use std::ops::ControlFlow;
 
@@ -48,11 +47,11 @@ impl Place {
     }
 }
 
-/// The needed part of a node-set.
+/// Which part of a node-set is needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     All,
-    /// At least the first node in document order, if there is one; others may be left out.
+    /// At least the first node in document order, if there is one. Others may be left out.
     First,
 }
 
@@ -199,8 +198,8 @@ impl<'d> Evaluator<'d> {
         Ok(found)
     }
 
-    /// A step with a predicate that depends on the position: evaluated from each node separately, in
-    /// the order of the axis.
+    /// Evaluates a step with a predicate that depends on the position: from each node separately, in the order of the
+    /// axis.
     fn step_by_place(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
         let mut found = Vec::new();
         if step.axis == Way::EachChild {
@@ -244,7 +243,7 @@ impl<'d> Evaluator<'d> {
             .collect())
     }
 
-    /// Walks a step; `visit` returns whether to continue.
+    /// Walks a step. `visit` returns whether to continue.
     fn walk(
         &self,
         step: &'d Step,
@@ -281,8 +280,8 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// Keeps the items for which all predicates hold. Positions for a predicate count only the items that the
-    /// previous one has kept.
+    /// Keeps the items for which all predicates hold. For each predicate, positions count only the items that the
+    /// previous predicate has kept.
     fn filter(&self, predicates: &'d [Predicate], mut items: Vec<Item>) -> Evaluated<Vec<Item>> {
         for predicate in predicates {
             let size = items.len();
@@ -310,7 +309,7 @@ impl<'d> Evaluator<'d> {
         Ok(items)
     }
 
-    /// Whether predicates that do not depend on the position all hold.
+    /// Whether all predicates hold. They must not depend on the position.
     fn all_hold(&self, predicates: &'d [Predicate], item: Item) -> Evaluated<bool> {
         for predicate in predicates {
             if !self.holds(predicate, Place::alone(item))? {

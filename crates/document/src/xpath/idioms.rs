@@ -1,4 +1,4 @@
-//! Recognises forms found in most scrapers' expressions, and plans them without `sxd-xpath`.
+//! Recognises forms that are common in scrapers' expressions, and plans them without `sxd-xpath`.
 
 use super::ast::{self, Axis, Comparison, Expression, Function};
 use super::plan::{
@@ -36,7 +36,7 @@ pub(crate) fn attribute_test(name: usize, relation: Relation, value: String) -> 
     })
 }
 
-/// A comparison. `@name = 'value'` becomes a test of the attribute.
+/// Plans a comparison. `@name = 'value'` becomes a test of the attribute.
 pub(crate) fn comparison(operator: Comparison, left: Side, right: Side) -> Test {
     let attribute = match (&left, &right) {
         (Side::Nodes(nodes), Side::Text(Text::Literal(value)))
@@ -53,8 +53,8 @@ pub(crate) fn comparison(operator: Comparison, left: Side, right: Side) -> Test 
     }
 }
 
-/// Every text contains the empty text, even that of a missing attribute, so an empty part is not a test of an
-/// attribute.
+/// Plans a test of a text. Every text contains the empty text, even the text of a missing attribute, so a test for an
+/// empty part is not a test of an attribute.
 pub(crate) fn text_test(relation: Relation, text: Text, part: Text) -> Test {
     if let (Text::Of(nodes), Text::Literal(value)) = (&text, &part)
         && let Some(name) = lone_attribute(nodes)
@@ -69,8 +69,8 @@ pub(crate) fn text_test(relation: Relation, text: Text, part: Text) -> Test {
 }
 
 /// The attribute and the word of `contains(concat(' ', normalize-space(@class), ' '), ' name ')`. Without
-/// `normalize-space` this would only hold for values whose words are separated by single spaces, so that form is left
-/// as it is.
+/// `normalize-space`, the expression tests for a word only if single spaces separate the words, so that form is not
+/// recognised.
 pub(crate) fn class_idiom<'e>(
     text: &'e Expression,
     part: &'e Expression,

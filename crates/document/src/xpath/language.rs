@@ -6,7 +6,7 @@ use super::evaluate::{Evaluated, Evaluator};
 use crate::tree::NodeId;
 
 impl<'d> Evaluator<'d> {
-    /// `lang()`: the nearest `lang` or `xml:lang` decides.
+    /// Evaluates `lang()`: the nearest `lang` or `xml:lang` decides.
     pub(super) fn is_in_language(&self, node: NodeId, wanted: &str) -> Evaluated<bool> {
         let Some(language) = self.declared_language(node)? else {
             return Ok(false);
@@ -16,8 +16,8 @@ impl<'d> Evaluator<'d> {
         Ok(matches && matches!(language.as_bytes().get(wanted.len()), None | Some(b'-')))
     }
 
-    /// `:lang()`: like `lang()`, but on HTML pages a `meta` may also declare the language. An element without a known
-    /// language is only in the empty range.
+    /// Evaluates `:lang()`. It is like `lang()`, but on HTML pages a `meta` may also declare the language. An element
+    /// without a known language matches only the empty range.
     pub(super) fn is_in_a_range(&self, node: NodeId, ranges: &[String]) -> Evaluated<bool> {
         let language = match self.declared_language(node)? {
             Some(language) => language,
@@ -26,7 +26,7 @@ impl<'d> Evaluator<'d> {
         Ok(ranges.iter().any(|range| is_in_range(language, range)))
     }
 
-    /// The nearest `lang` or `xml:lang`.
+    /// The value of the nearest `lang` or `xml:lang`.
     fn declared_language(&self, node: NodeId) -> Evaluated<Option<&'d str>> {
         let names = [local_name!("lang"), LocalName::from("xml:lang")];
         let names = names.map(|name| self.tree.name_id(&name));
@@ -44,7 +44,7 @@ impl<'d> Evaluator<'d> {
         Ok(None)
     }
 
-    /// `<meta http-equiv=content-language content=en>`, if it names one language.
+    /// The language in `<meta http-equiv=content-language content=en>`, if it names one language.
     fn language_of_page(&self) -> Evaluated<Option<&'d str>> {
         if !self.document.is_html {
             return Ok(None);
@@ -68,7 +68,8 @@ impl<'d> Evaluator<'d> {
     }
 }
 
-/// The extended filtering of RFC 4647 (3.3.2): `de-DE` contains `de-Latn-DE`, `*-CH` all of Switzerland.
+/// Whether a language is in a range, by the extended filtering of RFC 4647 (3.3.2): `de-DE` contains `de-Latn-DE`,
+/// `*-CH` all of Switzerland.
 fn is_in_range(language: &str, range: &str) -> bool {
     if language.is_empty() || range.is_empty() {
         return language == range;

@@ -8,7 +8,7 @@ pub(crate) enum Word {
     Symbol(&'static str),
     Literal(String),
     Number(f64),
-    /// A name, with its prefix if it has one; `*` where a name may stand.
+    /// A name, with its prefix if it has one. `*` as well, where a name may stand.
     Name(String),
     /// A name before `(` that is not a node type.
     Function(String),
@@ -22,11 +22,11 @@ pub(crate) enum Word {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) word: Word,
-    /// Where it begins, in bytes.
+    /// The position at which the token begins, in bytes.
     pub(crate) offset: usize,
 }
 
-/// The symbols; longer ones before their prefixes.
+/// The symbols. Longer ones precede their own prefixes.
 const SYMBOLS: [&str; 20] = [
     "::", "//", "!=", "<=", ">=", "..", "(", ")", "[", "]", ".", "@", ",", "/", "|", "+", "-", "=",
     "<", ">",
@@ -93,9 +93,9 @@ impl<'e> Lexer<'e> {
         }
     }
 
-    /// "If there is a preceding token and the preceding token is not one of @, ::, (, [, , or an
-    /// Operator, then a * must be recognized as a MultiplyOperator and an NCName must be
-    /// recognized as an OperatorName."
+    /// Whether an operator is expected here. "If there is a preceding token and the preceding token is not one of @,
+    /// ::, (, [, , or an Operator, then a * must be recognized as a MultiplyOperator and an NCName must be recognized
+    /// as an OperatorName."
     fn expects_operator(&self) -> bool {
         match self.tokens.last().map(|token| &token.word) {
             None | Some(Word::Axis(_)) => false,
@@ -169,7 +169,7 @@ impl<'e> Lexer<'e> {
         })
     }
 
-    /// A name, `prefix:name` or `prefix:*`.
+    /// Reads a name, `prefix:name` or `prefix:*`.
     fn qualified_name(&mut self) -> Option<String> {
         let start = self.offset;
         self.plain_name()?;
@@ -209,7 +209,7 @@ impl<'e> Lexer<'e> {
     }
 }
 
-/// XML 1.0 names, without the colon; somewhat generous beyond ASCII.
+/// Whether a character may begin an XML 1.0 name. The colon may not; beyond ASCII, a few characters too many may.
 fn is_name_start(character: char) -> bool {
     character.is_alphabetic() || character == '_'
 }

@@ -53,7 +53,7 @@ impl<'n> Lowering<'n> {
         }
     }
 
-    /// The expression as a condition.
+    /// Lowers an expression to a condition.
     pub(crate) fn test(&mut self, expression: &Expression) -> Lowered<Test> {
         if expression.kind() == Kind::Nodes {
             let nodes = self.nodes(expression)?;
@@ -102,7 +102,7 @@ impl<'n> Lowering<'n> {
         }
     }
 
-    /// `contains`, including the XPath idiom that tests a class: `contains(concat(' ', normalize-space(@class), ' '),
+    /// Lowers `contains`, including the idiom that tests a class: `contains(concat(' ', normalize-space(@class), ' '),
     /// ' name ')`.
     fn contains(&mut self, arguments: &[Expression]) -> Lowered<Test> {
         if let Some((attribute, word)) = class_idiom(&arguments[0], &arguments[1]) {
@@ -126,7 +126,7 @@ impl<'n> Lowering<'n> {
         })
     }
 
-    /// The expression as a string.
+    /// Lowers an expression to a string.
     pub(crate) fn text(&mut self, expression: &Expression) -> Lowered<Text> {
         if expression.kind() == Kind::Nodes {
             return Ok(Text::Of(self.nodes(expression)?));
@@ -230,7 +230,7 @@ impl<'n> Lowering<'n> {
             WrittenTest::Comment => NodeTest::Comment,
             WrittenTest::Instruction(target) => NodeTest::Instruction(target.clone()),
         };
-        // If no predicate depends on positions, the children of all descendants are the descendants.
+        // If no predicate depends on positions, the children of all descendants can be treated as the descendants.
         let counts = predicates.iter().any(Predicate::is_positional);
         let axis = match way {
             Way::EachChild if !counts => Way::Axis(Axis::Descendant),
@@ -279,7 +279,7 @@ fn is_self(step: &Step) -> bool {
     step.axis == Axis::Myself && step.test == WrittenTest::AnyNode && step.predicates.is_empty()
 }
 
-/// `//` and the step after it, as one step.
+/// Joins `//` and the step after it to one step, if possible.
 fn joined(step: &Step, next: &Step) -> Option<Way> {
     let double_slash = step.axis == Axis::DescendantOrSelf
         && step.test == WrittenTest::AnyNode

@@ -1,8 +1,8 @@
 //! XPath 1.0 over a [`Document`].
 //!
-//! An expression is parsed ([`parser`]) and lowered ([`lower`]) once, into a plan ([`plan`]). Its sets of nodes are
-//! answered from the tree ([`walk`], [`evaluate`]). Its remaining functions and operators are compiled by `sxd-xpath`
-//! ([`scalar`], [`sxd`]).
+//! An expression is parsed ([`parser`]) and lowered ([`lower`]) once, into a plan ([`plan`]). Sets of nodes are found
+//! in the tree ([`walk`], [`evaluate`]). The remaining functions and operators are compiled by `sxd-xpath` ([`scalar`],
+//! [`sxd`]).
 
 pub(crate) mod ast;
 mod capitals;
@@ -46,12 +46,11 @@ use crate::tree::{NO_NAME, NameId};
 
 /// A compiled XPath 1.0 expression, for any number of pages.
 ///
-/// It stays on the thread that compiled it, because the compiled form of `sxd-xpath` does. Compiling takes a few
-/// microseconds.
+/// It stays on the thread that compiled it, like the compiled forms of `sxd-xpath`. Compiling takes a few microseconds.
 ///
 /// Names are written as in the page, in lower case for HTML and without namespaces: `//svg/path`. Elements of XML in
-/// the namespace of the root need no prefix. The prefixes of common vocabularies (`dc:`, `media:`, `itunes:`,
-/// `xlink:`, ...) are part of the name; other prefixes are refused. There are no variables.
+/// the namespace of the root need no prefix. The prefixes of common vocabularies (`dc:`, `media:`, `itunes:`, `xlink:`,
+/// ...) are part of the name; other prefixes are refused. There are no variables.
 pub struct XPath {
     source: String,
     names: Names,
@@ -84,8 +83,8 @@ pub fn check_xpath(expression: &str) -> Result<(), XPathError> {
 }
 
 impl Document {
-    /// Evaluates at the document: one value per node in document order, or one value for an expression that yields a
-    /// string, number or boolean.
+    /// Evaluates with the document as the context: one value per node in document order, or one value for an expression
+    /// that yields a string, number or boolean.
     ///
     /// All evaluations on a page share one time budget ([`crate::Limits::evaluation_time`]). When it is used up, they
     /// end with [`EvaluateError::OutOfTime`].

@@ -1,6 +1,6 @@
 //! Converts numbers and strings into each other (XPath 1.0, sections 4.2 and 4.4).
 
-/// White space as defined by XML.
+/// Whether a character is white space as defined by XML.
 pub(crate) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\r' | '\n')
 }

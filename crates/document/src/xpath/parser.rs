@@ -6,9 +6,9 @@ use super::error::{Fault, XPathError};
 use super::lexer::{Token, Word, tokens};
 
 pub(crate) const EXPRESSION_BYTES: usize = 4 * 1024;
-/// Levels of brackets, function calls, predicates and chained operators.
+/// The most levels of brackets, function calls, predicates and chained operators.
 pub(crate) const NESTING: usize = 64;
-/// Operands of one chain of `or`, `and` or `|`, and steps of one path.
+/// The most operands of one chain of `or`, `and` or `|`, and the most steps of one path.
 const CHAIN: usize = 256;
 
 pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.chain(OPERATORS, Self::negation, Expression::Arithmetic)
     }
 
-    /// A chain of operators of one rank; each link is a level of nesting.
+    /// Parses a chain of operators of one rank. Each link is a level of nesting.
     fn chain<O: Copy, const N: usize>(
         &mut self,
         operators: [(&str, O); N],
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(Expression::Path(Path { start, steps }))
     }
 
-    /// A bracketed expression, call, literal or number, then predicates and steps.
+    /// Parses a bracketed expression, call, literal or number, and the predicates and steps after it.
     fn filter_path(&mut self) -> Parsed<Expression> {
         let place = self.place;
         let primary = self.primary()?;

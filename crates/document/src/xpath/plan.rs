@@ -13,9 +13,9 @@ use super::scalar::Scalar;
 pub(crate) enum Nodes {
     Path(Path),
     Union(Vec<Nodes>),
-    /// The elements whose `id` is one of the words of a text.
+    /// The elements whose `id` is a word of a text.
     Id(Box<Text>),
-    /// The same for the texts of several nodes.
+    /// The elements whose `id` is a word of the text of one of several nodes.
     Ids(Box<Nodes>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Step {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Axis(Axis),
-    /// `descendant-or-self::node()/child::`, if a predicate depends on the position among siblings.
+    /// `descendant-or-self::node()/child::`, kept apart because a predicate depends on the position among siblings.
     EachChild,
     /// `descendant-or-self::node()/attribute::`
     EachAttribute,
@@ -58,11 +58,11 @@ pub(crate) enum NodeTest {
 }
 
 pub(crate) enum Predicate {
-    /// `[3]`
+    /// The node at this position: `[3]`.
     Place(usize),
-    /// `[last()]`
+    /// The last node: `[last()]`.
     Last,
-    /// `[1.5]`
+    /// No node: `[1.5]`.
     Never,
     /// A number that is compared with the position.
     Number(Number),
@@ -73,7 +73,7 @@ pub(crate) enum Predicate {
 }
 
 impl Predicate {
-    /// Whether the other nodes of its step matter.
+    /// Whether the predicate depends on the other nodes of its step.
     pub(crate) fn is_positional(&self) -> bool {
         !matches!(self, Predicate::Holds(_) | Predicate::Never)
     }
@@ -82,10 +82,10 @@ impl Predicate {
 pub(crate) enum Test {
     Always(bool),
     Exists(Nodes),
-    /// The text is not empty.
+    /// Whether the text is not empty.
     IsText(Text),
     Compare(Comparison, Side, Side),
-    /// Two strings are the same.
+    /// Whether two strings are the same.
     SameText(Text, Text),
     And(Vec<Test>),
     Or(Vec<Test>),
@@ -95,7 +95,7 @@ pub(crate) enum Test {
     Lang(Text),
     /// `:lang()`: the element's language is in one of the ranges.
     Language(Vec<String>),
-    /// `:scope`: the node within which the selector is evaluated; the root element for a document.
+    /// `:scope`: the node within which the selector is evaluated, or the root element if that is the document.
     Scope,
     /// An element with this name in any namespace.
     LocalName(String),
@@ -128,9 +128,9 @@ pub(crate) enum Relation {
     Contains,
     StartsWith,
     EndsWith,
-    /// One of the words of the attribute.
+    /// The value is one of the words of the attribute.
     HasWord,
-    /// The value itself, or the value followed by a hyphen at the start.
+    /// The attribute is the value, or begins with the value and a hyphen.
     HasPrefixWord,
 }
 
@@ -139,11 +139,11 @@ pub(crate) struct SiblingPlace {
     pub(crate) offset: i32,
     pub(crate) same_name: bool,
     pub(crate) from_end: bool,
-    /// Only siblings for which this holds count.
+    /// If set, only siblings for which this test holds count.
     pub(crate) of: Option<Box<Test>>,
 }
 
-/// One side of a comparison in which at least one side is a set of nodes.
+/// A side of a comparison of which at least one side is a set of nodes.
 pub(crate) enum Side {
     Nodes(Nodes),
     Text(Text),
@@ -155,7 +155,7 @@ pub(crate) enum Text {
     Literal(String),
     /// The string-value of the first node.
     Of(Nodes),
-    /// With white space trimmed and collapsed.
+    /// A text with its white space trimmed and collapsed.
     Normalized(Box<Text>),
     /// The name of the first node; without its prefix if `local`.
     Name {
@@ -180,12 +180,12 @@ pub(crate) enum Plan {
     Text(Text),
 }
 
-/// The names in an expression. Each page has its own numbers for names, so they are looked up once
-/// per evaluation.
+/// The names in an expression. Each page numbers names in its own way, so the numbers are looked up once per
+/// evaluation.
 #[derive(Default)]
 pub(crate) struct Names {
     names: Vec<LocalName>,
-    /// On an HTML page, a name that it does not have as written is looked up in lower case.
+    /// Whether a name that an HTML page does not have as written is looked up in lower case.
     pub(crate) any_case: bool,
 }
 

@@ -1,13 +1,13 @@
-//! The part of an expression that `sxd-xpath` evaluates: functions, arithmetic, conversions,
-//! comparisons of single values.
+//! The part of an expression that `sxd-xpath` evaluates: functions, arithmetic, conversions, comparisons of single
+//! values.
 //!
 //! sxd does not get the whole expression, for three reasons. It has no time budget, and a path can take hours. It sorts
 //! the whole document whenever it needs the first of several nodes. And it does not follow the recommendation
 //! everywhere (`!=` and `<` on node-sets, `number('+5')`).
 //!
-//! So only cheap paths are left to it: a single step to the node itself, its parent, an attribute or
-//! its children. Any other node-set is answered from the tree first, and passed in a variable as the
-//! string, number or boolean that the expression needs of it.
+//! So sxd gets only cheap paths: a single step to the node itself, its parent, an attribute or its children. Any other
+//! node-set is found in the tree first, and passed in a variable as the string, number or boolean that the expression
+//! needs.
 
 use sxd_xpath::{Factory, XPath as SxdXPath};
 
@@ -22,7 +22,7 @@ use super::plan::{Number, Test, Text};
 pub(crate) struct Scalar {
     pub(crate) expression: SxdXPath,
     pub(crate) variables: Vec<Variable>,
-    /// Whether it uses the context node, for which the page must exist as an sxd document.
+    /// Whether the expression uses the context node, so that the page must exist as an sxd document.
     pub(crate) needs_node: bool,
 }
 
@@ -81,8 +81,8 @@ struct Writer<'l, 'n> {
 type Written = Result<(), XPathError>;
 
 impl Writer<'_, '_> {
-    /// Writes `expression` so that sxd sees a value of the kind `wanted`. Conversions are written out wherever sxd's
-    /// implicit ones differ from the recommendation.
+    /// Writes `expression` in such a way that sxd gets a value of the kind `wanted`. Conversions are written out
+    /// wherever sxd's implicit ones differ from the recommendation.
     fn write(&mut self, expression: &Expression, wanted: Kind) -> Written {
         match (expression.kind(), wanted) {
             (Kind::Nodes, _) => return self.write_nodes(expression, wanted),
@@ -150,8 +150,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Comparisons of node-sets are answered from the tree. In others, the operands are converted to the kind that
-    /// decides (section 3.4).
+    /// Writes a comparison. Node-sets in it are compared in the tree. Otherwise the operands are converted to the kind
+    /// that decides (section 3.4).
     fn write_comparison(
         &mut self,
         whole: &Expression,
@@ -260,8 +260,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A path that sxd evaluates quickly on every page: one step to the node itself, its parent, one
-/// attribute, or its children.
+/// The only step of a path that sxd evaluates quickly on every page: to the node itself, its parent, one attribute, or
+/// its children.
 fn single_step(expression: &Expression) -> Option<&Step> {
     let Expression::Path(Path {
         start: Start::Context,

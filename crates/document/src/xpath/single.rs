@@ -10,7 +10,7 @@ use super::sxd::{Single, SxdTree};
 use super::walk::Item;
 use crate::tree::Kind;
 
-/// The copy of the page for sxd would be too large.
+/// The error if the copy of the page for sxd would be too large.
 const TOO_LARGE: &str = "the page is too large for this expression: use a simpler one";
 
 /// The cost of a call of sxd, in units of the time budget.
@@ -123,7 +123,7 @@ impl<'d> Evaluator<'d> {
             .map_err(Stop::Engine)
     }
 
-    /// The most that sxd may read from a node: everything below its parent.
+    /// The work of reading all that is below a node, in units of the time budget.
     fn reach(&self, item: Item) -> usize {
         let nodes = self.tree.end(item.node) - item.node;
         nodes as usize + self.tree.text(item.node).len() / 8
@@ -151,7 +151,7 @@ fn normalize_space(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(normalized)
 }
 
-/// Whether a text is `wanted` once its white space is normalized, and how many of its bytes were read to find out.
+/// Whether a text becomes `wanted` when its white space is normalized, and how many of its bytes were read to find out.
 pub(super) fn normalizes_to(text: &str, wanted: &str) -> (bool, usize) {
     let mut rest = text.trim_start_matches(is_space);
     let read = |rest: &str| text.len() - rest.len();

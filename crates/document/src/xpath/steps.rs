@@ -5,8 +5,8 @@ use super::error::Fault;
 use super::lexer::Word;
 use super::parser::{Parsed, Parser};
 
-/// Prefixes that name elements and attributes of common feeds, catalogues and of SVG. A page's own
-/// declarations do not matter: the prefix is part of the name.
+/// Prefixes that name elements and attributes of common feeds, of catalogues and of SVG. The declarations of a page do
+/// not matter: the prefix is part of the name.
 const KNOWN_PREFIXES: &[&str] = &[
     "xlink",
     "xml",

@@ -12,7 +12,7 @@ fn parse(page: &str) -> Document {
     Document::parse_html(page, &Limits::default())
 }
 
-/// The value of an expression by our evaluation, as a [`Stock`].
+/// The value of an expression by our own evaluation, as a [`Stock`].
 fn ours(document: &Document, expression: &str) -> Stock {
     let xpath = XPath::compile(expression).unwrap_or_else(|error| panic!("{error}"));
     let values = document
@@ -70,7 +70,7 @@ fn random_expressions_yield_the_same_as_sxd() {
     );
 }
 
-/// Makes pages and expressions, the same for the same seed.
+/// Generates pages and expressions that depend only on the seed.
 struct Generator {
     rng: Rng,
 }

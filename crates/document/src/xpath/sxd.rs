@@ -1,7 +1,7 @@
 //! The page as an `sxd-document`, and the evaluation of expressions on it by `sxd-xpath`.
 //!
-//! It is built once per page, when the first expression needs it, and never for many pages. Only this module knows
-//! the nodes and values of sxd.
+//! The `sxd-document` is built once per page, when the first expression needs it. Many pages never need it. Only this
+//! module knows the nodes and values of sxd.
 
 use std::cell::RefCell;
 
@@ -18,12 +18,12 @@ use super::number::{number_to_text, text_to_number};
 use super::walk::Item;
 use crate::tree::{Kind, ROOT, Tree};
 
-/// Longer results of `concat` are refused: an expression that repeats a path could otherwise
-/// multiply the page in memory.
+/// The longest result of `concat`, in bytes. Longer ones are refused, because an expression that repeats a path could
+/// otherwise multiply the page in memory.
 const CONCAT_BYTES: usize = 32 << 20;
 
-/// The highest cost of the copy of a node, an attribute and a byte of text, compared with actual allocations in
-/// `crates/document/tests/memory.rs`.
+/// The most memory that the copy of a node, an attribute and a byte of text takes. `crates/document/tests/memory.rs`
+/// compares this with actual allocations.
 const NODE_BYTES: usize = 560;
 const ATTRIBUTE_BYTES: usize = 250;
 const BYTES_PER_TEXT_BYTE: usize = 5;
@@ -44,7 +44,7 @@ pub(crate) enum Single {
 }
 
 struct Built<'p> {
-    /// The sxd node of each node of the tree.
+    /// The sxd nodes, by the numbers of the nodes in the tree.
     nodes: Vec<Node<'p>>,
     context: RefCell<Context<'p>>,
 }
@@ -60,7 +60,7 @@ self_cell!(
 pub(crate) struct SxdTree(Cell);
 
 impl SxdTree {
-    /// The whole page.
+    /// Copies the whole page.
     pub(crate) fn of(tree: &Tree) -> Self {
         SxdTree(Cell::new(Package::new(), |package| Built {
             nodes: build(tree, package.as_document()),
@@ -68,7 +68,7 @@ impl SxdTree {
         }))
     }
 
-    /// An empty document, for expressions that need nothing from the page.
+    /// Creates an empty document, for expressions that need nothing from the page.
     pub(crate) fn blank() -> Self {
         SxdTree(Cell::new(Package::new(), |package| Built {
             nodes: vec![package.as_document().root().into()],
@@ -76,7 +76,7 @@ impl SxdTree {
         }))
     }
 
-    /// Evaluates at a node, or at the root if `at` is not part of this document.
+    /// Evaluates at a node, or at the root if this document does not contain `at`.
     pub(crate) fn evaluate(
         &self,
         expression: &XPath,
@@ -97,7 +97,7 @@ impl SxdTree {
         })
     }
 
-    /// The value of an expression at the root by the unmodified sxd, for tests.
+    /// The value of an expression at the root by the unmodified sxd.
     #[cfg(test)]
     pub(crate) fn evaluate_stock(&self, expression: &str) -> Result<Stock, String> {
         let compiled = sxd_xpath::Factory::new()
@@ -224,8 +224,8 @@ fn context<'p>() -> Context<'p> {
     context
 }
 
-/// `number()`: digits with at most one point and one minus, with optional white space around them. sxd also accepts
-/// `+5`, `1e3`, `inf`.
+/// `number()`: accepts digits with at most one point and one minus, and white space around them. sxd's also accepts
+/// `+5`, `1e3` and `inf`.
 struct ToNumber;
 
 impl Function for ToNumber {
@@ -244,7 +244,7 @@ impl Function for ToNumber {
     }
 }
 
-/// `string()`: sxd writes a zero below zero as `-0`.
+/// `string()`: writes negative zero as `0`. sxd's writes `-0`.
 struct ToText;
 
 impl Function for ToText {
@@ -284,7 +284,7 @@ impl Function for Concat {
     }
 }
 
-/// `translate()`: sxd's takes ten times as long, which a page can turn into seconds.
+/// `translate()`: sxd's takes ten times as long, so a page could make it take seconds.
 struct Translate;
 
 impl Function for Translate {

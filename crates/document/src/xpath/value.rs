@@ -9,7 +9,7 @@ use super::walk::Item;
 use crate::document::Document;
 use crate::node::{AttributeRef, NodeRef};
 
-/// One value of an expression. Nodes borrow from the document.
+/// A value of an expression. Nodes borrow from the document.
 #[derive(Debug, Clone)]
 pub enum XValue<'d> {
     Node(NodeRef<'d>),

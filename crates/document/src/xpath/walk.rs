@@ -1,8 +1,8 @@
 //! Walks the axes of XPath over the tree.
 //!
-//! A walk starts from a whole node-set and visits no node twice, also if the nodes contain each other:
-//! `//*//*//*` costs three passes over the page. From a single node, it goes in the order of the
-//! axis, so that a search for a position can stop early.
+//! A walk starts from a whole node-set and visits no node twice, even if the nodes contain each other: `//*//*//*`
+//! costs three passes over the page. From a single node, it goes in the order of the axis, so that a search for a
+//! position can stop early.
 
 use std::ops::{ControlFlow, Range};
 
@@ -13,11 +13,11 @@ use super::plan::Way;
 use crate::limits::{Budget, OutOfTime};
 use crate::tree::{Kind, NameId, NodeId, ROOT, Tree};
 
-/// A node of XPath: a node of the tree or one of its attributes. In document order.
+/// A node in the sense of XPath: a node of the tree, or one of its attributes. Items compare by document order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Item {
     pub(crate) node: NodeId,
-    /// The number of the attribute plus one; 0 for the node itself.
+    /// The number of the attribute plus one; 0 if the item is the node itself.
     attribute: u32,
 }
 
@@ -35,7 +35,7 @@ impl Item {
         }
     }
 
-    /// The attribute's number, if it is one.
+    /// The number of the attribute, if the item is one.
     pub(crate) fn attribute(self) -> Option<u32> {
         self.attribute.checked_sub(1)
     }
@@ -45,7 +45,7 @@ impl Item {
     }
 }
 
-/// A node test with its name looked up for the page.
+/// A node test whose name has been looked up for the page.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'p> {
     Name(NameId),
@@ -168,7 +168,7 @@ where
         })
     }
 
-    /// The attributes of the items and of their descendants.
+    /// Visits the attributes of the items and of their descendants.
     fn attributes_within(&mut self, from: &[Item]) -> Flow<E> {
         let mut covered = 0;
         for item in from.iter().filter(|item| item.is_node()) {
@@ -217,7 +217,7 @@ where
         ControlFlow::Continue(())
     }
 
-    /// The nodes that follow an attribute are those that follow its element, as in libxml2 and sxd.
+    /// Visits the following nodes. Those of an attribute are those of its element, as in libxml2 and sxd.
     fn following(&mut self, from: &[Item]) -> Flow<E> {
         match from.iter().map(|item| self.tree.end(item.node)).min() {
             Some(first) => self.range(first..self.tree.len()),
@@ -273,7 +273,7 @@ where
         ControlFlow::Continue(())
     }
 
-    /// The nodes in a range of the document; from the index if the test is a name.
+    /// Visits the nodes in a range of the document. Uses the index if the test is for a name.
     fn range(&mut self, nodes: Range<NodeId>) -> Flow<E> {
         let Found::Name(name) = self.test else {
             return nodes.into_iter().try_for_each(|node| self.offer(node));
@@ -311,8 +311,8 @@ where
         }
     }
 
-    /// The node test. Names here are those of elements, even if the item is an attribute that a step kept
-    /// (`@href/self::href` is empty).
+    /// Whether an item passes the node test. Names here are names of elements, even if the item is an attribute that a
+    /// step kept (`@href/self::href` is empty).
     fn passes(&self, item: Item) -> bool {
         match self.test {
             Found::AnyNode => true,

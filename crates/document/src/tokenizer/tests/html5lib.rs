@@ -1,5 +1,5 @@
-//! The shared test cases of HTML parsers (html5lib-tests, folder `tokenizer`), which are in the
-//! source package of html5lib for Python. The variable `HTML5LIB_TESTS` names the folder.
+//! The shared test cases of HTML parsers (html5lib-tests, folder `tokenizer`), from the source package of html5lib for
+//! Python. The variable `HTML5LIB_TESTS` names the folder.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
             continue;
         }
         let cases: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        // The cases of xmlViolation.test are about trees for XML.
+        // The cases of xmlViolation.test are about XML trees.
         for case in cases["tests"].as_array().into_iter().flatten() {
             passed += check(case);
         }
@@ -29,7 +29,7 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
     assert!(passed > 6_000, "only {passed} cases");
 }
 
-/// Returns the number of initial states in which the case was read.
+/// Checks a case. Returns the number of initial states in which it was read.
 fn check(case: &Value) -> usize {
     let case = match case["doubleEscaped"].as_bool() {
         Some(true) => unescaped(case),
@@ -37,7 +37,8 @@ fn check(case: &Value) -> usize {
     };
     // An unpaired surrogate is not text.
     let Some(case) = case else { return 0 };
-    // The input of the cases comes after the decoder, which drops a byte order mark.
+    // The input of a case is that after decoding, and our input drops a byte order mark. So one is added for it to
+    // drop.
     let page = format!("\u{feff}{}", case["input"].as_str().unwrap());
     let element = case["lastStartTag"].as_str().unwrap_or("none");
     let data = json!(["Data state"]);

@@ -1,4 +1,4 @@
-//! Compares our tokenizer with html5ever's, and with the HTML standard.
+//! Compares this tokenizer with html5ever's, and with the HTML standard.
 
 mod html5lib;
 mod random;
@@ -15,7 +15,7 @@ use super::compare::Tokens;
 use super::input::Input;
 use super::{Audience, Content, Tokenizer};
 
-/// Records every token and always answers "continue", so that the kind of text does not change.
+/// Records every token. Always answers "continue", so that the kind of text does not change.
 #[derive(Default)]
 struct Listener {
     tokens: RefCell<Tokens>,
@@ -45,7 +45,7 @@ impl Audience for Listener {
     }
 }
 
-/// The tokens of `page` if it begins as `content` of the element `last_start_tag`.
+/// The tokens of `page` if it begins as `content` within the element `last_start_tag`.
 fn tokens(page: &str, content: Content, last_start_tag: &str) -> Vec<Token> {
     let (input, listener) = (Input::new(page), Listener::default());
     let mut tokenizer = Tokenizer::new(&input, &listener, usize::MAX);

@@ -1,4 +1,4 @@
-//! Random markup, built from pieces that change a tokenizer's state. Our tokenizer and html5ever's must read it the
+//! Random markup, built from pieces that change a tokenizer's state. This tokenizer and html5ever's must read it the
 //! same way. The markup is the same in every run. To test more of it: `WEBFILL_TOKENIZER_CASES=1000000 cargo test -p
 //! webfill-document random`.
 
@@ -159,7 +159,7 @@ const PIECES: [&str; 150] = [
     "</a-long-name x=y>",
 ];
 
-/// Fewer than `limit` pieces, drawn from a small palette, so that rare sequences occur as well.
+/// A page of fewer than `limit` pieces, drawn from a small palette, so that rare sequences occur as well.
 fn page(rng: &mut Rng, limit: usize) -> String {
     let palette: Vec<&str> = (0..2 + rng.usize(..14))
         .map(|_| PIECES[rng.usize(..PIECES.len())])
@@ -181,7 +181,7 @@ fn random_markup_is_read_as_html5ever_reads_it() {
     }
 }
 
-/// Raw text (scripts, titles, styles) has few special pieces; what matters is their order.
+/// Raw text (scripts, titles, styles) has few special pieces, and their order matters.
 #[test]
 fn random_raw_text_is_read_as_html5ever_reads_it() {
     let pieces = [

@@ -29,7 +29,7 @@ fn compare_all(pages: &[PathBuf]) {
         let bytes = std::fs::read(path).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         compare(&text);
-        // With CRLF line ends, with NULs, and cut off at several positions.
+        // Compare the page with CRLF line ends, with NULs, and cut off at several positions.
         compare(&text.replace('\n', "\r\n"));
         compare(&text.replace("e ", "\0\r"));
         for part in 1..8 {

@@ -1,4 +1,4 @@
-//! Pages with the tokens that the HTML standard prescribes, written by hand from its text.
+//! Pages with the tokens that the HTML standard prescribes. The tokens were derived by hand from its text.
 
 use html5ever::tokenizer::{Tag, TagKind, Token};
 

@@ -1,5 +1,5 @@
-//! Every state of the standard: entered, cut off by the end of the page, and left through every
-//! character that is significant in some state.
+//! Every state of the standard: entered, cut off by the end of the page, and left through every character that is
+//! significant in any state.
 
 use super::super::compare::compare;
 
