@@ -1,4 +1,4 @@
-//! Confines this process for good: what it may use, and which system calls it may make.
+//! Confines this process for good: limits its resources and the system calls it may make.
 //!
 //! | by | what |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | landlock | no file, no TCP port, no signal and no abstract socket outside |
 //! | seccomp | the few calls needed to read and to compute; all others fail: no sockets, no programs, no threads, no files, no executable memory |
 //!
-//! Landlock came with Linux 5.13, and parts of it later. The report says if the kernel lacks it.
+//! Linux has landlock since 5.13, and parts of it since later versions. The report says if the kernel lacks it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,13 +22,14 @@ use seccompiler::{
 
 use crate::limits::Limits;
 
-/// The restrictions that the kernel did not support.
+/// Which of the restrictions the kernel does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confinement {
     pub landlock: bool,
 }
 
-/// Confines this thread, and everything it starts from now on, to no files. Call [`restrict_calls`] next.
+/// Takes access to all files from this thread, and from everything that it starts from now on. Call [`restrict_calls`]
+/// next.
 pub(crate) fn restrict_files() -> io::Result<Confinement> {
     let status = restrict_by_landlock().map_err(io::Error::other)?;
     Ok(Confinement {
@@ -47,15 +48,15 @@ fn restrict_by_landlock() -> Result<RulesetStatus, RulesetError> {
     Ok(restricted.ruleset)
 }
 
-/// Limits the resources of this process. `stack_bytes` are for a thread that is started afterwards.
+/// Limits the resources of this process. `stack_bytes` is for the stack of a thread that is started afterwards.
 pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<()> {
     let memory = memory_in_use()?
         .saturating_add(stack_bytes)
         .saturating_add(limits.memory_bytes);
     set_limit(libc::RLIMIT_AS, memory)?;
     let seconds = limits.cpu_seconds.max(1);
-    // At the first of two limits the kernel sends SIGXCPU, which shows that the time is over. A second later it kills
-    // a process that has not ended.
+    // At the first limit the kernel sends SIGXCPU, which shows that the time is over. At the second, one second later,
+    // it kills a process that has not ended.
     set_limits(libc::RLIMIT_CPU, seconds, seconds.saturating_add(1))?;
     set_limit(libc::RLIMIT_FSIZE, 0)?;
     set_limit(libc::RLIMIT_CORE, 0)
@@ -64,14 +65,14 @@ pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<(
 /// Confines all threads of this process to the calls that a reader needs.
 pub(crate) fn restrict_calls() -> io::Result<()> {
     set_limit(libc::RLIMIT_NPROC, 0)?;
-    // Open files stay open. Landlock needed one.
+    // Open files stay open. Until now landlock needed to open one.
     set_limit(libc::RLIMIT_NOFILE, 0)?;
     let filter = filter().map_err(io::Error::other)?;
-    // Sets `no_new_privs` as well.
+    // This also sets `no_new_privs`.
     seccompiler::apply_filter_all_threads(&filter).map_err(io::Error::other)
 }
 
-/// Applies all of the above to a process that has a single thread and starts none.
+/// Applies all restrictions of this module to a process that has a single thread and starts no other.
 pub fn confine(limits: &Limits) -> io::Result<Confinement> {
     limit_resources(limits, 0)?;
     let confinement = restrict_files()?;
@@ -79,7 +80,7 @@ pub fn confine(limits: &Limits) -> io::Result<Confinement> {
     Ok(confinement)
 }
 
-/// Address space in use, most of it the program.
+/// The address space in use, in bytes. Most of it is the program.
 fn memory_in_use() -> io::Result<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').next().and_then(|pages| pages.parse().ok());
@@ -157,7 +158,7 @@ fn filter() -> Result<BpfProgram, seccompiler::Error> {
     };
     rules.insert(libc::SYS_mmap, vec![not_executable()?]);
     rules.insert(libc::SYS_mprotect, vec![not_executable()?]);
-    // A process aborts by a signal to itself.
+    // A process aborts by sending a signal to itself.
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![only_if(0, SeccompCmpOp::Eq, own)?]);
     let filter = SeccompFilter::new(

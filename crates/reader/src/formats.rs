@@ -1,4 +1,4 @@
-//! One reader for each kind of document.
+//! The readers, one for each kind of document.
 
 use std::fmt::Display;
 
@@ -30,7 +30,7 @@ mod table;
 mod word;
 mod xml;
 
-/// The content found by a reader.
+/// The content that a reader has found in a document.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) text: String,
@@ -53,7 +53,7 @@ impl Trouble {
     }
 }
 
-/// The kind of a document, by its first bytes, and for a container also by its contents.
+/// Recognises the kind of a document by its first bytes, and that of a container by its contents as well.
 pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
     match beginning(bytes)? {
         Beginning::Pdf => Some(Kind::Pdf),
@@ -73,7 +73,7 @@ pub(crate) fn read(kind: Kind, bytes: Vec<u8>, limits: &Limits) -> Report {
         Kind::Xlsx => sheets::read_xlsx(&bytes, most),
         Kind::Xls => sheets::read_xls(bytes, most),
         Kind::Rtf => rtf::read(&bytes, most),
-        // A compound file without a known kind of content.
+        // A compound file whose kind of content is unknown.
         Kind::Office => Err(Trouble::Encrypted),
         Kind::Text => Err(Trouble::broken("plain text needs no reader")),
     };

@@ -1,5 +1,5 @@
-//! The kinds of documents, recognised by their first bytes, and containers by their contents. Names and declared
-//! types are ignored, because servers are often wrong about them.
+//! The kinds of documents. They are recognised by their first bytes, and containers also by their contents. Names and
+//! declared types are ignored, because servers are often wrong about them.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub enum Kind {
     Rtf,
     /// Plain text, which needs no reader.
     Text,
-    /// An office document whose exact kind is unknown: it is encrypted, or has killed its reader.
+    /// An office document of unknown kind: it is encrypted, or its reader has died on it.
     Office,
 }
 
@@ -36,16 +36,16 @@ impl Kind {
     }
 }
 
-/// Readers search this many bytes for the beginning of a PDF (ISO 32000-1, annex H).
+/// The beginning of a PDF is searched in this many bytes, as other readers do (ISO 32000-1, annex H).
 const PDF_BEGINS_WITHIN: usize = 1024;
 
 const PDF: &[u8] = b"%PDF-";
 const ZIP: &[u8] = b"PK\x03\x04";
 const RTF: &[u8] = b"{\\rtf";
-/// Microsoft's compound files.
+/// The first bytes of Microsoft's compound files.
 pub(crate) const COMPOUND: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// The possible kinds of a body by its first bytes.
+/// The kinds that a body may have, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beginning {
     Pdf,
@@ -71,7 +71,7 @@ pub(crate) fn beginning(bytes: &[u8]) -> Option<Beginning> {
     }
 }
 
-/// Whether the first byte of a body is the beginning of a document.
+/// Whether a body begins as a document at its first byte.
 pub fn begins_as_document(bytes: &[u8]) -> bool {
     match beginning(bytes) {
         Some(Beginning::Pdf) => {

@@ -2,9 +2,9 @@
 //! metadata ([`Report`]).
 //!
 //! Documents are untrusted input to third-party code, and their formats are large. So they are read in a process that
-//! can do nothing else ([`process`], `webfill read-document`). It has no files, no sockets and no other programs, and
-//! limits on memory, time and output ([`confine`]). Whatever a document does to it ends in one of the values of
-//! [`Status`]. The parent of that process treats the report as untrusted input, too.
+//! can do nothing else ([`process`], `webfill read-document`). It has no access to files, sockets or other programs,
+//! and its memory, time and output are limited ([`confine`]). Whatever a document does to it, the result is one of the
+//! values of [`Status`]. The parent of that process treats the report as untrusted input, too.
 
 mod confine;
 mod formats;

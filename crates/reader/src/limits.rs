@@ -3,13 +3,13 @@
 /// The limits of the process that reads one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of memory in addition to the program itself.
+    /// The memory in bytes, in addition to the program itself.
     pub memory_bytes: u64,
-    /// Seconds of CPU time.
+    /// The CPU time in seconds.
     pub cpu_seconds: u64,
-    /// Bytes of the document.
+    /// The size of the document in bytes.
     pub input_bytes: u64,
-    /// Bytes of its text.
+    /// The size of its text in bytes.
     pub text_bytes: u64,
 }
 

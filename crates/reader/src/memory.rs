@@ -1,12 +1,12 @@
-//! Records that memory ran out. A reader without memory may abort, which its last words on standard error show. But
-//! libraries also turn the failure into errors of their own, or leave out the parts that did not fit.
+//! Records that memory ran out. A reader without memory may abort, and then its last message on standard error says so.
+//! But libraries may also turn the failure into errors of their own, or leave out the parts that did not fit.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// An allocator that records the failures of another one.
+/// An allocator that wraps another one and records its failures.
 pub struct NotingAllocator<A>(pub A);
 
 fn noted(memory: *mut u8) -> *mut u8 {
@@ -25,22 +25,22 @@ pub(crate) fn was_refused() -> bool {
 #[allow(unsafe_code)]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for NotingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those of the other allocator.
+        // SAFETY: the caller makes the promises that the other allocator needs.
         noted(unsafe { self.0.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the same.
+        // SAFETY: as in `alloc`.
         noted(unsafe { self.0.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: the same.
+        // SAFETY: as in `alloc`.
         noted(unsafe { self.0.realloc(memory, layout, bytes) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the same.
+        // SAFETY: as in `alloc`.
         unsafe { self.0.dealloc(memory, layout) }
     }
 }

@@ -1,8 +1,8 @@
 //! The process that reads one document: the document on standard input, the report on standard output.
 //!
-//! It confines itself before it reads the first byte. A panic of a reader is caught and reported. Its parent detects
-//! an abort (no memory, no stack) or the end of its time. It lives for one document: nothing of it is left when the
-//! next one is read.
+//! The process confines itself before it reads the first byte. A panic of a reader is caught and reported. The parent
+//! detects an abort (no memory, no stack), and the end of the time. The process lives for one document, so nothing of
+//! it is left when the next one is read.
 
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
@@ -15,20 +15,20 @@ use crate::limits::Limits;
 use crate::memory;
 use crate::report::{self, NotADocument, Report, Status};
 
-/// Readers are recursive, and documents nest.
+/// The stack for reading a document. It is large because readers are recursive, and documents nest.
 pub const STACK_BYTES: usize = 64 << 20;
 
-/// Rust's messages on standard error when memory or stack run out, before it aborts.
+/// The beginnings of Rust's messages on standard error when memory or stack run out, before it aborts.
 pub const OUT_OF_MEMORY: &str = "memory allocation of";
 pub const OUT_OF_STACK: &str = "has overflowed its stack";
 
-/// Reads the document.
+/// Reads the document from standard input and writes the report to standard output.
 ///
 /// # Errors
 ///
-/// The process could not be confined, so nothing was read, or its parent has ended.
+/// The process could not be confined, so nothing was read; or its parent has ended.
 pub fn run(limits: Limits) -> io::Result<()> {
-    // A document must not choose the message by which its end is judged.
+    // Print no messages of panics. The parent judges an abort by its message, and a document must not choose it.
     panic::set_hook(Box::new(|_| {}));
     offer_to_the_kernel();
     confine::limit_resources(&limits, STACK_BYTES as u64)?;
@@ -44,8 +44,8 @@ pub fn run(limits: Limits) -> io::Result<()> {
         .unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
 }
 
-/// If the machine runs out of memory, the kernel should end this process first. If that cannot be set, only the
-/// machine is worse off.
+/// Asks the kernel to end this process first if the machine runs out of memory. If that cannot be set, reading works
+/// all the same.
 fn offer_to_the_kernel() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
@@ -82,8 +82,7 @@ pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| abandoned(kind, panic.as_ref())))
 }
 
-/// Corrects the report on a document for which memory ran out: libraries call it broken, or leave out the parts that
-/// did not fit.
+/// Corrects a report if memory ran out: libraries call the document broken, or leave out the parts that did not fit.
 fn without_enough_memory(report: Report) -> Report {
     match report.status {
         Status::Broken | Status::NoText => {
@@ -112,7 +111,7 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     )
 }
 
-/// Derives a report from the last words on standard error of a reader that ended without one.
+/// Derives a report on a reader that ended without one, from its last message on standard error.
 pub fn report_of_death(kind: Kind, words: &str, signal: i32) -> Report {
     let lacks_memory = words.lines().any(|line| line.starts_with(OUT_OF_MEMORY));
     let (status, reason) = if lacks_memory {

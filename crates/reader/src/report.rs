@@ -1,4 +1,4 @@
-//! The report about a document, and its transfer through the pipe: a line of JSON, then the text.
+//! The report about a document, and how it is sent through the pipe: a line of JSON, then the text.
 
 use std::io::{self, Write};
 
@@ -12,13 +12,13 @@ use crate::kind::Kind;
 pub enum Status {
     /// The document has text.
     Text,
-    /// It was read, but contains no text: pictures of pages, an empty sheet.
+    /// The document was read, but contains no text: pictures of pages, an empty sheet.
     NoText,
-    /// It cannot be read without a password.
+    /// The document cannot be read without a password.
     Encrypted,
-    /// It is damaged, or the reader cannot cope with it.
+    /// The document is damaged, or the reader cannot cope with it.
     Broken,
-    /// It needs more memory, time or space for its text than a document may use.
+    /// The document needs more memory, time or space for its text than allowed.
     TooLarge,
 }
 
@@ -42,24 +42,24 @@ pub struct Metadata {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// As ISO 8601, as far as it is given.
+    /// The time of creation as ISO 8601, as far as it is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<String>,
-    /// The number of pages; for a workbook, of sheets.
+    /// The number of pages, or of sheets in a workbook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<u32>,
 }
 
-/// The most bytes of one metadatum.
+/// The most bytes of one metadatum that are kept.
 const MAX_METADATUM_BYTES: usize = 1000;
 
 /// The most bytes of the line of JSON.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
 impl Metadata {
-    /// The same without control characters, white space around values, and excess length.
+    /// The metadata without control characters, white space around values, and excess length.
     #[must_use]
     pub fn cleaned(self) -> Metadata {
         Metadata {
@@ -71,7 +71,7 @@ impl Metadata {
         }
     }
 
-    /// Name and value of each entry that is set.
+    /// The name and value of each entry that is set.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, String)> {
         [
             ("title", self.title.clone()),
@@ -98,11 +98,11 @@ fn clean(text: &str) -> Option<String> {
 pub struct Report {
     pub kind: Kind,
     pub status: Status,
-    /// Why there is no text.
+    /// Why there is no text, if so.
     pub reason: Option<String>,
     pub metadata: Metadata,
     pub text: String,
-    /// Whether the reader was kept from all files by landlock, which old kernels lack.
+    /// Whether landlock kept the reader from all files. Old kernels lack it.
     pub landlock: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotADocument;
 
-/// The line of JSON. Without `kind` the bytes are not a document.
+/// The line of JSON. `kind` is missing if the bytes are not a document.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     kind: Option<Kind>,
@@ -135,12 +135,11 @@ impl Report {
         }
     }
 
-    /// Reads a report written by [`write`]. Everything is checked, because the document may have taken over the
-    /// writer.
+    /// Reads a report written by [`write`]. Everything is checked, because the document may have taken over the writer.
     ///
     /// # Errors
     ///
-    /// The fault, as half a sentence.
+    /// The fault, as a phrase.
     pub fn parse(
         mut output: Vec<u8>,
         max_text_bytes: u64,
@@ -152,7 +151,7 @@ impl Report {
             .ok_or("the reader ended without a report")?;
         let head: Head = serde_json::from_slice(&output[..line_end])
             .map_err(|_| "the reader's report cannot be read")?;
-        // In place, because the text may be long.
+        // Moved within the same buffer, because the text may be long.
         output.drain(..=line_end);
         let text = String::from_utf8(output).map_err(|_| "the reader's text is not UTF-8")?;
         let fits = text.len() == head.text_bytes && text.len() as u64 <= max_text_bytes;

@@ -2,16 +2,16 @@
 
 use crate::formats::Trouble;
 
-/// A growing text, with single blanks between words and at most one empty line between paragraphs. A row of a table
-/// is one line. A tab follows each cell that comes before another cell with text.
+/// A growing text, with single blanks between words and at most one empty line between paragraphs. A row of a table is
+/// one line. A tab follows each cell, except at the end of a row.
 pub(crate) struct TextWriter {
     text: String,
     max_bytes: usize,
     breaks: usize,
     space: bool,
-    /// Cells around this position: tables nest.
+    /// How many cells contain this position. Tables may nest.
     in_cells: usize,
-    /// Cells of this row that ended since the last visible character.
+    /// How many cells of this row have ended since the last visible character.
     tabs: usize,
 }
 
@@ -35,7 +35,7 @@ impl TextWriter {
                     self.line_break();
                 }
                 _ if character.is_whitespace() && character != '\u{a0}' => self.space = true,
-                // A possible break within a word is dropped.
+                // A soft hyphen, which marks a possible break within a word, is dropped.
                 '\u{ad}' => {}
                 _ if character.is_control() || character == '\u{feff}' => {}
                 _ => self.push_visible(character)?,
@@ -48,7 +48,7 @@ impl TextWriter {
     pub(crate) fn push_written(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {
-                // Within a cell, columns of a nested table do not count.
+                // Within a cell, columns of a nested table do not count as columns.
                 '\t' if self.in_cells > 0 => self.space(),
                 '\t' => self.skip_cells(1),
                 '\n' => self.line_break(),
@@ -94,7 +94,7 @@ impl TextWriter {
         self.end_line(self.breaks.max(1));
     }
 
-    /// A cell stays on the line of its row.
+    /// Ends a line. Within a cell, the text stays on the line of its row.
     fn end_line(&mut self, breaks: usize) {
         if self.in_cells > 0 {
             self.space = true;
@@ -116,7 +116,7 @@ impl TextWriter {
         }
     }
 
-    /// Adds empty cells. Those at the end of a row leave no trace.
+    /// Skips cells that are empty. At the end of a row, they leave no trace.
     pub(crate) fn skip_cells(&mut self, cells: usize) {
         self.tabs = self.tabs.saturating_add(cells);
     }

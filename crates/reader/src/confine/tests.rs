@@ -1,5 +1,5 @@
-//! Each limit is really broken from within: this test starts itself as a confined process, which does one thing that
-//! a reader must not do.
+//! Tries to break each limit from within: the test starts itself as a confined process, which does one thing that a
+//! reader must not do.
 
 use std::fs::File;
 use std::io::Write;
@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits {
     text_bytes: 0,
 };
 
-/// Does one thing in a confined process. `Ok` means that it succeeded.
+/// Does this one thing in a confined process. `Ok` means that it was possible.
 fn attempt(what: &str) -> io::Result<()> {
     let open = tempfile::tempfile()?;
     if what == "keep lower limits" {
@@ -50,7 +50,7 @@ fn do_it(what: &str, mut open: File) -> io::Result<()> {
         "start a program" => Command::new("/bin/true").status().map(drop),
         "start a thread" => std::thread::Builder::new().spawn(|| {}).map(drop),
         "kill the parent" => system_call(|| {
-            // SAFETY: a plain call; signal 0 only asks.
+            // SAFETY: a plain call; signal 0 only asks whether the process may be signalled.
             #[allow(unsafe_code)]
             unsafe {
                 libc::kill(libc::getppid(), 0)
@@ -85,7 +85,7 @@ fn system_call(call: impl FnOnce() -> libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Not a test by itself: the processes run it.
+/// This is not a test by itself: the confined processes run it.
 #[test]
 fn in_a_process_of_its_own() {
     let Ok(what) = std::env::var(ATTEMPT) else {

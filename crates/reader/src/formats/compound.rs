@@ -2,9 +2,9 @@
 
 use crate::kind::Kind;
 
-/// The kind by the names of streams in the directory, which are in UTF-16 and at multiples of their 128 bytes.
+/// Recognises the kind by the names of streams in the directory. They are in UTF-16, at multiples of 128 bytes.
 pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
-    // Texts and slides may contain sheets.
+    // Texts and slides may contain sheets, so the order matters.
     const STREAMS: [(&str, Option<Kind>); 5] = [
         ("EncryptedPackage", Some(Kind::Office)),
         ("WordDocument", None),

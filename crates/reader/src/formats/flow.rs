@@ -1,5 +1,5 @@
-//! Common parts of the office formats: frames and notes within paragraphs, and the metadata, a part with one element
-//! for each.
+//! Common parts of the office formats: frames and notes within paragraphs, and the part with the metadata, which has an
+//! element for each entry.
 
 use super::Trouble;
 use super::package::Package;
@@ -7,16 +7,16 @@ use super::xml::{self, Token};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// The text of a story. A frame is anchored within a paragraph. Its text follows the paragraph, so that no word is
-/// split.
+/// The text of a story with its frames. A frame is anchored within a paragraph; its text follows that paragraph, so
+/// that no word is split.
 pub(super) struct Frames {
-    /// The frames around this position, the story first.
+    /// The story, then the frames that contain this position, from the outside in.
     levels: Vec<Level>,
 }
 
 struct Level {
     writer: TextWriter,
-    /// The text of frames in the current paragraph.
+    /// The text of the frames in the current paragraph, which waits for its end.
     waiting: TextWriter,
 }
 
@@ -70,7 +70,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Ends a frame whose text belongs elsewhere.
+    /// Ends a frame and returns its text, which belongs elsewhere.
     pub(super) fn take(&mut self) -> Result<String, Trouble> {
         let inner = if self.levels.len() > 1 {
             self.levels.pop()
@@ -84,7 +84,7 @@ impl Frames {
         Ok(inner.writer.finish())
     }
 
-    /// `has_end` is false if the next paragraph continues this one.
+    /// Ends a paragraph. `has_end` is false if the next paragraph continues it.
     pub(super) fn end_paragraph(&mut self, has_end: bool) -> Result<(), Trouble> {
         let level = self.level();
         if has_end {
@@ -103,7 +103,7 @@ impl Frames {
     }
 }
 
-/// Reads the metadata of a part. Broken metadata do not stop the text from being read.
+/// Reads the metadata from a part. Faults in it do not stop the text from being read.
 pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mut Metadata) {
     let mut element = String::new();
     let mut value = String::new();
@@ -132,7 +132,7 @@ pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mu
     });
 }
 
-/// Names of Dublin Core, and of the two formats.
+/// Notes an entry of the metadata by its name, which is one of Dublin Core or of the two formats.
 fn note(element: &str, value: String, metadata: &mut Metadata) {
     if value.trim().is_empty() {
         return;

@@ -1,7 +1,7 @@
-//! Times of day and durations of sheets as `HH:MM:SS`, where more than a day has more hours. Dates, without a time of
-//! day if it is midnight.
+//! Times in sheets. Times of day and durations are written as `HH:MM:SS`, with more than 24 hours if necessary; dates
+//! without a time of day if it is midnight.
 
-/// Milliseconds as hours, minutes and seconds, with a fraction if there is one.
+/// Writes milliseconds as hours, minutes and seconds, with a fraction if there is one.
 pub(super) fn of_milliseconds(milliseconds: i64) -> String {
     let sign = if milliseconds < 0 { "-" } else { "" };
     let all = milliseconds.unsigned_abs();
@@ -14,13 +14,13 @@ pub(super) fn of_milliseconds(milliseconds: i64) -> String {
     format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{fraction}")
 }
 
-/// Days as hours, minutes and seconds, to the millisecond.
+/// Writes days as hours, minutes and seconds, to the millisecond.
 pub(super) fn of_days(days: f64) -> String {
-    // The conversion saturates.
+    // A cast from a float saturates.
     of_milliseconds((days * 86_400_000.0).round() as i64)
 }
 
-/// A duration in XML notation: `PT09H30M00S`. `None` if it is invalid, or has years or months.
+/// Writes a duration given in XML notation, such as `PT09H30M00S`. `None` if it is invalid, or has years or months.
 pub(super) fn of_duration(duration: &str) -> Option<String> {
     let (sign, rest) = match duration.trim().strip_prefix('-') {
         Some(rest) => (-1.0, rest),
@@ -34,7 +34,7 @@ pub(super) fn of_duration(duration: &str) -> Option<String> {
     (!is_empty).then(|| of_milliseconds((sign * seconds * 1000.0).round() as i64))
 }
 
-/// The seconds of numbers that each precede a unit.
+/// Adds up numbers that each precede a unit, in seconds.
 fn sum(text: &str, units: &[(char, f64)]) -> Option<f64> {
     let mut seconds = 0.0;
     let mut rest = text;
@@ -48,7 +48,7 @@ fn sum(text: &str, units: &[(char, f64)]) -> Option<f64> {
     rest.is_empty().then_some(seconds)
 }
 
-/// A date and time of XML, without midnight and without trailing zeros in the seconds.
+/// Writes a date and time of XML, without midnight and without trailing zeros in the seconds.
 pub(super) fn of_date(date: &str) -> String {
     let date = match date.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {

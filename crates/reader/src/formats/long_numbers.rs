@@ -1,6 +1,6 @@
-//! Integers in an XLSX that a double cannot hold. Exporters that write the XML themselves store them with all digits,
-//! but the library that reads the cells rounds them. So their texts are taken from the XML of the sheet, which is
-//! read a second time only if it has such a number.
+//! Integers in an XLSX that a double cannot hold. Some exporters write them into the XML with all digits, but the
+//! library that reads the cells rounds them. So their texts are taken from the XML of the sheet. It is read a second
+//! time only if it has such a number.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -9,16 +9,16 @@ use super::package::Package;
 use super::xml::{Attributes, Token, read};
 use crate::formats::Trouble;
 
-/// Doubles hold every integer of fewer digits.
+/// The fewest digits of a long number. A double holds every integer with fewer digits.
 const LONG: usize = 16;
 
-/// The most such cells of a sheet that are kept; the text of a document is bounded far below.
+/// The most long numbers of a sheet that are kept. The limit on the text of a document is reached far earlier.
 const MAX_CELLS: usize = 1 << 20;
 
 /// The numbers of a sheet, by row and column from 0.
 pub(super) type OfSheet = HashMap<(u32, u32), String>;
 
-/// Where the sheets of a workbook are.
+/// The names of the sheets of a workbook, with the parts that hold them.
 pub(super) struct Sheets {
     parts: HashMap<String, String>,
 }
@@ -47,8 +47,8 @@ impl Sheets {
         Ok(Sheets { parts })
     }
 
-    /// The long numbers of a sheet. Empty if its part is too large or broken: the caller notices that when it reads
-    /// the cells.
+    /// The long numbers of a sheet. There are none if its part is too large or broken; the caller notices that when it
+    /// reads the cells.
     pub(super) fn long_numbers(&self, package: &mut Package<'_>, sheet: &str) -> OfSheet {
         let mut found = OfSheet::new();
         let Some(part) = self.parts.get(sheet) else {
@@ -61,7 +61,7 @@ impl Sheets {
             .then(|| package.part(part).ok().flatten())
             .flatten();
         let mut place = Place::default();
-        // Numbers before a fault of the XML count.
+        // The numbers before a fault in the XML are kept.
         let _ = again.map(|part| {
             read(part, |token| {
                 place.take(token, &mut found);
@@ -72,7 +72,8 @@ impl Sheets {
     }
 }
 
-/// In a broken part, only the elements before the fault are passed.
+/// Passes the attributes of each element with this name to `each`. In a broken part, these are the elements before the
+/// fault.
 fn each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>)) {
     let _ = read(xml.as_bytes(), |token| {
         match token {
@@ -83,7 +84,7 @@ fn each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>))
     });
 }
 
-/// Whether the text of any element begins with this many digits.
+/// Whether the text of any element begins with as many digits as a long number has.
 fn has_long_number(mut part: impl BufRead) -> bool {
     let mut digits = None;
     loop {
@@ -106,7 +107,7 @@ fn has_long_number(mut part: impl BufRead) -> bool {
     }
 }
 
-/// The current cell.
+/// The position of the reader: the current cell.
 #[derive(Default)]
 struct Place {
     row: u32,
@@ -118,7 +119,7 @@ struct Place {
 impl Place {
     fn take(&mut self, token: Token<'_>, found: &mut OfSheet) {
         match token {
-            // Rows and cells without a position follow the previous one. Both count from 1 here.
+            // Rows and cells without a position follow the previous one. Here both are counted from 1.
             Token::Begin("row", attributes) => {
                 let row = attributes.get("r").and_then(|row| row.parse().ok());
                 self.row = row.unwrap_or(self.row.saturating_add(1));
@@ -151,7 +152,7 @@ impl Place {
     }
 }
 
-/// The column of `AB12`, from 1.
+/// The number of the column in a reference such as `AB12`, from 1.
 fn column_of(reference: &str) -> Option<u32> {
     let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
     letters.take(4).try_fold(0_u32, |column, letter| {

@@ -1,4 +1,4 @@
-//! ODT and ODS. They differ in cells: in a text a cell has paragraphs, in a sheet a value
+//! ODT and ODS. They differ in their cells: in a text, cells have paragraphs; in a sheet, they have values
 //! ([`super::opendocument_sheets`]).
 
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ fn read_content(
     xml::read(part, |token| each(&token))
 }
 
-/// Headers and footers are part of the styles. Different pages often have headers with the same text, so each text is
+/// The headers and footers, which are part of the styles. Different pages often have the same header, so each text is
 /// written once.
 #[derive(Default)]
 struct Margins {
@@ -112,7 +112,7 @@ impl Margins {
     }
 }
 
-/// 0 is a header, 1 a footer.
+/// Which margin an element is: 0 for a header, 1 for a footer.
 fn which_margin(element: &str) -> Option<usize> {
     match element {
         "header" | "header-left" | "header-first" => Some(0),
@@ -125,7 +125,7 @@ fn which_margin(element: &str) -> Option<usize> {
 #[derive(Default)]
 struct HiddenStyles {
     names: BTreeSet<String>,
-    /// The current style.
+    /// The style being read.
     here: Option<String>,
 }
 
@@ -155,18 +155,18 @@ impl HiddenStyles {
 /// The reader's position in the text, with the text so far.
 struct Story {
     frames: Frames,
-    /// The context of the current frame: whether it is a note, and the paragraphs around it.
+    /// The context of each frame around this one: whether it is a note, and how many paragraphs are open.
     outer: Vec<(bool, usize)>,
     in_paragraphs: usize,
-    /// Depth within elements that are not part of the text.
+    /// How many elements that are not part of the text contain this position.
     in_aside: usize,
     /// How often the current cells are repeated.
     repeated: Vec<usize>,
     notes: TextWriter,
 }
 
-/// Deleted passages, comments, pronunciation, descriptions of pictures, programs, the marks of notes, and the sources
-/// of an index.
+/// Elements that are not part of the text: deleted passages, comments, pronunciation, descriptions of pictures,
+/// programs, the marks of notes, and the sources of an index.
 const ASIDES: [&str; 7] = [
     "tracked-changes",
     "annotation",
@@ -195,7 +195,7 @@ const FRAMES: [&str; 14] = [
     "measure",
 ];
 
-/// The most cells that a repeated one stands for.
+/// The most cells that a repeated cell stands for.
 const MAX_REPEATED: usize = 1000;
 
 impl Story {
@@ -291,7 +291,7 @@ impl Story {
         Ok(())
     }
 
-    /// The text and the notes.
+    /// Returns the text, and the notes.
     fn finish(mut self) -> Result<[String; 2], Trouble> {
         while !self.outer.is_empty() {
             self.end_frame()?;

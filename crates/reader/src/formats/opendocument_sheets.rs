@@ -1,5 +1,5 @@
-//! The sheets of an ODS: the name of each, and a line for each row that is not empty. Cells are read as stored, not
-//! as shown, because the display depends on the author's settings.
+//! The sheets of an ODS: for each its name, and a line for each row that is not empty. Cells are read as stored, not as
+//! shown, because the display depends on the author's settings.
 
 use super::iso_time::{of_date, of_duration};
 use super::xml::{Attributes, Token};
@@ -16,10 +16,10 @@ const MAX_ROWS: usize = 1_048_576;
 pub(super) struct Sheets {
     pub(super) count: u32,
     row: Row,
-    /// Cells around this position. Only the outermost is one of the sheet.
+    /// How many cells contain this position. Only the outermost one belongs to the sheet.
     in_cells: usize,
     in_paragraphs: usize,
-    /// Depth within comments and other elements that are not content of a cell.
+    /// How many comments and other elements without content of a cell contain this position.
     in_aside: usize,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Sheets {
 struct Row {
     times: usize,
     cells: Vec<(usize, String)>,
-    /// The stored value of the current cell, if it is not its text.
+    /// The stored value of the current cell, if it differs from its text.
     value: Option<String>,
     shown: Option<TextWriter>,
     cell_times: usize,
@@ -145,14 +145,15 @@ fn times(attributes: &Attributes<'_>, name: &str, most: usize) -> usize {
     times.filter(|times| *times <= most).unwrap_or(1)
 }
 
-/// The value of a cell that has one in addition to its text.
+/// The stored value of a cell, if it has one in addition to its text.
 fn stored(attributes: &Attributes<'_>) -> Option<String> {
     match attributes.get("value-type")?.as_str() {
         "float" | "currency" | "percentage" => attributes.get("value"),
         "date" => attributes.get("date-value").map(|date| of_date(&date)),
         "time" => of_duration(&attributes.get("time-value")?),
         "boolean" => attributes.get("boolean-value"),
-        // It may replace the text. Next to a text it repeats it, except for errors, where it is empty.
+        // The attribute may replace the text. If there is a text, it is the same, except for errors, where the
+        // attribute is empty.
         "string" => attributes
             .get("string-value")
             .filter(|text| !text.is_empty()),

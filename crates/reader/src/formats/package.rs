@@ -1,4 +1,4 @@
-//! Packages: zip files of XML, as in today's office formats.
+//! Packages: zip files of XML, as today's office formats use them.
 
 use std::io::{self, BufReader, Cursor, Read};
 
@@ -21,15 +21,15 @@ const TEXTS: [&str; 2] = ["word/document.xml", "word/document2.xml"];
 /// The most relations read from a part.
 const MAX_RELATIONS: usize = 10_000;
 
-/// A part that another part refers to.
+/// A relation of a part to another part, which it refers to.
 pub(super) struct Relation {
-    /// The last word of its type. The type has two spellings.
+    /// The last word of the relation's type. The type has two spellings.
     pub(super) kind: String,
-    /// The name of the part.
+    /// The name of the other part.
     pub(super) target: String,
 }
 
-/// Resolves the name of a part as given in the relations of a part in this folder.
+/// Resolves the name of a part that is given in the relations of a part in `folder`.
 fn name_of_target(folder: &str, target: &str) -> String {
     let path = match target.strip_prefix('/') {
         Some(absolute) => absolute.to_owned(),
@@ -63,7 +63,7 @@ impl<'b> Package<'b> {
         self.index_of(name).is_some()
     }
 
-    /// Names of parts ignore case, and some programs write `\` for `/`.
+    /// The index of a part. Names of parts ignore case, and some programs write `\` for `/`.
     fn index_of(&self, name: &str) -> Option<usize> {
         let is_same = |known: &str| {
             known.len() == name.len()
@@ -78,7 +78,7 @@ impl<'b> Package<'b> {
         })
     }
 
-    /// A part, unpacked while it is read. `None` if no part has this name.
+    /// Opens a part, which is unpacked while it is read. `None` if no part has this name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Part<'_>>, Trouble> {
         let Some(index) = self.index_of(name) else {
             return Ok(None);
@@ -125,7 +125,7 @@ impl<'b> Package<'b> {
         Ok(relations)
     }
 
-    /// The part with the text of a DOCX, by the relations of the package or by its usual name.
+    /// The part with the text of a DOCX, found by the relations of the package or by its usual name.
     pub(super) fn text_part(&self, relations: &[Relation]) -> Option<String> {
         let named = relations
             .iter()
@@ -139,7 +139,7 @@ impl<'b> Package<'b> {
         }
     }
 
-    /// The beginning of a part as text; empty if there is none.
+    /// The beginning of a part as text; empty if there is no such part.
     pub(super) fn small_part(&mut self, name: &str) -> Result<String, Trouble> {
         let mut bytes = Vec::new();
         if let Some(part) = self.part(name)? {
@@ -168,7 +168,7 @@ pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
     }
     let media_type = package.small_part("mimetype").ok()?;
     kind_of_media_type(media_type.as_bytes()).or_else(|| {
-        // The text of a DOCX may have any name.
+        // The part with the text of a DOCX may have any name.
         let relations = package.relations("").ok()?;
         package.text_part(&relations)?;
         let types = package.small_part("[Content_Types].xml").ok()?;
@@ -176,7 +176,7 @@ pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
     })
 }
 
-/// The kind of a zip file with a damaged directory at its end, by its beginning.
+/// Recognises the kind of a zip file by its beginning, if the directory at its end is damaged.
 fn kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     let head = &bytes[..bytes.len().min(4096)];
     let has = |name: &[u8]| head.windows(name.len()).any(|window| window == name);
@@ -185,7 +185,7 @@ fn kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     } else if has(b"xl/") {
         Some(Kind::Xlsx)
     } else {
-        // The first part is called `mimetype` and is stored uncompressed.
+        // The first file is called `mimetype`, and is stored uncompressed.
         kind_of_media_type(head.get(38..)?)
     }
 }
@@ -202,10 +202,10 @@ fn kind_of_media_type(text: &[u8]) -> Option<Kind> {
     }
 }
 
-/// A part while it is read.
+/// A part that is unpacked while it is read.
 pub(super) type Part<'p> = BufReader<Bounded<'p>>;
 
-/// Reads until a limit is exceeded.
+/// A reader that fails when a limit is exceeded.
 pub(super) struct Bounded<'p> {
     inner: Box<dyn Read + 'p>,
     left: u64,
@@ -224,7 +224,7 @@ impl Read for Bounded<'_> {
     }
 }
 
-/// The meaning of a read error in a part.
+/// The trouble that a read error in a part stands for.
 pub(super) fn trouble(error: io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::FileTooLarge => Trouble::TooLarge(format!(

@@ -1,6 +1,6 @@
-//! PDF, by `pdf-extract` and the parser below it. The document is read in one go, because that reader searches all
-//! pages for each requested one. It panics on a page that it cannot handle. From there on pages are read one by one,
-//! so that the others are still read, and the number of missing pages is reported.
+//! PDF, read by `pdf-extract` and its parser. The document is read in one go, because `pdf-extract` searches all pages
+//! for each one that is requested. It panics on a page that it cannot handle. From then on, pages are read one by one,
+//! so that all others are still read, and the number of missing pages is reported.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -27,7 +27,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     pdf_fonts::name_characters(&mut document);
     pdf_operators::expand(&mut document);
     let add_tables = AssertUnwindSafe(|| pdf_cmaps::add_tables(&mut document));
-    // Without its table a font is read as the library reads it.
+    // If tables cannot be added, the fonts are read as the library reads them.
     let _: Result<(), _> = panic::catch_unwind(add_tables);
     let mut output = PagesOutput::new(max_text_bytes);
     let in_one_go = AssertUnwindSafe(|| output_doc(&document, &mut output).is_ok());
@@ -37,7 +37,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     for page in pages.iter().skip(done).filter(|_| !is_whole) {
         match page_text(&document, *page, max_text_bytes) {
             Some(text) => {
-                // Read in one go, a page begins with this line break; here it was trimmed.
+                // When a document is read in one go, a page begins with this line break, which was trimmed here.
                 writer.line_break();
                 writer.push(&text)?;
             }
@@ -58,7 +58,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     })
 }
 
-/// Loads the document. If it is damaged, there are two readings, and the one with more pages wins.
+/// Loads the document. A damaged one is also rebuilt, and the result with more pages is used.
 fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     let load = |bytes: &[u8]| {
         let load = AssertUnwindSafe(|| {
@@ -88,7 +88,7 @@ fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     }
 }
 
-/// Whether there are pages, all objects are where the cross-reference says, and all streams have their data.
+/// Whether there are pages, all objects are where the cross-reference table says, and all streams have their data.
 fn is_whole(document: &Document) -> bool {
     let is_there = |(number, entry): (&u32, &XrefEntry)| match entry {
         XrefEntry::Normal { generation, .. } => document.has_object((*number, *generation)),
@@ -99,7 +99,7 @@ fn is_whole(document: &Document) -> bool {
         .entries
         .iter()
         .filter(|entry| !is_there(*entry));
-    // The parser removes the object that describes the encryption.
+    // The parser removes the object with the encryption parameters.
     let taken_away = usize::from(document.was_encrypted());
     let mut streams = document.objects.values().flat_map(Object::as_stream);
     missing.count() <= taken_away
@@ -108,14 +108,14 @@ fn is_whole(document: &Document) -> bool {
         && document.page_iter().next().is_some()
 }
 
-/// The parser mistakes a stream with a wrong length for a dictionary. A dictionary that describes an encryption also
-/// has a length, but has a version too.
+/// Whether an object is a stream without its data. If the length of a stream is wrong, the parser mistakes it for a
+/// dictionary. A dictionary of encryption parameters has a length, too, but also a version.
 fn is_bereft(object: &Object) -> bool {
     let dictionary = object.as_dict();
     dictionary.is_ok_and(|dictionary| dictionary.has(b"Length") && !dictionary.has(b"V"))
 }
 
-/// The parser drops the data of a stream whose length it cannot determine.
+/// Whether a stream has its data. The parser drops it if it cannot determine the length.
 fn has_its_data(document: &Document, stream: &Stream) -> bool {
     let length = stream.dict.get(b"Length");
     let length = length.and_then(|length| document.dereference(length));
@@ -165,8 +165,8 @@ fn info(document: &Document) -> Option<&Dictionary> {
     }
 }
 
-/// A text string: UTF-16 or UTF-8 with a byte order mark, or else a one-byte encoding that is Latin-1 except for a
-/// few characters. Many are UTF-8 without a mark; text in another encoding is not valid UTF-8.
+/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else a one-byte encoding that is Latin-1 except
+/// for a few characters. Many strings are UTF-8 without a mark; text in another encoding is not valid UTF-8.
 fn text_of(document: &Document, object: &Object) -> Option<String> {
     let object = match object {
         Object::Reference(id) => document.get_object(*id).ok()?,
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// A PDF with this many pages, each with its number. Those in `broken` panic.
+    /// A PDF with this many pages, each with its number on it. The pages in `broken` make the reader panic.
     fn pdf(pages: usize, broken: &[usize]) -> Vec<u8> {
         let mut document = Document::with_version("1.5");
         let tree = document.new_object_id();
@@ -253,7 +253,7 @@ mod tests {
         let began = Instant::now();
         let content = read(&bytes, 1 << 20).unwrap();
         assert!(content.text.ends_with("page 8000"));
-        // Requested one by one, they took 19 s.
+        // When the pages were requested one by one, this took 19 s.
         assert!(
             began.elapsed() < Duration::from_secs(8),
             "{:?}",

@@ -1,7 +1,7 @@
-//! Composite fonts, used for Chinese, Japanese and Korean texts: which bytes are one character, and which character
-//! that is. The library knows neither the codes that PDF defines (`90ms-RKSJ-H`, `UniGB-UCS2-H`) nor the characters
-//! of Adobe's glyph collections, and misreads the bytes of a code that the file defines. So such fonts get a table of
-//! the codes that the document uses.
+//! Composite fonts, used for Chinese, Japanese and Korean texts: finds out which bytes are one character, and which
+//! character it is. The library knows neither the codes that PDF defines (`90ms-RKSJ-H`, `UniGB-UCS2-H`) nor the
+//! characters of Adobe's glyph collections, and misreads the bytes of a code that the file defines. So these fonts get
+//! a table of the codes that the document uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embedded};
 use pdf_extract::content::Content;
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 
-/// The most codes read of a font.
+/// The most codes of a font that are read.
 const MAX_CODES: usize = 50_000;
 
-/// The bytes of one glyph.
+/// The code of one glyph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Code {
     bytes: u8,
@@ -23,17 +23,17 @@ struct Code {
 struct Font {
     id: ObjectId,
     descendant: Dictionary,
-    /// From codes to glyph numbers; `None` if unknown.
+    /// The mapping from codes to glyph numbers; `None` if it is unknown.
     encoding: Option<CMap>,
     /// The name of the encoding; empty if the file defines it.
     name: String,
-    /// The font's own table, which takes precedence.
+    /// The font's own table of characters, which takes precedence.
     own: Option<CMap>,
-    /// The characters of the glyphs of the collection.
+    /// The characters of the glyphs in the font's collection.
     collection: Option<CMap>,
 }
 
-/// Adds tables to such fonts.
+/// Adds tables to composite fonts that need them.
 pub(super) fn add_tables(document: &mut Document) {
     let fonts: Vec<Font> = document
         .objects
@@ -64,7 +64,7 @@ fn font(document: &Document, id: ObjectId, dictionary: &Dictionary) -> Option<Fo
     let own = own.and_then(cmap_of_stream);
     let (encoding, name) = match resolved(document, dictionary.get(b"Encoding").ok()?)? {
         Object::Name(name) if matches!(&name[..], b"Identity-H" | b"Identity-V") => {
-            // The library reads these itself, or nothing can.
+            // Either the library reads this font itself, or nothing can read it.
             if own.is_some() || collection.is_none() {
                 return None;
             }
@@ -109,7 +109,7 @@ fn cmap_of_stream(stream: &Stream) -> Option<CMap> {
     CMap::parse(&stream.get_plain_content().ok()?, load_embedded)
 }
 
-/// All strings shown by pages and forms, in any font.
+/// All strings that pages and forms show, in any font.
 fn strings(document: &Document) -> BTreeSet<Vec<u8>> {
     let pages = document.page_iter();
     let mut contents: Vec<Vec<u8>> = pages
@@ -199,7 +199,7 @@ impl Font {
         if let Some(text) = self.own.as_ref().and_then(|own| of(own, code.number)) {
             return Some(text);
         }
-        // The codes of these are Unicode.
+        // In these encodings, the codes are Unicode.
         if self.name.contains("-UCS2") || self.name.contains("-UTF16") {
             let units = [(code.number >> 16) as u16, code.number as u16];
             let units = if code.bytes == 4 {
@@ -240,19 +240,19 @@ fn widths(document: &Document, descendant: &Dictionary) -> BTreeMap<u32, Object>
     widths
 }
 
-/// The length of a code in bytes, by its first byte and, if that does not decide, by its second.
+/// The length of a code in bytes, by its first byte, or by its first two if the first does not decide.
 struct Lengths([Length; 256]);
 
 #[derive(Clone, PartialEq, Eq)]
 enum Length {
     Of(u8),
-    /// Two bytes if the second is one of these, otherwise four.
+    /// The code has two bytes if the second byte is one of these, and four otherwise.
     Mixed(Vec<bool>),
 }
 
 impl Lengths {
-    /// The lengths by the name of the encoding, or otherwise by the codes that have glyphs. An unknown encoding is
-    /// read as two bytes, like most.
+    /// The lengths in the encoding with this name, or else in that of the codes that have glyphs. An unknown encoding
+    /// is read as two bytes, the usual length.
     fn of(name: &str, encoding: Option<&CMap>) -> Lengths {
         let is_two = |first: u32| {
             let encoding = encoding?;
@@ -299,8 +299,8 @@ impl Lengths {
         Some((code, rest))
     }
 
-    /// Writes it as a part of a PDF in which every code is its own number. The library mistakes half of the digits of
-    /// a range for its length, so they are doubled.
+    /// Writes the encoding as a part of a PDF in which every code is its own number. The library takes half of the
+    /// digits of a range for its length, so they are doubled.
     fn cmap(&self) -> Vec<u8> {
         let mut ranges: Vec<(u8, u32, u32)> = Vec::new();
         let mut add = |bytes: u8, begin: u32, end: u32| match ranges.last_mut() {

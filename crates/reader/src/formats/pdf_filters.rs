@@ -11,7 +11,7 @@ struct Filter {
     parameters: Option<Dictionary>,
 }
 
-/// Decodes these streams as far as possible. The remaining filters are those of images.
+/// Decodes such streams as far as possible. The filters that remain are those of images.
 pub(super) fn decode(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let stream = object.as_stream().ok()?;
@@ -64,7 +64,7 @@ fn filters_of(document: &Document, stream: &Stream) -> Option<Vec<Filter>> {
     (!is_plain.get()).then_some(filters)
 }
 
-/// The abbreviations of inline images, which some writers use everywhere.
+/// The full name of a filter. Some writers use the abbreviations of inline images everywhere.
 fn in_full(name: &[u8]) -> &[u8] {
     match name {
         b"AHx" => b"ASCIIHexDecode",
@@ -80,7 +80,7 @@ fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"ASCIIHexDecode" | b"RunLengthDecode")
 }
 
-/// Some writers put `<~` before the digits of base 85, as in text files.
+/// Whether data in base 85 begins with `<~`, as some writers have it, like text files.
 fn begins_with_sign(content: &[u8]) -> bool {
     content.trim_ascii_start().starts_with(b"<~")
 }
@@ -128,7 +128,7 @@ fn by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Hexadecimal digits up to `>`. A single last digit is followed by 0.
+/// Decodes hexadecimal digits up to `>`. A single last digit counts as if a 0 followed.
 fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
     let digits = content.iter().take_while(|byte| **byte != b'>');
     let digits = digits.filter_map(|byte| char::from(*byte).to_digit(16));
@@ -139,8 +139,8 @@ fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// A length below 128 is followed by one more literal byte than its value. Above 128, the next byte is repeated
-/// (257 - length) times. 128 is the end.
+/// Decodes run lengths. A length below 128 is followed by one more literal byte than its value. With a length above
+/// 128, the next byte is repeated (257 - length) times. 128 is the end.
 fn from_run_lengths(mut content: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     while let [length, rest @ ..] = content {

@@ -7,7 +7,7 @@ use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
 
 use super::pdf_pages::UNKNOWN;
 
-/// Adds the characters to the fonts' tables, or creates tables. The font's own entries take precedence.
+/// Adds the characters to the fonts' tables, or creates the tables. The font's own entries take precedence.
 pub(super) fn name_characters(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let font = object.as_dict().ok()?;
@@ -23,7 +23,7 @@ pub(super) fn name_characters(document: &mut Document) {
     }
 }
 
-/// The codes of a font and the texts of their glyphs; `None` if the library knows all of them.
+/// The codes of a font, with the texts of their glyphs; `None` if the library knows all of them.
 fn characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, String)>> {
     let subtype = font.get(b"Subtype").and_then(Object::as_name).ok()?;
     if !matches!(subtype, b"Type1" | b"MMType1" | b"TrueType" | b"Type3") {
@@ -73,7 +73,7 @@ fn text_of(name: &str, code: i64) -> Option<String> {
     is_numbered(base, code).then(|| UNKNOWN.to_string())
 }
 
-/// `uni20AC`, also several of them in one name, and `u1F600`.
+/// The text of names with code points: `u1F600`, and one or several as in `uni20AC`.
 fn by_code(name: &str) -> Option<String> {
     let character = |digits: &str| {
         let is_hexadecimal = digits
@@ -97,7 +97,7 @@ fn by_code(name: &str) -> Option<String> {
     character(digits).map(String::from)
 }
 
-/// The names of letters and digits, which may have variants.
+/// The text of the names of letters and digits, which may have variants.
 fn simple(name: &str) -> Option<String> {
     const DIGITS: [&str; 10] = [
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
@@ -109,7 +109,8 @@ fn simple(name: &str) -> Option<String> {
     is_letter.then(|| name.to_owned())
 }
 
-/// `g12`, `cid34`, `glyph5`, `C0041`: a glyph number of the font, unless it is also the code.
+/// Whether a name only numbers a glyph of the font, as in `g12`, `cid34`, `glyph5`, `C0041`, and the number is not also
+/// the code.
 fn is_numbered(name: &str, code: i64) -> bool {
     const BEFORE: [&str; 14] = [
         "g", "G", "glyph", "gid", "cid", "CID", "c", "C", "cc", "x", "X", "index", "ch", "id",
@@ -124,7 +125,7 @@ fn is_numbered(name: &str, code: i64) -> bool {
     decimal != Ok(code) && hexadecimal != Ok(code)
 }
 
-/// The font's own table; `None` if it cannot be extended.
+/// The font's own table of characters; `None` if it cannot be extended.
 fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
     let Ok(own) = font.get(b"ToUnicode") else {
         return Some(Vec::new());
@@ -133,7 +134,7 @@ fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
     stream.get_plain_content().ok()
 }
 
-/// Of two entries for a code the later one takes precedence.
+/// Writes a table with these characters and the font's own. Of two entries for a code, the later one takes precedence.
 fn table(characters: &[(u8, String)], own: Vec<u8>) -> Vec<u8> {
     let mut table = format!("{} beginbfchar\n", characters.len());
     for (code, text) in characters {

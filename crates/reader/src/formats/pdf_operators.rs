@@ -4,7 +4,7 @@
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Document, Object, ObjectId, Stream, dictionary};
 
-/// Rewrites the contents of all pages and forms that use them.
+/// Rewrites the contents of all pages and forms that use these operators.
 pub(super) fn expand(document: &mut Document) {
     let pages: Vec<ObjectId> = document.page_iter().collect();
     for page in pages {
@@ -36,7 +36,7 @@ pub(super) fn expand(document: &mut Document) {
     }
 }
 
-/// `None` if there is nothing to do.
+/// The content with other operators in place of these; `None` if it has none of them.
 fn expanded(content: &[u8]) -> Option<Vec<u8>> {
     if !may_use_them(content) {
         return None;
@@ -53,7 +53,7 @@ fn is_one(operation: &Operation) -> bool {
     matches!(operation.operator.as_str(), "'" | "\"")
 }
 
-/// Both follow a string, which ends in a bracket.
+/// Whether a content may use these operators. Both follow a string, which ends in a bracket.
 fn may_use_them(content: &[u8]) -> bool {
     let mut before = 0;
     for byte in content {
@@ -67,7 +67,7 @@ fn may_use_them(content: &[u8]) -> bool {
     false
 }
 
-/// ISO 32000-1, table 109.
+/// The equivalents of an operator (ISO 32000-1, table 109).
 fn plain(mut operation: Operation) -> Vec<Operation> {
     if !is_one(&operation) {
         return vec![operation];

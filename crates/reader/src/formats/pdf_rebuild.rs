@@ -1,12 +1,12 @@
-//! Rebuilds the cross-reference of a damaged PDF from the objects found in it, wherever they are. A quarter of all
-//! files called broken only have a table with wrong positions, because line ends were changed, bytes were inserted in
-//! front, or the end was cut off.
+//! Rebuilds the cross-reference of a damaged PDF from the objects found in it, wherever they are. In a quarter of all
+//! files that count as broken, only the positions in the table are wrong, because line ends were changed, bytes were
+//! inserted in front, or the end was cut off.
 
 use std::collections::BTreeMap;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, dictionary};
 
-/// The same document with correct stream lengths and a matching table.
+/// Writes the same document with correct stream lengths and a matching table.
 pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
     let mut objects = BTreeMap::new();
     let mut trailers = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
                 if object.is_cross_reference() {
                     trailers.push(object.dictionary);
                 } else {
-                    // Later objects are changes.
+                    // If several objects have the same number, the later one is the newer version.
                     objects.insert(number, object);
                 }
             }
@@ -34,9 +34,9 @@ pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
 }
 
 enum Place {
-    /// After the word `trailer`.
+    /// A trailer; the position is after the word `trailer`.
     Trailer(usize),
-    /// After the word `obj`, preceded by a number and a generation.
+    /// An object. `begin` is after the word `obj`, which a number and a generation precede.
     Object { number: (u32, u16), begin: usize },
 }
 
@@ -61,7 +61,7 @@ fn next_place(bytes: &[u8], from: usize) -> Option<Place> {
     }
 }
 
-/// The two numbers at the end of some bytes.
+/// The two numbers at the end of these bytes.
 fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
     let last_number = |bytes: &[u8]| {
         let bytes = bytes.trim_ascii_end();
@@ -110,7 +110,7 @@ impl<'b> Found<'b> {
         output.extend_from_slice(format!("{number} {generation} obj\n").as_bytes());
         output.extend_from_slice(self.dictionary);
         if let Some(data) = self.stream {
-            // The last of two entries takes precedence.
+            // The right length comes last, because the last of two entries takes precedence.
             output.extend_from_slice(format!(" /Length {} >>\nstream\n", data.len()).as_bytes());
             output.extend_from_slice(data);
             output.extend_from_slice(b"\nendstream");
@@ -138,7 +138,7 @@ fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Two numbers and the text between them.
+/// The greatest length of an object's header: two numbers and the text between them.
 const LONGEST_HEADER: usize = 24;
 
 /// The end of a stream's dictionary, its data, and the position where the search continues.
@@ -159,7 +159,7 @@ fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8
         _ => 0,
     };
     let data = data + line_end;
-    // The given length is right if the word is at that position.
+    // The given length is right if the word `endstream` is at the position to which it leads.
     let given =
         length_in(&bytes[begin..dictionary_end]).and_then(|length| data.checked_add(length));
     let ends_there = |end: &usize| {
@@ -184,7 +184,7 @@ fn without_line_end(data: &[u8]) -> &[u8] {
     data.strip_suffix(b"\r").unwrap_or(data)
 }
 
-/// A length in the dictionary itself.
+/// The length in a dictionary, if it is given there directly.
 fn length_in(dictionary: &[u8]) -> Option<usize> {
     let value = value_of(dictionary, b"/Length")?;
     let digits = value
@@ -267,7 +267,8 @@ fn reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
     Some((number.parse().ok()?, generation.trim().parse().ok()?))
 }
 
-/// The two strings needed to read encrypted files. Those in brackets of their own are rare.
+/// The two strings of the trailer that are needed to read encrypted files, in hexadecimal digits. Strings in
+/// parentheses are rare, and are not read.
 fn identity(trailer: &[u8]) -> Option<&[u8]> {
     let value = value_of(trailer, b"/ID")?;
     let end = value.iter().position(|byte| *byte == b']')?;
@@ -310,7 +311,7 @@ pub(super) fn gather_pages(document: &mut Document) {
     document.trailer.set("Root", catalog);
 }
 
-/// Keeps attributes that a page inherits from a parent that still exists.
+/// Copies to a page the attributes that it inherits from parents that still exist.
 fn adopt(document: &mut Document, page: ObjectId, tree: ObjectId) {
     let dictionary = document.get_dictionary(page);
     let parent = dictionary
@@ -328,7 +329,7 @@ fn adopt(document: &mut Document, page: ObjectId, tree: ObjectId) {
     }
 }
 
-/// In points. Other readers assume this size for pages without one.
+/// The size of a page that gives none, as in other readers, in points.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
 #[cfg(test)]

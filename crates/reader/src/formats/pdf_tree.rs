@@ -1,12 +1,12 @@
-//! Repairs the page tree where other readers do: nodes without a type, nodes that are their own descendants, and
-//! pages without a size. The parser counts pages twice in such a tree, or misses them, and `pdf-extract` panics at a
-//! page without a size.
+//! Repairs the faults of page trees that other readers tolerate: nodes without a type, nodes that are their own
+//! descendants, and pages without a size. The parser counts pages twice in such a tree, or misses them, and
+//! `pdf-extract` panics at a page without a size.
 
 use std::collections::HashSet;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId};
 
-/// In points. Other readers assume this size for pages without one.
+/// The size of a page that gives none, as in other readers, in points.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
 pub(super) fn mend(document: &mut Document) {
@@ -31,13 +31,13 @@ pub(super) fn mend(document: &mut Document) {
     }
 }
 
-/// The contents of the page tree.
+/// The findings of a walk through the page tree.
 #[derive(Default)]
 struct Walk {
     pages: Vec<ObjectId>,
     /// Nodes without a type, and the type that they should have.
     untyped: Vec<(ObjectId, &'static str)>,
-    /// A node is reached twice.
+    /// Whether a node was reached twice.
     has_loops: bool,
 }
 
@@ -78,7 +78,7 @@ impl Walk {
     }
 }
 
-/// Sets the size of a page if neither it nor its parents have one, and cuts its parents where they repeat.
+/// Sets the size of a page if neither it nor its parents have one. Cuts the chain of its parents where it repeats.
 fn give_size(document: &mut Document, page: ObjectId) {
     let mut seen = HashSet::from([page]);
     let mut node = page;

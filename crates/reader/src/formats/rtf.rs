@@ -1,5 +1,5 @@
-//! RTF: groups in braces, control words after backslashes, and text. Read in one pass without recursion, so that
-//! groups may nest as deep as memory allows, at a few bytes each.
+//! RTF: groups in braces, control words after backslashes, and text. It is read in one pass without recursion. So
+//! groups may nest as deeply as memory allows; each takes a few bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ mod code;
 #[cfg(test)]
 mod tests;
 
-/// The part that the text of a group belongs to.
+/// How the text of a group is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    /// The enclosing part.
+    /// The text belongs to the enclosing part.
     Text,
-    /// The names of fonts, with the code of each.
+    /// The text is the names of fonts, with the code of each.
     Fonts,
-    /// Styles and other ignored groups. Text may be within: in the frame of a shape.
+    /// Styles and other ignored groups. A group within may have text: the frame of a shape.
     Nothing,
-    /// Fallbacks for other readers, and repetitions: nothing in them is read.
+    /// Fallbacks for other readers, and repetitions. Nothing in them is read.
     Closed,
-    /// Text that `\ud` repeats completely.
+    /// The text is dropped, because `\ud` repeats it completely.
     Replaced,
     Title,
     Author,
@@ -32,7 +32,7 @@ enum Destination {
     Modified,
 }
 
-/// Where a text is in the document, in reading order.
+/// The part of the document that a text belongs to, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Header,
@@ -43,35 +43,35 @@ enum Part {
     Note,
 }
 
-/// State that is restored when a group ends.
+/// The state that is restored when a group ends.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     here: Destination,
-    /// The destination before [`Destination::Replaced`].
+    /// The destination that [`Destination::Replaced`] has replaced.
     replaced: Destination,
     part: Part,
-    /// The number of fallback characters after each `\u`, for readers that do not know it.
+    /// The number of fallback characters after each `\u`. They are for readers that do not know `\u`.
     replaced_by: u8,
-    /// The text is hidden.
+    /// Whether the text is hidden.
     is_hidden: bool,
-    /// The text was deleted, or moved to another place.
+    /// Whether the text was deleted, or moved to another place.
     is_deleted: bool,
     /// Whether the paragraph is in a table.
     is_row: bool,
-    /// The number or bullet of an item.
+    /// Whether the text is the number or bullet of an item.
     is_label: bool,
-    /// Whether it is within the brackets of a formula.
+    /// Whether the text is within the brackets of a formula.
     is_bracketed: bool,
-    /// The code of the font.
+    /// The character code of the font.
     code: Code,
 }
 
-/// The longest metadatum, before it is cleaned.
+/// The most bytes of a metadatum before it is cleaned.
 const MAX_METADATUM_BYTES: usize = 10_000;
 
 const MAX_FONT_NAME_BYTES: usize = 100;
 
-/// Control words for characters.
+/// Control words that stand for characters.
 const SYMBOLS: [(&str, &str); 12] = [
     ("emspace", " "),
     ("enspace", " "),
@@ -140,7 +140,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     })
 }
 
-/// Headers and footers. Different sections often have headers with the same text, so each text is written once.
+/// The headers or the footers. Different sections often have the same ones, so each text is written once.
 struct Margin {
     part: Part,
     seen: BTreeSet<String>,
@@ -153,21 +153,21 @@ struct RtfReader<'b> {
     /// The groups around this one.
     outer: Vec<Group>,
     group: Group,
-    /// The code of the document, which its fonts may change.
+    /// The character code of the document. Its fonts may have others.
     code: Code,
     fonts: BTreeMap<i32, Code>,
-    /// The current font in the font table.
+    /// The font whose entry in the font table is being read.
     font: i32,
     font_name: String,
     default_font: Option<i32>,
-    /// Bytes given as numbers. Two of them may be one character.
+    /// Collected bytes that were given as numbers. Two of them may be one character.
     encoded: Vec<u8>,
-    /// The first half of a character beyond 16 bits.
+    /// The first half of a character that does not fit into 16 bits.
     surrogate: Option<u16>,
     to_skip: u8,
-    /// Year, month, day, hour, minute of creation and last change.
+    /// The times of creation and of the last change: year, month, day, hour, minute.
     dates: [[i32; 5]; 2],
-    /// One writer for each part. Headers and footers use that of the current one.
+    /// The writers, one for each part. For headers and footers, it is the writer of the current one.
     writers: [TextWriter; 5],
     margins: [Margin; 2],
     metadata: Metadata,
@@ -361,14 +361,14 @@ impl<'b> RtfReader<'b> {
             b'_' => self.symbol("-")?,
             b'\t' => self.symbol(" ")?,
             b'\r' | b'\n' => self.new_line()?,
-            // A destination that old readers ignore.
+            // A destination that old readers ignore follows.
             b'*' => self.leave_out()?,
             _ => {}
         }
         Ok(())
     }
 
-    /// A control word and its number.
+    /// Reads a control word and its number.
     fn word(&mut self) -> (&'b str, Option<i32>) {
         let (bytes, begin) = (self.bytes, self.at);
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_alphabetic) && self.at - begin < 40 {
@@ -407,11 +407,11 @@ impl<'b> RtfReader<'b> {
         let stands_in = std::mem::take(&mut self.to_skip);
         self.to_skip = stands_in.saturating_sub(1);
         match word {
-            // A fallback for the preceding `\u`.
+            // This is a fallback for the preceding `\u`.
             _ if stands_in > 0 && SYMBOLS.iter().any(|(known, _)| *known == word) => Ok(()),
-            // A cell stays on the line of its row.
+            // The text of a cell stays on the line of its row.
             "par" | "line" | "column" | "nestrow" if self.group.is_row => self.symbol(" "),
-            // The text after a hidden mark continues the same paragraph.
+            // The text after a hidden paragraph mark continues the same paragraph.
             "par" if self.is_unseen() => self.flush(),
             "par" | "line" | "column" | "sect" | "page" | "row" => self.new_line(),
             "intbl" => {
@@ -525,7 +525,7 @@ impl<'b> RtfReader<'b> {
         Ok(())
     }
 
-    /// The destination that a control word begins, if it begins one, and the part of the document that it is.
+    /// The destination that a control word begins, if any, and the part of the document to which it belongs.
     fn destination_of(&self, word: &str) -> Option<(Destination, Option<Part>)> {
         Some(match word {
             "title" => (Destination::Title, None),
@@ -536,12 +536,12 @@ impl<'b> RtfReader<'b> {
             "header" | "headerl" | "headerr" | "headerf" => (Destination::Text, Some(Part::Header)),
             "footer" | "footerl" | "footerr" | "footerf" => (Destination::Text, Some(Part::Footer)),
             "footnote" => (Destination::Text, Some(Part::Note)),
-            // These are within groups that old readers skip.
+            // These control words occur within groups that old readers skip.
             "shptxt" | "dptxbxtext" => match self.group.part {
                 Part::Body => (Destination::Text, Some(Part::Frame)),
                 _ => (Destination::Text, None),
             },
-            // The displayed result of an object.
+            // The result of an object, which is shown in its place.
             "result" => (Destination::Text, None),
             "colortbl" | "stylesheet" | "object" | "info" | "listtable" | "themedata"
             | "datastore" | "xmlnstbl" | "rsidtbl" | "generator" | "xe" | "tc" => {
@@ -585,7 +585,7 @@ impl<'b> RtfReader<'b> {
         self.group.here == Destination::Fonts
     }
 
-    /// Sets the font. The bytes of its text are in the font's own code.
+    /// Sets the font. Bytes after it are in the font's own character code.
     fn set_font(&mut self, font: i32) -> Result<(), Trouble> {
         self.flush()?;
         if self.is_in_fonts() {
@@ -661,7 +661,7 @@ impl<'b> RtfReader<'b> {
         let mut units: Vec<u16> = first.into_iter().collect();
         match (unit, char::from_u32(code)) {
             (Some(unit), _) => units.push(unit),
-            // Some writers use the number of a character beyond 16 bits directly.
+            // Some writers give the number of a character beyond 16 bits directly.
             (None, Some(character)) => units.extend(character.encode_utf16(&mut [0; 2]).iter()),
             (None, None) => units.push(0xfffd),
         }

@@ -1,4 +1,4 @@
-//! XLSX and XLS: a line for each row that is not empty, the sheets one after another.
+//! XLSX and XLS: a line for each row that is not empty, with the sheets one after another.
 
 use std::io::{Cursor, Read, Seek};
 
@@ -12,7 +12,7 @@ use super::{Content, Trouble};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// Reads cells one after another, so that the claimed size of a sheet costs nothing.
+/// Reads an XLSX cell by cell, so that the size which a sheet claims to have costs nothing.
 pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut package = Package::open(bytes)?;
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;
@@ -40,14 +40,14 @@ fn write_sheet<R: Read + Seek>(
 ) -> Result<(), Trouble> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
         Ok(cells) => cells,
-        // A chart.
+        // The sheet is a chart.
         Err(XlsxError::NotAWorksheet(_)) => return Ok(()),
         Err(error) => return Err(trouble_of_xlsx(error)),
     };
     writer.push(name)?;
     writer.paragraph();
     let mut row = None;
-    // The current column of the line.
+    // The column that the line has reached.
     let mut at = 0;
     while let Some(cell) = cells.next_cell().map_err(trouble_of_xlsx)? {
         let (of_row, column) = cell.get_position();
@@ -141,8 +141,8 @@ fn text_of_number(number: f64) -> String {
     (number + 0.0).to_string()
 }
 
-/// A date as ISO 8601, without the time of day if it is midnight. A number of less than a day is a time of day. The
-/// cell's format decides which of them is shown, but only that it is a time is known here.
+/// A date as ISO 8601, without the time of day if it is midnight. A number of less than a day is a time of day. Which
+/// of them is shown depends on the cell's format, but only the fact that it is a time is known here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
         return of_days(time.as_f64());

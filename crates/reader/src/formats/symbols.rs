@@ -1,4 +1,4 @@
-//! Fonts whose codes are not characters: their known characters, by the name of the font.
+//! Fonts of symbols, whose codes are not characters: the known characters, by the name of the font.
 
 /// A font of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,8 @@ pub(super) enum SymbolFont {
     Other,
 }
 
-/// The codes 20 to 7e and a0 to fe of the font Symbol (Adobe's encoding). Parts of large brackets are not characters.
+/// The characters of Symbol (Adobe's encoding) for the codes 20 to 7e and a0 to fe. Parts of large brackets are not
+/// characters.
 const SYMBOL_LOW: &str = concat!(
     " !∀#∃%&∋()∗+,−./0123456789:;<=>?",
     "≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_",
@@ -22,7 +23,7 @@ const SYMBOL_HIGH: &str = concat!(
     "◊〈®©™∑\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}〉∫⌠\u{fffd}⌡\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
 );
 
-/// Bullets, ticks and boxes of the other two.
+/// Bullets, ticks and boxes of the other two fonts.
 const WINGDINGS: [(u8, char); 15] = [
     (0x6c, '●'),
     (0x6e, '■'),
@@ -81,7 +82,7 @@ impl SymbolFont {
     }
 }
 
-/// The symbol code of one of these private characters, which programs use to name the glyphs of such fonts.
+/// The symbol code of a private character, if it is one that programs use to name the glyphs of such fonts.
 pub(super) fn private_code(character: u32) -> Option<u8> {
     match character {
         0xf020..=0xf0ff => u8::try_from(character - 0xf000).ok(),

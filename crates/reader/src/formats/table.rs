@@ -1,4 +1,4 @@
-//! The tables of `tests/data`: markup of a format, and its text.
+//! The tables in `tests/data`: markup of a format, and the text it stands for.
 
 /// The cells of the lines of a table, without comments. The last cell is a text, where ¶ is a line break and ¦ is the
 /// end of a cell.

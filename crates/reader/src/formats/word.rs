@@ -11,7 +11,7 @@ use styles::HiddenStyles;
 mod story;
 mod styles;
 
-/// The parts around the body, in reading order, by the last word of their relation to it.
+/// The parts before and after the body, in reading order. Each is named by the last word of its relation to the body.
 const BEFORE: [&str; 1] = ["header"];
 const AFTER: [&str; 3] = ["footer", "footnotes", "endnotes"];
 
@@ -76,7 +76,7 @@ fn write_part(
     styles: &HiddenStyles,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
-    // A field without an end would hide all text after it.
+    // If a field had no end, it would hide all text after it. Then the part is read again, without relying on ends.
     for fields_end in [true, false] {
         let Some(part) = package.part(name)? else {
             return Ok(());
@@ -92,7 +92,8 @@ fn write_part(
     Ok(())
 }
 
-/// Different sections and first pages often have headers with the same text, so each text is written once.
+/// Writes the text of a part, unless it has been written already: different sections and first pages often have the
+/// same headers.
 fn write_once(
     package: &mut Package<'_>,
     name: &str,

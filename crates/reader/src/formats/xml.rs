@@ -12,7 +12,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use super::Trouble;
 use super::package;
 
-/// One token of a part.
+/// A token of a part.
 pub(super) enum Token<'t> {
     Begin(&'t str, Attributes<'t>),
     End(&'t str),
@@ -75,7 +75,7 @@ pub(super) fn read(
     }
 }
 
-/// The characters of a part as UTF-8, whatever its encoding. Invalid bytes become U+FFFD.
+/// Decodes a part to UTF-8, whatever its encoding. Invalid bytes become U+FFFD.
 struct Decoded<R> {
     part: R,
     decoder: Decoder,
@@ -101,7 +101,8 @@ impl<R: BufRead> Decoded<R> {
     }
 }
 
-/// The encoding by the first bytes, following the XML standard (appendix F). The decoder handles a byte order mark.
+/// The encoding of a part by its first bytes, following the XML standard (appendix F). The decoder handles a byte order
+/// mark.
 fn encoding_of(head: &[u8]) -> &'static Encoding {
     if head.starts_with(b"<\0") {
         return UTF_16LE;
@@ -114,7 +115,7 @@ fn encoding_of(head: &[u8]) -> &'static Encoding {
     let declared = declaration.split_once("encoding").map(|(_, rest)| rest);
     let label = declared.and_then(|rest| rest.split(['"', '\'']).nth(1));
     let declared = label.and_then(|label| Encoding::for_label(label.as_bytes()));
-    // The part was readable up to here, so it does not use two bytes for each character.
+    // The declaration was readable as single bytes, so the encoding does not use two bytes for each character.
     let declared = declared.filter(|encoding| encoding.is_ascii_compatible());
     declared.unwrap_or(UTF_8)
 }
@@ -125,7 +126,7 @@ impl<R: BufRead> Read for Decoded<R> {
             let bytes = self.part.fill_buf()?;
             let bytes = &bytes[..bytes.len().min(PIECE_BYTES)];
             self.is_over = bytes.is_empty();
-            // Every byte may become U+FFFD, which takes three bytes.
+            // Each byte may become U+FFFD, which takes three.
             self.text.resize(bytes.len() * 3 + 16, 0);
             let (_, read, written, _) =
                 self.decoder

@@ -1,4 +1,4 @@
-//! The same page, written in the many ways that real files have.
+//! The same page, written in the many ways that real files use.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn text_stream(dictionary: &str) -> Vec<u8> {
     format!("<< {dictionary} >>\nstream\n{CONTENT}\nendstream").into_bytes()
 }
 
-/// A file with a page (object 3), its contents (4) and its font (5). `others` are added, or replace these.
+/// A file with a page (object 3), its contents (4) and its font (5). `others` are added, or replace some of these.
 fn file(page: &str, others: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut objects: Vec<(usize, Vec<u8>)> = vec![
         (1, b"<< /Type /Catalog /Pages 2 0 R >>".to_vec()),
@@ -190,7 +190,7 @@ fn text_filters() -> Vec<(&'static str, Vec<u8>)> {
         for byte in rest.bytes() {
             data.extend([0, byte]);
         }
-        // Blanks in a run.
+        // A run of blanks.
         data.extend([250, b' ', 128, 3]);
         data
     };

@@ -112,7 +112,7 @@ fn the_codes_that_pdf_defines_are_read() {
     ] {
         let mut font = font(encoding, ordering);
         if ordering == "Identity" {
-            // Fonts without a new table already follow the standard.
+            // Fonts that get no new table. They already follow the standard.
             let mut descendant = descendant(ordering);
             descendant.set("FontDescriptor", Dictionary::new());
             font.set("DescendantFonts", vec![Object::from(descendant)]);
@@ -125,7 +125,7 @@ fn the_codes_that_pdf_defines_are_read() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The file's own code and the font's own characters.
+/// A code that the file defines, and characters that the font defines.
 #[test]
 fn a_code_in_the_file_is_read() {
     let of_two = "begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange \

@@ -1,4 +1,4 @@
-//! One intact document, and the damage done to it.
+//! An intact document, and the kinds of damage done to it.
 
 use pdf_extract::Stream;
 
@@ -46,7 +46,7 @@ fn upto(bytes: &[u8], word: &str) -> Vec<u8> {
     bytes[..find(bytes, word.as_bytes(), 0).unwrap()].to_vec()
 }
 
-/// Each kind of damage, and the damaged bytes.
+/// The name of each kind of damage, with the damaged bytes.
 fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     let sound = sound();
     let without_table = upto(&sound, "xref\n");

@@ -1,21 +1,21 @@
-//! The character codes of an RTF: the code of the document, and of each font.
+//! The character codes of an RTF: that of the document, and that of each font.
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
 use crate::formats::symbols::SymbolFont;
 
-/// A code of bytes.
+/// A character code, which maps bytes to characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Code {
     Of(&'static Encoding),
-    /// ASCII, and these characters in the upper half.
+    /// ASCII, with these characters in the upper half.
     Upper(&'static str),
     Symbols(SymbolFont),
-    /// ASCII; the upper half is unknown.
+    /// ASCII; the characters of the upper half are unknown.
     Unknown,
 }
 
-/// The codes of the IBM PC, and of DOS in western and central Europe.
+/// The upper halves of the code pages of the IBM PC, and of DOS in western and central Europe.
 const PAGE_437: &str = concat!(
     "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ",
     "áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐",
@@ -61,7 +61,7 @@ impl Code {
     }
 }
 
-/// The code of a code page number; `None` for the system's own.
+/// The code of a code page; `None` if the number stands for the system's own.
 pub(super) fn of_page(page: i32) -> Option<Code> {
     let label = match page {
         0 | 1 => return None,
@@ -87,7 +87,7 @@ pub(super) fn of_page(page: i32) -> Option<Code> {
     Some(encoding.map_or(Code::Unknown, Code::Of))
 }
 
-/// The code by the number that Windows has for the script of a font. 0 and 1 are the document's own code.
+/// The code of a font by the number that Windows has for its script. 0 and 1 are the document's own code.
 pub(super) fn of_charset(charset: i32) -> Option<Code> {
     let page = match charset {
         0 | 1 => return None,
@@ -117,7 +117,7 @@ pub(super) fn of_charset(charset: i32) -> Option<Code> {
     of_page(page)
 }
 
-/// The code by the name of a font without other information: old programs had a font for each script.
+/// The code of a font by its name, for fonts without other information: old programs had a font for each script.
 pub(super) fn of_font_name(name: &str) -> Option<Code> {
     if let Some(font) = SymbolFont::of_name(name) {
         return Some(Code::Symbols(font));

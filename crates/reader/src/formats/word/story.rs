@@ -17,36 +17,36 @@ use field::Field;
 pub(super) struct Story<'s> {
     styles: &'s HiddenStyles,
     frames: Frames,
-    /// The context of the current frame, and the frame.
+    /// The contexts of the frames that contain the current one.
     outer: Vec<Place>,
     place: Place,
-    /// Depth within elements that are not part of the text.
+    /// How many elements that are not part of the text contain this position.
     in_aside: usize,
-    /// Open fields.
+    /// The fields that contain this position.
     fields: Vec<Field>,
-    /// Whether fields are known to end.
+    /// Whether all fields of the part are known to end.
     fields_end: bool,
-    /// For each content control around this position, whether it only contains placeholder text.
+    /// Whether each content control that contains this position holds only placeholder text.
     controls: Vec<bool>,
-    /// Whether blanks around the text of a run are part of it, if the run does not say.
+    /// Whether blanks around the text of a run are part of it, if the run does not say so itself.
     keeps_blanks: bool,
     formula: Formula,
 }
 
-/// The reader's position in the text, or in a frame.
+/// The reader's position within the text or a frame.
 #[derive(Default)]
 struct Place {
-    /// Columns of the cells around this position.
+    /// The number of columns of each cell that contains this position.
     columns: Vec<usize>,
     in_paragraph_properties: bool,
-    /// Whether the style of the paragraph hides it.
+    /// Whether its style hides the paragraph.
     is_hidden: bool,
     /// Whether the end of the paragraph was deleted or is hidden.
     has_no_end: bool,
     run: Run,
 }
 
-/// A run of text, by its properties.
+/// The properties of a run of text.
 #[derive(Default)]
 struct Run {
     hides: Option<bool>,
@@ -84,7 +84,7 @@ impl Story<'_> {
         }
     }
 
-    /// The text; `None` if a field has no end.
+    /// Returns the text; `None` if a field has no end.
     pub(super) fn finish(mut self) -> Result<Option<String>, Trouble> {
         while !self.outer.is_empty() {
             self.end_frame()?;
@@ -168,7 +168,7 @@ impl Story<'_> {
                 self.place.columns.push(1);
                 self.frames.writer().begin_cell();
             }
-            // A cell over several columns occupies all of them.
+            // A cell that spans several columns occupies all of them.
             "gridSpan" => {
                 if let Some(of_cell) = self.place.columns.last_mut() {
                     *of_cell = value().parse().unwrap_or(1).clamp(1, MAX_COLUMNS);
@@ -275,8 +275,8 @@ impl Story<'_> {
     }
 }
 
-/// Removes the blanks around a text whose element does not keep them. Programs that write a blank mean it all the
-/// same; those that indent the XML do not.
+/// Removes the blanks around a text whose element does not ask to keep them, if they contain a line break and thus
+/// indent the XML. Other blanks are meant as such.
 fn without_indents(text: &str) -> &str {
     let inner = text.trim_matches([' ', '\t', '\n', '\r']);
     let begin = text.find(inner).unwrap_or_default();
@@ -289,7 +289,7 @@ fn without_indents(text: &str) -> &str {
     &text[from..to]
 }
 
-/// A character of a font, by its code.
+/// The character that a code of a font stands for.
 fn symbol(attributes: &Attributes<'_>) -> char {
     let font = attributes.get("font").unwrap_or_default();
     let code = attributes.get("char").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Styles that hide their text.
+//! Finds the styles that hide their text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::formats::Trouble;
 use crate::formats::package::Package;
 use crate::formats::xml::{self, Token};
 
-/// For each style, whether it hides its text, and the style that it is based on.
+/// Whether each style hides its text, and the style that it is based on.
 #[derive(Debug, Default)]
 pub(super) struct HiddenStyles(BTreeMap<String, Style>);
 
@@ -17,20 +17,20 @@ struct Style {
     based_on: Option<String>,
 }
 
-/// The most styles between a style and its ultimate base.
+/// The most steps from a style to the style that it is ultimately based on.
 const MAX_STEPS: usize = 20;
 
 const MAX_STYLES: usize = 10_000;
 
 impl HiddenStyles {
-    /// Without a part of styles no style hides anything.
+    /// Reads the styles. If their part is missing, no style hides anything.
     pub(super) fn read(package: &mut Package<'_>, name: &str) -> HiddenStyles {
         let mut styles = BTreeMap::new();
         let mut here: Option<(String, Style)> = None;
         let Ok(Some(part)) = package.part(name) else {
             return HiddenStyles::default();
         };
-        // Damaged styles do not stop the text from being read.
+        // Faults in the styles do not stop the text from being read.
         let _: Result<(), Trouble> = xml::read(part, |token| {
             match (&token, &mut here) {
                 (Token::Begin("style", attributes), _) => {

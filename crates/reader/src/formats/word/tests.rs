@@ -8,12 +8,12 @@ use super::*;
 use crate::formats::{kind, table};
 use crate::kind::Kind;
 
-/// A way to write a package. All of them mean the same document.
+/// A way to write a package. All ways yield the same document.
 struct Way {
     name: &'static str,
     body: &'static str,
     is_strict: bool,
-    /// The prefix of a part's name where another part refers to it.
+    /// The prefix of a part's name in references from other parts.
     base: &'static str,
     has_backslashes: bool,
     encoding: &'static str,

@@ -4,7 +4,7 @@
 #[derive(Default)]
 pub(super) struct Field {
     is_separated: bool,
-    /// Whether its result has text.
+    /// Whether the field's result has text.
     has_text: bool,
     /// The state of a check box.
     check: Option<bool>,
@@ -40,7 +40,7 @@ impl Field {
         }
     }
 
-    /// The display of a form field without text.
+    /// The text shown for a form field without text of its own.
     pub(super) fn chosen(mut self) -> Option<String> {
         match self.check {
             _ if self.has_text => None,

@@ -7,11 +7,11 @@ use crate::text::TextWriter;
 /// The reader's position in a formula.
 #[derive(Default)]
 pub(super) struct Formula {
-    /// Depth of formulas. Elements outside formulas are ignored.
+    /// How many formulas contain this position. Elements outside formulas are ignored.
     depth: usize,
-    /// The brackets around this position, one entry for each element that has operands.
+    /// The brackets around this position, with an entry for each element that has operands.
     brackets: Vec<Option<Brackets>>,
-    /// The sign before the next text.
+    /// The sign to write before the next text.
     sign: Option<&'static str>,
     /// The sign of a sum or an integral.
     operator: Option<String>,
@@ -111,7 +111,7 @@ impl Formula {
                 }
             }
             "f" => writer.space(),
-            // Empty operands have no sign.
+            // An empty operand gets no sign.
             "den" | "sup" | "sub" => self.sign = None,
             "naryPr" => {
                 if let Some(operator) = self.operator.take() {
