@@ -1,4 +1,4 @@
-//! Limits shared by sites at one address, or with one provider, checked by the access log of all of them together.
+//! Limits shared by sites at one address or with one provider. The access log of all these sites together is checked.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The next request may follow a late one sooner.
+/// How much sooner than the delay a request may follow one that was late.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// Two public addresses of the isolated machine.
@@ -23,7 +23,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Hosts that serve one page each with this latency. Returns their names.
+/// Creates hosts that serve one page each with this latency. Returns their names.
 fn hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<String> {
     let names = (0..count).map(|number| format!("s{number}{domain}"));
     let names: Vec<String> = names.collect();
@@ -39,7 +39,7 @@ fn urls(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().map(|name| format!("http://{name}/"))
 }
 
-/// A crawl of too many seeds for a command line, without delays of sites.
+/// A crawl of seeds, which are too many for a command line, without delays of sites.
 fn crawl_of_many(work: &Workplace, web: &Web, urls: impl Iterator<Item = String>) -> Run {
     let seeds: Vec<String> = urls.collect();
     let seeds = work.write("seeds.txt", seeds.join("\n"));
@@ -50,7 +50,7 @@ fn crawl_of_many(work: &Workplace, web: &Web, urls: impl Iterator<Item = String>
         .time_limit(120_000 * MS)
 }
 
-/// The most requests in flight at a time.
+/// The most requests that were in flight at a time.
 fn most_at_once(visits: &Visits) -> usize {
     let mut changes = Vec::new();
     for visit in &visits.0 {
@@ -74,7 +74,8 @@ fn span(visits: &Visits) -> Duration {
     last.duration_since(first)
 }
 
-/// Checks that requests are as far apart as the delay requires. The page after a robots.txt follows immediately.
+/// Checks that requests are as far apart as the delay requires. The page right after a robots.txt may follow
+/// immediately.
 fn assert_spread(visits: &Visits, delay: Duration) {
     let least = delay * (visits.len() as u32 - 2) - SLACK;
     let span = span(visits);
@@ -85,7 +86,7 @@ fn assert_spread(visits: &Visits, delay: Duration) {
     );
 }
 
-/// Checks that each page was requested once, and nothing but the pages and their robots.txt.
+/// Checks that each page was requested once, and that nothing else was requested but robots.txt.
 fn assert_each_once(visits: &Visits, pages: usize) {
     let counts = visits.counts();
     let repeated: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();

@@ -1,4 +1,4 @@
-//! Addresses that must not be connected to. Servers at these addresses record the connections.
+//! Addresses that must not be connected to. Servers at these addresses record every connection.
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, isolated};

@@ -113,7 +113,7 @@ fn every_exchange_is_archived_as_it_was_sent() {
     assert_requests_are_those_of_the_log(&records, &web);
 }
 
-/// Each visit has one request record, which belongs to its answer.
+/// Checks that each visit has one request record, which belongs to its answer.
 fn assert_requests_are_those_of_the_log(records: &[WarcRecord], web: &Web) {
     let mut archived: Vec<String> = Vec::new();
     for request in records.iter().filter(|record| record.kind() == "request") {
@@ -182,7 +182,7 @@ fn http_2_is_archived_as_http_1_1_under_its_own_name() {
     }
 }
 
-/// A document that differs by the length of its path.
+/// A document that cannot be compressed. Its content depends on the length of the path.
 fn incompressible(path: &str) -> Page {
     let mut random = fastrand::Rng::with_seed(path.len() as u64);
     let body: Vec<u8> = std::iter::repeat_with(|| random.u8(..))
@@ -196,7 +196,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
     site.otherwise(|request| {
-        // Two paths get the same document.
+        // The two paths of a pair get the same document.
         incompressible(request.path.trim_start_matches("/again")).into()
     });
     let work = Workplace::new();
@@ -307,7 +307,7 @@ fn killed_workers_leave_whole_records_and_every_stored_page_is_archived() {
     assert_stored_pages_are_archived(&work, &records, SITES * PAGES_PER_SITE);
 }
 
-/// A page may be archived several times, if it was fetched again after a fault.
+/// Checks that each stored page is archived, perhaps several times if it was fetched again after a fault.
 fn assert_stored_pages_are_archived(work: &Workplace, records: &[WarcRecord], count: usize) {
     let pages = work.stored().pages();
     assert_eq!(pages.len(), count);
@@ -324,7 +324,7 @@ fn warc_tool(name: &str) -> Command {
     Command::new(folder.join(name))
 }
 
-/// `warcio check` reads every record and computes its digests.
+/// Checks an archive with `warcio check`, which reads every record and computes its digests.
 fn assert_warcio_finds_nothing(folder: &Path) {
     let mut check = warc_tool("warcio");
     let output = check.arg("check").args(warc_files(folder)).output();

@@ -16,7 +16,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
-/// With the delay of these tests, another request of a site may start before its tasks are recalled.
+/// Sets the delay of these tests, within which another request of a site may start before its tasks are recalled.
 const TIME_TO_RECALL: &str = "User-agent: *\nCrawl-delay: 1\n";
 
 /// Checks that every page ended in `ok`, and was answered successfully exactly once.
@@ -32,7 +32,7 @@ fn assert_all_ok(work: &Workplace, pages: usize) {
 fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     let web = Web::start();
     let site = web.site("flaps.example");
-    // From the first request on, because a busy machine takes a while to send it.
+    // Counted from the first request, because a busy machine takes a while to send it.
     let first_asked = OnceLock::new();
     let down_for = Duration::from_secs(4);
     site.serve_with("/robots.txt", move |_| {
@@ -85,7 +85,7 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
     assert_eq!(site.visits().pages().len(), 20, "each page once");
 }
 
-/// Every other request for a robots.txt fails, whichever of the site's hosts it is for.
+/// Every other request for a robots.txt fails, on whichever of the site's hosts.
 #[test]
 fn a_robots_txt_that_flaps_costs_no_url() {
     let (hosts, pages) = (6, 5);
@@ -146,8 +146,8 @@ fn a_site_that_stays_away_is_unreachable_after_its_last_backoff() {
     assert_eq!(stored.pages().len(), 20, "also those that were never tried");
 }
 
-/// Links to a dead host at depth 2, and one at depth 1, with a higher priority, that is found after the host became
-/// unreachable.
+/// The dead host is linked at depth 2. Another link to it at depth 1, which has a higher priority, is found after the
+/// host became unreachable.
 #[test]
 fn a_link_that_is_found_late_leaves_no_older_one_behind() {
     let web = Web::start();
@@ -181,7 +181,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     site.robots("");
     let asked = Arc::new(AtomicUsize::new(0));
     site.otherwise(move |_| {
-        // Twenty pages, then ten refusals, then pages again.
+        // Serve twenty pages, then ten refusals, then pages again.
         match asked.fetch_add(1, Ordering::SeqCst) {
             20..30 => status(403).into(),
             _ => page("T").into(),
@@ -197,12 +197,12 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     assert_all_ok(&work, 60);
     assert_eq!(site.visits().pages().len(), 70);
     let visits = site.visits().pages();
-    // The tenth refusal is the answer to a probe. After the fifth, a request may start before its task is recalled.
+    // The tenth refusal answers a probe. After the fifth, a request may start before its task is recalled.
     let rest = visits.0[30].started_at - visits.0[29].started_at;
     assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
 }
 
-/// Like a large search engine: every page redirects to a captcha, which answers successfully.
+/// Every page redirects to a captcha, which answers successfully, as at a large search engine.
 #[test]
 fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_blocked() {
     let web = Web::start();
@@ -225,7 +225,7 @@ fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_
         .finish()
         .expect(0);
     let summary = run.summary();
-    // The second backoff would last longer than the patience.
+    // The second backoff would exceed the patience.
     let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
     assert_eq!(counts, [30, 30, 0], "{}", summary.json);
     assert_eq!(summary.json["queued"], 0);
@@ -348,7 +348,7 @@ fn a_backoff_outlives_a_killed_dispatcher() {
     assert_all_ok(&work, 10);
 }
 
-/// The states of sites in trouble in the embedded store.
+/// The stored states of sites in trouble.
 fn sites_in_trouble(work: &Workplace) -> Vec<String> {
     let sql = "SELECT concat_ws(' ', _id, state, reason, status_code, url) FROM site_states
                WHERE since < until AND updated_at >= since AND sign <> '' ORDER BY _id";

@@ -9,7 +9,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-/// A valid crawl, to which tests add an invalid flag.
+/// A valid crawl, to which the tests add an invalid flag.
 fn crawl(work: &Workplace) -> Run {
     let run = work.plain_crawl();
     run.args(["--allow-private-networks", "http://a.example/"])
@@ -28,7 +28,7 @@ fn with_arguments(run: Run, args: &[&str]) -> Run {
     }
 }
 
-/// Checks for one sentence with each of these parts. Style: lower case, no full stop.
+/// Checks that the run prints one sentence with all of these parts, in lower case and without a full stop.
 fn assert_says(run: &Finished, parts: &[&str]) {
     let sentence = run.one_sentence();
     for part in parts {
@@ -211,7 +211,7 @@ fn an_unreadable_mapping_folder_stops_the_start() {
 #[test]
 fn a_crawl_of_public_addresses_needs_a_contact() {
     let work = Workplace::new();
-    // Isolated, so that no public server is reached if webfill tries.
+    // Isolated, so that no public server is reached if webfill tries it.
     isolated(
         "bad_usage::a_crawl_of_public_addresses_needs_a_contact",
         || {

@@ -15,7 +15,7 @@ use webfill_tests::workplace::Workplace;
 
 mod taking_back;
 
-/// A field, a link that the mapping selects, and a script that loads the page again.
+/// A challenge with a field, a link that the mapping selects, and a script that loads the page again.
 fn challenge() -> Page {
     page("Just a moment")
         .field("name", "Nobody")
@@ -23,7 +23,7 @@ fn challenge() -> Page {
         .html("<script>document.cookie = 'token=1'; location.reload();</script>")
 }
 
-/// A challenge in a header only.
+/// A challenge that only a header shows.
 fn mitigated() -> Page {
     page("Home")
         .status(403)
@@ -31,7 +31,7 @@ fn mitigated() -> Page {
         .field("name", "Nobody")
 }
 
-/// A refusal that only differs from others in its body.
+/// A refusal that differs from others only in its body.
 fn refusal() -> Page {
     status(403)
         .header("content-type", "text/html")
@@ -118,7 +118,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .finish()
         .expect(0);
 
-    // The blocking sites would back off for longer than the crawl waits for them.
+    // The backoff of the blocking sites would exceed the crawl's patience.
     let summary = run.summary();
     let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
     assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
@@ -133,7 +133,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
         assert_eq!(warnings[url], (signature.into(), grade.into()), "{host}");
         let visits = web.visits().of_host(host).pages();
-        // One request, and no further ones because of it.
+        // There was one request, and none because of the challenge.
         assert_eq!(visits.paths(), [format!("{host}/")]);
         let cookie = visits.0[0].header("cookie");
         assert_eq!(cookie, None, "{host}");
@@ -172,7 +172,7 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     }
 }
 
-/// [`unknown_challenge`] is never taken for a page, not even the first time.
+/// [`unknown_challenge`] is never accepted as a page, not even the first time.
 #[test]
 fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     let web = Web::start();
@@ -205,8 +205,8 @@ fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     assert_eq!(shell.visits().pages().len(), 4);
 }
 
-/// Crawls pages of sites whose block is recognised at the second URL: nothing more is requested, and no answer is
-/// taken for a page.
+/// Crawls pages of sites that are recognised as blocking at the second URL. Checks that nothing more is requested, and
+/// that no answer is accepted as a page.
 fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
     const PAGES: usize = 12;
     let work = Workplace::new();
@@ -258,7 +258,7 @@ fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the
     }
 }
 
-/// Pages of a single line, which show no text.
+/// The pages are single lines that show no text.
 #[test]
 fn scripts_alone_are_a_block_from_the_second_on() {
     let web = Web::start();
@@ -281,7 +281,7 @@ fn scripts_alone_are_a_block_from_the_second_on() {
     assert_blocked_at_the_second(&web, &sites);
 }
 
-/// Shops redirect to a log-in page, and discontinued goods to another shop; a host selects a language.
+/// Shops redirect to a log-in page, and discontinued goods to another shop. A host redirects to a language.
 #[test]
 fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     let web = Web::start();
@@ -338,7 +338,7 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     }
 }
 
-/// The command uses the state folder: while the crawl runs, and when it has ended.
+/// The command works on the state folder, both while the crawl runs and after its end.
 #[test]
 fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let web = Web::start();

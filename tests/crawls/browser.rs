@@ -32,7 +32,7 @@ fn scripted(text: &str) -> webfill_tests::site::Page {
     )
 }
 
-/// Pages that are empty until `/app.js` has requested their data.
+/// A script that fills pages: they are empty until `/app.js` has requested their data.
 const APP: &str = "
     const id = location.pathname.split('/').pop();
     // The polite delay before the data is fetched takes longer than this in real time.
@@ -101,7 +101,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
     let rest = started.elapsed().saturating_sub(waits);
     println!("{rest:?} beside the delays");
 
-    // As sent by the server, the same pages contain no text.
+    // Without a browser, the same pages contain no text.
     let plain = Workplace::new();
     let run = plain
         .crawl(&web)
@@ -202,7 +202,7 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     );
     site.serve(
         "/again",
-        // A nearly empty page that reloads itself would be a block.
+        // A nearly empty page that reloads itself would count as a block.
         page("long")
             .html("text ".repeat(100))
             .html("<script>document.body.innerHTML = '<h1>again</h1>'; location.reload()</script>"),

@@ -52,14 +52,14 @@ fn a_name_that_changes_its_address_never_leads_inside() {
         || {
             let (web, inside) = web_and_inside();
             let site = web.site("changing.example");
-            // Without keep-alive connections, each request looks up the name again.
+            // Connections are not kept alive, so each request looks up the name again.
             site.serve(
                 "/robots.txt",
                 page("no rules").header("connection", "close"),
             );
             site.otherwise(|_| page("T").header("connection", "close").into());
             let work = Workplace::new();
-            // robots.txt and the first page come from outside, then every second answer lies.
+            // robots.txt and the first page come from outside. After that, every second answer leads inside.
             let names = NameServer::start(&work.path(""), |_, asked| match asked {
                 0 | 1 => vec![ip(PUBLIC)],
                 odd if odd % 2 == 1 => vec![ip(PUBLIC)],

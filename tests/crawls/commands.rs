@@ -1,4 +1,4 @@
-//! The commands besides `crawl`: mapping checks and tests, queries of the reference.
+//! The commands other than `crawl`: checks and tests of mappings, and the queries of the reference.
 
 use std::path::Path;
 
@@ -205,7 +205,7 @@ fn the_mappings_that_ship_are_valid() {
     assert!(mappings.count() >= 4, "Gravatar's and three for real sites");
 }
 
-/// The SQL of the documentation, on a store of a crawl that completes one record of two.
+/// The SQL of the documentation runs on the store of a crawl that completes one record of two.
 #[test]
 fn every_query_of_the_reference_finds_something() {
     let (web, work) = (Web::start(), Workplace::new());
@@ -283,7 +283,7 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
         output.contains("active since the time of --older-than"),
         "{output}"
     );
-    // An irreversible command requires a unit.
+    // An irreversible command requires a unit in its time.
     let refused = prune(&work, &["--older-than", "30"]).expect(2);
     let output = refused.one_sentence();
     assert!(output.contains("`30` has no unit: write 30d"), "{output}");

@@ -13,10 +13,10 @@ use webfill_tests::workplace::Workplace;
 const LIST: &str = "http://people.example/list";
 const ADA: &str = "http://people.example/ada";
 
-/// The tag in the form that Apache's `mod_deflate` sends for a compressed page.
+/// The tag as Apache's `mod_deflate` sends it with a compressed page.
 const ETAG: &str = "W/\"one-gzip\"";
 
-/// The tag that Apache compares, because it compares before it marks the tag.
+/// The tag as Apache compares it: it compares before it marks the tag.
 const UNMARKED: &str = "W/\"one\"";
 
 /// Answers 304 to clients that know the page already.
@@ -68,7 +68,7 @@ impl Checks {
         pages
     }
 
-    /// How often a page was requested, and how often conditionally.
+    /// How often a page was requested, and how often with a condition.
     fn asked(&self, path: &str) -> (usize, usize) {
         let visits = self.web.visits().pages().of_path(path);
         let on_condition = visits
@@ -79,7 +79,7 @@ impl Checks {
     }
 }
 
-/// The columns that a check must not change if the page has not changed.
+/// The columns that a check keeps if the page has not changed.
 const KEPT: [&str; 9] = [
     "fields",
     "links",
@@ -218,7 +218,8 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     let before = checks.pages();
     let file = checks.work.path("store.db");
     let asked = AtomicUsize::new(0);
-    // While the server reports no changes, the store loses its pages, until it is asked again.
+    // The server reports that the page has not changed, but the store loses its pages meanwhile, so the page is
+    // requested again.
     checks.site().serve_with("/ada", move |request| {
         let db = rusqlite::Connection::open(&file).unwrap();
         db.busy_timeout(Duration::from_secs(10)).unwrap();
@@ -234,7 +235,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     assert!(checks.work.has_logged("stored_page_lost"));
     let after = checks.pages();
     let outcome = after[0]["outcome"].as_str().unwrap();
-    // Without the store the second request is not conditional.
+    // If the store is gone, the second request has no condition.
     assert!(["ok", "not_modified"].contains(&outcome), "{}", after[0]);
     for name in KEPT {
         assert_eq!(after[0][name], before[0][name], "{name}");
@@ -249,7 +250,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
 #[test]
 fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
     let checks = Checks::new(None);
-    // No mapping matches it: a matching one that was never applied would require a full fetch each time.
+    // No mapping matches this document. If one matched but was never applied, each fetch would have to be in full.
     let papers = checks.web.site("papers.test");
     papers.serve_with("/torn.pdf", |request| {
         conditional(

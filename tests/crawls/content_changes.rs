@@ -1,4 +1,4 @@
-//! Changes of content: a small site is watched over several runs, and reports show what its pages did.
+//! Changes of content: a small site is watched over several runs, and the reports show the changes of its pages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 mod rows;
 mod second_fetch;
 
-/// One site without a mapping, and one with a mapping.
+/// A site without a mapping, and one with a mapping.
 const UNMAPPED: &str = "shop.test";
 const MAPPED: &str = "shop.example";
 
@@ -43,7 +43,7 @@ impl Watched {
         self.web.site(self.host)
     }
 
-    /// One run, over these paths.
+    /// Runs the watch once over these paths.
     fn run(&self, paths: &[&str], crawl: &Value) -> Finished {
         self.once(paths, crawl).finish().expect(0)
     }
@@ -96,7 +96,8 @@ fn text(words: &str) -> webfill_tests::site::Page {
     ))
 }
 
-/// A night on which a word changes, one page disappears, one is new, and one cannot be fetched.
+/// Runs a watch four times. Before the second run, a word changes, one page disappears, one is new, and one can no
+/// longer be fetched.
 fn nights(watched: &Watched) {
     let site = watched.site();
     site.serve("/lamp", text("The lamp costs 10 euro"));
@@ -265,7 +266,7 @@ fn an_unlinked_page_is_still_checked() {
     site.serve("/chair", status(404));
     site.serve("/table", text("A better table"));
     watched.run(&["/list"], &crawl);
-    // A page that differs is fetched twice.
+    // A page that differs from its stored version is fetched twice.
     assert_eq!(since(), [1, 1, 2]);
     assert_eq!(reported_of(&watched, "/table"), ["changed"], "on its night");
     assert_eq!(reported_of(&watched, "/chair"), [""; 0]);
@@ -306,7 +307,7 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     assert_eq!(reported_of(&watched, "/chair"), ["gone"]);
 }
 
-/// When the crawler last judged a check of a page.
+/// The time at which the crawler last judged a check of a page.
 fn judged_at(watched: &Watched, path: &str) -> String {
     let sql = format!(
         "SELECT checked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
@@ -317,7 +318,7 @@ fn judged_at(watched: &Watched, path: &str) -> String {
 #[test]
 fn a_task_repeated_after_a_crash_is_one_check() {
     let watched = Watched::new(UNMAPPED, None);
-    // In the second run nothing can be fetched.
+    // In the second run, nothing can be fetched.
     let settings = json!({"fail_on": ["never"]});
     watched.site().serve("/chair", text("A chair"));
     watched.run(&["/chair"], &settings);
@@ -327,14 +328,14 @@ fn a_task_repeated_after_a_crash_is_one_check() {
     let (before, judged_before) = (visits(), judged_at(&watched, "/chair"));
     let mut running = watched.start(&["/chair"], &settings);
     running.wait_until("it asks for the page", |_| visits() > before);
-    // The page is stored, and its outcome never leaves the supervisor.
+    // The page is stored, but its outcome never leaves the supervisor.
     let supervisor = running.wait_for_role("supervisor", 1).remove(0);
     supervisor.signal(Signal::STOP);
     running.wait_until("the check is judged", |_| {
         judged_at(&watched, "/chair") != judged_before
     });
     supervisor.signal(Signal::KILL);
-    // It continues by itself, or is resumed.
+    // The run continues by itself, or it is resumed.
     if running.finish().status.code() != Some(0) {
         watched.run(&["/chair"], &settings);
     }

@@ -1,5 +1,5 @@
-//! A crawl continued from a backup or from a copy of its state folder. Tasks of its former processes may still be in
-//! progress, so it waits like a dispatcher of a fleet.
+//! A crawl that is continued from a backup, or from a copy of its state folder. Tasks of its former processes may still
+//! be in progress, so it waits, as the dispatcher of a fleet does.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The lease, a second for clocks, and the longest request: the connection and the response.
+/// The sum of the lease, a second for clocks, and the longest request (connection and response).
 const WAIT: Duration = Duration::from_secs(2 + 1 + 2 + 4);
 
 const PAGES: u64 = 12;
@@ -75,7 +75,7 @@ impl Crawled {
         std::fs::copy(self.work.path("state").join(name), elsewhere.join(name)).unwrap();
     }
 
-    /// It reports that it waits, even after a kill meanwhile, and visits no site before the wait is over.
+    /// Checks that the crawl reports its wait, even after a kill meanwhile, and visits no site before the wait is over.
     fn goes_on_after_the_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();

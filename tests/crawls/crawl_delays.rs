@@ -5,13 +5,13 @@ use std::time::Duration;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The delay if robots.txt contains nothing readable as a time.
+/// The delay if robots.txt names no readable time.
 const DEFAULT: f64 = 3.0;
 
 /// The longest delay honoured here.
 const LONGEST: f64 = 5.0;
 
-/// Lines of a robots.txt, and their meaning in seconds.
+/// Lines of a robots.txt, and the delay in seconds that they mean.
 const LINES: &[(&str, &str, f64)] = &[
     ("plain", "Crawl-delay: 1", 1.0),
     ("unit", "Crawl-delay: 2s", 2.0),
@@ -40,7 +40,7 @@ const LINES: &[(&str, &str, f64)] = &[
     ("words", "Crawl-delay: slowly", DEFAULT),
 ];
 
-/// The same for whole files: which group counts.
+/// Whole robots.txt files, each with the delay in seconds of the group that counts.
 const FILES: &[(&str, &str, f64)] = &[
     (
         "own-group",
@@ -104,8 +104,7 @@ fn the_delay_in_effect_is_the_number_that_is_read() {
         let pages = web.visits().of_host(&format!("{name}.example")).pages();
         let gaps = pages.gaps();
         assert_eq!(gaps.len(), 3, "{name}: nothing is dropped");
-        // A busy machine makes some gaps longer, but not all of them by as much as the differences between the
-        // numbers above.
+        // A busy machine makes some gaps longer, but hardly all of them by as much as the numbers above differ.
         let shortest = gaps.iter().min().copied().unwrap_or_default();
         let least = Duration::from_secs_f64(seconds);
         if shortest < least || shortest > least + Duration::from_millis(450) {

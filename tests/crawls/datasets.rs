@@ -1,5 +1,5 @@
-//! Records belong to a dataset: ids of several datasets in one store are unrelated, and lines of one dataset with the
-//! same id are one record.
+//! Records belong to a dataset: the same id in two datasets of a store means two records, and lines of one dataset with
+//! the same id are one record.
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::{Workplace, files_under, open_to_others};
 
 const ROWS: usize = 20;
 
-/// A file with the ids 1 to 20, and a site with a page that has a name for each.
+/// Writes a file with the ids 1 to 20, and serves a page with a name for each.
 fn dataset_of(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site(&format!("{kind}.example"));
     let mut csv = String::from("id,url,name\n");
@@ -53,7 +53,7 @@ fn no_file_of_the_state_folder_is_open_to_others() {
     let state = work.path("state");
     assert!(files_under(&state).len() > 5);
     assert_eq!(open_to_others(&state), [""; 0]);
-    // In the state that a copy may leave.
+    // A copy may leave the files with this mode.
     for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
     }
@@ -81,7 +81,7 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
     assert!(csv.contains("\n7,firms 7,[],"), "{csv}");
 }
 
-/// The second file adds nothing to the findings of the first.
+/// The second file adds nothing to the values found for the first.
 #[test]
 fn crawls_that_name_one_dataset_share_its_records() {
     let (web, work) = (Web::start(), Workplace::new());
@@ -98,7 +98,7 @@ fn crawls_that_name_one_dataset_share_its_records() {
     assert_eq!(web.visits().pages().len(), ROWS, "all were complete");
 }
 
-/// Interrupts a crawl of the people when some of them are found.
+/// Interrupts a crawl of the people after some of them were found.
 fn interrupted(work: &Workplace, web: &Web, run: Run) {
     let people = dataset_of("people", web, work);
     let running = run
@@ -133,12 +133,12 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
         assert!(output.contains(part), "{output}");
     }
     assert!(work.stored().records_of("people").is_empty());
-    // Without seeds nothing can be mistaken.
+    // Without seeds, no other file can be mistaken for them.
     let resumed = crawl(&work, &web).finish().expect(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
     assert_right(&work, "mine", "people");
     mine(people()).finish().expect(0);
-    // A crawl that names another dataset gets all of it, from pages already fetched.
+    // A crawl that names another dataset gets all of its values from pages already fetched.
     let visits = web.visits().len();
     people().args(["--dataset", "other"]).finish().expect(0);
     assert_right(&work, "other", "people");
@@ -217,7 +217,7 @@ fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
     site.otherwise(|request| page(&request.path).into());
-    // A file is recognised by its beginning, the first 4096 bytes.
+    // A file is recognised by its first 4096 bytes.
     let note = "n".repeat(5_000);
     let csv = format!(
         "id,url,name,note\n1,http://people.example/1,,{note}\n1,http://people.example/2,,\n"
@@ -252,10 +252,10 @@ fn a_corrected_value_in_the_seeds_is_taken() {
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Ada"), &json!("a@new.example"))
     );
-    // A person has checked the other value since, wherever it came from.
+    // A person has checked the other value since then, so it stays, wherever it came from.
     crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
     let record = work.stored().record("1");
-    // An emptied cell withdraws its former value.
+    // Emptying the cell withdraws the value that it had.
     assert_eq!(
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Augusta Ada"), &Value::Null)

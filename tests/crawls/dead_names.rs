@@ -1,5 +1,5 @@
 //! Names whose name servers never answer, answer late, or answer that the name does not exist. They delay no other
-//! site, lose no available URL, and are not looked up again and again.
+//! site, cost no URL of an available site, and are not looked up again and again.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn reply(name: &str) -> Reply {
     }
 }
 
-/// A public web with pages of hosts of this kind.
+/// A public web with hosts of this kind, which serve a page at every path.
 fn web_of(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
     let web = Web::start_on(public());
@@ -43,7 +43,7 @@ fn host(kind: &str, number: usize) -> String {
     format!("{kind}-{number}.example")
 }
 
-/// The URLs of pages, alternating between hosts.
+/// The URLs of pages, with hosts taking turns.
 fn urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
     (0..pages)
         .flat_map(|page| (0..hosts).map(move |number| (page, number)))
@@ -56,7 +56,7 @@ fn crawl(work: &Workplace) -> Run {
         .instead("--workers", "1")
         .args(["--delay", &DELAY.as_secs().to_string()])
         .args(["--contact", "https://crawler.example/about"])
-        // All hosts are at one address.
+        // No limit per address applies, because all hosts are at one address.
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0")
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "1000000")
 }
@@ -75,7 +75,7 @@ fn spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     spans
 }
 
-/// There are more dead sites than a supervisor with one worker holds tasks.
+/// There are more dead sites than tasks that a supervisor with one worker holds.
 #[needs(namespaces)]
 #[test]
 fn healthy_sites_keep_their_pace_beside_dead_names() {
@@ -98,7 +98,7 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
             assert_eq!(summary.outcome("dns_error"), 2 * DEAD as u64);
             let spans = spans(&web, HEALTHY, PAGES);
             let bound = DELAY * (PAGES as u32 - 1);
-            // A busy machine delays some of them, and each of their pages a little.
+            // A busy machine delays some hosts, and each page of the others a little.
             let share = bound.as_secs_f64() / spans[HEALTHY / 4].as_secs_f64();
             assert!(share >= 0.75, "{share:.3} of the pace: {spans:?}");
         },
@@ -133,7 +133,7 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
         || {
             let work = Workplace::new();
             let names = NameServer::replying(&work.path(""), |name, _| reply(name));
-            // Each port is a separate origin, with its own robots.txt.
+            // Each port is an origin of its own, with its own robots.txt.
             let ports = 8_081..8_084;
             let urls: Vec<String> = ports
                 .flat_map(|port| [urls("dead", 1, 1, port), urls("missing", 1, 1, port)].concat())
@@ -144,8 +144,8 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
             for url in &urls {
                 assert_eq!(outcomes[url], "dns_error", "{url}");
             }
-            // However slow the machine is: answers are remembered for a minute. A name that does not exist is looked
-            // up once more before that.
+            // The bound grows with the time that the machine takes: an answer is remembered for a minute. A name that
+            // does not exist is looked up once more before that.
             let most = 2 * (2 + started.elapsed().as_secs() as usize / 60);
             for name in ["dead-0.example", "missing-0.example"] {
                 let questions = names.questions(name);
@@ -163,7 +163,7 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
         || {
             let work = Workplace::new();
             let names = NameServer::replying(&work.path(""), |name, _| reply(name));
-            // The look-up would take ten seconds.
+            // The look-up of this name takes ten seconds.
             let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
             running.wait_until("the name is asked for", |_| {
                 names.questions("dead-0.example") > 0

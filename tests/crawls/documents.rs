@@ -17,10 +17,11 @@ const CELLS: &str = "<row r='1'><c r='A1' t='inlineStr'><is><t>price</t></is></c
 
 type StatusAndType = (&'static str, &'static str);
 
-/// Path, answer, and the expected status and type of the stored document; `None` if it is not a document.
+/// The path and the answer for each document, and the expected status and type of the stored one; `None` if it is not a
+/// document.
 fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
-    // The bytes in front shift all targets of the cross-reference.
+    // The bytes in front of the document shift all targets of its cross-reference table.
     let shifted = || [&b"sent by a printer\n"[..], &pdf("A paper", "number 4718")].concat();
     let lines = b"BT /F1 12 Tf 14 TL 72 720 Td (Contract) Tj (number 4717) ' 0 0 (price 5) \" ET";
     let quotes = pdf_with_content("Lines", stream("", lines));
@@ -127,7 +128,7 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
 fn mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
-    // For pages without text, mappings have values of their own.
+    // For documents without text, the mapping still has a constant value.
     let constant = json!({"name": "price", "processors": [
         {"type": "regex", "parameters": {"pattern": "price (.*)"}},
         {"type": "default", "parameters": {"value": "on request"}}]});

@@ -15,11 +15,11 @@ use webfill_tests::workplace::Workplace;
 const HOST: &str = "hostile.example";
 const MIB: u64 = 1 << 20;
 
-/// Memory for one document, and the additional memory of the program itself.
+/// The memory for one document, and that of the program itself in addition.
 const MEMORY_MIB: u64 = 128;
 const PROGRAM_MIB: u64 = 160;
 
-/// Path, document, and the statuses allowed for it.
+/// The path and the bytes of each document, and the statuses allowed for it.
 fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let page = |content| pdf_with_content("Hostile", content);
     let catalog = b"<< /Type /Catalog /Pages 2 0 R >>".to_vec();
@@ -160,7 +160,7 @@ fn a_document_that_takes_too_long_ends_at_its_deadline() {
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
-/// Status and reason.
+/// The status of a document, and its reason.
 fn status_of(work: &Workplace, url: &str) -> String {
     let query = format!("SELECT coalesce(document, '{{}}') FROM pages WHERE url = '{url}'");
     let document: Value = serde_json::from_str(&work.stored().texts(&query)[0]).unwrap();
@@ -168,8 +168,8 @@ fn status_of(work: &Workplace, url: &str) -> String {
     document["status"].as_str().unwrap_or("none").to_owned()
 }
 
-/// The most memory used by a reader while the crawl ran. Readers have no environment, which identifies the other
-/// processes of a run. But they are children of workers.
+/// The most memory used by a reader while the crawl ran. Other processes of a run are identified by their environment.
+/// Readers have none, but they are children of workers.
 fn peak_of_readers(running: &mut Running) -> u64 {
     let mut peak = 0;
     let deadline = Instant::now() + Duration::from_secs(390);

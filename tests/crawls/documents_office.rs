@@ -1,5 +1,5 @@
-//! Office documents written by other programs. A table (tests/office/cells.json) has the content of each cell.
-//! Python's libraries write it into files of each kind.
+//! Office documents written by other programs. Python's libraries write the cells of tests/office/cells.json into files
+//! of each kind.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn written(kind: &str) -> Vec<u8> {
     written.stdout
 }
 
-/// The lines of its text.
+/// The lines of a document's text.
 fn lines_of(kind: &str) -> Vec<String> {
     let work = Workplace::new();
     let name = format!("document.{kind}");
@@ -33,7 +33,7 @@ fn lines_in(work: &Workplace, name: &str) -> Vec<String> {
     serde_json::from_value(tried(work, name)["fields"]["lines"].clone()).expect("lines")
 }
 
-/// The output of `webfill mapping test` for a mapping that takes all lines.
+/// The output of `webfill mapping test` with a mapping that reads all lines.
 fn tried(work: &Workplace, name: &str) -> Value {
     let lines = json!({"type": "regex", "parameters": {"pattern": "(?m)^.+$"}});
     let text = json!({"name": "lines", "multiple": true, "processors": [lines]});
@@ -88,7 +88,7 @@ fn a_letter_is_read_with_headers_footers_and_notes() {
     assert_eq!(lines_of("docx"), expected);
 }
 
-/// Excel itself stores no such numbers; exporters that write the XML themselves do.
+/// Excel itself stores no numbers of this length; exporters that write the XML themselves do.
 #[test]
 fn an_integer_of_a_sheet_keeps_its_digits() {
     let cells = "<row r='1'><c r='A1'><v>9007199254740993</v></c><c r='C1'><v>-12345678901234567890</v></c></row>\
@@ -107,7 +107,7 @@ fn an_integer_of_a_sheet_keeps_its_digits() {
     );
 }
 
-/// Files written by `tests/office/encrypted.py`.
+/// `tests/office/encrypted.py` writes the files.
 #[test]
 fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
     for way in ["rc4_40", "rc4_128", "aes_128", "aes_256", "aes_256_r5"] {
@@ -134,7 +134,7 @@ fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
     }
 }
 
-/// If a font does not name its glyphs, they are unknown, and not guessed from their codes.
+/// If a font does not name its glyphs, their characters are unknown. They are not guessed from the codes.
 #[test]
 fn no_character_of_a_pdf_is_made_up() {
     let table = b"1 begincodespacerange <0000> <FFFF> endcodespacerange\n\

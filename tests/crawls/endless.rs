@@ -19,7 +19,7 @@ fn deep_crawl(work: &Workplace, web: &Web) -> Run {
         .args(["--delay", "0.01", "--depth", "1000", "--follow", "all"])
 }
 
-/// The number of a request's query, such as `?sid=7`.
+/// The number in a request's query, such as `?sid=7`.
 fn number(path: &str) -> u32 {
     let digits = path.rsplit('=').next().unwrap_or_default();
     digits.parse().unwrap_or(0)
@@ -78,7 +78,7 @@ fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
         let (visits, shows) = (AtomicU64::new(0), *shows);
         site.otherwise(move |request| {
             let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
-            // Its own content is all that it shows.
+            // A page shows nothing but its own content.
             let html = shows(&request.path, visit);
             document("text/html", format!("<!DOCTYPE html><body>{html}")).into()
         });
@@ -189,7 +189,7 @@ fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
         let paths = visits.0[before..].iter().map(|visit| visit.path.clone());
         paths.filter(|path| path != "/").collect::<Vec<_>>()
     };
-    // The request is the one that was found.
+    // URLs are requested as they were found.
     assert_eq!(
         fetched(None),
         ["/a?utm_source=x", "/b?ref=1&id=2", "/b?id=2"]
@@ -220,7 +220,7 @@ fn a_name_that_is_no_parameter_is_refused() {
     );
 }
 
-/// Two people of an application, each at an address after `#`.
+/// The records of two people of an application. The address of each is after `#`.
 fn people(work: &Workplace, root: &str) -> std::path::PathBuf {
     let record = |n: u32| {
         json!({

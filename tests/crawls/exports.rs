@@ -1,4 +1,4 @@
-//! Exports: their content, their readers, and their use as seeds.
+//! Exports: their content, the programs that read them, and their use as seeds.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A crawl of three profiles, for exports.
+/// A workplace with a crawl of three profiles.
 fn crawled() -> Workplace {
     let web = Web::start();
     let site = web.site("x.example");
@@ -215,7 +215,7 @@ fn exported_pages_are_seeds_again() {
     }
 }
 
-/// A file as read by pyarrow: the types of its columns, and its rows.
+/// A Parquet file as pyarrow reads it: the types of its columns, and its rows.
 struct Parquet {
     types: Map<String, Value>,
     rows: Vec<Value>,

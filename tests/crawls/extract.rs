@@ -17,7 +17,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const HOST: &str = "people.example";
 
-/// The mapping of the tests with one field from elsewhere, one more, and one less.
+/// The mapping of the tests with one field read from elsewhere, one field more, and one less.
 fn other_mapping() -> Value {
     let mut mapping = profile_mapping();
     let xpath = |expression: &str| {
@@ -41,7 +41,7 @@ fn change_mapping(work: &Workplace) {
     work.write_json("mappings/profile.json", &other_mapping());
 }
 
-/// A store that only the command reads.
+/// A store with kept bodies, which only the command uses.
 struct Kept {
     web: Web,
     work: Workplace,
@@ -80,7 +80,7 @@ impl Kept {
         .arg(mappings)
     }
 
-    /// The report of an extraction.
+    /// The report of `webfill extract`.
     fn extracted(&self, args: &[&str]) -> Value {
         report(self.extract().args(args).arg("--json").finish())
     }
@@ -116,7 +116,7 @@ fn ada(town: &str) -> Page {
         .field("town", town)
 }
 
-/// Two people are crawled, the mapping changes, and the stored bodies are tried, and read again.
+/// Crawls two people and changes the mapping. Then the stored bodies are read with it, first in a dry run.
 fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: &[&str]) {
     let site = kept.web.site(HOST);
     site.serve("/ada", ada("Ockham"));
@@ -244,7 +244,7 @@ fn changes_are_visible_to_readers_of_the_store() {
     assert_eq!(since(&read_to).len(), 1);
 }
 
-/// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
+/// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
 fn wait_until_older_than_a_second() {
     std::thread::sleep(Duration::from_millis(1_100));
 }
@@ -281,10 +281,10 @@ fn a_page_has_the_body_of_its_last_fetch() {
     assert_eq!(kept.page("/stays")["outcome"], "not_modified");
     assert_eq!(kept.page("/goes")["fields"], json!({}));
 
-    // A later fetch that stores no body leaves the older one in place.
+    // A later fetch that stores no body leaves the earlier body in place.
     wait_until_older_than_a_second();
     site.serve("/changes", page("Three").field("town", "Oslo"));
-    // Its links are those of the previous mapping.
+    // The page still has the links of the previous mapping.
     site.serve_with("/stays", |request| {
         assert_eq!(request.header("if-none-match"), None);
         page("Stays").field("town", "Ockham").into()

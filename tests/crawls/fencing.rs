@@ -1,8 +1,8 @@
-//! Leases: processes that are stopped for longer than their lease and continue, supervisors that die,
-//! two supervisors with one name, a second dispatcher. The tests check the access log of the sites.
+//! Leases: processes that are stopped for longer than their lease and continue, supervisors that die, two supervisors
+//! with one name, a second dispatcher. The tests check the access log of the sites.
 //!
-//! All pages are seeds, and robots.txt sets a delay that the dispatcher does not know at first: so the
-//! workers hold many tasks, and could continue with them for a while.
+//! All pages are seeds, and robots.txt sets a delay that the dispatcher does not know at first. So the workers hold
+//! many tasks, and could continue with them for a while.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated, wide_web
 
 /// The time between two requests to a site, as its robots.txt requires.
 const DELAY: Duration = Duration::from_millis(600);
-/// The lease of these fleets, and the longest request: a hand-over takes both, and a second more.
+/// The lease of these fleets, and the longest request. A hand-over takes both, and one second more.
 const LEASE: Duration = Duration::from_secs(1);
 const LONGEST_REQUEST: Duration = Duration::from_secs(2);
 const HAND_OVER: Duration = Duration::from_secs(4);
@@ -37,7 +37,7 @@ struct Crawl {
 }
 
 impl Crawl {
-    /// A crawl that has fetched some pages.
+    /// A crawl of which some pages are already fetched.
     fn under_way(supervisors: &[&str]) -> Crawl {
         Crawl::with_lease(LEASE, supervisors)
     }
@@ -60,8 +60,8 @@ impl Crawl {
         }
         let client = fleet.client("feeder");
         let key = client.feed("fenced", &pages);
-        // The second page of each site has been requested. No process is stopped while these requests are being sent,
-        // because a stop could separate the check of the lease from the write that follows.
+        // By now the second page of each site has been requested. No process is stopped before, because a stop could
+        // separate the check of the lease from the request that follows it.
         web.log().wait_until("the crawl is under way", |visits| {
             visits.pages().len() >= 2 * SITES
         });
@@ -76,7 +76,7 @@ impl Crawl {
         }
     }
 
-    /// Waits for the end, drains the remaining processes, and checks the access log: at most
+    /// Waits for the end of the crawl, drains the remaining processes, and checks the access log: at most
     /// `repeated_at_most` pages were requested twice.
     fn finish(self, repeated_at_most: usize) {
         let status = self.client.wait_until_finished(&self.key);
@@ -123,7 +123,7 @@ fn stop_for(pid: u32, time: Duration) {
     send_signal(pid, Signal::CONT);
 }
 
-/// Short leases, requests and delays, and enough workers that not everything is in one.
+/// A run with short leases, requests and delays, and enough workers to spread the sites.
 fn hasty(run: Run, lease: Duration) -> Run {
     run.env("WEBFILL_DISPATCHER_LEASE", seconds(lease))
         .env("WEBFILL_POLITENESS_DELAY", "0")
@@ -142,7 +142,7 @@ fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
     let victim = crawl.supervisors[0].pid();
     stop_for(victim, HAND_OVER + 3 * DELAY);
     crawl.fleet.wait_until_logged("supervisor_lost", "\"a\"");
-    // It comes back, and is welcome.
+    // The supervisor comes back, and is accepted.
     crawl.fleet.wait_until_logged_times("supervisor_joined", 3);
     crawl.finish(SITES);
 }
@@ -184,7 +184,7 @@ fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
         visits.pages().len() < PAGES,
         "there was something left to do"
     );
-    // One page of each site was in progress, and the next was already handed out.
+    // At each site, one page was in progress and the next was already handed out.
     crawl.finish(2 * SITES);
 }
 

@@ -6,7 +6,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// The first crawl finds names and locations. Then the site's pages lose their locations.
+/// The first crawl finds names and locations. Then the pages lose their locations.
 #[test]
 fn the_summary_compares_each_field_with_the_previous_crawl() {
     let web = Web::start();
@@ -121,7 +121,7 @@ fn a_crawl_fails_on_the_conditions_of_fail_on() {
     crawl("nothing-fetched,all-broken").expect(0);
 }
 
-/// Without `--fail-on`.
+/// A run without `--fail-on`.
 fn unattended(work: &Workplace, web: &Web) -> Run {
     let store = format!("sqlite:{}", work.path("store.db").display());
     Run::new(["crawl", "--store", &store, "--allow-private-networks"])
@@ -159,7 +159,7 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     );
 }
 
-/// A nightly run over a complete dataset.
+/// The crawl is the nightly run over a complete dataset.
 #[test]
 fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let web = Web::start();

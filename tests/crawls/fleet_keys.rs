@@ -13,7 +13,7 @@ use webfill_tests::workplace::files_under;
 
 use crate::keyed_fleet::{Client, Fleet, secret_in};
 
-/// Sites of one page each; returns the URLs.
+/// Creates sites of one page each. Returns the URLs.
 fn small_web(web: &Web, name: &str, sites: usize) -> Vec<String> {
     let sites = (0..sites).map(|number| {
         let site = web.site(&format!("{name}{number}.example"));
@@ -23,7 +23,7 @@ fn small_web(web: &Web, name: &str, sites: usize) -> Vec<String> {
     sites.collect()
 }
 
-/// Asks processes to drain, supervisors first, and waits until they have ended successfully.
+/// Drains processes, supervisors first, and waits until they have ended successfully.
 fn drain(processes: Vec<Running>) -> Vec<Finished> {
     let ended = processes.into_iter().map(|process| {
         process.signal(Signal::TERM);
@@ -110,12 +110,12 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     let stranger = fleet.new_keys("supervisor", "stranger");
-    // Its own key is known, but it trusts another dispatcher.
+    // The dispatcher knows the key of this supervisor, but the supervisor trusts another dispatcher.
     fleet.new_member("supervisor", "misled");
     let misled = fleet.work.path("misled/dispatcher.pub");
     fs::remove_file(&misled).expect("our own");
     fs::copy(fleet.work.path("stranger/supervisor.pub"), &misled).expect("our own");
-    // A feeder that tries to receive tasks.
+    // A feeder that uses its keys to receive tasks.
     let feeder = fs::read_to_string(fleet.work.path("feeder/client.pub")).expect("a key");
     for (from, to) in [
         ("client.key", "supervisor.key"),
@@ -232,7 +232,7 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     let logged = fleet.wait_until_logged("message_refused", &key);
     assert_eq!(logged["key"], json!(key));
     let second = client.feed("second", &small_web(&web, "second", 3));
-    // Its messages would still show it as alive, and sites go to the living in turn.
+    // If its messages got through, it would count as alive, and would get every other new site.
     fleet.wait_until_supervisor_logs("old", "dispatcher_silent");
     assert_eq!(web.visits().len(), before, "nothing was handed to it");
     let new = fleet.supervisor(&web, "new").start();
@@ -259,7 +259,7 @@ fn a_revoked_client_is_not_answered_any_more() {
     assert!(old.has_no_answer());
 }
 
-/// A client with the right to feed a fleet may not end it, nor change others' crawls.
+/// A client with the right to feed a fleet may neither end it nor change the crawls of others.
 #[test]
 fn a_client_is_refused_requests_reserved_for_the_command() {
     let fleet = Fleet::new();
@@ -311,7 +311,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         fleet.logged("supervisor_joined")[0]["supervisor"],
         "swarm:i-0abc"
     );
-    // It has said hello again and again.
+    // The supervisor has sent many hellos.
     assert_eq!(fleet.logged("message_refused").len(), 1, "once a minute");
     drop(thief);
     drain(vec![one_of_many, dispatcher]);

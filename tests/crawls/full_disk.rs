@@ -1,5 +1,5 @@
-//! A disk that fills up during a crawl, without a floor: the crawl ends with the exit code for it, everything written
-//! stays readable, and once there is room, the same command continues.
+//! A disk that fills up during a crawl, without a configured floor. The crawl ends with its own exit code, everything
+//! that was written stays readable, and once there is room, the same command continues.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 const SITES: usize = 4;
 const PAGES_PER_SITE: usize = 12;
 
-/// A page whose links take 200 KB in the store and as much in the frontier.
+/// A page whose links take 200 KB in the store, and as much in the frontier.
 fn heavy(number: usize) -> Page {
     let padding = "x".repeat(180);
     let links: String = (0..1_000)
@@ -84,7 +84,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
     );
 }
 
-/// The seeds are still being fed when the disk falls below the floor.
+/// The disk falls below the floor while seeds are still being fed.
 #[needs(namespaces)]
 #[test]
 fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
@@ -121,7 +121,7 @@ fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
     );
 }
 
-/// Checks a copy on another disk: SQLite needs some room even to read.
+/// The result of SQLite's integrity check on a copy on another disk: SQLite needs some room even to read.
 fn integrity_elsewhere(database: &Path) -> String {
     let elsewhere = tempfile::tempdir().expect("a temporary folder");
     let copy = elsewhere.path().join("copy.db");

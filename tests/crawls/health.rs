@@ -1,4 +1,4 @@
-//! Decaying mappings: pages change in the middle of a crawl, which is reported once.
+//! Decaying mappings: pages change in the middle of a crawl, and this is reported once.
 
 mod rows;
 
@@ -10,7 +10,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Site, Web, page};
 use webfill_tests::workplace::{Workplace, profile_mapping_with_alternative};
 
-/// Pages before the change, and after it.
+/// The number of pages before the change, and after it.
 const BEFORE: usize = 150;
 const AFTER: usize = 60;
 
@@ -27,14 +27,14 @@ fn old_page(number: usize) -> Page {
         .field("location", &format!("Place {number}"))
 }
 
-/// Another layout: the title stays, but the mapping's other fields are gone.
+/// A page in another layout: the title stays, but the other fields of the mapping are gone.
 fn new_page(number: usize) -> Page {
     page(&format!("Thing {number}")).html(format!(
         "<section><dl><dt>Name<dd>Name {number}<dt>Place<dd>Place {number}</dl></section>"
     ))
 }
 
-/// Serves old pages, and new ones from a number on.
+/// Serves old pages up to a number, and pages made by `other` from then on.
 fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
     site.otherwise(move |request| match number(&request.path) {
         number if number < BEFORE => old_page(number).into(),
@@ -76,7 +76,7 @@ fn fields_of(alert: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// One alert for both fields, with pages from before and after.
+/// Checks for one alert with both fields, and with samples from before and after the change.
 fn assert_layout_changed(report: &Value) {
     assert_eq!(report["alerts"], 1, "{report:#}");
     let mapping = &report["mappings"][0];
@@ -135,7 +135,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     }
     let listed = read(String::from("pages.jsonl"));
     assert_eq!(listed.lines().count(), 40);
-    // The same pages again change nothing, and the summary for people contains the alert.
+    // Crawling the same pages again changes nothing. The readable summary contains the alert.
     let again = crawl(&work, &web)
         .instead("--summary", "human")
         .finish()
@@ -150,7 +150,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_layout_changed(&report(&store));
 }
 
-/// The samples in a SQLite store.
+/// The number of samples in a SQLite store.
 fn samples(work: &Workplace) -> u64 {
     let store = rusqlite::Connection::open(work.path("store.db")).expect("a store");
     let count = store.query_row("SELECT count(*) FROM samples", (), |row| {
@@ -198,7 +198,7 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
-    // MongoDB passes pages that were saved together in any order. The change is only sharp between two saves.
+    // MongoDB returns pages that were saved together in any order, so the change is sharp only between two saves.
     for pages in [BEFORE, BEFORE + AFTER] {
         let run = crawl_of(&work, &web, pages).instead("--store", database.uri());
         run.finish().expect(0);
@@ -216,7 +216,7 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     assert_eq!(listed.lines().count(), 40, "{listed}{report:#}");
 }
 
-/// Half of the sites answer with a challenge, the others with one page without a known signature.
+/// Half of the sites answer with a challenge, the others with one page that has no known signature.
 #[test]
 fn blocked_pages_are_no_change_of_the_layout() {
     let web = Web::start();

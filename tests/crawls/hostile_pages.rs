@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 #[needs(namespaces)]
 #[test]
 fn every_hostile_page_ends_in_its_outcome() {
-    // Isolated, because some pages point to addresses that must not be contacted from here.
+    // Isolated, because some pages name addresses that must not be contacted from this machine.
     isolated(
         "hostile_pages::every_hostile_page_ends_in_its_outcome",
         || {
@@ -23,7 +23,7 @@ fn every_hostile_page_ends_in_its_outcome() {
             let mut urls: Vec<String> = pages.iter().map(HostilePage::url).collect();
             for hostile in &pages {
                 let site = web.site(&hostile.host());
-                // Each page has a connection of its own, on which no request is repeated.
+                // Each page has a connection of its own, so that no request is repeated.
                 site.serve("/robots.txt", status(404).header("connection", "close"));
                 site.serve("/", hostile.reply.clone());
             }

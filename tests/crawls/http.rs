@@ -40,7 +40,7 @@ fn every_content_encoding_is_decoded() {
     }
 }
 
-/// `<h1>` with text in any charset, after an ASCII head.
+/// An `<h1>` whose text is in any charset, after a head in ASCII.
 fn heading(head: &str, text: &[u8]) -> Vec<u8> {
     [head.as_bytes(), b"<h1>", text, b"</h1>"].concat()
 }
@@ -197,7 +197,7 @@ fn http_2_is_spoken_where_the_server_offers_it() {
     );
 }
 
-/// Policies, cookies and reports make heads long.
+/// The heads are long because of policies, cookies and reports.
 #[test]
 fn long_heads_are_read_in_both_versions() {
     for (version, protocol) in [("HTTP/2", "h2"), ("HTTP/1.1", "http/1.1")] {
@@ -412,13 +412,13 @@ fn any_status_is_an_outcome_with_its_number() {
         );
         assert!(page.fields.is_empty(), "an error page is no profile");
     }
-    // The request was not conditional.
+    // This request had no condition.
     let unasked = &pages[&site.url("/304")];
     assert_eq!(
         (unasked.outcome.as_str(), unasked.status_code),
         ("http_error", Some(304))
     );
-    // Only sites that refuse robots answer with 999.
+    // Status 999 is used only by sites that refuse robots.
     let refused = &pages[&site.url("/999")];
     assert_eq!(
         (refused.outcome.as_str(), refused.status_code),

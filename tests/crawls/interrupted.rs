@@ -82,7 +82,7 @@ fn a_crawl_is_resumed_only_with_its_original_scope() {
 fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     let web = Web::start();
     let roots = wide_web(&web);
-    // A page that keeps a drain waiting.
+    // This page keeps the drain waiting.
     web.site("w0.example").latency(Duration::from_secs(20));
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
@@ -90,7 +90,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
         visits.len() > 18 && !visits.of_host("w0.example").is_empty()
     });
     running.signal(Signal::INT);
-    // Pending signals of the same kind are merged into one.
+    // The kernel merges pending signals of the same kind.
     running.wait_until("the first was taken", |run| !run.has_pending_signals());
     running.signal(Signal::INT);
     running.finish().expect(11);
@@ -127,7 +127,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
         .finish()
         .expect(12);
     let fetched = web.visits().pages().len();
-    // Requests in flight when the limit was reached are finished: at most one page for each site.
+    // Requests that were in flight when the limit was reached are finished: at most one page of each site.
     assert!((12..12 + SITES).contains(&fetched), "{fetched} pages");
     assert_eq!(run.summary().pages() as usize, fetched);
     assert_eq!(work.stored().pages().len(), fetched);

@@ -1,4 +1,4 @@
-//! From seeds to stored pages: fields, depth, followed links, and consistent counts.
+//! A crawl from its seeds to stored pages: fields, depth, followed links, and consistent counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::json;
 use webfill_tests::site::{Site, Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// `/0` links to `/1`, which links to `/2`, and so on.
+/// Serves a chain: `/0` links to `/1`, which links to `/2`, and so on.
 fn chain(site: &Site, length: u32) {
     for step in 0..length {
         let next = format!("/{}", step + 1);
@@ -237,7 +237,7 @@ fn every_link_ends_as_a_task_or_with_a_reason() {
             summary.skipped()
         );
     }
-    // One seed and all links that were judged: each is a task or was skipped.
+    // The seed and all links were judged. Each of them is a task, or was skipped.
     let judged = 1 + summary.links();
     let skipped: u64 = summary.skipped().values().sum();
     assert_eq!(judged, summary.tasks() + skipped, "{}", summary.json);
@@ -326,7 +326,7 @@ fn many_sites_are_crawled_side_by_side() {
         "{:?}",
         visits.counts()
     );
-    // One after another, there would be only one until it is through.
+    // If the sites were crawled one after another, only one of them would occur until it is finished.
     let mut pages_of = BTreeMap::new();
     for visit in visits.pages().0 {
         let pages = pages_of.entry(visit.host).or_insert(0);

@@ -34,7 +34,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
         let web = Web::start();
         let site = web.site("closing.example");
         for number in 0..PAGES {
-            // Each request is sent on the connection of the previous one, which has ended.
+            // Each request is sent on the connection of the previous one, which has been closed.
             fails_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
         }
         let work = crawl(&web, &site, "0.2");
@@ -50,7 +50,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
             assert_ne!(pair[0].connection, pair[1].connection, "{name}");
         }
         assert_eq!(site.visits().overlaps(), [""; 0], "{name}");
-        // Answered requests keep the delay.
+        // The requests that were answered keep the delay.
         let answered: Vec<_> = site
             .visits()
             .0

@@ -1,5 +1,5 @@
-//! A fleet over TCP on loopback: a dispatcher, supervisors and clients started one by one, each
-//! with keys of its own. Clients are libzmq itself, as any application might use it.
+//! A fleet over TCP on loopback: a dispatcher, supervisors and clients started one by one, each with keys of its own.
+//! Clients use plain libzmq, as any application might.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const CONTROL: u16 = 5557;
 
 pub(crate) struct Fleet {
     pub(crate) work: Workplace,
-    /// A loopback address of its own, so that tests running in parallel do not share ports.
+    /// A loopback address of the fleet's own, so that tests running in parallel do not share ports.
     pub(crate) host: String,
 }
 
@@ -32,7 +32,7 @@ impl Fleet {
         Fleet::at(format!("127.{}.{high}.{low}", 1 + number))
     }
 
-    /// A fleet at an address of this machine. The dispatcher has its keys, and an empty list.
+    /// A fleet at an address of this machine. The dispatcher has keys, and an empty allow list.
     pub(crate) fn at(host: impl Into<String>) -> Fleet {
         let fleet = Fleet {
             work: Workplace::new(),
@@ -42,7 +42,7 @@ impl Fleet {
         fleet
     }
 
-    /// `webfill keys ARGS...` on the dispatcher's machine.
+    /// Runs `webfill keys ARGS...` on the dispatcher's machine.
     pub(crate) fn keys(&self, args: &[&str]) -> Finished {
         let folder = self.work.path("keys");
         Run::new(["keys"])
@@ -52,7 +52,7 @@ impl Fleet {
             .finish()
     }
 
-    /// Makes a folder of keys that trusts our dispatcher; returns the public key.
+    /// Creates a folder of keys that trusts our dispatcher. Returns the public key.
     pub(crate) fn new_keys(&self, owner: &str, folder: &str) -> String {
         let made = Run::new(["keys", "new", owner, "--keys"])
             .arg(self.work.path(folder))
@@ -63,7 +63,7 @@ impl Fleet {
         made.stdout.trim().to_owned()
     }
 
-    /// The same, and the dispatcher adds the key under the folder's name.
+    /// Creates such a folder, and adds the key to the dispatcher's list under the folder's name.
     pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
         let key = self.new_keys(role, name);
         self.keys(&["add", role, name, &key]).expect(0);
@@ -91,7 +91,7 @@ impl Fleet {
             .arg(self.work.path(folder))
     }
 
-    /// The same with another state folder, as on another machine.
+    /// A supervisor with the keys of a folder and another state folder, as on another machine.
     pub(crate) fn supervisor_elsewhere(&self, web: &Web, folder: &str, state: &str) -> Run {
         self.supervisor(web, folder)
             .instead("--state", self.state("supervisor", state))
@@ -111,9 +111,9 @@ impl Fleet {
         Run::new([role, "--store", &store, "--state"])
             .arg(self.state(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
-            // A single port for all fleets of a test run would be in use.
+            // A fixed port would already be in use by another fleet of the test run.
             .env("WEBFILL_DISPATCHER_HTTP", "off")
-            // A lost supervisor's sites are released once its longest request must have ended.
+            // The sites of a lost supervisor are released once its longest request must have ended.
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
     }
 
@@ -144,12 +144,12 @@ impl Fleet {
         lines
     }
 
-    /// The dispatcher's log lines of an event.
+    /// The lines that the dispatcher has logged about an event.
     pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
         self.events("dispatcher", "keys", event)
     }
 
-    /// Waits until the dispatcher has logged an event with this text in it.
+    /// Waits until the dispatcher has logged an event with this text.
     pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher logs {event}: {text}"), || {
             let logged = self.logged(event);
@@ -174,8 +174,8 @@ impl Fleet {
         })
     }
 
-    /// Connects to the tasks socket in plain text until the dispatcher has logged it with the address.
-    /// A connection may end before its address is read.
+    /// Connects to the tasks socket in plain text, again and again until the dispatcher has logged the attempt with its
+    /// address. A connection may end before its address is read.
     pub(crate) fn knock_without_keys(&self) {
         let context = zmq::Context::new();
         wait_for("a peer without keys is logged with its address", || {
@@ -234,7 +234,7 @@ impl Fleet {
     }
 }
 
-/// Speaks JSON with the dispatcher's control socket, and the protocol of `webfill crawl` with its private one.
+/// A client that sends JSON to the dispatcher's control socket, or the protocol of `webfill crawl` to its private one.
 pub(crate) struct Client {
     socket: zmq::Socket,
     private: zmq::Socket,

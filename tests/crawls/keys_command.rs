@@ -134,7 +134,7 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
     assert_eq!(fleet.keys(&["list"]).expect(0).stdout, "");
 }
 
-/// One key in 85 begins like an option.
+/// A key may begin with a hyphen, like an option. One in 85 does.
 #[test]
 fn keys_that_begin_with_a_hyphen_are_taken_and_revoked() {
     let fleet = Fleet::new();
@@ -166,7 +166,7 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
     assert!(!fleet.work.path("keys/allowed.new").exists());
 }
 
-/// Root makes the first change. The files must not keep the dispatcher's user from making the next one.
+/// The first change is made by root. Its files must not keep the dispatcher's user from making the next one.
 #[needs(root)]
 #[test]
 fn files_written_by_root_belong_to_the_owner_of_the_keys() {
@@ -191,7 +191,7 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
         assert_eq!(owner(file), nobody, "{file}");
     }
     fleet.keys(&["revoke", "vm-01"]).expect(0);
-    // Root writes nothing elsewhere on behalf of the owner of the folder.
+    // Root must not write elsewhere on behalf of the folder's owner.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
     std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
@@ -233,18 +233,18 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     for file in files.into_iter().chain(["dispatcher-next.pub"]) {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
-    // An existing log keeps its owner, whoever that is.
+    // An existing log keeps its owner, whatever it is.
     chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
     fleet.keys(&["revoke", "vm-01"]).expect(0);
     assert_eq!(owner("audit.log"), (64_003, webfill));
 
-    // A next key that the dispatcher cannot read would keep it from starting.
+    // If the dispatcher could not read its next key, it could not start.
     chown(keys.join("dispatcher-next.key"), Some(0), Some(0)).expect("we are root");
     let refused = fleet.keys(&["rotate"]).expect(2);
     let said = refused.one_sentence();
     assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
     chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
-    // In the state after root copied it, with a narrow mode.
+    // The state after root has copied the key, with a narrow mode.
     chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
     let narrow = fs::Permissions::from_mode(0o600);
     fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
@@ -274,7 +274,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     assert_eq!(secret_in(&path("dispatcher.key")), former, "it is in force");
     let again = fleet.keys(&["new", "dispatcher", "--next"]).expect(2);
     assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
-    // A key of another pair next to it.
+    // The public key of another pair is beside it.
     let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
@@ -292,7 +292,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::write(path("dispatcher-next.pub"), kept).expect("our own");
 
-    // It was interrupted after the secret key was in place, and is now completed.
+    // The rotation was interrupted after the secret key was put in place, and is completed now.
     fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
     fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
     assert_eq!(fleet.keys(&["rotate"]).expect(0).stdout, public);

@@ -1,4 +1,4 @@
-//! Killed processes: no task is lost, no page is stored twice, and every site's delay is kept.
+//! Killed processes: no task is lost, no page is stored twice, and the delay of every site is kept.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use webfill_tests::workplace::Workplace;
 use crate::wide_web::{assert_complete, repeated, wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
-/// The most pages requested twice: those in flight at a kill, one per site, and as many that a busy machine has not
-/// stored yet.
+/// The most pages that are requested twice: those in flight at a kill, one per site, and as many again that a busy
+/// machine has not stored yet.
 const IN_FLIGHT: usize = 12;
 
 fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
@@ -65,7 +65,7 @@ fn every_worker_may_be_killed_again_and_again() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Kills the processes of a role (or all) during a run, waits until all have ended, and resumes.
+/// Kills the processes of a role, or all, during a run. Waits until all have ended, and resumes.
 fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
     let web = Web::start();
     let roots = wide_web(&web);
@@ -78,7 +78,7 @@ fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
             process.signal(Signal::KILL);
         }
     }
-    // Waits for all of them: a surviving process must notice that its parent is dead.
+    // This waits for all processes: a survivor must notice that its parent is dead.
     let ended = running.finish();
     let stored = work.stored();
     assert_eq!(stored.integrity(), "ok");
@@ -117,7 +117,7 @@ fn a_killed_supervisor_loses_nothing() {
     survives_the_death_of("supervisor");
 }
 
-/// The run may continue by itself, or end so that the same command resumes it.
+/// Kills a process of a role. The run may continue by itself, or end so that the same command resumes it.
 fn survives_the_death_of(role: &str) {
     let web = Web::start();
     let roots = wide_web(&web);

@@ -16,7 +16,7 @@ const HOST: &str = "shop.example";
 
 const DAY_S: i64 = 86_400;
 
-/// The frame around the content on all pages of a shop.
+/// The frame of a shop, which is around the content on all of its pages.
 fn around(inner: &str) -> String {
     let menu: String = (0..12)
         .map(|at| format!("<li><a href='#{at}'>Part {at}</a></li>"))
@@ -27,7 +27,7 @@ fn around(inner: &str) -> String {
     )
 }
 
-/// A page of goods: a table.
+/// A page of goods, as a table.
 fn goods(number: usize, has_all: bool) -> String {
     let rows = match has_all {
         true => format!(
@@ -42,7 +42,7 @@ fn goods(number: usize, has_all: bool) -> String {
     ))
 }
 
-/// A page of a story: an article. It has the same fields in other places.
+/// A page of a story, as an article. It has the same fields as goods, but in other places.
 fn story(number: usize, has_all: bool) -> String {
     let facts = match has_all {
         true => format!(
@@ -69,10 +69,10 @@ fn mapping() -> Value {
     }])
 }
 
-/// The pages that have lost their fields, once that is switched on.
+/// Whether the page with this number loses its fields, once that is switched on.
 type Loses = fn(usize) -> bool;
 
-/// The appearance of a page, by its number and whether it has all of its fields.
+/// The HTML of a page, by its number and by whether it has all of its fields.
 type Looks = fn(usize, bool) -> String;
 
 struct Shop {
@@ -82,7 +82,7 @@ struct Shop {
     is_listed: bool,
     more: Value,
     is_after: Arc<AtomicBool>,
-    /// Nights so far. The clock of each is a day ahead of the previous one's.
+    /// How many nights have passed. The clock of each night is a day ahead of the previous one's.
     nights: AtomicI64,
 }
 
@@ -153,13 +153,13 @@ impl Shop {
         serde_json::from_str(&reported.expect(0).stdout).unwrap()
     }
 
-    /// Notifications so far that contain this text.
+    /// How many notifications so far contain this text.
     fn notified(&self, text: &str) -> usize {
         let reported = fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default();
         reported.lines().filter(|line| line.contains(text)).count()
     }
 
-    /// The fields of the standing alert.
+    /// The fields in the standing alert.
     fn fallen(&self) -> Vec<String> {
         let health = self.health();
         let fields = health["mappings"][0]["alert"]["fields"].as_array().cloned();
@@ -180,7 +180,7 @@ fn by_turns(number: usize, has_all: bool) -> String {
     }
 }
 
-/// Goods that hide two of their fields: only the name is left.
+/// A page of goods. If it lacks two of its fields, only the name is left.
 fn goods_or_name(number: usize, has_all: bool) -> String {
     match has_all {
         true => goods(number, true),
@@ -195,7 +195,7 @@ const ALL: &[&str] = &["code", "name", "price"];
 #[needs(libfaketime)]
 #[test]
 fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert() {
-    // The last 22 of 46 pages are stories, without fields.
+    // The last 22 of 46 pages are stories, which have no fields.
     let looks = |number: usize, _: bool| match number {
         0..24 => goods(number, true),
         _ => story(number, false),
@@ -211,8 +211,8 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
     assert_eq!(shop.notified("layout_changed"), 1);
 }
 
-/// The number of pages, whether they are behind a listing, their appearance, which of them lose fields, which fields
-/// these are, and the night by which that must be reported.
+/// The name of a case, the number of pages, whether they are behind a listing, their HTML, which of them lose fields,
+/// which fields these are, and the night by which that must be reported.
 type Loss = (
     &'static str,
     usize,

@@ -35,7 +35,7 @@ fn learn(work: &Workplace, args: &[&str]) -> Run {
         .in_folder(work.path("."))
 }
 
-/// The written mapping is checked, and used in a crawl. After that no record misses anything.
+/// Checks the written mapping and uses it in a crawl. After that, no record lacks a value.
 fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     let mapping = work.path(mapping);
     Run::new(["mapping", "check"])
@@ -130,7 +130,7 @@ fn learned_from_a_folder_and_csv() {
         again.stderr
     );
     learn(&work, &args).arg("--force").finish().expect(0);
-    // Without a file, standard output contains only the mapping.
+    // Without an output file, standard output contains the mapping and nothing else.
     let printed = learn(&work, &args[..4]).finish().expect(0);
     let written = std::fs::read_to_string(work.path("people.json")).unwrap();
     assert_eq!(printed.stdout, written);
@@ -193,7 +193,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
 fn learned_from_an_archive_with_redirects() {
     let (work, web) = (workplace(), Web::start());
     serve(&web);
-    // Records link to addresses that redirect to the pages.
+    // Records that link to addresses which redirect to the pages.
     let old = |record: &Value| {
         let mut record = record.clone();
         record["urls"] = json!([record["urls"][0].as_str().unwrap().replace("/p/", "/old/")]);
@@ -247,7 +247,7 @@ fn from_kept_bodies(store: &str, work: &Workplace) {
     assert_fills(work, &web, "people.json");
 }
 
-/// A mapping that matches the pages, so that their bodies are stored, but has none of their fields.
+/// Writes a mapping that matches the pages, so that their bodies are stored, but reads none of their fields.
 fn write_plain_mapping(work: &Workplace) {
     let plain = json!({"name": "plain", "url_patterns": [{"type": "host", "pattern": HOST}],
         "fields": [{"name": "heading", "processors": [{"type": "css", "parameters": {"selector": "title"}}]}]});

@@ -1,5 +1,5 @@
-//! Limiters that refuse with statuses other than 429: the pages are fetched later, at a pace that the limiter
-//! accepts. Servers that send `Retry-After` with every refusal do not delay anything for long.
+//! Limiters that refuse with statuses other than 429: the pages are fetched later, at a pace that the limiter accepts.
+//! Servers that send `Retry-After` with every refusal do not delay their sites for long.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,14 +14,14 @@ const NAMED: Duration = Duration::from_secs(3);
 
 fn epoch_in(wait: Duration) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    // The second that has begun is over by then.
+    // Rounded up, so that the second that has begun is over by then.
     (now.expect("it is later than 1970").as_secs() + wait.as_secs() + 1).to_string()
 }
 
-/// A host, and the page with which it refuses.
+/// A host, and the page that it sends as a refusal.
 type Refusal = (&'static str, fn() -> Page);
 
-/// Refusals that name a time.
+/// Refusals that name the time to wait.
 fn refusals() -> Vec<Refusal> {
     vec![
         ("s403", || status(403).header("retry-after", "3")),
@@ -62,7 +62,7 @@ fn refusals() -> Vec<Refusal> {
     ]
 }
 
-/// Refuses its fourth request, and all requests until the named time is over, which it counts.
+/// Refuses the fourth request, and all requests until the named time is over. Counts those.
 fn limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
     let refused: &'static AtomicUsize = Box::leak(Box::default());
     let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
@@ -106,7 +106,8 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
     assert!(early.is_empty(), "asked again before the time: {early:?}");
 }
 
-/// A mere habit of a server costs its page a few retries, but does not cost its site a minute for each.
+/// If the header is a mere habit of the server, it costs the page a few retries, but does not cost its site a minute
+/// for each.
 #[test]
 fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     let web = Web::start();
@@ -131,7 +132,7 @@ fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     assert_eq!(asked("/gone"), 1, "there is no such page");
 }
 
-/// A site that refuses everything for longer than the patience ends with its outcome, and is left alone.
+/// A site that refuses everything for longer than the patience ends with its outcome, and gets no further requests.
 #[test]
 fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     let web = Web::start();
@@ -152,7 +153,7 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     assert_eq!(site.visits().pages().len(), 1);
 }
 
-/// How one page of a site fails permanently while the others are fine, and its outcome.
+/// The host, the way in which one of its pages fails for good while the others are fine, and its outcome.
 fn lasting_failures() -> Vec<(&'static str, Reply, &'static str)> {
     let every_time = || status(429).header("retry-after", "1");
     vec![
@@ -164,7 +165,7 @@ fn lasting_failures() -> Vec<(&'static str, Reply, &'static str)> {
     ]
 }
 
-/// The page is first, in the middle or last among the others.
+/// The failing page is the first, in the middle or the last.
 #[test]
 fn a_page_that_always_fails_ends_no_other() {
     let web = Web::start();
@@ -187,7 +188,7 @@ fn a_page_that_always_fails_ends_no_other() {
     assert_all_others_are_ok(&work, &closed, urls.len());
 }
 
-/// Only the failing page is known of its site until the patience with it is over.
+/// Only the failing page of the site is known until the patience with it is over.
 #[test]
 fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     const CHAIN: usize = 12;
@@ -209,7 +210,7 @@ fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     }
     for number in 0..CHAIN {
         let next = hub.url(&format!("/{}", number + 1));
-        // Each page has different words, or the chain would count as endless.
+        // Each page has different words. Otherwise the chain would count as endless.
         let words = [
             "alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "oak",
         ];
@@ -232,7 +233,7 @@ fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     assert_all_others_are_ok(&work, &closed, urls.len() + CHAIN + late);
 }
 
-/// Checks that each of the `closed` has its outcome, and that everything else is fetched.
+/// Checks that each of the `closed` pages has its outcome, and that all other pages are fetched.
 fn assert_all_others_are_ok(work: &Workplace, closed: &[(String, &str)], pages: usize) {
     let mut outcomes = work.stored().outcomes();
     assert_eq!(outcomes.len(), pages, "{outcomes:?}");
@@ -244,7 +245,7 @@ fn assert_all_others_are_ok(work: &Workplace, closed: &[(String, &str)], pages: 
     assert!(outcomes.is_empty(), "{outcomes:?}");
 }
 
-/// A partial response that was not requested is not a page.
+/// The partial answer was not requested.
 #[test]
 fn a_part_of_a_page_is_no_page() {
     let web = Web::start();

@@ -1,4 +1,4 @@
-//! Links are resolved against their page as in a real Chromium, in pages of every encoding.
+//! Links are resolved as a real Chromium resolves them, on pages of every encoding.
 
 use std::collections::BTreeSet;
 
@@ -128,7 +128,7 @@ const LINKS: &[&str] = &[
     "ftp://files.example/",
 ];
 
-/// Variants of the base in the head of a page.
+/// Variants of the base element in the head of a page.
 const BASES: [&str; 7] = [
     "",
     "<base href='/other/place?x#y'>",
@@ -169,7 +169,7 @@ fn links_are_joined_as_a_browser_joins_them() {
     let site = web.site_at("127.0.0.1");
     let mut paths = Vec::new();
     for (number, encoding) in ENCODINGS.iter().enumerate() {
-        // Once as the page says, and once as its head does.
+        // One page declares its encoding in its markup, the next in its head.
         let path = format!("/deep/er/encoding-{number}?page=1");
         let kind = match number % 2 {
             0 => String::from("text/html"),

@@ -1,4 +1,4 @@
-//! Lists: over several pages, and in the cells of tables.
+//! Values that are lists: over several pages, and in the cells of tables.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "authors.example";
 
-/// Each page of the list links to the next one.
+/// Serves a list whose pages each link to the next.
 fn serve(web: &Web) {
     let site = web.site(SITE);
     for (number, works) in [
@@ -62,7 +62,7 @@ fn only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// A failed page leaves a hole, until it is retried.
+/// Checks that a failed page leaves a gap in the list, which is closed when the page is retried.
 fn a_hole_is_closed(store: &str) {
     let web = Web::start();
     serve(&web);
@@ -122,7 +122,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     assert_eq!(only_record(&store)["fields"]["works"], works());
 }
 
-/// Pages fetched before a record came fill it by the same rules.
+/// Pages that were fetched before a record came fill it by the same rules.
 #[test]
 fn mappings_also_apply_to_records_that_come_later() {
     let web = Web::start();

@@ -1,5 +1,5 @@
-//! A machine's own failure costs no URL: a machine without a way out is noticed, its tasks and sites go to others or
-//! wait, and it is tried again later. Late machines get their share of sites.
+//! A machine's own failure costs no URL. If a machine's egress is cut off, this is noticed, its tasks and sites go to
+//! others or wait, and it is tried again later. Machines that join late get their share of sites.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn assert_each_is_there(work: &Workplace, urls: &[String]) {
     }
 }
 
-/// The lines of a crawl's dispatcher about an event.
+/// The lines that a crawl's dispatcher has logged about an event.
 fn logged(work: &Workplace, event: &str) -> Vec<Value> {
     let logs = work.logs().into_iter();
     let mut lines: Vec<Value> = logs
@@ -190,7 +190,7 @@ impl TwoMachines {
     }
 }
 
-/// A supervisor in the `status`.
+/// A supervisor as `status` shows it.
 fn supervisor(client: &Client, name: &str) -> Value {
     let status = client.ask(&json!({"action": "status"}));
     let all = status["supervisors"].as_array().expect("a list").clone();
@@ -225,7 +225,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             wait_for("its sites are with the other", || {
                 (machines.far()["sites"].as_u64() <= Some(1)).then_some(())
             });
-            // By then its kernel has no request in transit.
+            // By now no request of the machine's kernel is in transit.
             let asked = machines.web.visits().pages().len();
             machines
                 .web

@@ -1,4 +1,4 @@
-//! `webfill mapping test` on URLs: fetched politely, once, and stored.
+//! `webfill mapping test` with URLs: they are fetched politely, once, and stored.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
-/// `webfill mapping test` with the mapping of the tests.
+/// Runs `webfill mapping test` with the mapping of the tests.
 fn try_pages(work: &Workplace, web: &Web, arguments: &[&str]) -> Run {
     let resolve: Vec<String> = web.resolve_args();
     let resolve: Vec<&str> = resolve
@@ -37,7 +37,7 @@ fn people(web: &Web) -> Site {
     site
 }
 
-/// The requested paths of the site of these tests.
+/// The paths that were requested from the site of these tests.
 fn asked_for(web: &Web) -> Vec<String> {
     let visits = web.visits().of_host("people.example").paths();
     let path = |visit: &String| visit.replacen("people.example", "", 1);
@@ -112,7 +112,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
     let leading = web.site("leading.example");
     for path in ["/ada", "/broken", "/bob"] {
         leading.serve(path, redirect(&site.url(path)));
-        // Failing pages were requested as well.
+        // Pages that fail count as requested as well.
         privately(&work, &web, &[&leading.url(path)]);
     }
     assert_eq!(web.visits().of_host("people.example").pages().len(), 3);

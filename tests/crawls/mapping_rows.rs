@@ -1,4 +1,4 @@
-//! The tools for writing mappings, on mappings with rows.
+//! The tools for writing mappings, used on mappings with rows.
 
 use serde_json::{Value, json};
 use webfill_tests::run::{Finished, Run};
@@ -186,7 +186,8 @@ fn a_field_of_rows_can_be_selected_by_its_name() {
     );
 }
 
-/// The output of `webfill mapping check` for a mapping with these fields as lists, with golden cases of these pages.
+/// The output of `webfill mapping check` for a mapping with these fields as lists, and with golden cases of these
+/// pages.
 fn checked(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
     let listed = json!({
         "name": "listed",
@@ -350,7 +351,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     assert!(reported.contains("all good"), "{reported}");
 }
 
-/// A block of the how-to, found by its beginning.
+/// A block of the how-to, found by how it begins.
 fn shown(beginning: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/listings.md");
     let text = std::fs::read_to_string(path).unwrap();

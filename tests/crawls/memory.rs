@@ -1,5 +1,5 @@
-//! The memory of workers: large pages in flight stay within `worker.memory_mib`, and all processes run
-//! on a machine of 512 MB with the settings for it.
+//! The memory of workers: large pages in flight stay within `worker.memory_mib`, and with small settings all processes
+//! run on a machine with 512 MB.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn gzipped(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Pages of 8 MB of several kinds: mostly text, one in sixteen dense with elements or attributes.
+/// Pages of 8 MB, of several kinds. Most are text; one in sixteen is dense with elements or attributes.
 fn kinds() -> Vec<Page> {
     let html = "text/html; charset=utf-8";
     let text = large(&format!(
@@ -40,7 +40,7 @@ fn kinds() -> Vec<Page> {
     ));
     let dense = document(html, large("<p>dense</p>"));
     let attributes = document(html, large("<p a b c d e f g>x"));
-    // Decoded, it is twice as long.
+    // This page is twice as long when it is decoded.
     let mut latin = large("\u{1}\u{1}\u{1}\u{1} ");
     latin
         .iter_mut()
@@ -73,7 +73,7 @@ fn web_of(sites: usize) -> (Web, Vec<String>) {
     (web, urls)
 }
 
-/// The crawl of these pages by one worker with the given settings.
+/// A crawl of these pages by one worker, with the given settings.
 fn crawl_of(web: &Web, work: &Workplace, urls: &[String], settings: &str) -> Run {
     work.crawl(web)
         .instead("--workers", "1")
@@ -97,7 +97,7 @@ fn assert_titles(work: &Workplace, urls: &[String]) {
     }
 }
 
-/// Runs to the end. Returns the most memory that a worker ever used, in MiB, as recorded by the kernel.
+/// Runs to the end. Returns the most memory that any worker has used, in MiB, as recorded by the kernel.
 fn watched(run: Run) -> (Finished, u64) {
     let mut run = run.start();
     let mut peak = 0;
@@ -132,8 +132,8 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
 fn no_site_is_blamed_for_a_wait_for_memory() {
     let web = Web::start();
     let work = Workplace::new();
-    // Each holds its memory for a second, and there is memory for one at a time. Most of it is sent before that
-    // second, more than fits into the buffers between server and worker.
+    // Each page holds its memory for a second, and there is memory for one at a time. Most of a page is sent before
+    // that second, more than fits into the buffers between server and worker.
     let body = large("<p>slow</p>");
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n",
@@ -142,7 +142,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
     let (first, rest) = body.split_at(body.len() / 16 * 15);
     let reply = script()
         .send(head)
-        // All have begun before the first body uses the memory.
+        // All pages have begun before the first body takes the memory.
         .pause(Duration::from_secs(1))
         .send(first.to_vec())
         .pause(Duration::from_secs(1))
@@ -165,7 +165,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         .assert_polite(Duration::from_millis(200));
 }
 
-/// The settings in `docs/how-to/operate.md` for a machine of 512 MB. The system uses a quarter of it.
+/// The settings of `docs/how-to/operate.md` for a machine with 512 MB, a quarter of which the system uses.
 const SMALL: &str =
     "[dispatcher]\nseen_memory_mib = 32\n[worker]\nconcurrency = 32\nmemory_mib = 64\n";
 const SMALL_MIB: u64 = 384;
@@ -210,7 +210,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     assert_eq!(machine.killed(), 0);
 }
 
-/// Otherwise the tests above could not fail.
+/// Shows that the tests above can fail.
 #[needs(memory_limit)]
 #[test]
 fn a_machine_that_is_too_small_kills() {

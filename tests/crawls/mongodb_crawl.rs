@@ -19,7 +19,7 @@ use crate::wide_web::{PAGES_PER_SITE, SITES, assert_pages_complete, repeated, wi
 
 const DELAY: Duration = Duration::from_millis(200);
 
-/// Two people, one of whom can be completed. Returns the seeds.
+/// Serves two people, one of whom can be completed. Returns the seeds.
 fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site("people.example");
     let ada = page("Ada").field("name", "Ada, \"the\" $first.one \u{1F600}");
@@ -36,7 +36,7 @@ fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     work.write_lines("seeds.jsonl", &[record("ada", ada), record("bob", bob)])
 }
 
-/// The parts that do not depend on time or chance.
+/// The pages without the parts that depend on time or chance.
 fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     let without_worker = |page: StoredPage| StoredPage {
         worker: String::new(),
@@ -45,13 +45,13 @@ fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     pages.into_values().map(without_worker).collect()
 }
 
-/// Checked by the server's own log of received commands.
+/// The server's own log of received commands is checked.
 #[needs(mongod)]
 #[test]
 fn each_write_waits_for_the_journals_of_a_majority() {
     let mongod = Mongod::start();
     let uri = mongod.uri("journals");
-    // Then each command counts as a slow one, and is logged.
+    // With this profile, each command counts as slow and is logged.
     Documents::open(&uri).run(doc! {"profile": 0, "slowms": -1});
     let web = Web::start();
     let work = Workplace::new();
@@ -115,7 +115,7 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    // A clock that no longer delays a request need not be stored.
+    // A clock that delays no request need not be stored, so the delay is long.
     let run = work.crawl(&web).instead("--delay", "2");
     let run = run.instead("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect(0);
@@ -163,7 +163,7 @@ fn an_interrupted_crawl_in_mongodb_is_resumed() {
     assert_eq!(documents.count("pages") as usize, fetched);
     assert!(fetched < SITES * PAGES_PER_SITE, "it was interrupted");
 
-    // Without a seed: the crawl must be known.
+    // There is no seed, so the crawl must be known.
     let resumed = work.crawl(&web).instead("--store", database.uri());
     let run = resumed.finish().expect(0);
     assert_pages_complete(&documents.pages());
@@ -257,7 +257,7 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
     assert_eq!(counts(&cached), [0, 0, 0, 1, 1]);
 }
 
-/// `webfill crawl` of a deployment that shares only a cache with others.
+/// A crawl of a deployment that shares nothing but a cache with others.
 fn deployment(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
     work.crawl_without_delay(web)
         .args(["--delay", delay, "--cache", cache])

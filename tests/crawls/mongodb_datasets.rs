@@ -1,4 +1,4 @@
-//! Two collections with the same ids, written back through one store.
+//! Two collections with the same ids are written back through one store.
 
 use mongodb::bson::{Document, doc};
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use webfill_tests::workplace::Workplace;
 
 const IDS: i32 = 20;
 
-/// Each page has a name, those of people also a location, and documents of firms have a town that was not requested.
+/// Inserts documents, and serves their pages. Each page has a name, and those of people also a location; documents of
+/// firms have a town, which is not requested.
 fn insert(documents: &Documents, web: &Web, kind: &str) {
     web.site(&format!("{kind}.example")).otherwise({
         let kind = kind.to_owned();

@@ -26,11 +26,11 @@ const PAGES: usize = SITES * PAGES_PER_SITE;
 
 const WORKERS: usize = 2;
 const CONCURRENCY: usize = 4;
-/// A supervisor holds at most four tasks for each fetch in flight, and gets no more before those are acknowledged:
-/// this is the bounded buffer.
+/// The most tasks that a supervisor holds: four for each fetch in flight. It gets no more before these are
+/// acknowledged, so this is the bounded buffer.
 const HELD_AT_MOST: usize = 4 * WORKERS * CONCURRENCY;
 
-/// A crawl whose store is in trouble.
+/// A crawl whose store gets into trouble.
 struct Trouble {
     web: Web,
     work: Workplace,
@@ -43,7 +43,7 @@ impl Trouble {
         Trouble::over_pages(store, page)
     }
 
-    /// A crawl of many sites, so that only full buffers can stop it; `page` creates the page of a path.
+    /// Starts a crawl of so many sites that only full buffers can stop it. `page` creates the page of a path.
     fn over_pages(store: String, page: fn(&str) -> Page) -> Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
@@ -80,7 +80,7 @@ impl Trouble {
         running
     }
 
-    /// Waits until no request was sent for some seconds.
+    /// Waits until no request has come for some seconds.
     fn wait_until_quiet(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -97,7 +97,7 @@ impl Trouble {
         }
     }
 
-    /// The tasks that the dispatcher has closed.
+    /// How many tasks the dispatcher has closed.
     fn acknowledged(&self) -> usize {
         let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
         frontier.number("SELECT count(*) FROM tasks WHERE state = 2") as usize
@@ -113,10 +113,11 @@ impl Trouble {
         );
     }
 
-    /// Checks that every page was fetched once, and is stored. `outages` is how often the server was unavailable: if
-    /// an outage lasts so long that the claim to the crawl is not renewed, unstarted tasks are handed out once more.
+    /// Checks that every page was fetched once, and is stored. `outages` is how often the server was unavailable. If an
+    /// outage lasts so long that the claim to the crawl is not renewed, tasks that had not started are handed out once
+    /// more.
     fn assert_unharmed(&self, outages: usize) {
-        // When it is back, a busy machine may not reach it in time once more.
+        // When the server is back, a busy machine may fail to reach it in time once more.
         let outages = outages + 1;
         assert_eq!(self.acknowledged(), PAGES);
         let pages = Documents::open(&self.store).pages();
@@ -170,7 +171,7 @@ impl Trouble {
     }
 }
 
-/// Breaks the server of a running crawl, and repairs it once the crawl has paused.
+/// Breaks the server of a running crawl, repairs it once the crawl has paused, and checks that the crawl is unharmed.
 fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
     let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));
@@ -240,7 +241,7 @@ fn another_mongod_of_a_replica_set_takes_over() {
     trouble.assert_unharmed(2);
 }
 
-/// As an operator does before an upgrade of the server: nothing ends, and the members elect another primary.
+/// Operators do this before an upgrade of the server: no member ends, and the members elect another primary.
 #[needs(mongod)]
 #[test]
 fn a_primary_that_steps_down_holds_nothing_up() {
@@ -320,7 +321,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
         "mongodb_faults::a_mongod_whose_disk_is_full_goes_on_with_room",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
-            // Its journal takes 100 MB of this, and the crawl uses twice the rest.
+            // The server's journal takes 100 MB of the disk, and the crawl writes twice as much as the rest holds.
             mount_small_disk(disk.path(), 150 << 10, false);
             let mut mongod = Mongod::start_in(disk.path());
             let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy);
@@ -372,7 +373,7 @@ fn a_page_result_too_large_for_a_document_ends_its_task_alone() {
     work.write_json("mappings/profile.json", &mapping);
     let urls = ["/0", "/large", "/1", "/2"].map(|path| site.url(path));
     let run = work.crawl(&web).instead("--store", database.uri());
-    // With less, the page's fields would be cut.
+    // With less memory, the fields of the page would be cut.
     let run = run.env("WEBFILL_WORKER_MEMORY_MIB", "1024");
     let run = run.args(&urls).finish().expect(0);
     assert_eq!(run.summary().outcome("extract_error"), 1);

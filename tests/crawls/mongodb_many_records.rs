@@ -1,5 +1,5 @@
-//! Many records from a dataset in MongoDB: whichever process is killed, all of them are written back in
-//! the end, and only a few are in memory at a time.
+//! Many records from a dataset in MongoDB. Whichever process is killed, all of them are written back in the end, and
+//! only a few are in memory at a time.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
         assert_eq!(people.person(number)["name"], format!("Name of /{number}"));
     }
     assert_eq!(run.summary().records(), (COUNT as u64, COUNT as u64));
-    // Resumed again, there is nothing to do.
+    // If the crawl is resumed again, there is nothing to do.
     let asked = people.web.visits().pages().len();
     let idle = crawl().finish().expect(0);
     assert_eq!(people.web.visits().pages().len(), asked);
@@ -91,7 +91,7 @@ fn a_resumed_crawl_continues_after_the_fed_records() {
     let run = people.crawl_and_write_back().finish().expect(0);
     assert_eq!(people.person("new")["name"], "Name of /new");
     assert_eq!(named(&people), 1_201);
-    // Every document was read, and reported once, in one run or the other.
+    // Every document was read and reported once, in one of the two runs.
     let broken = |run: &Finished| run.summary().json["broken_seeds"]["count"].clone();
     let reported = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
     assert_eq!(reported, 1);
@@ -110,7 +110,7 @@ fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
     for (id, name) in [(-1, "Name of /before"), (5_000, "Name of /behind")] {
         assert_eq!(people.person(id)["name"], name);
     }
-    // Now there are as many as before.
+    // There are now as many documents as before.
     let delete = doc! {"q": {"_id": 3}, "limit": 1};
     people
         .documents
@@ -167,7 +167,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
     );
 }
 
-/// People, one in a hundred of whom lacks something, each with notes of some length.
+/// Inserts people with notes of some length. One in a hundred lacks a value.
 fn mostly_complete(people: &People, count: i32, notes_bytes: usize) {
     let notes = "x".repeat(notes_bytes);
     let person = |number: i32| {
@@ -184,12 +184,12 @@ fn mostly_complete(people: &People, count: i32, notes_bytes: usize) {
 #[derive(Debug)]
 struct Needed {
     elapsed: Duration,
-    /// The greatest memory of the crawl process and of the dispatcher, in MiB.
+    /// The greatest memory use of the crawl process and of the dispatcher, in MiB.
     crawl_mib: u64,
     dispatcher_mib: u64,
 }
 
-/// Watches a run until it ends, or as long as `is_wanted`.
+/// Measures a run until it ends, or as long as `is_wanted` returns true.
 fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
     let mut needed = Needed {
         elapsed: Duration::ZERO,
@@ -234,7 +234,7 @@ fn memory_does_not_grow_with_the_number_of_records() {
     let few = measure_to_its_end(few);
     let all = people.crawl_and_write_back().instead("--crawl", "all");
     let all = measure_to_its_end(all);
-    // Ten times as many records. All of them would take 40 MB.
+    // There are ten times as many records. All of them together would take 40 MB.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
     assert!(grown(few.crawl_mib, all.crawl_mib) < 25, "{few:?} {all:?}");
     assert!(
@@ -254,7 +254,7 @@ fn assert_bounded(what: &str, needed: &Needed) {
     assert!(bounded, "{needed:?}");
 }
 
-/// `cargo test -p webfill-tests --test crawls -- --ignored --nocapture a_million_records`
+/// Run it with `cargo test -p webfill-tests --test crawls -- --ignored --nocapture a_million_records`.
 #[test]
 #[ignore = "takes minutes; prints what a million records need"]
 fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {

@@ -1,5 +1,5 @@
-//! Executes the queries of docs/how-to/progress.md, exactly as written there, on the results of a crawl, and asks the
-//! server for their plans.
+//! The queries of docs/how-to/progress.md, executed exactly as written there on the results of a crawl. The server is
+//! asked for their plans.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// A query of the page: the collection and the pipeline.
+/// A query of that page: its collection and its pipeline.
 struct Query {
     collection: String,
     pipeline: Vec<Document>,
@@ -36,7 +36,7 @@ fn queries() -> BTreeMap<String, Query> {
     queries
 }
 
-/// `db.COLLECTION.aggregate([...])`, with nothing but JSON between the brackets.
+/// Reads `db.COLLECTION.aggregate([...])`, with nothing but JSON between the brackets.
 fn read_query(text: &str) -> Query {
     let call = text.trim().strip_prefix("db.");
     let (collection, rest) = call
@@ -202,7 +202,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
 #[test]
 fn the_documented_queries_describe_workers_in_mongodb() {
     let (_database, documents) = crawled();
-    // Another crawl, and a page from an hour ago, must not count.
+    // Another crawl and a page from an hour ago must not be counted.
     let aged = documents.run(doc! {"update": "pages", "updates": [{
         "q": {"url": "http://good.example/cleo"},
         "u": [{"$set": {"started_at": {"$dateSubtract": {
@@ -235,7 +235,8 @@ fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
             "verbosity": "executionStats",
         });
         let plan = Bson::Document(explained).into_relaxed_extjson().to_string();
-        // The clocks of sites are few, and the server drops them; sites in trouble are even fewer.
+        // A collection of clocks is small, because the server drops old ones; one of sites in trouble is even smaller.
+        // Both may be read whole.
         let is_read_whole = ["sites", "site_states"].contains(&query.collection.as_str());
         let goes_by_index = !plan.contains("\"COLLSCAN\"");
         assert!(goes_by_index || is_read_whole, "{heading}: {plan}");

@@ -21,7 +21,7 @@ pub(crate) struct People {
     pub(crate) work: Workplace,
     pub(crate) web: Web,
     pub(crate) uri: String,
-    /// Dropped with this value if it is on a foreign server.
+    /// The database, if it is on a server that was not started by the test; it is dropped with this value.
     _database: Option<Database>,
 }
 
@@ -32,7 +32,7 @@ impl People {
         People::at(uri, Some(database))
     }
 
-    /// Every page of `people.example` has a name and a location.
+    /// Creates the dataset in a database. Every page of `people.example` has a name and a location.
     pub(crate) fn at(uri: String, database: Option<Database>) -> People {
         let web = Web::start();
         web.site("people.example").otherwise(|request| {
@@ -56,7 +56,7 @@ impl People {
             .run(doc! {"insert": "people", "documents": people});
     }
 
-    /// A crawl of everything that `--records` reads, with the embedded store.
+    /// A crawl of all documents that `--records` reads, with the embedded store.
     fn crawl(&self) -> Run {
         let delay = ["--delay", "0"];
         let records = ["--records", &self.uri, "--records-collection", "people"];
@@ -70,7 +70,7 @@ impl People {
         self.crawl().args(["--write-back", "people"])
     }
 
-    /// A document of `people`, as relaxed extended JSON.
+    /// The document of a person, as relaxed extended JSON.
     pub(crate) fn person(&self, id: impl Into<Bson>) -> Value {
         self.document("people", id)
     }
@@ -88,7 +88,7 @@ pub(crate) fn url(path: &str) -> String {
     format!("http://people.example/{path}")
 }
 
-/// Ids of four types, and the missing values of their documents.
+/// People with ids of four types, each without some values.
 pub(crate) fn mixed_people() -> Vec<Document> {
     vec![
         doc! {"_id": "ada", "url": url("ada"), "name": null, "location": "Paris"},
@@ -132,7 +132,7 @@ fn missing_values_are_found_and_written_back() {
     assert_eq!(ids, [HEX, "7", "ada", r#"{"x":{"$numberInt":"1"}}"#]);
 }
 
-/// NaN, which tables of floats have in empty cells when programs write them to a collection.
+/// Programs that write tables of floats to a collection leave NaN in empty cells.
 #[needs(mongod)]
 #[test]
 fn nan_is_missing_and_overwritten() {
@@ -224,7 +224,7 @@ fn only_a_refresh_writes_over_values() {
         "born": 1815});
     assert_eq!(people.person(1), kept);
 
-    // The store has the record as complete, but a refresh fetches it again all the same.
+    // In the store the record is complete, but a refresh fetches it again.
     let refresh = people.crawl_and_write_back().arg("--refresh");
     let run = refresh.instead("--crawl", "again").finish().expect(0);
     let mut fresh = kept;
@@ -266,7 +266,7 @@ fn old_values_are_written_over(is_store_in_mongodb: bool) {
         "/1",
         page("1").field("name", "New").field("location", "Bonn"),
     );
-    // A measured window: after it the value is too old for one second.
+    // A measured wait: after it, the value is too old for one second.
     std::thread::sleep(Duration::from_millis(1_100));
     crawl("1h");
     assert_eq!(people.person(1)["name"], "Name of /1");

@@ -1,5 +1,5 @@
-//! Datasets in MongoDB, and documents in them, that cannot be used: each is reported in words, as early
-//! as possible.
+//! Datasets in MongoDB, and documents in them, that cannot be used: each is reported in words, and as early as
+//! possible.
 
 use mongodb::bson::{doc, oid::ObjectId};
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn an_unreadable_or_unwritable_dataset_is_reported_immediately() {
     refused(own, 2, "webfill's own");
     let away = "mongodb://127.0.0.1:1/x?serverSelectionTimeoutMS=300";
     refused(crawl().instead("--records", away), 1, "no server answers");
-    // A view is readable.
+    // A view can be read, but not written.
     crawl()
         .instead("--records-collection", "seen")
         .finish()

@@ -13,13 +13,13 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 use crate::keyed_fleet::{Fleet, serving, wait_for};
 
-/// The server's error for a missing right.
+/// The server's error code for a missing right.
 const UNAUTHORIZED: i32 = 13;
 
-/// The server's log message in that case.
+/// The message that the server logs when a right is missing.
 const REFUSED: &str = "Checking authorization failed";
 
-/// A server with the shipped roles, and one user for each.
+/// A server with the shipped roles, and a user for each role.
 struct Server {
     mongod: Mongod,
     /// Set if the server identifies users by their certificates.
@@ -91,7 +91,7 @@ impl Server {
             };
             return format!("mongodb://{user}:secret@{address}/webfill{source}");
         };
-        // The certificate is issued for a name.
+        // The certificate names the host, so the address must use the name.
         let (_, port) = address.rsplit_once(':').expect("a port");
         let tls = format!(
             "tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
@@ -167,7 +167,7 @@ impl Certificates {
     }
 }
 
-/// With every feature enabled that reads or writes the store.
+/// A run with every feature that reads or writes the store.
 fn eager(run: Run, uri: &str) -> Run {
     run.instead("--store", uri)
         .env("WEBFILL_RETENTION_PAGES_DAYS", "30")
@@ -308,7 +308,7 @@ fn each_role_is_refused_unneeded_commands() {
         server.assert_refused("dispatcher", insert(collection));
         server.assert_refused("reader", doc! {"find": collection});
     }
-    // It reads a clock to check that the cache is available.
+    // The dispatcher reads a clock to check that the cache is available.
     server.assert_refused("dispatcher", doc! {"find": "robots"});
     server.assert_refused("dispatcher", insert("bodies"));
     server.assert_refused("supervisor", insert("versions"));

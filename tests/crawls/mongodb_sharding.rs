@@ -1,5 +1,5 @@
-//! Checks `docs/how-to/mongodb-fleet.md` on sharding, as far as possible without a router: every write goes to the
-//! one shard of its key, because each statement contains it, and only the key is unique.
+//! Checks what `docs/how-to/mongodb-fleet.md` says on sharding, as far as possible without a router: every write goes
+//! to one shard, because each statement contains the shard key, and only the key is unique.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 /// The collections that the recipe shards by a hash of `_id`.
 const SHARDED: [&str; 4] = ["pages", "records", "bodies", "versions"];
 
-/// Queries on these without the key, with the members of the filter: counts of a crawl, and pages that are read
-/// again, in the order of their keys.
+/// Queries on these collections without the key, with the members of their filters: the counts of a crawl, and pages
+/// that are read again in the order of their keys.
 const TO_EVERY_SHARD: [&str; 6] = [
     "records: crawls",
     "records: crawls, doubts.pages",
@@ -26,7 +26,7 @@ const TO_EVERY_SHARD: [&str; 6] = [
     "bodies: _id",
 ];
 
-/// A server that records each executed statement.
+/// A server that logs each executed statement.
 fn noting_server() -> (Mongod, Documents) {
     let mongod = Mongod::start();
     let documents = Documents::open(&mongod.uri("webfill"));
@@ -39,7 +39,8 @@ fn noting_server() -> (Mongod, Documents) {
     (mongod, documents)
 }
 
-/// Everything that a crawl writes: records, bodies, the state for changes, and pages that are read again.
+/// Crawls so that everything is written that a crawl can write: records, bodies, the state for changes, and pages that
+/// are read again.
 fn crawl_twice(store: &str) {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("town.example");
@@ -71,7 +72,7 @@ fn crawl_twice(store: &str) {
     extract.arg(work.path("mappings")).finish().expect(0);
 }
 
-/// The collection of a statement, and whether it writes; `None` if the statement concerns none of these.
+/// Whether a statement writes, and its filter; `None` for statements of other kinds.
 fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     let command = &statement["command"];
     match statement["op"].as_str()? {
@@ -86,7 +87,7 @@ fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     }
 }
 
-/// Whether this filter lets a router know the shards.
+/// Whether a filter shows a router which shards are concerned.
 fn names_keys(filter: &Value) -> bool {
     match &filter["_id"] {
         Value::Null => false,

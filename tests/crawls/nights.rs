@@ -1,5 +1,5 @@
-//! Ten nights of a regulator: exactly the changes are reported, each once, on its night. A night is a run of the
-//! watch; no test waits for a day to pass.
+//! Ten nights of a regulator's website: exactly the changes are reported, each once and on its night. A night is a run
+//! of the watch; no test waits for a day to pass.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// Everything was checked; or the rest is backing off.
+/// The exit codes of a night: everything was checked, or some sites are backing off.
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
-/// How the process ended that recorded the end of a run, and then delivered its notifications.
+/// The end of the process that recorded the end of a run and then delivered its notifications.
 struct Reporter {
     was_killed: bool,
-    /// Its standard error.
+    /// The standard error of that process.
     said: String,
 }
 
@@ -31,13 +31,13 @@ impl From<Finished> for Reporter {
     }
 }
 
-/// A watch of a regulator, on this machine.
+/// A watch of a regulator's website, on this machine.
 struct Watched {
     regulator: Regulator,
     work: Workplace,
     resolve: Vec<String>,
     notifications: Notifications,
-    /// All reports so far.
+    /// All changes reported so far.
     all: Changes,
     /// Changes that a run recorded but did not deliver, because it was killed in between.
     owed: Vec<Change>,
@@ -76,8 +76,8 @@ impl Watched {
             .env("WEBFILL_BACKOFF_BLOCKED", ["60"; 9].join(","))
     }
 
-    /// One night: the reports are the true changes, plus those still owed by the last one. A run may owe changes only
-    /// if it was killed after its end was recorded.
+    /// Runs one night. Its reports must be the true changes, plus those that the previous night still owes. A run may
+    /// owe changes only if it was killed after its end was recorded.
     fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
         let changes = self.regulator.next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
@@ -106,7 +106,7 @@ impl Watched {
         fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default()
     }
 
-    /// A day has passed: no site backs off any more. No process runs now.
+    /// Ends all backoffs, as a day does that passes. No process is running now.
     fn end_backoffs(&self) {
         let file = self.work.path("state/dispatcher.db");
         if file.exists() {
@@ -116,8 +116,8 @@ impl Watched {
         }
     }
 
-    /// Checks that every kind of page went through everything, except for pages of the sitemap that are gone for
-    /// good.
+    /// Checks that every kind of page went through everything that can happen, except for pages of the sitemap that are
+    /// gone for good.
     fn assert_everything_has_happened(&self) {
         for kind in ["new", "changed", "gone", "back"] {
             for page in ["regulator.test/entry", "register.example/entry", "/paper"] {
@@ -138,7 +138,7 @@ impl Watched {
         }
     }
 
-    /// The last record of the last run.
+    /// The latest record of the last run.
     fn last_run(&self) -> Option<Value> {
         let runs = self.work.path("state/runs-regulator.jsonl");
         let text = fs::read_to_string(runs).unwrap_or_default();
@@ -171,7 +171,8 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
     assert!(counts["documents"].is_u64(), "{counts}");
 }
 
-/// The most starts of a night's run: four kills, and some processes that die with a killed one.
+/// The most process starts that a night's run needs: for four kills, and for some processes that die together with a
+/// killed one.
 const MOST_STARTS: u32 = 12;
 
 fn kill(victims: &[Process]) {
@@ -187,7 +188,7 @@ struct Killer {
 }
 
 impl Killer {
-    /// Waits a while. False if the run has ended before.
+    /// Waits for a while. Returns false if the run ends before.
     fn wait(&mut self, running: &mut Running) -> bool {
         let until = Instant::now() + Duration::from_millis(self.random.u64(0..1_800));
         while Instant::now() < until {
@@ -210,7 +211,7 @@ impl Killer {
         kill(&victims);
     }
 
-    /// Kills everything as soon as the end of its run is recorded.
+    /// Kills all processes as soon as the end of their run is recorded.
     fn strike_at_end(watched: &Watched, number: u32, running: &mut Running) {
         while running.ended().is_none() {
             if watched.has_ended(number) {
@@ -220,7 +221,7 @@ impl Killer {
         }
     }
 
-    /// Runs until the night's run has ended, whatever dies meanwhile.
+    /// Runs the command until the night's run has ended, whatever dies meanwhile.
     fn night(&mut self, watched: &Watched, number: u32) -> Reporter {
         self.kills = self.random.u32(2..=4);
         let strikes_at_end = self.random.bool();
@@ -258,6 +259,6 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_the_reports() {
     for number in 1..=NIGHTS {
         watched.night(number, |watched| killer.night(watched, number));
     }
-    // Without kills, so that nothing is owed any more.
+    // The last night has no kills, so that nothing is owed afterwards.
     watched.night(NIGHTS + 1, |watched| watched.once().finish().into());
 }

@@ -1,5 +1,5 @@
-//! Notifications of a watch on one machine: they are delivered before the command ends, by a command that waits for
-//! the next run, or after that run.
+//! Notifications of a watch on one machine. They are delivered before the command ends, by a command that waits for the
+//! next run, or after that run.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -19,7 +19,7 @@ struct Watched {
     work: Workplace,
     notify: Value,
     url: &'static str,
-    /// Further settings of the watch, and of its crawl.
+    /// More settings of the watch, and of its crawl.
     more: Value,
     crawl: Value,
 }
@@ -72,7 +72,7 @@ impl Watched {
     }
 }
 
-/// Verifies like a receiver in `docs/how-to/notifications.md`, in its own words.
+/// Verifies a notification as `docs/how-to/notifications.md` advises receivers, by code of its own.
 fn is_genuine(secret: &str, posted: &Posted) -> bool {
     let guide = include_str!("../../docs/how-to/notifications.md");
     let (_, code) = guide.split_once("```python\n").unwrap();
@@ -133,7 +133,7 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(watched.lines("notified.jsonl").len(), 2);
 }
 
-/// A run whose notification is not delivered, because the folder is missing.
+/// A watch with a run whose notification was not delivered, because the folder is missing.
 fn run_that_leaves() -> Watched {
     let watched = Watched::new(json!([{"file": "later/notified.jsonl", "about": ["runs"]}]));
     let first = watched.once().finish().expect(0);
@@ -328,7 +328,7 @@ impl MailServer {
         }
     }
 
-    /// The first mail, and its envelope.
+    /// The first mail, and its SMTP envelope.
     fn mail(&self) -> Option<(String, Value)> {
         let mail = fs::read_to_string(self.folder.path().join("0.eml")).ok()?;
         let envelope = fs::read_to_string(self.folder.path().join("0.json")).ok()?;

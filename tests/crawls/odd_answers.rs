@@ -1,4 +1,5 @@
-//! Answers that violate the standards: read as browsers and curl read them, or rejected, and never read by half.
+//! Answers that violate the standards. They are read as browsers and curl read them, or rejected as a whole; no part of
+//! one is read as a page.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ fn every_odd_answer_is_read_whole_or_refused() {
     let mut urls = Vec::new();
     for answer in &answers {
         let site = web.site(&answer.host());
-        // Each page has a connection of its own.
+        // Each page is fetched on a connection of its own.
         site.serve("/robots.txt", status(404).header("connection", "close"));
         site.serve("/", answer.reply.clone());
         urls.push(site.url("/"));

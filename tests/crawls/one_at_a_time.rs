@@ -1,4 +1,4 @@
-//! Only one `webfill crawl` runs a crawl at a time, whichever state folder it is started from.
+//! Only one `webfill crawl` runs a crawl at a time, whatever state folder it is started from.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn slow_site(web: &Web) -> Vec<String> {
         .collect()
 }
 
-/// The same crawl from a state folder.
+/// The crawl of this site, started from a state folder.
 fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
     let run = work.crawl(web).instead("--store", store);
     let run = run.arg("--config").arg(work.short_timeouts());
@@ -76,14 +76,14 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
         .expect(0);
     assert_eq!(second.summary().outcome("ok"), 10);
     assert!(killed.elapsed() < Duration::from_secs(60));
-    // The killed one's folder shows that it is dead, and no other process has the crawl by now.
+    // The folder of the killed process shows that it is dead, and no other process has taken over the crawl.
     let again = crawl_from("state", work, &web, store, &urls)
         .finish()
         .expect(0);
     assert_eq!(again.summary().outcome("ok"), 10);
 }
 
-/// The site's pages, one every 200 ms, for a crawl whose process will be stopped.
+/// A site of many pages, fetched one every 200 ms, for a crawl whose process is stopped.
 fn paced_site(web: &Web, pages: usize) -> Vec<String> {
     let site = web.site("paced.example");
     site.otherwise(|request| page(&request.path).into());
@@ -92,8 +92,8 @@ fn paced_site(web: &Web, pages: usize) -> Vec<String> {
         .collect()
 }
 
-/// Starts a crawl and stops its own process, not its children, after the first page; runs it from another folder to
-/// the end, and then continues the first one.
+/// Starts a crawl and stops its own process, but not its children, after the first page. Then runs it from another
+/// folder to the end, and continues the stopped one.
 fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
     let store = sqlite(work);
     let from = |folder| {
@@ -126,7 +126,7 @@ fn the_children_of_a_stopped_crawl_visit_no_site_beside_its_successor() {
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
-/// The first request is answered some time after the crawl was taken over.
+/// The first request is answered only after another process has taken over the crawl.
 #[test]
 fn a_successor_waits_for_the_requests_that_are_under_way() {
     let (work, web) = (Workplace::new(), Web::start());

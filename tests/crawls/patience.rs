@@ -1,4 +1,4 @@
-//! A local crawl ends although its dataset has dead links, and loses nothing that a polite second attempt would get.
+//! A local crawl ends although its dataset has dead links. It loses no page that a polite second attempt would get.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ fn with_tables(run: Run) -> Run {
     })
 }
 
-/// With the default retries and backoffs, and a patience.
+/// A crawl with the default retries and backoffs, and a patience.
 pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
@@ -43,7 +43,7 @@ pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
         .arg(work.short_timeouts())
 }
 
-/// Answers that fail once, by host.
+/// Answers that fail, each at a host of its own, which gives it once.
 fn failures() -> Vec<(&'static str, Reply)> {
     vec![
         ("s429", status(429).header("retry-after", "1").into()),
@@ -113,7 +113,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
         site.otherwise(move |_| reply.clone());
         urls.push(site.url("/1"));
     }
-    // robots.txt is unavailable, or available only in an hour.
+    // This robots.txt is unavailable, or available only in an hour.
     let robots = web.site("robots.example");
     robots.serve("/robots.txt", status(503));
     let later = web.site("later.example");
@@ -149,7 +149,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     );
 }
 
-/// A page that always answers 429 shows nothing about the others while the site answers them.
+/// A page that always answers 429 proves nothing about the others, as long as the site answers them.
 #[test]
 fn a_429_ends_no_page_while_its_site_answers_others() {
     let web = Web::start();
@@ -164,7 +164,7 @@ fn a_429_ends_no_page_while_its_site_answers_others() {
         }
     });
     let work = Workplace::new();
-    // The patience for a page alone would end after three retries.
+    // The patience for a single page would end after three retries.
     crawl(&work, &web, "3s")
         .args((0..30).map(|number| site.url(&format!("/{number}"))))
         .finish()
@@ -248,7 +248,7 @@ fn a_name_that_does_not_exist_is_looked_up_once_more_and_ends() {
                 outcomes.values().all(|code| code == "dns_error"),
                 "{outcomes:?}"
             );
-            // Each time one query for IPv4 addresses and one for IPv6 addresses.
+            // Each look-up is one query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.questions("gone.example"), 4);
             assert!(started.elapsed() >= Duration::from_secs(5));
         },
@@ -334,7 +334,7 @@ fn one_line_shows_what_a_crawl_waits_for() {
     running.finish().expect(11);
 }
 
-/// Ten ways to be dead, and the outcome of the URL.
+/// Ten ways in which a site can be dead, each with the outcome of its URL.
 const WAYS: [(&str, &str); 10] = [
     ("refuses", "robots_unreachable"),
     ("resets", "network_error"),
@@ -370,7 +370,7 @@ fn dead_site(web: &Web, way: &str, host: &str) -> String {
     }
 }
 
-/// Every dataset has dead links: here a tenth of a thousand records.
+/// Every dataset has dead links. Here they are a tenth of a thousand records.
 #[test]
 fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     let web = Web::start();
@@ -390,7 +390,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
             let port = web.plain_address().port();
             match way {
                 "refuses" => refused.push(format!("{host}:80:127.0.0.1:1")),
-                // It does not speak TLS there.
+                // The server does not speak TLS at this port.
                 "no-tls" => refused.push(format!("{host}:443:127.0.0.1:{port}")),
                 _ => {}
             }
@@ -428,8 +428,8 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     assert_eq!(listed.lines().count(), 101, "each once, below a header");
 }
 
-/// A limiter of five requests a second with a burst of three: its refusals cost no page, the crawl matches its pace
-/// after the first few refusals, and the next command knows the pace.
+/// A limiter accepts five requests per second and a burst of three. Its refusals cost no page. The crawl matches its
+/// pace after the first few refusals, and the next command knows it.
 #[test]
 fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
     const PER_SECOND: f64 = 5.0;
@@ -461,7 +461,7 @@ fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
         refused.swap(0, Ordering::SeqCst)
     };
     let first = run(0, 90);
-    // A busy machine may be too slow to meet the limiter.
+    // On a busy machine, the crawl may be too slow to meet the limiter.
     assert!(first <= 6, "{first} refusals");
     let second = run(90, 40);
     assert!(second <= 2, "{second} refusals by the next command");

@@ -1,4 +1,4 @@
-//! Politeness, as seen by a webmaster: one request at a time, the delay between requests, and the user agent.
+//! Politeness as a webmaster sees it: one request at a time, the delay between requests, and the user agent.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A root that links to `leaves` leaves.
+/// Serves a root that links to this many leaves.
 fn star(site: &Site, leaves: u32) {
     site.otherwise(|_| page("leaf").into());
     let root = (0..leaves).fold(page("root"), |page, leaf| {
@@ -179,7 +179,7 @@ fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
     }
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, by the system's own `date`.
+/// A time such as `Sun, 06 Nov 1994 08:49:37 GMT`, formatted by the system's own `date`.
 fn http_date(time: SystemTime) -> String {
     let seconds = time
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -294,7 +294,7 @@ fn connections_are_reused_between_polite_requests() {
     );
 }
 
-/// Two crawls in parallel, with separate state folders and stores, over the same sites, with one cache.
+/// Runs two crawls in parallel, with separate state folders and stores and a common cache, over the same sites.
 fn crawl_twice_at_once(web: &Web, cache: &str) {
     let sites = ["one.example", "two.example"];
     for name in sites {
@@ -318,7 +318,7 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     }
 }
 
-/// Checks that neither crawl's requests came too early, and that only one crawl requested robots.txt.
+/// Checks that no request of either crawl came too early, and that only one of them requested robots.txt.
 fn assert_shared_clock(cache: &str) {
     let web = Web::start();
     crawl_twice_at_once(&web, cache);

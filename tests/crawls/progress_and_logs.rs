@@ -42,7 +42,7 @@ fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
         .finish()
         .expect(0);
     let line = run.one_sentence();
-    // A busy machine may be late, but not by the length of the crawl.
+    // A busy machine may be late, but not by the whole length of the crawl.
     for part in [
         " s: errors 0, at least ",
         " s left, pages 1, ",

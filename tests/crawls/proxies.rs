@@ -1,5 +1,5 @@
-//! Crawls through a proxy. It connects to any address, so forbidden addresses must be refused before, and its
-//! password must not be shown.
+//! Crawls through a proxy. The proxy connects to any address, so webfill must refuse forbidden addresses before. The
+//! proxy's password must not be shown.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
 fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     let proxy = Web::start();
     proxy.site("quick.example").serve("/", page("T"));
-    // Keeps the processes alive for inspection.
+    // This page keeps the processes alive while they are inspected.
     let busy = proxy.site("busy.example");
     busy.serve("/", page("T").latency(Duration::from_secs(2)));
     let work = Workplace::new();
@@ -84,7 +84,7 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
             continue;
         };
         let text = String::from_utf8_lossy(&content);
-        // The settings of the other processes, in a file readable only by its owner.
+        // This file, which only its owner can read, passes the settings to the other processes.
         if path.extension().is_some_and(|kind| kind == "toml") {
             let mode = path.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{}", path.display());
@@ -126,7 +126,8 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
     assert!(!wrong.stderr.contains(SECRET));
 }
 
-/// Crawls one page of a public address and one of a private one through a SOCKS5 proxy.
+/// Crawls a page at a public address and one at a private address through a SOCKS5 proxy. Returns the connections that
+/// the proxy noted.
 fn crawl_through_socks(scheme: &str) -> Noted {
     let web = Web::start();
     web.site("public.example").serve("/", page("T"));

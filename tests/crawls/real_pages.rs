@@ -76,7 +76,7 @@ fn modules_of_the_python_library() {
         let file = url.replace("https://docs.python.org/3", PYTHON);
         let html = std::fs::read_to_string(file).expect("the page that was served");
         let heading = first_text(&html, "h1").unwrap_or_default();
-        // `json \u{2014} JSON encoder and decoder` and a sign that links to itself.
+        // A heading such as `json \u{2014} JSON encoder and decoder`, with a sign that links to the heading itself.
         let Some((module, _)) = heading.split_once(" \u{2014} ") else {
             continue;
         };

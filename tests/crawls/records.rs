@@ -1,4 +1,4 @@
-//! Records: missing fields are filled from their links, and from the pages behind these.
+//! Records: missing fields are filled from the linked pages, and from the pages that these link to.
 
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ fn two_records_share_a_page_that_is_fetched_once() {
             .field("name", "Z")
             .mapped_link("http://team.example/team"),
     );
-    // Its link is found long after the shared page was fetched.
+    // The link to the shared page is found long after that page was fetched.
     other.latency(std::time::Duration::from_secs(2));
     let work = Workplace::new();
     let missing = || json!({"name": null, "location": null});
@@ -178,13 +178,13 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
     team.serve("/shared", page("Team").field("location", "Paris"));
     let late = web.site("late.example");
     late.serve("/b", page("B").field("name", "B").mapped_link("/b/more"));
-    // Its priority is lower than that of the seeds, so record a is complete by then.
+    // This page has a lower priority than the seeds, so record a is complete before it is fetched.
     late.serve(
         "/b/more",
         page("More").mapped_link("http://team.example/shared"),
     );
     let work = Workplace::new();
-    // Otherwise the shared page would be handed out together with /a.
+    // With a longer queue, the shared page would be handed out together with `/a`.
     let settings = work.write("webfill.toml", "[supervisor]\nqueue = 1\n");
     let a = ["http://team.example/a", "http://team.example/shared"];
     let b = ["http://late.example/b"];

@@ -1,4 +1,4 @@
-//! `--refresh`: records from files are filled again, whatever the store, and their former values are kept.
+//! `--refresh`: records from files are filled again, with every store, and their former values are kept.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 const URL: &str = "http://people.example/ada";
 
-/// The same record in each form of a seeds file.
+/// The contents of the seeds file in each format, with the same record.
 fn files() -> [(&'static str, String); 3] {
     let fields = json!({"name": null, "location": "Paris", "notes": "mine"});
     let mut record = json!({"id": "1", "urls": [URL], "fields": fields});
@@ -29,7 +29,7 @@ fn the_only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// For each former value, the parts that do not depend on the time.
+/// The former values of a field, without the parts that depend on the time.
 fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
     let former = record["history"][field].as_array();
     let former = former.into_iter().flatten();
@@ -38,7 +38,7 @@ fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// The arguments of a crawl after the first one, and whether it has the same id.
+/// How a later crawl is started: its arguments, and whether it has the same id.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     Plain,
@@ -84,7 +84,7 @@ impl Later {
     }
 }
 
-/// A store that lives as long as the test needs it.
+/// A store that lives until the test has used it.
 enum Place {
     File(tempfile::TempDir),
     Server(webfill_test_mongod::Database),
@@ -99,7 +99,7 @@ impl Place {
     }
 }
 
-/// One record is crawled, its page changes, and it is crawled again.
+/// Crawls one record, changes its page, and crawls it again.
 fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
     let case = format!("{file}, {later:?}");
     let store = place.store();
@@ -113,7 +113,7 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
         let crawl = work.crawl(&web).instead("--store", &store);
         crawl.instead("--crawl", id).arg("--seeds").arg(&seeds)
     };
-    // A field listed with its value is requested again.
+    // A field that is listed although it has a value is requested again.
     let is_listed = file == "listed.jsonl";
     let (location, old_locations) = match is_listed {
         true => ("London", vec![(json!("Paris"), Value::Null)]),
@@ -155,7 +155,7 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
     assert_eq!(second["fields"]["notes"], "mine", "{case}");
 }
 
-/// All combinations; the forms of a file in parallel, because most of the time is waiting.
+/// Walks through all combinations. The formats of a file are tested in parallel, because most of the time is waiting.
 fn walk_all(place: impl Fn() -> Place + Sync) {
     let place = &place;
     std::thread::scope(|scope| {
@@ -169,7 +169,7 @@ fn walk_all(place: impl Fn() -> Place + Sync) {
     });
 }
 
-/// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
+/// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
 fn wait_until_older_than_a_second(web: &Web) {
     assert!(!web.visits().pages().is_empty());
     std::thread::sleep(std::time::Duration::from_millis(1_100));
@@ -200,7 +200,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     };
     crawl("first").finish().expect(0);
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
-    // A crawl that is run again, and one without new results.
+    // The second crawl is run again, and the third has no new results.
     for (id, fetched) in [("second", 2), ("second", 2), ("third", 3)] {
         crawl(id).finish().expect(0);
         let store = format!("sqlite:{}", work.path("store.db").display());
@@ -212,7 +212,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     }
 }
 
-/// A list, in each form of seeds without records.
+/// A list of URLs, in each format of seeds without records.
 fn lists() -> [(&'static str, String); 3] {
     let list = "http://people.example/list";
     let request = json!({"url": list, "appid": "prices", "crawlid": "monday", "maxdepth": 1});

@@ -1,4 +1,5 @@
-//! Pages that the store drops: by command and by setting. Late readers are informed, and the filled values stay.
+//! Pages that the store drops, by command and by setting. Readers who come too late get an error, and filled values
+//! stay.
 
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ impl Town {
         self.work.write_lines("seeds.jsonl", &self.records)
     }
 
-    /// Crawls for one record more.
+    /// A crawl for one more record.
     fn crawl_for(&mut self, id: &str, paths: &[&str], want: &[&str]) -> Run {
         let site = self.web.site("town.example");
         let urls: Vec<String> = paths.iter().map(|path| site.url(path)).collect();
@@ -77,7 +78,7 @@ fn lines(run: &Finished) -> Vec<Value> {
         .collect()
 }
 
-/// `make_old` makes everything stored look as if it were from the year 2020.
+/// Checks that old pages are dropped. `make_old` makes everything in the store look as if it were from the year 2020.
 fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
     first.finish().expect(0);
@@ -105,7 +106,7 @@ fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     let filled = json!({"name": "Ada", "location": "London"});
     assert_eq!(town.fields_of("one"), filled);
 
-    // A further record wants a page that was fetched and then dropped.
+    // One more record wants a page that was fetched and then dropped.
     let second = town.crawl_for("two", &["/a"], &["name"]);
     second.finish().expect(0);
     assert_eq!(town.fields_of("two"), json!({"name": "Ada"}));
@@ -148,7 +149,7 @@ fn pages_that_are_too_old_are_dropped_from_mongodb() {
     });
 }
 
-/// The log of pages is older than the setting allows, but the pages are not.
+/// The log of pages is older than the setting allows; the pages themselves are not.
 #[needs(mongod)]
 #[test]
 fn the_log_of_pages_goes_after_its_own_time() {

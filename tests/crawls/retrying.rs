@@ -1,4 +1,4 @@
-//! `webfill crawl --retry`: failed pages of a crawl are fetched again, and nothing else.
+//! `webfill crawl --retry` fetches the failed pages of a crawl again, and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const PATHS: [(&str, bool); 5] = [
     ("/parent", false),
 ];
 
-/// A web whose pages `/ill..` answer 500 until it is healed; `/parent` links to one of them.
+/// A web whose pages `/ill..` answer 500 until they are healed. `/parent` links to one of them.
 fn ill_web() -> (Web, Arc<AtomicBool>) {
     let web = Web::start();
     let site = web.site("a.example");

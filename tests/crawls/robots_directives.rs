@@ -3,7 +3,7 @@
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A page's directives about its links, as a header and in its head, and whether the links are followed.
+/// A page's directives about its links, in a header and in its head, and whether the links are followed.
 const DIRECTIVES: &[(&str, &str, &str, bool)] = &[
     ("plain", "", "", true),
     (

@@ -1,4 +1,4 @@
-//! A robots.txt behind redirects: it takes turns at the sites of the redirects.
+//! A robots.txt behind redirects: each request takes its turn at the site that the redirect leads to.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
         urls.push(site.url("/"));
     }
     let work = Workplace::new();
-    // Whichever worker was redirected there.
+    // The result must be the same whichever worker was redirected there.
     let run = work.crawl(&web).instead("--workers", "4");
     let run = run.args(urls).finish().expect(0);
     assert_eq!(run.summary().outcome("ok"), 8);
@@ -110,7 +110,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let mut urls = vec![web.site("links.example").url("/")];
     for number in 0..PAIRS {
         let registrar = web.site(&format!("registrar{number}.example"));
-        // The visit lasts while the first page of its site is found.
+        // The visit to the site lasts until after its first page is found.
         registrar.serve(
             "/robots.txt",
             document("text/plain", "User-agent: *\n").latency(Duration::from_secs(4)),
@@ -126,7 +126,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let links = links.latency(Duration::from_secs(1));
     web.site("links.example").serve("/", links);
     let work = Workplace::new();
-    // Some visits are made by workers that do not own the sites.
+    // With four workers, some visits are made by workers that do not own the sites.
     let run = work.crawl(&web).instead("--workers", "4").args(urls);
     let run = run.time_limit(Duration::from_secs(40)).finish().expect(0);
     assert_eq!(run.summary().outcome("ok"), 2 * PAIRS as u64 + 1);
@@ -148,7 +148,7 @@ fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     for number in 0..8 {
         let site = web.site(&format!("parked{number}.example"));
         let target = registrar.url(&format!("/rules/{number}"));
-        // By then the registrar's pages are being fetched.
+        // By then, the registrar's pages are being fetched.
         let later = redirect(&target).latency(Duration::from_secs(4));
         site.serve("/robots.txt", later);
         site.serve("/", page("T"));

@@ -11,7 +11,7 @@ use webfill_tests::shelves::{self, SHELVES, asked, shelf_url, stored};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// A workplace with the shelves as input. A wanted field, the publisher, is missing on them.
+/// A workplace with the shelves as input, which lack one of the wanted fields, the publisher.
 fn workplace() -> Workplace {
     let work = Workplace::new();
     for (name, mapping) in shelves::mappings() {
@@ -45,7 +45,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     let records = &run.summary().json["records"];
     assert_eq!(records["total"], SHELVES + shelves::copies(), "{records}");
     assert_eq!(records["resolved"], shelves::resolved(), "{records}");
-    // The page of a book belongs to no shelf.
+    // No shelf owns the page of a book.
     let args = [
         "export",
         "records",
@@ -59,7 +59,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
         assert_eq!(shelf["fields"]["publisher"], Value::Null, "{shelf}");
         assert_eq!(shelf["missing"], json!(["publisher"]), "{shelf}");
     }
-    // Another crawl needs only the incomplete pages.
+    // Another crawl needs only the pages that are incomplete.
     let again = Web::start();
     shelves::serve(&again);
     crawl(work, &again, store)
@@ -117,7 +117,7 @@ fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
     kills_lose_no_link_of_a_row(database.uri(), &workplace());
 }
 
-/// All links of pages are followed, but those of rows still serve only the rows.
+/// All links of pages are followed, but those of rows serve only their rows.
 #[test]
 fn detail_pages_serve_only_their_rows_though_all_links_are_followed() {
     let work = workplace();

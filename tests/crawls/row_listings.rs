@@ -1,4 +1,4 @@
-//! Rows of lists that a crawl has read completely, or not; their keys, and the names of their fields.
+//! The rows of lists that a crawl has read completely or in part, their keys, and the names of their fields.
 
 mod gone;
 mod keys;
@@ -34,7 +34,7 @@ fn mapping(rule: &Value) -> Value {
     })
 }
 
-/// A page of a list: the fields of each row, by their names.
+/// A page of a list. Each row is given as its fields by name.
 fn list(rows: &[Value], next: Option<&str>) -> Page {
     let row = |row: &Value| {
         let fields = row.as_object().unwrap().iter();

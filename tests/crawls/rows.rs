@@ -18,7 +18,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// For a million rows on a busy machine.
+/// The limit leaves room for a million rows on a busy machine.
 const EXPORT_TIME_LIMIT: Duration = Duration::from_secs(600);
 
 fn workplace(ratings: Ratings) -> Workplace {
@@ -58,7 +58,7 @@ fn lines(store: &str, args: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// The stored rows, in the form of [`Ratings::truth`].
+/// The stored rows in the form of [`Ratings::truth`].
 fn stored(store: &str) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     for record in lines(store, &["--dataset", "ratings"]) {
@@ -86,7 +86,7 @@ fn documented_query(heading: &str, language: &str) -> String {
     query.split("```").next().unwrap().replace("people", "test")
 }
 
-/// How many pages of each user are done, and how many there are, by the documented query.
+/// The number of pages that are done and the number of all pages for each user, by the documented query.
 fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
     let path = store.strip_prefix("sqlite:").unwrap();
     let connection = Connection::open(path).unwrap();
@@ -99,7 +99,7 @@ fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
     rows.map(|row| row.unwrap()).collect()
 }
 
-/// The same in MongoDB.
+/// These numbers of pages, from MongoDB.
 fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
     let query = documented_query("Pages of each list", "js");
     let stages = query.trim().strip_prefix("db.pages.aggregate(").unwrap();
@@ -143,7 +143,7 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
     crawl(work, &web, store).finish().expect(0);
     assert_eq!(web.visits().pages().len(), ratings.pages());
     assert_eq!(sorted(), first, "the same crawl again changes nothing");
-    // All of it again, as another crawl: users are known by now, but their lists are still wanted.
+    // The same pages are crawled again, in another crawl. The users are known by now, but their lists are still wanted.
     crawl(work, &web, store)
         .instead("--crawl", "again")
         .finish()

@@ -1,5 +1,5 @@
-//! Crawls of the lane `http` with pages that are empty without their scripts. The site's access log shows which pages
-//! were rendered: only a browser requests a page's script.
+//! Crawls of the lane `http` with pages that are empty without their scripts. The access log of the site shows which
+//! pages were rendered, because only a browser requests the script of a page.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 /// The delay of [`Workplace::crawl`].
 const DELAY: Duration = Duration::from_millis(200);
 
-/// A page created by an application: without its scripts it contains only their root.
+/// A page of an application. Without its scripts it contains nothing but their root element.
 const SHELL: &str = "<!doctype html><html><head><title>Shop</title></head><body>
     <noscript>You need to enable JavaScript to run this app.</noscript>
     <div id=root></div><script src=/app.js></script></body></html>";
@@ -38,7 +38,7 @@ fn html(text: impl Into<String>) -> Page {
     document("text/html", text.into())
 }
 
-/// `people` pages created by scripts, each with a link to the next.
+/// Serves this many `people` as pages that scripts fill, each with a link to the next.
 fn serve_application(site: &Site, people: usize) {
     site.serve("/app.js", document("text/javascript", APP));
     for n in 1..=people {
@@ -52,7 +52,7 @@ fn serve_application(site: &Site, people: usize) {
     }
 }
 
-/// The same people, rendered by the server; a script counts readers.
+/// Serves the same people as pages that the server fills. A script on them counts readers.
 fn serve_pages(site: &Site, people: usize) {
     for n in 1..=people {
         let next = n % people + 1;
@@ -66,7 +66,7 @@ fn serve_pages(site: &Site, people: usize) {
     site.serve("/app.js", document("text/javascript", "fetch('/count')"));
 }
 
-/// How often a browser has requested something from the site.
+/// How many requests to the site came from a browser.
 fn rendered(site: &Site) -> usize {
     let visits = site.visits();
     visits
@@ -316,7 +316,7 @@ fn the_stored_body_of_a_page_is_the_rendered_one() {
     assert_eq!((kept(1), kept(0)), (2, 0));
 }
 
-/// `tests/bench/run.sh scripts` prints its measurements.
+/// `tests/bench/run.sh scripts` prints the measurements of this test.
 #[needs(chromium)]
 #[test]
 fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
@@ -334,7 +334,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     for (n, site) in served.iter().enumerate() {
         serve_pages(site, PEOPLE);
         if n % 2 == 0 {
-            // A page of a kind that is always empty.
+            // Pages of this kind are always empty.
             site.serve("/people/7", page("").html("<script src=/app.js></script>"));
         }
     }
@@ -351,7 +351,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         site.visits().assert_polite(DELAY);
     }
     let asked: Vec<usize> = served.iter().map(rendered).collect();
-    // The only page of a sample requests its script and the counter that it calls.
+    // The only page of a sample requests its script, and the counter that the script calls.
     let expected: Vec<usize> = (0..14).map(|n| if n % 2 == 0 { 2 } else { 0 }).collect();
     assert_eq!(asked, expected);
     let values = run.summary().fields();
@@ -364,7 +364,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
 
-/// `webfill site` on the state folder of a crawl on this machine, between its runs.
+/// The lane is set by `webfill site` on the state folder of a crawl on this machine, between its runs.
 #[needs(chromium)]
 #[test]
 fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {

@@ -1,4 +1,4 @@
-//! Seeds in every format, and the reports of invalid lines.
+//! Seeds in every format, and the reports about invalid lines.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -86,7 +86,7 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
     let pipe = work.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo is there").success());
-    // Open for reading too, so that it neither waits for a reader nor ever ends.
+    // The pipe is opened for reading as well, so that the writer neither waits for a reader nor sees its end.
     let mut writer = File::options()
         .read(true)
         .write(true)
@@ -158,7 +158,7 @@ fn json_lines_hold_crawl_requests_too() {
     );
 }
 
-/// A thousand seeds, invalid in many ways.
+/// The seed with this number, out of a thousand that are invalid in many ways.
 fn broken_line(number: usize) -> String {
     match number % 8 {
         0 => "not a url".into(),
@@ -172,7 +172,7 @@ fn broken_line(number: usize) -> String {
     }
 }
 
-/// A file with such a long first row that a hash of its beginning does not cover the others.
+/// The rows of a file. The first one is so long that a hash of the file's beginning covers no other row.
 fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     let note = "n".repeat(5_000);
     let mut rows = vec![
@@ -188,10 +188,10 @@ fn row(number: u32) -> String {
     format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
 }
 
-/// The name of an edit, the edit itself, and the new records.
+/// The name of an edit, the edit itself, and the records that are new after it.
 type Edit = (&'static str, fn(&mut Vec<String>), &'static [u32]);
 
-/// Edits of a file between two runs.
+/// Edits of a file between two runs of a crawl.
 const EDITS: &[Edit] = &[
     ("nothing", |_| {}, &[]),
     (
@@ -342,7 +342,8 @@ fn broken_json_lines_are_reported_by_number_and_reason() {
     );
 }
 
-/// The summary counts the broken lines, and names a file with a reason for each.
+/// Checks that the summary counts the broken lines, and names a file with the reason for each. Returns the file's
+/// content.
 fn assert_broken_lines_are_reported(summary: &Value, broken: &[usize]) -> String {
     let reported = &summary["broken_seeds"];
     assert_eq!(

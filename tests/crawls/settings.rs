@@ -1,14 +1,14 @@
-//! Flags override the environment, and the environment the file, in every process of a crawl.
+//! Flags override the environment, and the environment overrides the file, in every process of a crawl.
 
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The delay of the settings that must not count.
+/// The delay in settings that must be overridden.
 const OTHER_DELAY: Duration = Duration::from_secs(30);
 
-/// A site of two pages, so that there is a gap to measure.
+/// Serves a site of two pages, so that there is a gap to measure.
 fn pair(web: &Web) {
     let site = web.site("a.example");
     site.serve("/", page("first").mapped_link("/second"));

@@ -48,7 +48,7 @@ fn asked(site: &Site) -> Vec<String> {
     asked_since(site, 0)
 }
 
-/// The same after this many requests.
+/// The paths that were requested after the first `before` requests.
 fn asked_since(site: &Site, before: usize) -> Vec<String> {
     let visits = site.visits().pages();
     let mut paths: Vec<String> = visits.0[before..]
@@ -231,7 +231,7 @@ fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
     site.serve("/product/map.xml", redirect("/moved/map.xml"));
     let pages = urlset([site.url("/product/1"), site.url("/product/2")]);
     site.serve("/moved/map.xml", document(XML, pages));
-    // A page that has moved is judged like a page.
+    // The target of a page that has moved is judged like the page.
     site.serve("/product/2", redirect("/moved/2"));
     serve_pages(&site, &["/product/0", "/product/1", "/moved/2"]);
     let work = Workplace::new();
@@ -274,7 +274,7 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
     };
     crawl_again().finish().expect(0);
     assert_eq!(site.visits().of_path("/1").len(), 0);
-    // The server claims that they have not changed, although they have.
+    // The server claims that the sitemaps have not changed, although they have.
     for (number, (path, _)) in (1..).zip(&maps) {
         let lists = urlset([site.url(&format!("/{number}"))]);
         site.serve_with(path, move |request| match request.header("if-none-match") {

@@ -29,7 +29,7 @@ fn hostile_sitemaps_end_in_outcomes() {
     site.serve("/bomb.gz", document("application/gzip", gzip_bomb(200)));
     site.serve("/1", page("one"));
     site.serve("/", page("home"));
-    // Indexes without end.
+    // Indexes that lead to more indexes, without end.
     let site_again = site.url("/deep/");
     site.otherwise(move |request| {
         let number: Option<u32> = request

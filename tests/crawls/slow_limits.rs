@@ -1,4 +1,4 @@
-//! Limiters that accept fewer than one request in two seconds, without naming a time: 429, and nothing else.
+//! Limiters that accept fewer than one request in two seconds. They answer 429 without naming a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::patience;
 
-/// Refuses and counts requests within `every` after the last accepted one.
+/// Refuses and counts the requests that come within `every` after the last accepted one.
 fn limited(site: &Site, every: Duration) -> Arc<AtomicUsize> {
     let refused = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&refused);

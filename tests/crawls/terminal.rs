@@ -7,8 +7,8 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-/// Runs a crawl of one record on a terminal with this many columns, and returns its output. It lasts longer than the
-/// time until records are counted for the first time after they were fed.
+/// Runs a crawl of one record on a terminal with this many columns, and returns its output. The crawl lasts until after
+/// the records are first counted.
 fn shown(columns: u16) -> String {
     let web = Web::start();
     let work = Workplace::new();
@@ -32,7 +32,7 @@ fn shown(columns: u16) -> String {
     for argument in web.resolve_args() {
         command += &format!(" '{argument}'");
     }
-    // `script` runs a command on a terminal of its own.
+    // `script` runs a command on its own terminal.
     let output = Command::new("script")
         .args(["--quiet", "--return", "--flush", "--command", &command])
         .arg("/dev/null")
@@ -45,7 +45,7 @@ fn shown(columns: u16) -> String {
     shown
 }
 
-/// The frames of the bar, before the summary.
+/// The frames of the progress bar, which come before the summary.
 fn frames(shown: &str) -> Vec<&str> {
     let frames = shown.split(['\r', '\n']);
     frames.filter(|frame| frame.contains("errors 0")).collect()
@@ -74,7 +74,7 @@ fn a_narrow_terminal_shows_the_essentials_and_cuts_the_rest_off() {
     }
 }
 
-/// Sequences that would set a terminal's title, colour its text, clear it, and overwrite its content.
+/// Control sequences that set a terminal's title, colour its text, clear it, and overwrite its content.
 const STEERING: &str = "A\u{1b}]0;owned\u{7}B\u{1b}[31mC\u{9b}2JD\u{8}E\u{7f}F\u{9d}8;;x\u{9c}G";
 
 fn steers(text: &str) -> bool {
@@ -82,7 +82,7 @@ fn steers(text: &str) -> bool {
     text.contains(is_steering)
 }
 
-/// A crawl of a page whose whole text tries to control a terminal, and commands that show the text.
+/// Crawls a page whose whole text tries to control a terminal. Returns commands that show the text.
 fn commands_about_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
     let site = web.site("evil.example");
     site.serve(

@@ -1,4 +1,4 @@
-//! Tests of the test site itself: its log and its replies, as seen by a client that only uses sockets.
+//! Tests of the test site itself: its log and its answers, as a client sees them that uses nothing but sockets.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,15 +28,15 @@ fn ask(stream: &mut TcpStream, host: &str, path: &str) {
         .expect("the site reads");
 }
 
-/// Everything up to the end of the connection, up to a MiB.
+/// Reads up to the end of the connection, at most a MiB.
 fn read_all(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A reset is an end, too.
+    // A reset counts as the end as well.
     let _ = stream.take(1 << 20).read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// One answer with a content-length.
+/// Reads one answer, which must have a content-length.
 fn read_page(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     let mut byte = [0];
@@ -86,7 +86,7 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
 #[test]
 fn the_log_knows_gaps_and_overlaps() {
     let web = Web::start();
-    // So long that the second request comes before the first answer on a busy machine, too.
+    // The latency is so long that the second request comes before the first answer even on a busy machine.
     let latency = 2_000 * MS;
     web.site("slow.example")
         .serve("/", page("s").latency(latency));
@@ -193,7 +193,7 @@ fn sites_have_addresses_of_their_own_and_may_refuse_every_connection() {
             .parse()
             .expect("an address");
         let mut stream = connect(address);
-        // The site may have gone before the request is written.
+        // The site may close the connection before the request is written.
         let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(read_all(&mut stream), "");
     }
@@ -212,7 +212,7 @@ fn every_hostile_page_answers_something_or_falls_silent_on_purpose() {
         let mut stream = connect(web.plain_address());
         stream.set_read_timeout(Some(500 * MS)).expect("a timeout");
         ask(&mut stream, &hostile.host(), "/");
-        // Neither an end nor a reset nor silence yields a byte.
+        // An end, a reset and silence all yield no byte.
         let answered = stream.read(&mut [0; 16]).unwrap_or(0) > 0;
         let silent = ["dropped-after-request", "reset-after-request", "silent"];
         assert_eq!(

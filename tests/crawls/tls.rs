@@ -25,7 +25,7 @@ fn certificates_are_checked() {
 
     let stranger = Certificates::make(&["right.example"]);
     let distrusting = Workplace::new();
-    // Trusts an authority that did not sign this server.
+    // This authority did not sign the server's certificate.
     let run = distrusting
         .plain_crawl()
         .args(["--allow-private-networks", "--delay", "0.2", "--resolve"])
@@ -53,7 +53,7 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
     );
 }
 
-/// Certificates rarely change: all pages of the site end with that outcome, and nothing waits for the patience.
+/// Certificates rarely change, so all pages of the site end with this outcome, and none waits for the patience.
 #[test]
 fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let web = Web::start_tls(&["right.example"]);
@@ -68,7 +68,7 @@ fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let run = patience::crawl(&work, &web, "2m")
         .args(pages("right.example"))
         .args(pages("wrong.example"))
-        // The patience is longer than this.
+        // The patience exceeds this limit.
         .time_limit(Duration::from_secs(80));
     run.finish().expect(0);
     let outcomes = work.stored().outcomes();

@@ -1,5 +1,5 @@
-//! A watch on unreadable documents: scans, broken ones, encrypted ones. A new one is reported once, like a readable
-//! one.
+//! A watch on documents that cannot be read: scans, broken ones, encrypted ones. A new one is reported once, like a
+//! readable one.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ impl Watched {
         self.web.site(HOST)
     }
 
-    /// One run over these paths. Returns the counts of its record, and the changes in its notification.
+    /// Runs the watch over these paths. Returns the counts in the run's record, and the changes in its notification.
     fn run(&self, paths: &[&str]) -> (Value, Vec<String>) {
         let resolve = self.web.resolve_args().into_iter();
         let resolve: Vec<String> = resolve.filter(|one| one != "--resolve").collect();

@@ -26,7 +26,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// With a site of a list and a page behind it.
+    /// A watch over a site with a list, and a page behind it.
     fn new() -> Watched {
         let web = Web::start();
         let watched = Watched::of(&web);
@@ -36,7 +36,7 @@ impl Watched {
         Watched { web, ..watched }
     }
 
-    /// On a given web.
+    /// Creates a watch over such a site on a given web.
     fn of(web: &Web) -> Watched {
         let resolve: Vec<String> = web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
@@ -65,7 +65,7 @@ impl Watched {
         self.work.write_json("watch.json", &self.watch)
     }
 
-    /// `webfill watch run FILE`, in a folder other than the file's.
+    /// A run of `webfill watch run FILE`, started in a folder other than the file's.
     fn run(&self) -> Run {
         let run = Run::new(["watch", "run"]).arg(self.file());
         run.args(["--progress", "none", "--summary", "json"])
@@ -80,7 +80,7 @@ impl Watched {
         self.work.path(&format!("state/runs-{NAME}.jsonl"))
     }
 
-    /// The last record of each run.
+    /// The latest record of each run.
     fn runs(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.runs_file()).unwrap_or_default();
         let mut runs: Vec<Value> = Vec::new();
@@ -97,7 +97,7 @@ impl Watched {
         self.runs().iter().map(how).collect()
     }
 
-    /// How often each page was requested.
+    /// How often the page at a path was requested.
     fn visits(&self, path: &str) -> usize {
         self.web.visits().pages().of_path(path).len()
     }
@@ -245,7 +245,7 @@ fn missed_runs_are_made_up_for_once() {
     running.wait_until("a second run has ended", |_| {
         watched.ends() == ["finished", "finished"]
     });
-    // It waits for the next run, and has reported that.
+    // The command waits for the next run, and has said so.
     running.wait_for_stderr("next run at 20");
     running.signal(Signal::TERM);
     running.finish().expect(0);
@@ -259,7 +259,7 @@ fn missed_runs_are_made_up_for_once() {
 #[test]
 fn nothing_is_due_at_once_by_a_clock() {
     let mut watched = Watched::new();
-    // Never at the time of this test.
+    // This time never comes while the test runs.
     watched.watch["schedule"] = json!("0 0 29 2 *");
     let run = watched.run().instead("--progress", "plain");
     let mut running = run.start();
@@ -291,7 +291,8 @@ fn a_killed_run_is_resumed() {
     watched.once().finish().expect(0);
     assert_eq!(watched.ends(), ["finished", "finished"], "the same run");
     let visits = watched.web.visits().pages().len();
-    // The page that was fetched, and those that a busy machine had not stored yet. All would be more than 64.
+    // The pages that were fetched, and those that a busy machine had not stored yet. If all were fetched again, there
+    // would be more than 64.
     assert!(
         (48..=56).contains(&visits),
         "{visits}: only what was under way is repeated"
@@ -374,7 +375,7 @@ fn a_window_ends_a_run_politely() {
     assert!((1..50).contains(&visits), "{visits}");
 }
 
-/// As in any crawl. A page that keeps failing ends with its outcome within the run's patience.
+/// A page that keeps failing ends with its outcome within the run's patience, as in any crawl.
 #[test]
 fn failed_pages_are_retried_in_the_same_run() {
     let mut watched = Watched::new();

@@ -1,4 +1,4 @@
-//! A record is filled only from pages about it.
+//! A record is filled only from pages that are about it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{Web, page};
@@ -6,7 +6,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "members.example";
 
-/// The number of members in the listing. Every second one has a page of its own in the table.
+/// The number of members in the listing. In the table, every second one has a page of its own.
 const MEMBERS: usize = 46;
 
 fn name(number: usize) -> String {
@@ -19,7 +19,7 @@ fn tel(number: usize) -> String {
     format!("+44 20 7946 {:04}", 100 + number)
 }
 
-/// A listing of all members, each with a page.
+/// Serves a listing of all members, each with a page.
 fn listing(web: &Web) {
     let site = web.site(SITE);
     let mut list = page("Members");
@@ -119,7 +119,7 @@ fn fields_of_a_mapping_identify_the_record_of_a_page() {
     listing(&web);
     let mut mapping = mapping();
     mapping["match"] = json!(["tel"]);
-    // All names are misspelt, but the telephone numbers are right.
+    // All names are misspelt, but the telephone numbers are correct.
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let fields = json!({"name": "Someone Else", "location": null, "tel": tel(number)});

@@ -1,4 +1,4 @@
-//! A web with many sites, so that a crawl can be interrupted in the middle, and the expected results of a crawl.
+//! A web of so many sites that a crawl can be interrupted in the middle, and the expected results of its crawl.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 pub(crate) const SITES: usize = 6;
 pub(crate) const PAGES_PER_SITE: usize = 9;
 
-/// Sites with a root and eight leaves each. Returns the roots.
+/// Serves sites with a root and eight leaves each. Returns the roots.
 pub(crate) fn wide_web(web: &Web) -> Vec<String> {
     let roots = (0..SITES).map(|number| {
         let site = web.site(&format!("w{number}.example"));
@@ -28,7 +28,7 @@ pub(crate) fn wide_web(web: &Web) -> Vec<String> {
     roots.collect()
 }
 
-/// Checks the store for the results of an undisturbed crawl of [`wide_web`].
+/// Checks that the store has the results of an undisturbed crawl of [`wide_web`].
 pub(crate) fn assert_complete(work: &Workplace) {
     assert_pages_complete(&work.stored().pages());
     assert_eq!(work.stored().integrity(), "ok");
@@ -43,7 +43,7 @@ pub(crate) fn assert_pages_complete(pages: &BTreeMap<String, StoredPage>) {
     }
 }
 
-/// Pages requested more than once.
+/// The pages that were requested more than once, with their numbers of requests.
 pub(crate) fn repeated(web: &Web) -> BTreeMap<String, usize> {
     let mut counts = web.visits().pages().counts();
     counts.retain(|_, count| *count > 1);

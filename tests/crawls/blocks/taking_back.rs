@@ -1,8 +1,8 @@
-//! Pages that a site served before its block is recognised.
+//! Pages that a site served before its block was recognised.
 
 use super::*;
 
-/// Before a site blocks unmistakably, it serves a few short empty pages.
+/// The site serves a few short empty pages before it blocks unmistakably.
 #[test]
 fn what_a_site_served_before_it_blocked_is_fetched_again() {
     let web = Web::start();
@@ -36,7 +36,8 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
 }
 
 /// If no command waits for the end of the site's backoff, pages served before the block end like its other pages,
-/// whether one command met all of them or a later one. They are listed among the pages that can be fetched again.
+/// whether one command fetched all of them or a later one continued. They are listed among the pages that can be
+/// fetched again.
 #[test]
 fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
     for commands in [1, 2] {
@@ -75,8 +76,9 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
     }
 }
 
-/// A block that healthy sites might serve is recognised at its fifth URL. Values that the four earlier ones put into
-/// records are removed, and a record that was complete because of them is continued at its other URLs.
+/// Healthy sites might serve such an answer as well, so it is recognised as a block only at its fifth URL. Values that
+/// the first four put into records are removed. A record that was complete because of them is continued at its other
+/// URLs.
 #[test]
 fn what_a_block_has_put_into_records_is_taken_back() {
     let web = Web::start();
@@ -90,7 +92,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
             false => unknown_challenge().html("<a href='/help'>Help</a>").into(),
         }
     });
-    // So record 1 is complete because of the block before the other page is requested.
+    // Record 1 is thus complete because of the block before the other page is requested.
     let slow = document("text/plain", "").latency(Duration::from_secs(3));
     other.serve("/robots.txt", slow);
     other.otherwise(|_| page("T").field("name", "Ada").into());

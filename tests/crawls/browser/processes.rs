@@ -1,4 +1,4 @@
-//! The processes of browsers: they die, do not outlive their crawl, or cannot start.
+//! The processes of browsers: they may die, must not outlive their crawl, and may fail to start.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{DELAY, crawl, scripted, serve_people};
 
-/// Processes of browsers that keep their profiles below this folder.
+/// The processes of browsers whose profiles are below this folder.
 fn browsers_of(folder: &Path) -> Vec<u32> {
     let folder = folder.display().to_string();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -45,7 +45,8 @@ fn assert_no_browser_is_left(folder: &Path) {
 #[needs(chromium)]
 #[test]
 fn a_browser_that_dies_costs_no_page() {
-    // Even if both are killed when they were about to be replaced, more than five pages are left for the third.
+    // If two browsers are killed right before they would be replaced, more than five pages are still left for the
+    // third.
     const PAGES: usize = 18;
     let web = Web::start();
     let site = web.site("people.example");

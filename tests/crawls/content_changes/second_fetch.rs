@@ -1,8 +1,9 @@
-//! The second fetch of a page that is new or differs, and the parts that it proves meaningless.
+//! The second fetch of a page that is new or differs from its versions, and the parts of a page that it shows to be
+//! meaningless.
 
 use super::*;
 
-/// A page with a different text at each fetch, in addition to its own text.
+/// Serves a page that has, besides its own text, a different one at each fetch.
 fn serve_noisy(watched: &Watched, path: &str, words: &'static str) {
     let fetches = AtomicUsize::new(0);
     watched.site().serve_with(path, move |_| {
@@ -42,7 +43,7 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
     assert_eq!(changes[0]["difference"], difference);
 }
 
-/// A list grows above a counter that changes at each fetch, and a closing time moves by an hour.
+/// A list grows above a counter that changes at each fetch, and a closing time shifts by an hour.
 #[test]
 fn text_that_moves_at_each_fetch_is_left_out_wherever_it_is() {
     let watched = Watched::new(UNMAPPED, None);
@@ -93,12 +94,12 @@ fn if_the_second_fetch_fails_the_first_stands() {
     let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
     assert_eq!(summary["outcomes"], json!({"ok": 1}));
     watched.run(&["/lamp"], &json!({}));
-    // A page that differs is fetched twice.
+    // A page that differs from its stored version is fetched twice.
     assert_eq!(watched.web.visits().pages().len(), 4);
     assert_eq!(watched.changes(&[]).len(), 1);
 }
 
-/// Kills processes of a watch's first run between the two fetches of a noisy page. Returns how the run ended.
+/// Kills processes of a watch's first run between the two fetches of a noisy page, and returns the finished run.
 fn killed_between_the_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Finished {
     serve_noisy(watched, "/lamp", "The lamp costs 10 euro");
     let slowly = json!({"delay": 1.5});
@@ -115,8 +116,8 @@ fn killed_between_the_fetches(watched: &Watched, victims: impl Fn(&str) -> bool)
     ended
 }
 
-/// The unfinished work of a killed worker leaves no trace: the page is fetched twice again, and is checked without
-/// the parts that differ at each fetch.
+/// Checks that a killed worker's unfinished check leaves no trace: the page is fetched twice again, and compared
+/// without the parts that differ at each fetch.
 fn knows_what_differs(watched: &Watched) {
     let slowly = json!({"delay": 1.5});
     let visits = || watched.web.visits().pages().len();

@@ -1,9 +1,9 @@
-//! Sites with an endless number of URLs, and honest sites that resemble them.
+//! Sites with an endless number of URLs, and healthy sites that resemble them.
 
 /// A site's content at a path. `visit` counts its requests from 1.
 pub type Shows = fn(path: &str, visit: u64) -> String;
 
-/// Host, start of the crawl, and content.
+/// The host, the start of the crawl, and the content.
 pub type Row = (&'static str, &'static str, Shows);
 
 /// A generated token of hexadecimal digits, different for each number.
@@ -69,7 +69,7 @@ fn days() -> String {
     format!("<table><tr><th>Mo<th>Tu<th>We</tr><tr>{cells}</tr></table>")
 }
 
-/// A chain to the given length, of pages with this content.
+/// A page with this content that links to the next, in a chain of the given length.
 fn chain(path: &str, length: u64, next: &str, content: String) -> String {
     let at = number(path);
     match at < length {
@@ -279,7 +279,7 @@ pub const TRAPS: [Row; 28] = [
     }),
 ];
 
-/// The number of pages of each honest site. At the end of the list the next page is missing.
+/// The number of pages of each healthy site. At the end of a list, there is no next page.
 pub const HONEST: u64 = 130;
 
 pub const SITES: [Row; 24] = [

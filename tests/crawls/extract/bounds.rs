@@ -1,4 +1,4 @@
-//! How much is kept, and for how long.
+//! How many bodies are kept, and for how long.
 
 use rusqlite::Connection;
 use webfill_test_mongod::fresh_database;
@@ -44,7 +44,7 @@ fn of_too_many_bodies_the_oldest_go() {
     let read = kept.extracted(&["--dry-run"]);
     let kept_bodies = number("SELECT count(*) FROM bodies");
     assert_eq!(read["pages"]["read"], kept_bodies, "{read:#}");
-    // The last ones exist.
+    // The bodies of the latest pages exist.
     let oldest: String = bodies
         .query_row("SELECT min(at) FROM bodies", (), |row| row.get(0))
         .unwrap();

@@ -1,4 +1,4 @@
-//! A dry run reports exactly the later changes: pages, fields, and values of records.
+//! A dry run reports exactly the changes that are made later: to pages, fields, and values of records.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 use super::{HOST, Kept};
 
-/// Each has two pages, which are read in the order of the hashes of their URLs.
+/// The number of records. Each has two pages, which are read in the order of the hashes of their URLs.
 const RECORDS: usize = 12;
 
 /// A mapping that reads these fields from elements of a class.
@@ -28,7 +28,7 @@ fn mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
         .write_json(&format!("mappings/{name}.json"), &mapping);
 }
 
-/// Crawls pages of two mappings. The first ranks higher.
+/// Crawls pages of two mappings. Pages of the first one have precedence.
 fn crawl(kept: &Kept) {
     let site = kept.web.site(HOST);
     std::fs::remove_file(kept.work.path("mappings/profile.json")).unwrap();
@@ -61,7 +61,8 @@ fn crawl(kept: &Kept) {
     run.finish().expect(0);
 }
 
-/// Both give `town`, which had no value. The second gives another city, and the first the known one.
+/// Changes both mappings so that they read `town`, which had no value. The second yields another city than the known
+/// one, the first yields the known one.
 fn change_mappings(kept: &Kept) {
     mapping(
         kept,
@@ -78,7 +79,7 @@ fn by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {
     lines.into_iter().map(|line| (id(&line), line)).collect()
 }
 
-/// For each field, how many values of records are new, and how many differ.
+/// The numbers of values of records that are new, and that differ, for each field.
 fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
     let mut differ: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     for (id, record) in after {
@@ -95,7 +96,7 @@ fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
     Value::Object(counts.collect())
 }
 
-/// For each mapping and field, how many values of pages are new, differ, or are gone.
+/// The numbers of values of pages that are new, that differ, and that are gone, for each mapping and field.
 fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
     let mut reported = json!({});
     for (id, page) in after {
@@ -117,7 +118,7 @@ fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
     reported
 }
 
-/// The same numbers from a report.
+/// The numbers of values by mapping and field, as a report gives them.
 fn reported_fields(report: &Value) -> Value {
     let mut reported = json!({});
     for (mapping, of) in report["mappings"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! Many stored pages: interrupted, killed, and with little memory.
+//! Many stored pages: the command is interrupted, killed, and run with little memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn many(pages: u32) -> Kept {
 
 const CHANGED: &str = "SELECT count(*) FROM pages WHERE fields LIKE '%Ockham%'";
 
-/// Waits until some pages are written, and blocks further writes until it is dropped.
+/// Waits until some pages are written. Blocks further writes until the returned value is dropped.
 fn hold_midway(kept: &Kept, running: &mut Running) -> Connection {
     let store = Connection::open(kept.work.path("store.db")).unwrap();
     running.wait_until("some pages are written", |_| {

@@ -1,4 +1,4 @@
-//! A mapping written later reads the rows of stored pages like a crawl.
+//! A mapping written later reads the rows of stored pages as a crawl would.
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
         assert_eq!(row["row"]["mapping_version"], page["mapping_version"]);
     }
 
-    // Values that the previous version read, and that no longer exist, are removed.
+    // Values that the previous version of the mapping read, and that no longer exist, are removed.
     kept.work
         .write_json("mappings/profile.json", &with_rows("b"));
     kept.extracted(&[]);

@@ -11,7 +11,7 @@ use super::{AFTER, BEFORE, HOST, fields_of, health, number, report, sqlite};
 
 const ROWS: usize = 10;
 
-/// A page of a list: each row has an item, and the first ones have stars.
+/// A page of a list with this many rows. Each row has an item, and the first ones have stars.
 fn list(number: usize, rows: usize, with_stars: usize) -> Page {
     let row = |at: usize| {
         let stars = match at < with_stars {
@@ -40,7 +40,7 @@ fn mapping() -> Value {
     })
 }
 
-/// The summary of a crawl of lists that change after a while.
+/// The summary of a crawl of lists whose later pages come from `after`.
 fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)

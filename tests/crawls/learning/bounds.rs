@@ -1,4 +1,4 @@
-//! The limits of learning: the folder, the first fault of this machine, and pages of other kinds.
+//! The limits of learning: files outside of the folder, the first fault of this machine, and pages of other kinds.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 use super::made_site::{HOST, name, person_html, records, serve, url};
 use super::{learn, workplace};
 
-/// A list comes with its folder, perhaps from a stranger. It must not cause other files to be read.
+/// A list of pages comes with its folder, perhaps from a stranger. It must not cause other files to be read.
 #[test]
 fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     let work = workplace();
@@ -31,7 +31,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
                 run.stderr
             );
         }
-        // Other commands read the same list.
+        // Other commands can read the same list.
         work.write_lines("saved/pages.jsonl", &[kept]);
         let mapping = work.path("mappings/profile.json");
         let run = Run::new(["mapping", "test"])
@@ -46,7 +46,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     }
 }
 
-/// Pages that cannot be stored would be fetched again and again.
+/// Otherwise, pages that cannot be stored would be fetched again and again.
 #[test]
 fn a_fault_of_this_machine_ends_fetching() {
     let (work, web) = (workplace(), Web::start());
@@ -81,7 +81,7 @@ fn resolve(web: &Web) -> String {
     pairs.join(",")
 }
 
-/// People have URLs of one segment, and so has a document of the site.
+/// The URLs of people have one segment, and so has the URL of another document of the site.
 #[test]
 fn other_documents_are_matched_by_no_pattern() {
     let work = workplace();

@@ -94,7 +94,7 @@ fn html(text: String) -> Page {
         .body(text)
 }
 
-/// `/old/N` redirects to `/p/N`.
+/// Serves the site. `/old/N` redirects to `/p/N`.
 pub fn serve(web: &Web) -> Site {
     let site = web.site(HOST);
     site.otherwise(move |request| -> Reply {
@@ -112,7 +112,7 @@ pub fn serve(web: &Web) -> Site {
     site
 }
 
-/// Every third value of each field is missing.
+/// Records in which every third value of each field is missing.
 pub fn records() -> Vec<Value> {
     let record = |number: usize| {
         let unless = |missing: usize, value: Value| match number % 3 == missing {
@@ -128,7 +128,7 @@ pub fn records() -> Vec<Value> {
     (0..PEOPLE).map(record).collect()
 }
 
-/// All pages in a folder, with their list.
+/// Writes all pages into a folder, with their list.
 pub fn write_folder(work: &Workplace, folder: &str) {
     let mut lines = Vec::new();
     for number in 0..PEOPLE {

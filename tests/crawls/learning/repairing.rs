@@ -64,7 +64,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// All things are crawled, the layout changes, and all are crawled again.
+    /// Crawls all things, changes the layout, and crawls all again.
     fn new() -> Shop {
         Shop::with(&mapping())
     }
@@ -143,7 +143,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         health.stdout
     );
-    // It is shown, but nothing is written.
+    // The repaired mapping is shown, but nothing is written.
     let before = shop.file();
     let shown = shop.repair(&["--crawl", "second"]).finish().expect(0);
     for reported in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
@@ -207,7 +207,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         again.stdout
     );
-    // The golden cases detect the former mapping.
+    // The golden cases reject the former mapping.
     shop.work.write_json("mappings/shop.json", &before);
     shop.test_all().expect(1);
 }
@@ -259,7 +259,7 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
     assert_eq!(shop.file()["fields"][3], stock);
 }
 
-/// Pages of people with two labelled values. The mapping reads the wrong one.
+/// Writes pages of people with two labelled values, of which the mapping reads the wrong one.
 fn write_pages(work: &Workplace) -> (String, String) {
     let (mut list, mut records) = (String::new(), String::new());
     for number in 0..8 {
@@ -354,7 +354,7 @@ fn value(field: usize, person: usize) -> String {
     }
 }
 
-/// The value in the record: for one in twelve people a different, outdated one.
+/// The value in a person's record. For one person in twelve it is outdated, and differs from the page.
 fn known(field: usize, person: usize) -> String {
     match person % 12 == field {
         true => value(field, (person + 17) % PEOPLE),

@@ -20,7 +20,7 @@ fn title(page: usize, row: usize) -> String {
     format!("{} {}", names[row], ["One", "Two", "Three"][page])
 }
 
-/// Some have no stars.
+/// The stars of a row. Some rows have none.
 fn stars(page: usize, row: usize) -> Option<usize> {
     let all = page * ROWS + row;
     (all % 4 != 2).then_some(1 + all % 5)
@@ -56,7 +56,7 @@ fn html(number: usize) -> String {
     html
 }
 
-/// Two pages in a folder.
+/// Writes two pages into a folder.
 fn write_pages(work: &Workplace) {
     let mut list = String::new();
     for number in 0..2 {
@@ -70,7 +70,7 @@ fn write_pages(work: &Workplace) {
     work.write("saved/pages.jsonl", list);
 }
 
-/// Known rows; `url` returns the link of a record.
+/// Writes the known rows as records. `url` returns the link of a record.
 fn write_records(work: &Workplace, url: impl Fn(usize) -> String) {
     let mut csv = String::from("id,url,title,stars\n");
     for (number, row) in [(0, 0), (0, 2), (0, 5), (1, 1), (1, 4)] {

@@ -1,4 +1,4 @@
-//! Statements of a person about pages: examples, corrections, refusals.
+//! Statements of a user about pages: examples, corrections, refusals.
 
 use serde_json::{Value, json};
 use webfill_tests::site::Web;
@@ -87,7 +87,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
 fn statements_of_a_person_win_over_values_of_records() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
-    // All records have the year of death as the year of birth, and the pages agree with them.
+    // In all records, the year of birth is really that of death, which the pages have as well.
     let wrong = |record: &Value| {
         let mut record = record.clone();
         let number: usize = record["id"].as_str().unwrap().parse().unwrap();

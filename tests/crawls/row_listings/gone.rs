@@ -1,4 +1,4 @@
-//! Rows that are gone from their list: only a list that was read to its end shows that.
+//! Rows that are gone from their list. Only a list that was read to its end shows that they are.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -20,7 +20,7 @@ fn workplace() -> Workplace {
     work
 }
 
-/// Serves a list of these pages. Each links to the next one.
+/// Serves a list whose pages have these rows. Each page links to the next one.
 fn serve(site: &Site, pages: &[&[&str]]) {
     for (number, ids) in pages.iter().enumerate() {
         let rows: Vec<Value> = ids
@@ -50,7 +50,7 @@ fn lists_of(run: &Finished) -> Value {
     run.summary().json["found"]["lists"].clone()
 }
 
-/// The output of `webfill lists` for the only list.
+/// The output of `webfill lists` about the only list.
 fn only_list(store: &str, args: &[&str]) -> Value {
     only_list_of("test", store, args)
 }
@@ -81,7 +81,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
         (&reported["rows"], &reported["is_end_known"]),
         (&json!(5), &json!(true))
     );
-    // The last page is gone, and with it a row, and another row from the middle.
+    // The last page is gone with its row, and so is a row from the middle.
     serve(&site, &[&["a", "b"], &["d"]]);
     let second = refresh(work, &web, store).finish().expect(0);
     assert_eq!(
@@ -97,7 +97,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     assert_eq!(gone.len(), 2, "{csv}");
     let left_out = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
     assert!(left_out.finish().expect(0).stderr.contains("2 rows"));
-    // Nothing new at first; then one is back.
+    // Nothing has changed at first. Then one row is back.
     let third = refresh(work, &web, store).finish().expect(0);
     assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
     assert_eq!(lists_of(&third)["rows_gone"], 2);
@@ -217,7 +217,7 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
     assert!(output.contains("3 rows gone"), "{output}");
     assert_eq!(rows(store, &[]), ["a", "b"]);
     assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
-    // Nothing is doubted any more, and what the list shows again is back.
+    // No list is doubted any more, and rows that the list shows again are back.
     serve(&site, &[&["a"], &["e"]]);
     let run = refresh(work, &web, store).finish().expect(0);
     assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));

@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{crawl, export, list, mapping, rule, sqlite, stored};
 
-/// The rows of a page, the stored result, and the reported number of lost rows.
+/// The rows of a page, the rows that are stored, and the number of rows reported as lost, for each case.
 fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
     let row = |id: &str, price: &str| json!({"id": id, "price": price});
     vec![
@@ -94,7 +94,7 @@ fn rows_lost_to_another_one_with_their_key_are_reported_in_mongodb() {
     rows_that_are_lost_to_another_one_are_said(&work, database.uri());
 }
 
-/// Names used in records, rows, sources or columns.
+/// Names that records, rows, sources or columns use themselves.
 const NAMES: [&str; 14] = [
     "at",
     "dataset",

@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{HOST, crawl, list, mapping, rule, sqlite, stored};
 
-/// A row that is longer than a row may be.
+/// The length of a row that is longer than rows may be, in bytes.
 const TOO_LONG: usize = (1 << 20) + 1;
 
 /// The counts of the dataset `items` in the summary.
@@ -76,7 +76,7 @@ fn rows_are_counted_by_result_in_the_summary_in_mongodb() {
     what_became_of_rows_is_counted(&work, database.uri());
 }
 
-/// An unchanged page keeps its rows.
+/// The rows of an unchanged page stay counted.
 #[test]
 fn rows_of_pages_that_have_not_changed_stay_counted() {
     let work = Workplace::new();

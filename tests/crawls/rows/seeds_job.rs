@@ -1,16 +1,16 @@
-//! A large collection: all ratings of the users of a site that refuses from time to time, from the list of its users
-//! with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
+//! A large job: it collects all ratings of the users of a site that refuses requests from time to time. The input is
+//! the list of users with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
 
 use super::*;
 
-/// For a command at full size.
+/// The time limit of a command at full size.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
-/// Of this many requests from an address the last few are refused.
+/// Of this many requests from an address, the last few are refused.
 const OF: usize = 200;
 const REFUSED: usize = 2;
 
-/// The most repetitions of the command that fetches failed pages again: it meets refusals, too.
+/// How often the command that fetches failed pages again may be repeated: it meets refusals, too.
 const MOST_RETRIES: usize = 12;
 
 fn size() -> usize {
