@@ -18,7 +18,7 @@ fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> 
         .collect()
 }
 
-/// A fleet in which no page of these sites is fetched.
+/// A fleet in which these sites are blocked, so that none of their pages is fetched.
 fn with_blocked(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {
@@ -98,7 +98,7 @@ fn info_of_an_application_tallies_its_crawls() {
 fn no_request_starts_after_a_stop_was_answered() {
     let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.01")]);
     fleet.add_supervisor("two");
-    // Enough sites that many requests are always in flight, and queued at the workers.
+    // There are so many sites that requests are always in flight, and others queued at the workers.
     let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
     let mut requests = Vec::new();
     for host in &hosts {
@@ -147,16 +147,16 @@ fn no_request_starts_after_a_stop_was_answered() {
     assert_eq!(visits.of_host("other.example").len(), 200, "others go on");
 }
 
-/// The lease of a fleet with a stopped process, and the additional time that an answer may take: the difference
-/// between clocks, and a loaded machine.
+/// The lease of a fleet with a stopped process, and the additional time that an answer may take, because clocks differ
+/// and the machine is busy.
 const LEASE: Duration = Duration::from_secs(2);
 const MORE: Duration = Duration::from_secs(25);
 
-/// No request of a crawl starts after its stop was answered, although a process is frozen meanwhile, and a worker
-/// holds tasks that it has not started. `latency` is that of a site.
+/// Checks that no request of a crawl starts after its stop was answered, although a process is frozen meanwhile and a
+/// worker holds tasks that it has not started. `latency` is the site's.
 fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     let lease = LEASE.as_secs().to_string();
-    // Four tasks of a site are handed out at a time.
+    // This delay allows four tasks of a site to be handed out at a time.
     let fleet = Fleet::with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
     let requests = pages(&fleet, "a.example", 50, "c");
     fleet.web.site("a.example").latency(latency);
@@ -176,7 +176,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
         (fleet.info("c")["leased"] == 0).then_some(())
     });
     assert_eq!(fleet.pending("c"), 0);
-    // The stopped process works again, and would have begun its tasks before this.
+    // By now the stopped process works again, and would have begun its tasks.
     fleet.feed(&pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");
     let visits = fleet.web.visits().of_host("a.example").pages();
@@ -186,7 +186,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
 
 #[test]
 fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
-    // Its worker continues with its tasks for longer than a moment.
+    // The worker of a frozen supervisor continues with its tasks for longer than a moment.
     stop_is_kept(Duration::from_millis(600), |fleet| {
         fleet.supervisor().of_role("supervisor").remove(0)
     });
@@ -194,7 +194,7 @@ fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
 
 #[test]
 fn a_stop_is_kept_by_a_worker_that_stands_still() {
-    // Its tasks are due when it continues.
+    // The tasks of a frozen worker are due when it continues.
     stop_is_kept(Duration::ZERO, |fleet| {
         fleet.supervisor().of_role("worker").remove(0)
     });
@@ -222,7 +222,7 @@ fn a_stopped_crawl_id_is_refused_for_good() {
     refused(&fleet);
     fleet.restart();
     refused(&fleet);
-    // Ids are separate for each application.
+    // Each application has its own ids.
     let mut other = again.clone();
     other["appid"] = json!("another");
     fleet.feed(&[other]);
@@ -368,7 +368,7 @@ fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
     assert!(client.ask_bytes(deep.as_bytes())["error"]["message"].is_string());
     let large = format!("{{\"url\": \"http://a.example/{}\"}}", "x".repeat(8 << 20));
     assert!(client.ask_bytes(large.as_bytes())["error"]["message"].is_string());
-    // Frames that no REQ socket would send.
+    // A REQ socket would not send such frames.
     let odd = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
     odd.set_linger(0).expect("an option");
     odd.connect(&fleet.control()).expect("an endpoint");

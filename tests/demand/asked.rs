@@ -1,5 +1,5 @@
-//! Answers for operators: where a URL is among very many crawls, how a crawl has ended so far, and the limits that
-//! apply to it.
+//! Answers to questions of operators: where a URL is among very many crawls, which outcomes a crawl has so far, and
+//! which limits apply to it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
@@ -18,7 +18,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     };
     let requests: Vec<Value> = (0..10_500).map(of_crawl).collect();
     requests.chunks(1_500).for_each(|some| fleet.feed(some));
-    // From the crawl that was opened before all others.
+    // The answer is from the crawl that was opened before all others.
     let answer = fleet.json(&["why", "http://first.example/0"]);
     assert_eq!(answer["crawls"][0]["crawlid"], "c0", "{answer}");
     assert_eq!(
@@ -38,7 +38,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
         said.starts_with(&format!("{APP}/c0: it is queued")),
         "{said}"
     );
-    // A URL unknown to all crawls is judged by some of them, after all were searched.
+    // No crawl knows this URL. After all were searched, some of them judge it.
     let answer = fleet.json(&["why", "http://nobody.example/"]);
     assert_eq!(
         answer["crawls"].as_array().map(Vec::len),

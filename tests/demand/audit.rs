@@ -1,4 +1,4 @@
-//! The audit log: who did what, checked in its files and by `webfill audit`.
+//! The audit log: who did what. It is checked in its files, and by `webfill audit`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -73,7 +73,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
         (text("action"), who, text("result"))
     };
     let mut shortened: Vec<_> = logged.iter().map(short).collect();
-    // Summed-up entries come after the actions of their second.
+    // Entries that sum up a second come after the actions of that second.
     shortened.sort();
     let mut expected = [
         ("keys_add", "user", "done"),
@@ -115,7 +115,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
 }
 
-/// It is answered after it was carried out, after the line about the request.
+/// A reload is answered after it was carried out. By then there is already a line about its request.
 #[test]
 fn a_failed_reload_is_recorded_as_refused() {
     let fleet = Fleet::dispatcher_only(&[]);
@@ -141,7 +141,7 @@ fn a_failed_reload_is_recorded_as_refused() {
     });
 }
 
-/// The editor of a hand-edited list of keys is unknown, but the changes in it are recorded.
+/// The log cannot know who edited a list of keys by hand, but it records the changes.
 #[test]
 fn a_hand_edited_list_of_keys_is_recorded() {
     let keyed = Keyed::new();
@@ -159,7 +159,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     let other = keyed.member("client", "other", false);
     let edited: String = edited.chain([format!("client other {other}\n")]).collect();
     fs::write(&list, edited).expect("our own");
-    // The list is checked when a client sends a message.
+    // The list is read again when a client sends a message.
     keyed.client("chief").ask(&json!({"action": "status"}));
     let state = keyed.work.path("state/dispatcher");
     let logged = wait_for("the change is reported", || {
@@ -177,8 +177,8 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     assert_eq!(changed["was"]["rights"], "", "{logged}");
 }
 
-/// Everything answered is in the log, however soon the dispatcher dies: feeds of many clients at a time, which are
-/// summed up, and actions among them.
+/// Every answered request is in the log, however soon the dispatcher dies after it: feeds of many clients at a time,
+/// which are summed up, and actions among them.
 #[test]
 fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
     let mut fleet = Fleet::dispatcher_only(&[("LOG_LEVEL", "off")]);

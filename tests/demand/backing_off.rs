@@ -1,4 +1,5 @@
-//! Sites that back off in a fleet: shown with their evidence, reported to the application, resumed manually.
+//! Sites that back off in a fleet. They are shown with their evidence, reported to the application, and resumed
+//! manually.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use webfill_tests::site::{page, status};
 
 use crate::fleet::{APP, Fleet, request, wait_for};
 
-/// Sites in the output of `webfill sites --json`.
+/// The sites in the output of `webfill sites --json`.
 fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
     let args = [&["sites", "--json"], flags].concat();
     let run = fleet.run(&args).expect(0);
@@ -48,7 +49,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
         (&site["site"], &site["state"]),
         (&json!("blocks.example"), &json!("backing_off"))
     );
-    // Since the first refusal.
+    // The backoff counts from the first refusal.
     let rest_s = site["until"].as_f64().unwrap() - site["since"].as_f64().unwrap();
     assert!((3_599.0..3_660.0).contains(&rest_s), "{site}");
     let table = fleet.run(&["sites"]).expect(0);

@@ -1,4 +1,4 @@
-//! A backup is made while the fleet is at work, and a dispatcher starts from it elsewhere.
+//! A backup is made while the fleet works, and another dispatcher starts from it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,8 +18,8 @@ const SITES: usize = 4;
 const PAGES: usize = 14;
 const DELAY: Duration = Duration::from_millis(400);
 
-/// A dispatcher that starts from a backup waits for requests that may be in progress: a lease, and the longest
-/// request.
+/// Settings with short times. A dispatcher that starts from a backup waits for requests that may be in progress: for a
+/// lease, and for the longest request.
 pub(crate) const QUICK: [(&str, &str); 6] = [
     ("POLITENESS_DELAY", "0.4"),
     ("DISPATCHER_LEASE", "1"),
@@ -59,7 +59,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         let frontier = backup.join("dispatcher.db");
         take_the_mark_off(&frontier);
         fleet.copy_elsewhere(&frontier);
-        // Other programs that open the file leave the wait to the dispatcher.
+        // Other programs that open the file leave its wait to the dispatcher.
         let prune =
             Run::new(["prune", APP, "--older-than", "1s", "--state"]).arg(&fleet.dispatcher_state);
         prune.finish().expect(0);
@@ -67,7 +67,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
     });
 }
 
-/// As in a service unit, whose command stays the same.
+/// A service unit keeps its command, and uses the environment.
 #[test]
 fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
     let mut fleet = Fleet::with(&QUICK);
@@ -83,7 +83,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     let output = fleet.dispatcher().stderr_so_far();
     assert!(output.contains(waits), "{output}");
     fleet.add_supervisor("one");
-    // If the variable is forgotten, there is no second wait.
+    // If the variable is left set, there is no second wait.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let output = fleet.dispatcher().stderr_so_far();
@@ -112,7 +112,7 @@ fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
     assert_eq!(mode.mode() & 0o777, 0o700);
 }
 
-/// A dispatcher starts from a backup that is an hour old.
+/// Checks a dispatcher that starts from a backup an hour old.
 fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
     let mut fleet = Fleet::with(&QUICK);
     feed_and_wait(&fleet);
@@ -123,7 +123,7 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     wait_for_pages(&fleet, SITES * 7);
     let lost = pages(&fleet);
     make_an_hour_old(&backup.join("dispatcher.db"));
-    // Its supervisor survives, and has tasks in its queue.
+    // The supervisor survives, and has tasks in its queue.
     fleet.kill_dispatcher();
     start_from(&mut fleet, &backup);
     let began = fleet.web.visits().pages().len();
@@ -140,7 +140,7 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     assert_eq!(stored.len(), SITES * PAGES);
     assert!(stored.values().all(|page| page.outcome == "ok"));
     let again = visits.pages().len() - SITES * PAGES;
-    // Pages fetched after the backup, and those in progress when it was made.
+    // The pages fetched after the backup are fetched again, and those in progress when it was made.
     assert!(
         again >= lost - after_backup && again <= began - before_backup + SITES,
         "{again}, of {before_backup}, {after_backup}, {lost}, {began}"
@@ -149,7 +149,7 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     assert_eq!(info["state"], Value::from("finished"));
 }
 
-/// Sites with many pages, all of which are fed. Returns when some were fetched.
+/// Feeds many pages of some sites. Returns when some of them were fetched.
 fn feed_and_wait(fleet: &Fleet) {
     let mut requests = Vec::new();
     for number in 0..SITES {
@@ -167,7 +167,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// The recipe of `docs/how-to/mongodb-fleet.md` for users without `mongodump`.
+/// `docs/how-to/mongodb-fleet.md` has this recipe for users without `mongodump`.
 #[needs(mongod)]
 #[test]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {

@@ -1,4 +1,4 @@
-//! Requests with the `spiderid` of a browser, in a fleet where some supervisors have one.
+//! Requests whose `spiderid` asks for a browser, in a fleet where only some supervisors have one.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use webfill_tests::site::{Page, document, page, script};
 
 use crate::fleet::{DELAY, Fleet, action, request, request_with, wait_for};
 
-/// A supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
+/// The settings of a supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
 fn for_a_browser(url: &str, crawl_id: &str) -> Value {
@@ -96,7 +96,7 @@ fn a_stop_ends_the_requests_of_a_page() {
     let answer = fleet.client().ask(&action("stop", Some("asking")));
     let answered = Instant::now();
     assert_eq!(answer["spiderid"], "browser", "{answer}");
-    // The site's next two requests belong to another crawl.
+    // The next two requests to the site belong to another crawl.
     let others = ["/other", "/another"];
     fleet.feed(&others.map(|path| for_a_browser(&site.url(path), "others")));
     fleet.wait_until_done("others");

@@ -12,7 +12,7 @@ use crate::fleet::{APP, Fleet, HTTP, action};
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// Speaks JSON with the control socket.
+/// A client that speaks JSON with the control socket.
 pub(crate) struct Client {
     socket: zmq::Socket,
 }
@@ -24,7 +24,7 @@ impl Client {
         client
     }
 
-    /// With the keys from a folder.
+    /// A client with the keys in a folder.
     pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Client {
         let client = Client::unconnected();
         set_keys(&client.socket, folder);
@@ -45,7 +45,7 @@ impl Client {
         self.ask_bytes(request.to_string().as_bytes())
     }
 
-    /// Sends any bytes.
+    /// Sends these bytes, whatever they are.
     pub(crate) fn ask_bytes(&self, request: &[u8]) -> Value {
         self.socket.send(request, 0).expect("it waits");
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
@@ -64,14 +64,14 @@ impl Client {
             if was_gone {
                 return None;
             }
-            // An answer that it has sent may still be in transit.
+            // The answer may have been sent before, and still be in transit.
             was_gone = is_gone();
         }
         let answer = self.socket.recv_bytes(0).ok()?;
         serde_json::from_slice(&answer).ok()
     }
 
-    /// Sends a request that must be refused. Returns path and message.
+    /// Sends a request that must be refused. Returns the path and the message of the refusal.
     pub(crate) fn refusal(&self, request: &Value) -> (String, String) {
         let answer = self.ask(request);
         let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-/// Also speaks JSON with the control socket, but sends further requests before the answers arrive.
+/// A client that sends further requests before the answers arrive.
 pub(crate) struct Pipeline {
     socket: zmq::Socket,
 }
@@ -101,7 +101,7 @@ impl Pipeline {
         Pipeline { socket }
     }
 
-    /// With the keys from a folder.
+    /// A pipelining client with the keys in a folder.
     pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Pipeline {
         let socket = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
         set_keys(&socket, folder);
@@ -110,7 +110,7 @@ impl Pipeline {
         Pipeline { socket }
     }
 
-    /// Sends a request, unless too many are waiting.
+    /// Sends a request, unless too many are waiting already.
     pub(crate) fn try_to_send(&self, request: &Value) {
         let _ = self
             .socket
@@ -148,7 +148,7 @@ fn set_keys(socket: &zmq::Socket, folder: &Path) {
         .for_each(|set| set.expect("a valid option"));
 }
 
-/// Listens to the firehose.
+/// A subscriber of the firehose.
 pub(crate) struct Firehose {
     socket: zmq::Socket,
     topic: String,
@@ -171,7 +171,7 @@ impl Firehose {
         firehose
     }
 
-    /// Causes notifications until one arrives, which shows that the subscription is in force. Then drops all of them.
+    /// Causes notifications until one arrives, which shows that the subscription is in force. Then drops them all.
     fn wait_until_heard(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {
             let outbound = format!("outbound.{APP}");
@@ -216,7 +216,7 @@ impl Firehose {
         self.next_within(WAIT).expect("a message in time")
     }
 
-    /// Waits for a message of a kind, and skips others.
+    /// Waits for a message that `is_it` accepts, and skips others.
     pub(crate) fn wait_for(&self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (_, message) = self.next();
@@ -227,17 +227,17 @@ impl Firehose {
     }
 }
 
-/// The answer to an HTTP request: status and body.
+/// Sends an HTTP request. Returns the status and the body of the answer.
 pub(crate) fn http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
     try_http(&fleet.host, head, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// The same for a server that may go away: then the partial answer.
+/// Sends an HTTP request to a server that may go away. Then the part of the answer that came is the error.
 fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), String> {
     try_http_at((host, HTTP), head, body)
 }
 
-/// The same at another port.
+/// Sends such a request to another port.
 pub(crate) fn try_http_at(
     server: (&str, u16),
     head: &[&str],
@@ -265,12 +265,12 @@ pub(crate) fn try_http_at(
     }
 }
 
-/// `POST` of JSON, with a JSON answer.
+/// Sends JSON with `POST`. Returns the status and the JSON of the answer.
 pub(crate) fn post(fleet: &Fleet, path: &str, body: &Value) -> (u16, Value) {
     try_post(&fleet.host, path, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// The same for a server that may go away: then the partial answer.
+/// Sends JSON to a server that may go away. Then the part of the answer that came is the error.
 pub(crate) fn try_post(host: &str, path: &str, body: &Value) -> Result<(u16, Value), String> {
     let head = [
         &format!("POST {path} HTTP/1.1"),

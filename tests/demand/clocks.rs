@@ -1,4 +1,4 @@
-//! Machines with a clock an hour behind: later actions count as later, and the operator is informed.
+//! Machines whose clock is an hour behind: later actions still count as later, and the operator is warned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ fn outcomes(pages: &[Value]) -> Vec<&Value> {
     pages.iter().map(|page| &page["outcome"]).collect()
 }
 
-/// Pages that are not found until the switch is set, and requests for all of them.
+/// Pages that are missing until the switch is set, and requests for all of them.
 fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
@@ -80,13 +80,13 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     );
 }
 
-/// Its tasks count as later than all those that the lost dispatcher handed out after the backup.
+/// Tasks of the restored dispatcher count as later than all that the lost one handed out after the backup.
 #[needs(libfaketime)]
 #[test]
 fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     let mut fleet = Fleet::with(&QUICK);
     let backup = fleet.back_up();
-    // The next start has an epoch unknown to the backup.
+    // The next start gets an epoch that the backup does not know.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let (heals, requests) = pages_that_heal(&fleet);
@@ -103,7 +103,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     assert_eq!(outcomes(&pages(&fleet)), [&json!("ok"); PAGES]);
 }
 
-/// Its monotonic clock, which determines delays and leases, is not affected.
+/// The monotonic clock, which determines delays and leases, stays as it is.
 #[needs(libfaketime)]
 #[test]
 fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
@@ -126,10 +126,10 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     let server_s = info["server_time"].as_u64().expect("a time");
     assert!(server_s >= now_s + hour_s - 5, "{info}");
     assert_eq!(fleet.info("later")["state"], "running");
-    // Requests that have expired by that clock are refused, and others are accepted.
+    // By the new time, this request has expired and is refused. Others are accepted.
     let refused = fleet.client().ask(&of("past", hour_s / 2));
     assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
-    // After the clock is set back, it expires later again.
+    // Once the clock is set back, the crawl expires later again.
     fleet.work.write("ahead", format!("{:+}", -HOUR_S));
     wait_for("the time is reported", || {
         let server_s = fleet.info("later")["server_time"].as_u64()?;

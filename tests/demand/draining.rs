@@ -1,4 +1,4 @@
-//! A dispatcher that ends alone, supervisors that are asked to drain, and those that fall silent. The access log
+//! A dispatcher that ends alone, supervisors that are asked to drain, and supervisors that fall silent. The access log
 //! shows the requests to each site.
 
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::fleet::{DELAY, Fleet, request, wait_for};
 
 const PAGES: usize = 25;
 
-/// Longer than any test waits: no supervisor is lost meanwhile.
+/// A limit that exceeds the duration of any test, so that no supervisor counts as lost.
 const LONGEST_FETCH: &str = "100";
 
-/// Feeds the pages of some sites, each of which answers with this latency.
+/// Feeds the pages of some sites, each of which answers with this latency. Returns the number of pages.
 fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
     let mut requests = Vec::new();
     for number in 0..sites {
@@ -36,7 +36,7 @@ fn wait_until_asked(fleet: &Fleet, pages: usize) {
         .wait_until(&enough, |visits| visits.pages().len() >= pages);
 }
 
-/// Checks that everything was requested once, and not too fast.
+/// Checks that every page was requested once, and none too soon.
 fn assert_asked_once(fleet: &Fleet, pages: usize) {
     let visits = fleet.web.visits();
     let mut asked: Vec<(String, String)> = visits
@@ -106,7 +106,7 @@ fn supervisors_drain_by_word_one_or_all() {
     let left = fleet.json(&["status"])["supervisors"].clone();
     assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
 
-    // Its sites continue with the other supervisor.
+    // The other supervisor continues with the sites.
     fleet.wait_until_done("drained");
     assert_asked_once(&fleet, pages);
 
@@ -119,7 +119,7 @@ fn supervisors_drain_by_word_one_or_all() {
     let reported = fleet.run(&["drain"]).expect(0).stdout;
     assert_eq!(reported, "nothing drained: no supervisor is connected\n");
 
-    // The dispatcher continues, and so does a new supervisor.
+    // The dispatcher continues, and a new supervisor can join.
     fleet.feed(&[request(
         &fleet.web.site("s0.example").url("/later"),
         "later",
@@ -136,7 +136,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         ("FETCH_TOTAL_TIMEOUT", LONGEST_FETCH),
     ];
     let mut fleet = Fleet::with(&settings);
-    // New sites go to the two in turn.
+    // The two supervisors get new sites in turn.
     fleet.add_supervisor("two");
     let pages = feed_sites(&fleet, 8, Duration::ZERO);
     fleet.wait_until_done("drained");
@@ -156,7 +156,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
     );
     assert_eq!(fleet.logged("supervisor_silent").len(), 1);
 
-    // All sites are requested again, long before it counts as lost.
+    // All sites are requested again, long before the silent supervisor counts as lost.
     let again: Vec<Value> = (0..8)
         .map(|site| {
             request(

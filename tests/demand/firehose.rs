@@ -1,5 +1,4 @@
-//! The firehose: topics, `webfill dump`, slow subscribers, and exports with a cursor, which miss
-//! nothing.
+//! The firehose: topics, `webfill dump`, and slow subscribers. Exports with a cursor miss nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -29,7 +28,7 @@ const RESULT_KEYS: [&str; 13] = [
     "outcome",
 ];
 
-/// Requests for several pages of each of several sites.
+/// Requests for this many pages of each of some sites.
 fn pages(fleet: &Fleet, sites: usize, count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for number in 0..sites {
@@ -55,7 +54,7 @@ fn a_result_has_every_field_of_the_contract() {
     let firehose = fleet.firehose("crawled.testapp");
     let keys = json!({"attrs": {"a": 1}, "maxdepth": 1});
     fleet.feed(&[request_with("http://r.example/", "c", keys)]);
-    // Links are handed out if they are followed.
+    // A link is handed out only if links are followed.
     let (topic, result) = firehose.next();
     assert_eq!(topic, "crawled.testapp");
     for key in RESULT_KEYS {
@@ -97,7 +96,7 @@ fn a_document_is_a_result_with_its_text_and_its_metadata() {
     let fleet = Fleet::with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
-    // Its file name extension would keep it from being fetched.
+    // By the extension of its file name, a link to this page would be skipped.
     site.serve("/paper", document("application/pdf", paper));
     site.serve("/", page("Home"));
     let firehose = fleet.firehose("crawled.testapp");
@@ -171,7 +170,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
         );
     }
     let mut topics: BTreeMap<String, usize> = BTreeMap::new();
-    // Each question of an application is answered on the firehose, too.
+    // Each request of an application is answered on the firehose, too.
     while topics.values().sum::<usize>() < 6 {
         let (topic, message) = all.next();
         if message["action"] != "info" {
@@ -195,7 +194,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     );
 }
 
-/// Starts `webfill dump`, and causes notifications until it prints one.
+/// Starts `webfill dump`, and causes notifications until it has printed one.
 fn dump(fleet: &Fleet, args: &[&str]) -> Running {
     let mut dump = fleet.command(&["dump"]).args(args).start();
     let client = fleet.client();
@@ -272,7 +271,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
         disturbed < 3 * undisturbed + Duration::from_secs(5),
         "{disturbed:?} instead of {undisturbed:?}"
     );
-    // A subscriber that keeps up receives everything.
+    // A subscriber that keeps up gets everything.
     for _ in 0..1_200 {
         assert_eq!(awake.next().1["crawlid"], "watched");
     }
@@ -281,7 +280,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
     dump.signal(Signal::CONT);
 }
 
-/// The pages printed by an export with a cursor, by URL, and the cursor after the last one.
+/// The URLs of the pages that an export with a cursor prints, and the cursor after the last one.
 fn exported(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     let run = Run::new([
         "export",
@@ -294,7 +293,7 @@ fn exported(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     read_export(&run.finish().expect(0).stdout, cursor)
 }
 
-/// Pages and the last cursor from JSON lines.
+/// Reads JSON lines of an export: the URLs of pages, and the last cursor.
 fn read_export(text: &str, cursor: &str) -> (Vec<String>, String) {
     let mut urls = Vec::new();
     let mut cursor = cursor.to_owned();
@@ -366,7 +365,7 @@ fn follow_continues_while_the_dispatcher_is_restarted() {
     assert_complete(&read_export(&run.stdout, "").0, &requests);
 }
 
-/// Checks that each page occurs once.
+/// Checks that each requested page was exported once.
 fn assert_complete(exported: &[String], requests: &[Value]) {
     let expected: BTreeSet<&str> = requests
         .iter()

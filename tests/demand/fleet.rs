@@ -1,4 +1,4 @@
-//! A fleet on a separate loopback address: a dispatcher, supervisors, the web that they crawl, and their clients.
+//! A fleet on a loopback address of its own: a dispatcher, supervisors, the web that they crawl, and clients.
 
 mod elsewhere;
 
@@ -22,13 +22,13 @@ const CONTROL: u16 = 5557;
 const FIREHOSE: u16 = 5558;
 pub(crate) const HTTP: u16 = 8080;
 
-/// Within the workplace.
+/// The dispatcher's state folder within the workplace.
 const DISPATCHER_STATE: &str = "state/dispatcher-0";
 
 /// The application of the tests.
 pub(crate) const APP: &str = "testapp";
 
-/// The default delay between two requests to a site in these tests.
+/// The delay between two requests to a site in these tests, unless set otherwise.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
 
 pub(crate) struct Fleet {
@@ -36,9 +36,9 @@ pub(crate) struct Fleet {
     pub(crate) work: Workplace,
     pub(crate) host: String,
     pub(crate) dispatcher_state: PathBuf,
-    /// The build of processes started from now on.
+    /// The build that processes are started from.
     pub(crate) build: Build,
-    /// The store of processes started from now on; a file in the workplace if unset.
+    /// The store of processes that are started; a file in the workplace if unset.
     pub(crate) store: Option<String>,
     settings: Vec<(String, String)>,
     pub(crate) config: Option<PathBuf>,
@@ -47,19 +47,19 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// A dispatcher and a supervisor with one worker.
+    /// Starts a dispatcher, and a supervisor with one worker.
     pub(crate) fn start() -> Fleet {
         Fleet::with(&[])
     }
 
-    /// The same with other settings, as environment variables without their prefix.
+    /// Starts a dispatcher and a supervisor with other settings, given as environment variables without their prefix.
     pub(crate) fn with(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::dispatcher_only(settings);
         fleet.add_supervisor("one");
         fleet
     }
 
-    /// The same, with watches that may read the files in the folder `seeds` of the workplace.
+    /// Starts a dispatcher and a supervisor. Their watches may read the files in the folder `seeds` of the workplace.
     pub(crate) fn with_seeds() -> Fleet {
         let mut fleet = Fleet::unstarted(&[]);
         let folder = fleet.work.path("seeds");
@@ -72,7 +72,7 @@ impl Fleet {
         fleet
     }
 
-    /// The same with a settings file.
+    /// Starts a dispatcher and a supervisor with a settings file.
     pub(crate) fn with_file(settings: &str) -> Fleet {
         let mut fleet = Fleet::unstarted(&[]);
         let file = fleet.work.write("webfill.toml", settings);
@@ -82,14 +82,14 @@ impl Fleet {
         fleet
     }
 
-    /// A dispatcher without supervisors.
+    /// Starts a dispatcher without supervisors.
     pub(crate) fn dispatcher_only(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted(settings);
         fleet.start_dispatcher();
         fleet
     }
 
-    /// The same, with everything in the given folder.
+    /// Starts a dispatcher without supervisors that keeps everything in the given folder.
     pub(crate) fn dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted(settings);
         fleet.work = Workplace::in_folder(folder);
@@ -147,7 +147,7 @@ impl Fleet {
         self.add_supervisor_with(name, &[]);
     }
 
-    /// The same with settings of its own, as environment variables without their prefix.
+    /// Starts a supervisor with settings of its own, given as environment variables without their prefix.
     pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
         self.add_supervisor_by(name, self.supervisor_role(name, settings));
     }
@@ -161,7 +161,7 @@ impl Fleet {
         });
     }
 
-    /// An unstarted supervisor with settings of its own.
+    /// A supervisor with settings of its own, not started yet.
     pub(crate) fn supervisor_role(&self, name: &str, settings: &[(&str, &str)]) -> Run {
         let resolve = self.web.resolve_args();
         let resolve: Vec<&str> = resolve
@@ -219,7 +219,7 @@ impl Fleet {
         running.finish().expect(0);
     }
 
-    /// `kill -9` of all processes.
+    /// Kills all processes with `kill -9`.
     pub(crate) fn kill_all(&mut self) {
         self.kill_dispatcher();
         for (_, running) in self.supervisors.drain(..) {
@@ -228,13 +228,13 @@ impl Fleet {
         }
     }
 
-    /// Waits until the dispatcher has ended by itself, with this exit code. Returns its output.
+    /// Waits until the dispatcher has ended by itself with this exit code. Returns its output.
     pub(crate) fn dispatcher_ended(&mut self, code: i32) -> String {
         let dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.finish().expect(code).stderr
     }
 
-    /// `kill -9` of the dispatcher.
+    /// Kills the dispatcher with `kill -9`.
     pub(crate) fn kill_dispatcher(&mut self) {
         let dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.signal(Signal::KILL);
@@ -251,14 +251,14 @@ impl Fleet {
         }
     }
 
-    /// Waits until a supervisor has ended by itself, successfully.
+    /// Waits until a supervisor has ended by itself and successfully.
     pub(crate) fn supervisor_ended(&mut self, name: &str) {
         let found = self.supervisors.iter().position(|(other, _)| other == name);
         let (_, running) = self.supervisors.remove(found.expect("it runs"));
         running.finish().expect(0);
     }
 
-    /// Ends the fleet gracefully, and restarts it on the same state.
+    /// Ends the fleet gracefully, and starts it again on the same state.
     pub(crate) fn restart(&mut self) {
         self.run(&["drain"]).expect(0);
         let dispatcher = self.dispatcher.take().expect("it runs");
@@ -292,7 +292,7 @@ impl Fleet {
         self.store.clone().unwrap_or_else(in_file)
     }
 
-    /// `webfill ARGS... --dispatcher OURS`, not started yet.
+    /// The command `webfill ARGS... --dispatcher ADDRESS` for this fleet, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Run {
         let run = Run::new(args).args(["--dispatcher", &self.endpoint()]);
         run.in_folder(self.work.path(""))
@@ -313,12 +313,12 @@ impl Fleet {
         Client::connect(&self.control())
     }
 
-    /// Subscribes, and waits until the subscription is in force.
+    /// Subscribes to a topic, and waits until the subscription is in force.
     pub(crate) fn firehose(&self, topic: &str) -> Firehose {
         Firehose::subscribe(self, topic)
     }
 
-    /// Feeds requests over a separate connection. They must be accepted.
+    /// Feeds requests on a connection of their own. They must be accepted.
     pub(crate) fn feed(&self, requests: &[Value]) {
         let answer = self.client().ask(&json!(requests));
         assert_eq!(answer["accepted"], requests.len(), "{answer}");
@@ -328,12 +328,12 @@ impl Fleet {
         self.client().ask(&action("info", Some(crawl_id)))
     }
 
-    /// The pending tasks of a crawl; 0 if the crawl is unknown.
+    /// The number of pending tasks of a crawl; 0 if the crawl is unknown.
     pub(crate) fn pending(&self, crawl_id: &str) -> u64 {
         self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
     }
 
-    /// Waits until every task of a crawl has an outcome, which is then stored.
+    /// Waits until every task of a crawl has an outcome. All of them are stored then.
     pub(crate) fn wait_until_done(&self, crawl_id: &str) {
         self.wait_until_app_is_done(APP, crawl_id);
     }
@@ -348,7 +348,7 @@ impl Fleet {
         });
     }
 
-    /// The dispatcher's log lines of an event so far.
+    /// The lines that the dispatcher has logged about an event so far.
     pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
         let files = files_under(&self.dispatcher_state.join("logs"));
         let texts = files
@@ -371,7 +371,7 @@ pub(crate) fn request(url: &str, crawl_id: &str) -> Value {
     json!({"url": url, "appid": APP, "crawlid": crawl_id})
 }
 
-/// The same with further keys.
+/// A request for one URL with further keys.
 pub(crate) fn request_with(url: &str, crawl_id: &str, more: Value) -> Value {
     let mut request = request(url, crawl_id);
     let Value::Object(more) = more else {
@@ -383,7 +383,7 @@ pub(crate) fn request_with(url: &str, crawl_id: &str, more: Value) -> Value {
     request
 }
 
-/// An action of the tests' application.
+/// A request for an action, from the application of the tests.
 pub(crate) fn action(name: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({"action": name, "appid": APP, "uuid": "someuuid", "spiderid": "link"});
     if let Some(crawl_id) = crawl_id {

@@ -1,5 +1,5 @@
-//! A dispatcher whose disk fills up: everything it has confirmed is in its file. With a floor, the fleet pauses
-//! earlier.
+//! A dispatcher whose disk fills up. Everything that it has confirmed is in its file. With a floor, the fleet pauses
+//! before.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use webfill_tests::stored::Stored;
 use crate::clients::{Client, try_post};
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// The disk, and a file on it that is removed to make room.
+/// The size of the disk, and the file on it that is removed to make room.
 const DISK_KIB: u32 = 24 << 10;
 const BALLAST_BYTES: u64 = 17 << 20;
 
@@ -60,7 +60,7 @@ fn accepted_is_kept(disk: &Path) {
     }
 }
 
-/// Feeds lists until the dispatcher ends, makes room, and counts the stored requests.
+/// Feeds lists until the dispatcher ends. Makes room, and checks that the accepted requests are stored.
 fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
@@ -81,11 +81,11 @@ fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
     fleet.start_dispatcher();
     let kept = tasks(&fleet);
     let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
-    // An unanswered list may be there as well.
+    // The list without an answer may have been stored, too.
     assert!(kept == accepted || kept == accepted + length, "{what}");
 }
 
-/// `None` if the dispatcher ended before it answered.
+/// Feeds a list. Returns `None` if the dispatcher ended before it answered.
 fn feed_list(fleet: &mut Fleet, way: Way, list: &Value) -> Option<Value> {
     match way {
         Way::Rest => match try_post(&fleet.host, "/feed", list) {
@@ -111,7 +111,7 @@ fn tasks(fleet: &Fleet) -> usize {
     frontier.number("SELECT count(*) FROM tasks") as usize
 }
 
-/// If a confirmation or a task was sent without its commit, the page is requested a second time.
+/// If a confirmation or a task had been sent without its commit, the page would be requested twice.
 #[needs(namespaces)]
 #[test]
 fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
@@ -122,7 +122,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
             mount_small_disk(disk.path(), DISK_KIB, false);
             let ballast = disk.path().join("ballast");
             std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
-            // Only the dispatcher's files are on this disk.
+            // The disk holds nothing but the dispatcher's files.
             let mut fleet =
                 Fleet::unstarted(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
             fleet.dispatcher_state = disk.path().join("state");
@@ -153,7 +153,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
 const SITES: usize = 60;
 const LINKS: usize = 40;
 
-/// A site whose pages are linked from the first one. The links take 32 KB in the frontier.
+/// Serves a site whose first page links to all others. The links take 32 KB in the frontier.
 fn serve_links(fleet: &Fleet, number: usize) {
     let padding = "x".repeat(800);
     let link = |n| format!("<a href=\"/{n}/{padding}\">l</a>");
@@ -163,7 +163,7 @@ fn serve_links(fleet: &Fleet, number: usize) {
     site.otherwise(|request| page(&request.path).into());
 }
 
-/// More than the pages of this test need, and less than that.
+/// The floor. The ballast leaves less room than this, but enough for the pages of this test.
 const FLOOR_MIB: &str = "16";
 
 #[needs(namespaces)]
@@ -200,7 +200,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
                 (status()["leased"] == 0).then_some(())
             });
             let before = fleet.web.visits().pages().len();
-            // A measured window, in which it would go on: pages are fetched twenty times a second.
+            // A measured wait, in which fetching would continue: pages are fetched twenty times a second.
             std::thread::sleep(Duration::from_secs(2));
             assert_eq!(fleet.web.visits().pages().len(), before);
             assert!(before < pages.len(), "it was done before the pause");

@@ -21,7 +21,7 @@ fn every_line_of_the_guide_works() {
     assert!(lines > 15, "{lines}");
 }
 
-/// Runs the command lines of the selected blocks. Returns their number.
+/// Runs the command lines of the selected blocks. Returns how many there were.
 fn run_blocks(is_wanted: impl Fn(&str) -> bool) -> usize {
     let mut machine = Machine::new("prices");
     machine.web.site("shop.example").otherwise(|request| {

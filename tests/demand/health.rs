@@ -1,4 +1,4 @@
-//! Applications and operators are informed about a decaying mapping.
+//! Applications and operators are informed about a mapping that decays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,7 +68,7 @@ fn reported_of(receiver: &Receiver, event: &str) -> Option<Value> {
     events.find(|reported| reported["event"] == event)
 }
 
-/// Runs the watch `shop` over pages that are new in this run, and waits for its end.
+/// Runs the watch `shop` over pages that are new in this run. Waits for the end of the run.
 fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
     const PAGES: usize = 150;
     let pages = number * PAGES..(number + 1) * PAGES;

@@ -1,5 +1,5 @@
-//! Clients that send more than can be answered, do not read, or send forbidden requests: other clients are still
-//! answered, and the dispatcher's memory stays bounded. `tests/bench/run.sh hostile` does this at length.
+//! Clients that send more than can be answered, that do not read, or that send forbidden requests. Other clients are
+//! still answered, and the dispatcher's memory stays bounded. `tests/bench/run.sh hostile` does this at length.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use crate::clients::Pipeline;
 use crate::fleet::{APP, Fleet, action, request, request_with};
 use crate::keyed::Keyed;
 
-/// The most memory of a dispatcher in tests: an idle debug build uses some 60.
+/// The most memory that a dispatcher may take in these tests. An idle debug build takes some 60 MiB.
 const MOST_MIB: u64 = 300;
 
 const CRAWLS: usize = 1_000;
 
-/// An application with many crawls, none of which is running.
+/// A fleet with many crawls of one application, none of which is running.
 fn with_many_crawls() -> Fleet {
     let fleet = Fleet::dispatcher_only(&[]);
     let requests = (0..CRAWLS).map(|nth| {
@@ -34,7 +34,7 @@ fn peak_mib(fleet: &Fleet) -> u64 {
     kib.expect("its memory") / 1_024
 }
 
-/// An honest client is answered. The best of some attempts shows that nothing delays it.
+/// Checks that an honest client is answered. The quickest of several attempts shows whether anything delays it.
 fn assert_others_are_answered(fleet: &Fleet) {
     let honest = fleet.client();
     let attempt = |nth: usize| {
@@ -59,9 +59,9 @@ fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
         hostile.send(&action("info", None));
     }
     assert_others_are_answered(&fleet);
-    // Each answer has 30 KB.
+    // Each answer takes 30 KB.
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
-    // Once it reads, it gets answers, or is asked to send the request again.
+    // Once the client reads, it gets answers, or requests to send again.
     let first = hostile.answer();
     assert_eq!(first["total_crawlids"], CRAWLS, "{first}");
     while !is_refused_for_now(&hostile.answer()) {}
@@ -139,7 +139,7 @@ fn a_long_list_is_accepted_or_refused_as_a_whole() {
     assert_eq!(answer["error"]["path"], "$[3000].crawlid", "{answer}");
     let info = fleet.client().ask(&action("info", None));
     assert_eq!(info["total_pending"], 0, "nothing of it was taken: {info}");
-    // Requests sent after a list find it accepted.
+    // Requests that are sent after a list find it accepted.
     client.send(&json!(requests("accepted")));
     client.send(&action("info", None));
     client.send(&action("stop", Some("accepted-7")));
@@ -160,7 +160,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
         (0..requests).map(one).collect()
     };
     let hostile = Pipeline::connect(&fleet.control());
-    // Compiled, each takes half a megabyte or more.
+    // Each compiled expression takes half a megabyte or more.
     hostile.send(&list(r"\w{20}", 1_000));
     hostile.send(&list("a+", 800));
     assert_others_are_answered(&fleet);
@@ -169,7 +169,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
     assert!(why.contains("in parts"), "{refused}");
     assert_eq!(hostile.answer()["accepted"], 800);
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
-    // In parts they are accepted.
+    // In smaller parts, the list is accepted.
     for part in list(r"\w{20}", 100).as_array().expect("a list").chunks(10) {
         hostile.send(&json!(part));
         assert_eq!(hostile.answer()["accepted"], 10);
@@ -212,7 +212,7 @@ fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
     for _ in 0..30 {
         let hostile = Pipeline::connect(&fleet.control());
         (0..200).for_each(|_| hostile.send(&json!({"action": "status"})));
-        // It has begun to answer.
+        // The dispatcher has begun to answer.
         hostile.answer();
     }
     assert_others_are_answered(&fleet);
@@ -243,6 +243,6 @@ fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     keyed.wait_until_logged("handshake_failed", "it has flooded");
     assert_eq!(honest.ask(&status)["action"], "status");
     drop(flooding);
-    // A client that sends one request at a time is answered again, once the refusal is over.
+    // Once the refusal is over, a client that sends one request at a time is answered again.
     assert_eq!(keyed.client("flooding").ask(&status)["action"], "status");
 }

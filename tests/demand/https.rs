@@ -21,7 +21,7 @@ const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 /// The digest of [`SHOP`].
 const SHOP_DIGEST: &str = "sha256:DIGEST";
 
-/// A dispatcher with TLS and tokens, and what its clients need.
+/// A dispatcher with TLS and tokens, and the files that its clients need.
 struct Guarded {
     fleet: Fleet,
     certificates: Certificates,
@@ -54,7 +54,7 @@ impl Guarded {
         guarded
     }
 
-    /// Installs a certificate, and the common key.
+    /// Installs a certificate with the common key.
     fn show(&self, certificate: &Path) {
         let key = fs::read(self.certificates.key()).expect("a key");
         self.put("http.key", &key);
@@ -93,7 +93,7 @@ impl Guarded {
             .expect("curl is installed")
     }
 
-    /// The status and the answer, with a token.
+    /// Requests a path with a token. Returns the status and the answer.
     fn ask(&self, token: &str, path: &str, more: &[&str]) -> (u16, Value) {
         let header = format!("Authorization: Bearer {token}");
         answer(&self.curl("https", path, &[&["--header", &header], more].concat()))
@@ -217,7 +217,7 @@ fn an_address_that_guesses_tokens_is_answered_429() {
     let logged = guarded.fleet.logged("token_refused");
     assert_eq!(logged.len(), 1, "once a minute");
     assert_eq!(logged[0]["address"], "127.0.0.1");
-    // It continues from another address.
+    // The client continues from another address.
     let other = ["--interface", "127.0.0.2"];
     assert_eq!(guarded.ask(CHIEF, "/status", &other).0, 200);
 }
@@ -306,7 +306,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
         settings[2],
     ];
     refuses(&swapped, &["cannot use"]);
-    // None of this loses a client's requests.
+    // The reloads do not lose a client's requests.
     assert_eq!(
         guarded
             .fleet
@@ -316,7 +316,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
     );
 }
 
-/// A stream with lines for other applications, and faulty ones: the audit log records the sender.
+/// A stream contains lines for other applications, and faulty ones. The audit log records who sent it.
 #[test]
 fn refused_lines_of_a_stream_are_audited() {
     let guarded = Guarded::start();
@@ -376,7 +376,7 @@ fn refused_lines_of_a_stream_are_audited() {
     assert_eq!(refused["who"], "shop");
 }
 
-/// Eight clients that send requests without reading take all places of their address, but not permanently.
+/// Eight clients that send requests without reading take all places of their address, but only for a time.
 #[test]
 fn clients_that_do_not_read_an_answer_lose_their_place() {
     let work = Fleet::unstarted(&[]).work;
@@ -388,16 +388,16 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
         let host = &fleet.host;
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n")
     };
-    // The answers exceed the kernel's buffers for a client, but the requests do not.
+    // The answers exceed the kernel's buffers of a connection, but the requests do not.
     let questions = ask("/schema").repeat(4_000);
     let connect = || TcpStream::connect((&*fleet.host, HTTP)).expect("it listens");
     let stalled: Vec<TcpStream> = (0..16)
         .map(|_| {
             let mut stream = connect();
             stream.set_nonblocking(true).expect("an option");
-            // The rest waits here; there is more than enough.
+            // The remaining requests wait here. There are more than needed.
             let _ = stream.write(questions.as_bytes()).expect("there is room");
-            // The first answer has begun, so its token is known: this place is not taken away before its time.
+            // The first answer has begun, so its token is known: this place is not taken away early.
             wait_for("it is answered", || {
                 stream.peek(&mut [0]).is_ok().then_some(())
             });
@@ -412,7 +412,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     };
     let began = Instant::now();
     wait_for("a place is free again", || is_answered().then_some(()));
-    // The place did not become free because of the limit for idle connections.
+    // The place did not become free by the limit for idle connections.
     assert!(
         began.elapsed() > Duration::from_secs(20),
         "{:?}",
@@ -421,7 +421,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     drop(stalled);
 }
 
-/// Six addresses with idle connections take no place from clients with a token.
+/// Idle connections from six addresses take no place from clients with a token.
 #[test]
 fn idle_connections_of_strangers_keep_no_client_out() {
     let work = Fleet::unstarted(&[]).work;
@@ -451,7 +451,7 @@ fn idle_connections_of_strangers_keep_no_client_out() {
         let answered = ask(&mut late).expect("a place is free");
         assert!(answered.starts_with(b"HTTP/1.1"), "{answered:?}");
     }
-    // The rest of the answer is in the way. It only matters that the connection exists.
+    // The rest of an answer may stand in the way. It only matters that the connection is still there.
     known
         .write_all(healthz.as_bytes())
         .expect("the connection is kept");

@@ -1,4 +1,4 @@
-//! How requests come in: by command, by list, by line. Which ones are refused, and which are durable.
+//! How requests come in: by command, as a list, as lines. Which of them are refused, and when they are durable.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -142,7 +142,7 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
     requests[4]["colour"] = json!("red");
     let (path, message) = client.refusal(&json!(requests));
     assert!(path.starts_with("$[4]") && (path + &message).contains("colour"));
-    // None of them was accepted.
+    // Not one of the requests was accepted.
     assert_eq!(fleet.pending("list"), 0);
     assert!(fleet.web.visits().is_empty());
     let answer = client.ask(&json!(lines(0..5, "list")));
@@ -242,7 +242,7 @@ fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
     assert_eq!(answer, json!({"accepted": 500}));
     fleet.start_dispatcher();
     assert_eq!(fleet.info("killed")["total_pending"], 500);
-    // The content of the requests is there as well.
+    // The contents of the requests are stored as well.
     fleet
         .run(&["site", "lines.example", "--delay", "0.001"])
         .expect(0);
@@ -270,7 +270,7 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
     assert!(feeding.ended().is_none(), "it is not over yet");
     fleet.start_dispatcher();
     let run = feeding.finish().expect(0);
-    // A list without an answer is fed again.
+    // A list that got no answer is fed again.
     assert!(run.stdout.starts_with("30000 accepted"), "{}", run.stdout);
     assert_eq!(fleet.info("waits")["total_pending"], 30_000);
 }
@@ -299,7 +299,7 @@ fn fifty_thousand_requests_are_taken_in_one_call() {
     );
 }
 
-/// Feeds `count` lines through a pipe, and checks the peaks of memory.
+/// Feeds `count` lines through a pipe, and checks the greatest memory use of the processes.
 fn stream(count: usize) {
     let fleet = Fleet::dispatcher_only(&[]);
     let file = fleet.work.path("million.jsonl");

@@ -1,4 +1,4 @@
-//! A fleet with keys on a separate loopback address.
+//! A fleet with keys on a loopback address of its own.
 
 use std::fs;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -40,7 +40,8 @@ impl Keyed {
         run.finish().expect(0)
     }
 
-    /// Creates a folder of keys of a role, and adds them to the allow list if requested. Returns the public key.
+    /// Creates a folder of keys for a role, and adds the public key to the allow list if `admitted`. Returns the public
+    /// key.
     pub(crate) fn member(&self, role: &str, name: &str, admitted: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
@@ -92,7 +93,7 @@ impl Keyed {
         }
     }
 
-    /// A connection to the control socket with the keys from a client's folder, by libzmq itself.
+    /// A connection to the control socket by libzmq itself, with the keys in a client's folder.
     pub(crate) fn client(&self, folder: &str) -> Client {
         Client::with_keys(
             &format!("tcp://{}:5557", self.host),
@@ -100,7 +101,7 @@ impl Keyed {
         )
     }
 
-    /// The same, for requests sent before the answers arrive.
+    /// A connection for requests that are sent before the answers arrive.
     pub(crate) fn pipeline(&self, folder: &str) -> Pipeline {
         Pipeline::with_keys(
             &format!("tcp://{}:5557", self.host),
@@ -108,14 +109,14 @@ impl Keyed {
         )
     }
 
-    /// Waits for a line of this event and with this text in the dispatcher's log.
+    /// Waits for a line in the dispatcher's log about this event and with this text.
     pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher logs {event}: {text}"), || {
             self.logged(event, text)
         })
     }
 
-    /// The same, if it exists already.
+    /// The line in the dispatcher's log about this event and with this text, if there is one.
     pub(crate) fn logged(&self, event: &str, text: &str) -> Option<Value> {
         let files = files_under(&self.work.path("state/dispatcher/logs"));
         let texts = files

@@ -59,7 +59,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
         "{status}"
     );
 
-    // It no longer requires one.
+    // The crawl no longer requires a browser.
     let without = request_with(&of_scripts[0], "scripts", json!({"spiderid": "link"}));
     fleet.feed(&[without]);
     fleet.wait_until_done("scripts");

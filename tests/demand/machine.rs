@@ -1,5 +1,5 @@
-//! Runs the command lines of a document: in a shell, with webfill and a web to crawl. The text below a
-//! line in the document is the expected output, except for numbers.
+//! Runs the command lines of a document in a shell, with webfill and a web to crawl. The text below a line in the
+//! document is the expected output, except for its numbers.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -38,7 +38,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The application of the document.
+    /// A machine for a document whose commands use this application.
     pub(crate) fn new(app: &'static str) -> Machine {
         let [.., high, low] = std::process::id().to_be_bytes();
         Machine {
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// The machine's settings, so that lines need no ports.
+    /// The machine's settings. They allow command lines without ports.
     fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
             ("WEBFILL_DISPATCHER_LISTEN", self.host.clone()),
@@ -70,7 +70,7 @@ impl Machine {
         Client::connect(&format!("tcp://{}:5557", self.host))
     }
 
-    /// The pending tasks of a crawl; `None` if the crawl is unknown.
+    /// The number of pending tasks of a crawl; `None` if the crawl is unknown.
     pub(crate) fn pending(&self, crawl_id: &str) -> Option<u64> {
         let question =
             json!({"action": "info", "appid": self.app, "uuid": "u", "crawlid": crawl_id});
@@ -172,7 +172,7 @@ fn assert_printed(line: &str, expected: &str, output: Output) {
     }
 }
 
-/// Numbers vary with time.
+/// A text with its numbers replaced, because they vary with time.
 fn without_numbers(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars() {

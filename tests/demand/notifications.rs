@@ -1,4 +1,4 @@
-//! Notifications of a fleet's watches: they are delivered whatever dies, where the settings allow it.
+//! Notifications of a fleet's watches. They are delivered whatever dies, within the settings.
 
 use serde_json::{Value, json};
 use webfill_tests::receiver::{Posted, Receiver};
@@ -90,13 +90,13 @@ fn a_killed_dispatcher_loses_no_notification() {
     let delivered = receiver.wait_for(1);
     assert_eq!(key(&delivered[0]), key(&first));
     assert_eq!(delivered[0].json(), first.json());
-    // If the dispatcher is killed before it has recorded a delivery, it delivers again, under the same key.
+    // If the dispatcher is killed before it has recorded a delivery, it delivers again under the same key.
     wait_for("the delivery is noted", || {
         (show(&fleet)["notifications"]["waiting"] == 0).then_some(())
     });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    // Reports are ordered, so this one would come before those of another run.
+    // Reports are delivered in order, so a second one would come before the report of another run.
     run(&fleet);
     let delivered = receiver.wait_for(2);
     assert_eq!(delivered.len(), 2, "a run is reported once");
@@ -188,7 +188,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
     );
 }
 
-/// A fleet whose mapping reads numbers from the page of its watch.
+/// A fleet with a mapping that reads numbers from the page of its watch.
 fn fleet_of_numbers() -> Fleet {
     let mut fleet = Fleet::unstarted(&[]);
     let number = |name: &str| {
@@ -250,7 +250,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
         let result = firehose.wait_for(|message| message["status_code"] == 200);
         assert_eq!(result["fields"], *expected, "{result}");
         if texts == &TEXTS[0] {
-            // The next run is a new check once this one is judged.
+            // Once this run is judged, the next one counts as a new check.
             reported("run_ended");
         }
     }
@@ -324,7 +324,7 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         let why = error["message"].as_str().unwrap_or_default();
         assert!(why.contains("allow_private_webhooks"), "{refused}");
     }
-    // A name is checked when it is posted to.
+    // The address of a host name is checked only when the notification is posted.
     let named = json!({"webhook": "http://localhost:9/", "about": ["runs"]});
     let added = add(&fleet, json!([named]));
     assert_eq!(added["name"], "people", "{added}");

@@ -1,4 +1,4 @@
-//! A crawl of higher priority, fed while another one runs.
+//! A crawl of higher priority is fed while another one runs.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request_with, wait_for};
 
-/// Slightly more than twice the promised time: the machine is busy with other tests.
+/// A little more than twice the promised time, because the machine is busy with other tests.
 const AT_ONCE: Duration = Duration::from_millis(200);
 const ATTEMPTS: usize = 30;
 
-/// A fleet of two supervisors that crawls several pages of each of several sites at priority 70.
+/// A fleet of two supervisors that crawls some pages of each of some sites at priority 70.
 fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let seconds = delay.as_secs_f64().to_string();
     let mut fleet = Fleet::with(&[("POLITENESS_DELAY", &seconds), ("WORKER_CONCURRENCY", "16")]);
@@ -37,7 +37,7 @@ fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
     fleet
 }
 
-/// Feeds a request of priority 90 for a new page of a host. Returns how long its fetch took to start.
+/// Feeds a request of priority 90 for a new page of a host. Returns the time until its fetch started.
 fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
     let path = format!("/ninety/{number}");
     let site = fleet.web.site(host);
@@ -60,7 +60,7 @@ fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
     started.saturating_duration_since(fed)
 }
 
-/// The best of some, because a busy machine makes some slow, but never makes one fast.
+/// Checks the shortest of some waits: a busy machine makes some of them long, but none of them short.
 fn best(mut waits: impl Iterator<Item = Duration>, limit: Duration) {
     let mut slow = Vec::new();
     let is_quick = waits.any(|wait| {

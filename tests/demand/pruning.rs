@@ -1,4 +1,4 @@
-//! Finished crawls that are dropped, and their ids, which can be used again.
+//! Finished crawls are dropped, and their ids can be used again.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wai
 
 const PAGES: usize = 5;
 
-/// Lets a crawl fetch the pages of a site.
+/// Crawls some pages of a site to the end.
 fn crawl(fleet: &Fleet, host: &str, crawl_id: &str) {
     let site = fleet.web.site(host);
     let pages = (0..PAGES).map(|nth| request(&site.url(&format!("/{nth}")), crawl_id));
@@ -106,7 +106,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     assert_eq!(fleet.web.visits().pages().len(), 0);
 }
 
-/// The pause is answered when a stopped supervisor can no longer start tasks of the crawl.
+/// A pause is answered only when a stopped supervisor can no longer start tasks of the crawl.
 #[test]
 fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let mut fleet = Fleet::start();
@@ -126,7 +126,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let refused = client.answer();
     assert_eq!(refused["error"]["path"], "$.crawlid", "{refused}");
     assert_eq!(refused["error"]["retry"], true, "{refused}");
-    // All crawls of the application except for that one.
+    // This prunes all crawls of the application except for the paused one.
     let prune = json!({"action": "prune", "appid": APP, "older_than": 0});
     client.send(&prune);
     assert_eq!(client.answer()["total_crawls"], 0);
@@ -226,7 +226,7 @@ fn the_file_is_smaller_after_a_prune() {
     assert!(pruned < full / 2, "{full} {pruned}");
 }
 
-/// The length of the dispatcher's file after its end, when SQLite has no other files.
+/// Ends the dispatcher, so that SQLite has no other files, and returns the length of its file.
 fn bytes_after_the_end(fleet: &mut Fleet) -> u64 {
     fleet.dispatcher().signal(Signal::TERM);
     fleet.dispatcher_ended(0);

@@ -1,4 +1,4 @@
-//! A supervisor reports `ready` when it can work, and before that what it waits for.
+//! A supervisor reports `ready` once it can work. Until then, it reports what it is waiting for.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::files_under;
 use crate::clients::get;
 use crate::fleet::{Fleet, HTTP, request, wait_for};
 
-/// Waits until a supervisor reports on standard error, and in its log, what it waits for.
+/// Waits until a supervisor reports on standard error, and in its log, what it is waiting for.
 fn wait_until_logged(fleet: &Fleet, running: &mut Running, reason: &str) {
     running.wait_for_stderr(&format!("waiting: {reason}"));
     wait_for("it is in the log", || {
@@ -66,7 +66,7 @@ fn a_supervisor_whose_name_is_taken_waits_until_it_is_free() {
 #[test]
 fn a_supervisor_whose_store_is_away_is_not_ready() {
     let fleet = Fleet::dispatcher_only(&[]);
-    // Nothing listens there.
+    // No server listens at this address.
     let away = "mongodb://127.0.0.1:9/webfill";
     let mut running = fleet
         .supervisor_role("one", &[])
@@ -76,7 +76,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
     wait_until_logged(&fleet, &mut running, "no worker has opened the store yet");
 }
 
-/// The fleet waits for its successor, which finishes the remaining work.
+/// The fleet waits for the dispatcher's successor, which finishes the remaining work.
 #[needs(mongod)]
 #[test]
 fn a_dispatcher_ends_though_its_store_stands_still() {
@@ -93,7 +93,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     mongod.pause();
     fleet.feed(&[request("http://a.example/", "c")]);
     running.signal(Signal::TERM);
-    // It would be killed at the time limit, and not exit with 0.
+    // The dispatcher would otherwise be killed at the time limit, instead of exiting with 0.
     running.finish().expect(0);
     mongod.resume();
     let successor = start();
@@ -105,7 +105,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     successor.finish().expect(0);
 }
 
-/// A supervisor that could connect would wait for an answer that cannot come yet.
+/// If a supervisor could connect before, it would wait for an answer that cannot come yet.
 #[test]
 fn nothing_can_connect_before_the_frontier_is_open() {
     let mut fleet = Fleet::dispatcher_only(&[]);
@@ -113,7 +113,7 @@ fn nothing_can_connect_before_the_frontier_is_open() {
     fleet.dispatcher_ended(0);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // A dispatcher waits ten seconds for the lock of another program.
+    // If another program holds the lock, the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let mut running = fleet.dispatcher_role().start();
     wait_for("it opens the frontier", || {
@@ -157,7 +157,7 @@ fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
     });
 }
 
-/// A dispatcher of a version far from today's.
+/// The dispatcher has a version far from today's.
 #[test]
 fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let fleet = Fleet::unstarted(&[]);
@@ -170,10 +170,10 @@ fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let mut hellos = 0;
     while hellos < 3 {
         let frames = socket.recv_multipart(0).expect("a hello");
-        // Frames with another first byte are the same hello for versions without refusals.
+        // A frame with another first byte is the same hello, for dispatchers of versions that do not refuse.
         if frames[1][0] == 0 {
             hellos += 1;
-            // The session, and the dispatcher's versions.
+            // The refusal contains the session, and the versions of the dispatcher.
             let refusal: &[u8] = &[0, 1, 200, 201];
             let answer = [frames[0].as_slice(), refusal];
             socket.send_multipart(answer, 0).expect("it is sent");

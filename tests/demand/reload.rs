@@ -1,4 +1,4 @@
-//! Changes of mappings and settings while a fleet is at work.
+//! Changes of mappings and settings while a fleet works.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn with_shoe() -> Value {
     mapping
 }
 
-/// The version of the mapping file as computed by another program.
+/// The version of the mapping file, computed by another program.
 fn version_of_file(fleet: &Fleet) -> String {
     let file = fleet.work.path("mappings/profile.json");
     let output = std::process::Command::new("sha256sum").arg(file).output();
@@ -48,7 +48,8 @@ fn version_of_file(fleet: &Fleet) -> String {
     String::from_utf8_lossy(&printed[..32]).into_owned()
 }
 
-/// The versions of mappings that have read the pages of a crawl, depending on whether they have the new field.
+/// The versions of the mapping that have read pages of a crawl: those pages that have the new field, or those that lack
+/// it.
 fn versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
     let sql = format!(
         "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
@@ -131,7 +132,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let (status, answer) = post(&fleet, "/reload", &json!({}));
     assert_eq!(status, 400, "{answer}");
 
-    // A signal gets no answer, so the result is on standard error.
+    // A signal gets no answer, so the result goes to standard error.
     fleet.dispatcher().signal(Signal::HUP);
     let refused = wait_for("the signal's refusal is reported", || {
         let reported = fleet.dispatcher().stderr_so_far();
@@ -156,7 +157,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     assert_eq!(versions(&fleet, "c", false), BTreeSet::new());
 }
 
-/// The runbook for a site that complains.
+/// The test follows the runbook for a site that complains.
 #[test]
 fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     let mut fleet = Fleet::unstarted(&[]);

@@ -1,4 +1,4 @@
-//! Ended tasks that are queued again at the request of an application.
+//! Tasks that have ended are queued again when an application asks for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::post;
 use crate::fleet::{APP, Fleet, action, request, wait_for};
 
-/// Sites that can be healed. Until then each page answers with the status in its path, if the path begins with one.
+/// Sites that can be healed. Until then, a page whose path begins with a status answers with that status.
 struct IllSites {
     is_healthy: Arc<AtomicBool>,
     urls: Vec<String>,
@@ -37,7 +37,7 @@ impl IllSites {
         IllSites { is_healthy, urls }
     }
 
-    /// Lets a crawl fetch all pages.
+    /// Crawls all pages to the end.
     fn crawl(&self, fleet: &Fleet, crawl_id: &str) {
         let requests: Vec<Value> = self.urls.iter().map(|url| request(url, crawl_id)).collect();
         fleet.feed(&requests);
@@ -57,7 +57,7 @@ fn retry(crawl_id: &str, more: Value) -> Value {
     retry
 }
 
-/// Outcomes of the stored pages by URL; a page is stored once.
+/// The outcomes of the stored pages by URL. Each page must be stored once.
 fn stored(fleet: &Fleet) -> Vec<(String, Value)> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect(0).stdout;

@@ -1,4 +1,4 @@
-//! A fleet in which something is stuck, and its reports: `status`, `info`, `why`.
+//! The reports of a fleet in which something is stuck: `status`, `info`, `why`.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::Mongod;
@@ -8,7 +8,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::get;
 use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
-/// Two supervisors, and a crawl for each reason to wait.
+/// A fleet of two supervisors, with a crawl for each reason to wait.
 fn standing_still() -> Fleet {
     let mut fleet = Fleet::with(&[("BACKOFF_BLOCKED", "10800")]);
     fleet.add_supervisor("two");
@@ -52,19 +52,19 @@ fn standing_still() -> Fleet {
     fleet
 }
 
-/// The entry of a crawl in `status`.
+/// The entry of an unfinished crawl in `status`.
 fn unfinished<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
     let crawls = status["unfinished"].as_array().expect("a list");
     crawls.iter().find(|reported| reported["crawlid"] == crawl)
 }
 
-/// The wait of a crawl for this reason.
+/// The entry in a report which says that a crawl waits for this reason.
 fn wait_of(reported: &Value, what: &str) -> Option<Value> {
     let waits = reported["waits"].as_array()?;
     waits.iter().find(|wait| wait["for"] == what).cloned()
 }
 
-/// Waits until `status` reports that the crawl waits for this.
+/// Waits until `status` reports that the crawl waits for this reason. Returns the entry.
 fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
         let status = fleet.json(&["status"]);
@@ -124,13 +124,13 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         reported["store"]["latency_ms"].as_f64() > Some(0.0),
         "{reported}"
     );
-    // The end is unknown: a person has to act first.
+    // The end cannot be estimated, because a person has to act first.
     for crawl in ["limited", "scripts", "halted"] {
         let reported = unfinished(&reported, crawl).expect("it is listed");
         assert_eq!(reported["estimated_end"], Value::Null, "{reported}");
         assert_eq!(reported["not_before"], Value::Null, "{reported}");
     }
-    // Two more wait after the next one, each for its delay.
+    // After the next page, two more wait for their delay.
     let slow = unfinished(&reported, "slow").expect("it is listed");
     let least_s =
         slow["not_before"].as_f64().expect("a time") - reported["server_time"].as_f64().unwrap();
@@ -218,7 +218,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     fleet.wait_until_done("c");
 }
 
-/// The sentence of `webfill why` about a URL in the only crawl that knows it.
+/// The report of `webfill why` about a URL, in the only crawl that knows it.
 fn why(fleet: &Fleet, url: &str) -> Value {
     let answer = fleet.json(&["why", url]);
     let crawls = answer["crawls"].as_array().expect("a list");
@@ -249,7 +249,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &first,
         &["it ended with `ok` (status 200) at ", "after 1 delivery"],
     );
-    // As people type it, not in its stored form.
+    // The URL is written as people type it, not in its canonical form.
     let last = why(&fleet, "HTTP://slow.example:80/3#top");
     assert_eq!(
         (&last["state"], &last["waits_for"]),
@@ -286,7 +286,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &["its crawl is paused"],
     );
 
-    // These are unknown.
+    // The crawl does not know these URLs.
     let of_crawl = |url: &str, crawl: &str| {
         let answer = fleet.json(&["why", url, "--app", APP, "--crawl", crawl]);
         answer["crawls"][0].clone()
@@ -303,7 +303,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     assert_eq!(refused["reason"], "out_of_domain", "{refused}");
     says(&refused, &["out of scope", "outside the allowed domains"]);
 
-    // After a stop.
+    // The answers after a stop.
     fleet.run(&["stop", APP, "limited"]).expect(0);
     says(
         &why(&fleet, "http://limited.example/0"),

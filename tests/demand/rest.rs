@@ -1,4 +1,4 @@
-//! Requests and actions by HTTP, for clients on the same machine.
+//! Requests and actions by HTTP, from clients on the same machine.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
@@ -172,7 +172,7 @@ fn a_stuck_loop_is_reported() {
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // The dispatcher waits ten seconds for the lock of another program.
+    // If another program holds the lock, the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let answer = wait_for("it is reported", || {
         let (status, answer) = get(&fleet, "/healthz");

@@ -1,4 +1,4 @@
-//! Retries of failed tasks: with growing waits, after other tasks, a bounded number of times.
+//! Failed tasks are retried with growing waits, after other tasks, and a bounded number of times.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use webfill_tests::site::{Reply, Site, page, script, status};
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// Waits short enough for a test, in the form of the settings table.
+/// Tables of retries with waits that are short enough for a test, in the form of a settings file.
 pub(crate) const TABLE: &str = "\
 [retries]
 timeout = [0.3, 0.6]
@@ -20,7 +20,7 @@ fn started() -> Fleet {
     Fleet::with_file(TABLE)
 }
 
-/// Fails `times` times, then answers.
+/// A page that fails `times` times and then answers.
 fn fails_at_first(
     times: u32,
     failure: impl Into<Reply>,
@@ -35,12 +35,12 @@ fn fails_at_first(
     }
 }
 
-/// Makes each request for a page use a new connection, where nothing is repeated immediately.
+/// Makes each request for a page use a new connection, because lost requests on used ones are repeated immediately.
 fn on_new_connections(site: &Site) {
     site.serve("/robots.txt", status(404).header("connection", "close"));
 }
 
-/// The page document of a URL.
+/// The stored page of a URL.
 fn document(fleet: &Fleet, url: &str) -> Value {
     let run = webfill_tests::run::Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect(0).stdout;
@@ -121,7 +121,7 @@ fn a_time_out_goes_back_and_others_go_first() {
         "c",
         json!({"priority": 60}),
     )];
-    // The site is free again only after a while, and then these have the higher priority.
+    // When the site is free again after a while, these requests have the higher priority.
     requests.extend((0..3).map(|page| {
         request_with(
             &format!("http://t.example/{page}"),

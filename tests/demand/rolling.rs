@@ -1,6 +1,6 @@
-//! `deploy/roll` replaces a fleet that is at work, batch by batch, and reverts by itself if the new version does not
-//! work. The machines are units on loopback. The access log and the store show whether anything was lost, fetched
-//! twice or fetched too soon.
+//! `deploy/roll` replaces the version of a working fleet batch by batch, and reverts by itself if the new one does not
+//! work. The machines are units on loopback. The access log and the store show whether anything was lost, fetched twice
+//! or fetched too soon.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::upgrades::greeting;
 
 mod machines;
 
-/// The longest pause when the dispatcher is replaced.
+/// The longest acceptable pause when the dispatcher is replaced.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 fn said(output: &Output) -> String {
@@ -30,8 +30,8 @@ fn said(output: &Output) -> String {
     format!("{out}{err}")
 }
 
-/// Requests the status twenty times a second, each time over a separate connection. Returns the longest time without
-/// an answer.
+/// Requests the status twenty times a second, each time on a new connection. Returns the longest time without an
+/// answer.
 fn watch(control: String, is_over: Arc<AtomicBool>) -> std::thread::JoinHandle<Duration> {
     std::thread::spawn(move || {
         let context = zmq::Context::new();
@@ -55,7 +55,8 @@ fn watch(control: String, is_over: Arc<AtomicBool>) -> std::thread::JoinHandle<D
     })
 }
 
-/// How long the control socket did not answer, and how long no page was requested, during `work`.
+/// The longest time without an answer of the control socket, and the longest without a request for a page, while `work`
+/// runs.
 fn pauses(machines: &Machines, work: impl FnOnce()) -> [Duration; 2] {
     let is_over = Arc::new(AtomicBool::new(false));
     let watched = watch(machines.fleet.control(), Arc::clone(&is_over));
@@ -93,7 +94,7 @@ fn everything_is_replaced_under_load(former: Build) {
         said.contains("all of 6 supervisors and the dispatcher"),
         "{said}"
     );
-    // Restarting a roll is not a fault, and a wrong package is detected.
+    // Repeating a roll is not an error, and a wrong package is noticed.
     let is_same = former == Build::Today;
     assert_eq!(
         said.contains("reported the same version before"),
@@ -103,7 +104,7 @@ fn everything_is_replaced_under_load(former: Build) {
     machines.assert_all_run(&machines.new);
     machines.wait_until_even();
     assert!(machines.fleet.pending("c") > 0, "there was load to the end");
-    // A busy machine may need another attempt.
+    // On a busy machine, another attempt may be needed.
     for _ in 0..2 {
         if found.iter().all(|pause| *pause <= LONGEST_PAUSE) {
             break;
@@ -132,7 +133,7 @@ fn a_released_fleet_is_replaced_by_todays_under_load() {
     everything_is_replaced_under_load(Build::Released);
 }
 
-/// A program that ends immediately, and one that shares no version of messages with the fleet.
+/// Creates two programs: one that ends immediately, and one that has no version of messages in common with the fleet.
 fn wrong_programs(machines: &Machines) -> [PathBuf; 2] {
     let [broken, strange] = ["broken", "strange"].map(|name| machines.fleet.work.path(name));
     write_program(&broken, "#!/bin/sh\necho 'cannot start'\nexit 1\n");
@@ -173,7 +174,7 @@ fn a_version_that_does_not_work_is_taken_back() {
     machines.assert_nothing_lost_twice_or_too_soon();
 }
 
-/// Starts, says hello, and reaches no site.
+/// Creates a program that starts and says hello, but reaches no site.
 fn program_that_reaches_nothing(machines: &Machines) -> PathBuf {
     let deaf = machines.fleet.work.path("deaf");
     let today = Build::Today.binary();
@@ -216,7 +217,7 @@ fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
     machines.assert_nothing_lost_twice_or_too_soon();
 }
 
-/// Like a package upgrade while the processes run: the old file is gone, and another has its name.
+/// A package upgrade does this while the processes run: the old file is gone, and a new one has its name.
 #[test]
 fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
     let machines = Machines::at_work(Build::Today);
@@ -237,7 +238,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
         (workers.len() == SUPERVISORS && workers.is_disjoint(&killed)).then_some(())
     });
     machines.wait_for_pages(SITES * 2);
-    // Pages in progress when their worker died are fetched again.
+    // Pages whose worker died while it fetched them are fetched again.
     machines.fleet.wait_until_done("c");
     let visits = machines.fleet.web.visits();
     visits.assert_polite(DELAY);
@@ -249,7 +250,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
 fn a_dispatcher_that_does_not_start_is_taken_back() {
     let machines = Machines::at_work(Build::Today);
     let [broken, _] = wrong_programs(&machines);
-    // The supervisors' version works.
+    // The version that the supervisors run works.
     let hosts = machines.fleet.work.path("new");
     let only_dispatcher = format!(
         "case {{name}} in dispatcher) {} ;; *) {} ;; esac",

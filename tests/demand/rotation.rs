@@ -1,4 +1,4 @@
-//! The dispatcher's key is replaced in the middle of a crawl, by the commands in docs/how-to/operate.md.
+//! The dispatcher's key is replaced in the middle of a crawl, with the commands in docs/how-to/operate.md.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ const SUPERVISORS: [&str; 2] = ["vm-01", "vm-02"];
 const SITES: usize = 8;
 const PAGES: usize = 60;
 
-/// After the restart of the dispatcher all are back within this time: some pauses of reconnecting, and then a hello.
+/// After the dispatcher has restarted, all supervisors must be back within this time: some pauses between attempts to
+/// connect, and a hello.
 const BACK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The commands of the runbook, in order.
@@ -56,7 +57,7 @@ fn state_of(keyed: &Keyed, name: &str) -> PathBuf {
     keyed.work.path(&format!("state/{name}"))
 }
 
-/// The lines of an event in a process's logs.
+/// The lines that a process has logged about an event.
 fn logged(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
     let mut files = files_under(&state_of(keyed, name).join("logs"));
     files.retain(|file| !file.is_symlink());
@@ -72,7 +73,7 @@ fn logged(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The number of the dispatcher's supervisors, from the control socket.
+/// The number of supervisors that the dispatcher reports on the control socket.
 fn count_supervisors(keyed: &Keyed) -> usize {
     let status = keyed
         .command(&["status", "--json"], Some("feeder"))
@@ -194,7 +195,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         SUPERVISORS.len(),
         "all have followed"
     );
-    // The file alone lets it in.
+    // The file is enough to let the supervisor in.
     keyed.work.write("forgotten/dispatcher-next.pub", &next);
     forgotten.wait_for_stderr("ready");
     supervisors

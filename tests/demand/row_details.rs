@@ -1,4 +1,4 @@
-//! In a fleet, too, the detail pages of rows complete the rows' records.
+//! The detail pages of rows complete the rows' records in a fleet, too.
 
 use serde_json::json;
 use webfill_tests::shelves::{self, SHELVES, shelf_url};
@@ -21,6 +21,6 @@ fn supervisors_complete_the_records_of_rows_from_the_pages_to_which_they_lead() 
     fleet.feed(&requests);
     fleet.wait_until_done("shelves");
     assert_eq!(shelves::stored(&fleet.store_uri()), shelves::truth());
-    // Crawls of requests follow all links.
+    // Crawls that are opened by requests follow all links.
     assert_eq!(shelves::asked(&fleet.web), shelves::linked());
 }

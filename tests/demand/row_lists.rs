@@ -1,4 +1,4 @@
-//! In a fleet, too, a list that was read to its end shows which rows are gone.
+//! A list that was read to its end shows which rows are gone in a fleet, too.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn rows(fleet: &Fleet) -> Vec<String> {
     ids
 }
 
-/// A fleet whose lists show which of their rows are gone, after a first crawl of its site.
+/// A fleet with a list that shows which of its rows are gone, after the first crawl of its site.
 fn fleet_with_list() -> (Fleet, Site) {
     let mut fleet = Fleet::unstarted(&[]);
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
@@ -78,7 +78,8 @@ fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
     wait_until_gone(&fleet);
 }
 
-/// Blocks all writes to the store as soon as it has the last page of the second crawl.
+/// Blocks all writes to the store as soon as it has the last page of the second crawl. They stay blocked until the
+/// connection is dropped.
 fn lock_store(fleet: &Fleet) -> Connection {
     let uri = fleet.store_uri();
     let file = uri.strip_prefix("sqlite:").expect("a file");

@@ -1,5 +1,5 @@
-//! Runs `docs/how-to/scrapy-cluster.md`: webfill's command lines in a shell. Scrapy Cluster's requests are sent
-//! exactly as written there, and every key of its replies must be in ours.
+//! Runs the command lines of `docs/how-to/scrapy-cluster.md` in a shell. Scrapy Cluster's requests are sent exactly as
+//! written there, and webfill's answers must have every key of its replies.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::machine::{Machine, blocks};
 
 const DOCUMENT: &str = include_str!("../../docs/how-to/scrapy-cluster.md");
 
-/// The machine, and the sites that the document names.
+/// A machine with the sites that the document names.
 fn machine() -> Machine {
     let machine = Machine::new("testapp");
     for host in [
@@ -37,7 +37,7 @@ fn machine() -> Machine {
     machine
 }
 
-/// If the next line reports pending tasks, waits until there are some.
+/// Waits until there are pending tasks if the next line reports them.
 fn wait_for_links(machine: &Machine, line: &str) {
     if line.contains("\"crawlid\":\"abc1234\", \"maxdepth\"") {
         wait_for("its links are pending", || {
@@ -46,7 +46,7 @@ fn wait_for_links(machine: &Machine, line: &str) {
     }
 }
 
-/// The JSON that a line feeds. Shell arithmetic in it is a number.
+/// The JSON that a line feeds. Shell arithmetic in it is replaced by a number.
 fn request_in(line: &str) -> Value {
     let line = match (line.find("'$(("), line.find("))'")) {
         (Some(from), Some(to)) => format!("{}4102444800{}", &line[..from], &line[to + 3..]),
@@ -59,7 +59,7 @@ fn request_in(line: &str) -> Value {
     serde_json::from_str(&line[from..=to]).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// A reply as printed in the documentation of Scrapy Cluster, in Python syntax.
+/// Reads a reply as the documentation of Scrapy Cluster prints it, in Python syntax.
 fn reply_in(text: &str) -> Option<Value> {
     let from = text.find("{u'").or_else(|| text.find("{\n"))?;
     let as_json = text[from..].replace("u'", "\"").replace('\'', "\"");
@@ -75,7 +75,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The requests in Scrapy Cluster's lines, and its replies, in order.
+/// The requests in Scrapy Cluster's lines and its replies, in order.
 #[derive(Default)]
 struct Theirs {
     request: Option<Value>,
@@ -97,7 +97,7 @@ impl Theirs {
         }
     }
 
-    /// webfill's line beside it means the same.
+    /// Checks that webfill's line beside it means the same.
     fn assert_same_as(&self, ours: &str) {
         let fed = ours.lines().find(|line| line.contains("webfill feed '{"));
         if let (Some(theirs), Some(ours)) = (&self.request, fed) {
@@ -110,7 +110,7 @@ impl Theirs {
         }
     }
 
-    /// Their action, sent unchanged, gets an answer with every key that they would have.
+    /// Sends Scrapy Cluster's action unchanged, and checks that the answer has every key of its reply.
     fn assert_answered(&self, machine: &Machine) {
         if let (Some(request), Some(reply)) = (&self.request, &self.reply)
             && request.get("action").is_some()
@@ -143,8 +143,8 @@ fn every_line_of_the_document_works() {
     machine.shut_down();
 }
 
-/// `webfill dump` prints such a message: it has the same keys and, except for numbers and times, the same values; and
-/// it has every key of Scrapy Cluster's.
+/// Checks that `webfill dump` prints such a message: with the same keys and, except for numbers and times, the same
+/// values, and with every key of Scrapy Cluster's message.
 fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let expected: Value = serde_json::from_str(text).expect("JSON");
     let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();

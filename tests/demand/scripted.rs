@@ -1,5 +1,4 @@
-//! Pages that are empty without their scripts, in fleets where some supervisors have a browser, and in fleets where
-//! none has.
+//! Pages that are empty without their scripts, in fleets with and without supervisors that have a browser.
 
 use serde_json::json;
 use webfill_test_needs::needs;
@@ -7,7 +6,7 @@ use webfill_tests::site::{Site, document};
 
 use crate::fleet::{DELAY, Fleet, request};
 
-/// A supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
+/// The settings of a supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
 fn serve_application(site: &Site, pages: usize) {
@@ -138,7 +137,7 @@ fn pages_wait_for_no_browser_that_has_left() {
     made.visits().assert_polite(DELAY);
 }
 
-/// The requests of a site's script.
+/// How often a site's script was requested.
 fn scripts_of(site: &Site) -> usize {
     site.visits().of_path("/app.js").len()
 }
@@ -195,7 +194,7 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     let mut fleet = Fleet::dispatcher_only(&[]);
     fleet.add_supervisor_with("two", &BROWSER);
     let empty = fleet.web.site("empty.example");
-    // Its script adds nothing.
+    // The script adds nothing to the page.
     let shell = "<body><div id=root></div><script src=/app.js></script></body>";
     empty.otherwise(move |request| match request.path.as_str() {
         "/app.js" => document("text/javascript", "1")

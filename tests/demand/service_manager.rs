@@ -1,4 +1,4 @@
-//! The notifications of a fleet's processes to a service manager. Here the test is the service manager.
+//! The notifications that a fleet's processes send to a service manager. Here the test is the service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ impl ServiceManager {
         }
     }
 
-    /// Starts a process that should notify it, and may be silent for three seconds.
+    /// Starts a process that must send notifications, and may be silent for at most three seconds.
     fn start(&self, role: Run) -> Running {
         let role = role.env("NOTIFY_SOCKET", &self.path);
         role.env("WATCHDOG_USEC", "3000000").start()
@@ -47,7 +47,7 @@ impl ServiceManager {
         self.reported.iter().any(|reported| reported == word)
     }
 
-    /// Waits for a notification, and forgets all earlier ones.
+    /// Waits for a notification, and drops all earlier ones.
     fn wait_for(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -112,7 +112,7 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     fleet.start_dispatcher();
     manager.wait_for_word("READY=1");
     manager.wait_for_word("STATUS=workers: 1");
-    // The dispatcher ends alone: the supervisor waits for the next one, and does not end.
+    // Only the dispatcher ends. The supervisor waits for the next one.
     fleet.dispatcher().signal(Signal::TERM);
     fleet.dispatcher_ended(0);
     manager.wait_for_word("STATUS=waits: the dispatcher is silent");

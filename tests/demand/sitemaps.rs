@@ -1,4 +1,4 @@
-//! Crawls with sitemaps, requested by an application.
+//! Crawls with sitemaps that an application has requested.
 
 use serde_json::json;
 use webfill_tests::site::{document, page};

@@ -1,4 +1,4 @@
-//! Settings of one site, changed while the fleet runs: in force on all machines, and after restarts.
+//! Settings of one site that are changed while the fleet runs. They apply on all machines, and after restarts.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request, wait_for};
 
-/// Requests for several pages of each of these sites.
+/// Requests for this many pages of each of these sites.
 fn pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for host in hosts {
@@ -18,7 +18,7 @@ fn pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Val
     requests
 }
 
-/// A fleet of two supervisors that crawl a site each.
+/// A fleet of two supervisors, each of which crawls a site.
 fn two_at_work() -> Fleet {
     let mut fleet = Fleet::start();
     fleet.add_supervisor("two");
@@ -31,7 +31,7 @@ fn two_at_work() -> Fleet {
     fleet
 }
 
-/// Requests to a site that started after this moment.
+/// The number of requests to a site that started after this moment.
 fn after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
     let visits = fleet.web.visits().of_host(host);
     visits
@@ -49,7 +49,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
         fleet.run(&["site", host, "--block-until", "1h"]).expect(0);
         eprintln!("answered after {:?}", asked.elapsed());
         let answered = Instant::now();
-        // Other sites are requested meanwhile, so time has passed.
+        // Another site is requested meanwhile, which shows that time has passed.
         let other = format!("after-{host}");
         fleet.feed(&pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);
@@ -91,7 +91,7 @@ fn a_delay_takes_effect_on_all_machines_within_a_second() {
         }
         fleet.run(&["site", host, "--delay", "none"]).expect(0);
         let so_far = fleet.web.visits().of_host(host).len();
-        // A busy machine makes some slow, but none quick.
+        // A busy machine makes some gaps long, but none short.
         fleet.web.log().wait_until("it is quick again", |visits| {
             let gaps = visits.of_host(host).gaps();
             let gaps = gaps.iter().skip(so_far);
@@ -137,7 +137,8 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     wait_for("the rest is queued", || {
         (pending("c") + pending("d") == 35).then_some(())
     });
-    // The limit is reported with its number, its fill, and how to raise it, wherever it occurs.
+    // Wherever the limit is reported, the report has its number, how many pages it has let through, and how to raise
+    // it.
     let limit = "5 of 5 pages (--limit): `webfill site l.example --limit N` allows N further pages";
     let reported = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let info = fleet.info("c");

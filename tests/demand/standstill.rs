@@ -1,4 +1,4 @@
-//! A host that became unreachable delays no other, whatever is still queued for it.
+//! An unreachable host delays no other host, whatever is still queued for it.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use webfill_tests::site::{Site, page, status};
 
 use crate::fleet::{APP, DELAY, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
-/// The backoffs of a host whose robots.txt answers 503: two short ones, or a short and a longer one.
+/// The backoffs of a host whose robots.txt answers 503: two short ones, or a short one and a longer one.
 const SHORT: &str = "0.2,0.2";
 const THEN_LONG: (&str, Duration) = ("0.2,3", Duration::from_secs(3));
 
@@ -23,8 +23,8 @@ fn dead_host(fleet: &Fleet, name: &str) -> Site {
     site
 }
 
-/// Feeds pages of healthy hosts, which take about ten seconds because of their delay, so that the dead host's clock
-/// has passed meanwhile. Waits until they are crawled.
+/// Feeds pages of healthy hosts and waits until they are crawled. With their delay this takes about ten seconds, so the
+/// dead host's clock has passed meanwhile.
 fn crawl_good_hosts(fleet: &Fleet, domain: &str) {
     let mut requests = Vec::new();
     for number in 0..5 {
@@ -56,7 +56,7 @@ fn wait_until_unreachable(fleet: &Fleet, host: &str) {
     });
 }
 
-/// Blocks a host while `act` runs, so that none of its tasks is handed out.
+/// Blocks a host while `act` runs, so that no task of it is handed out.
 fn while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     let client = fleet.client();
     let block = |until: Value| {
@@ -69,7 +69,7 @@ fn while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     block(Value::Null);
 }
 
-/// A crawl with a page of the host is paused before any request.
+/// Feeds a crawl with a page of the host, and pauses it before any request.
 fn feed_paused(fleet: &Fleet, site: &Site) {
     while_blocked(fleet, site.host(), || {
         fleet.feed(&[request(&site.url("/P"), "paused")]);
@@ -85,7 +85,7 @@ fn assert_nothing_was_set_aside(fleet: &Fleet) {
 #[test]
 fn a_paused_crawl_at_a_dead_host_keeps_no_other_host_waiting() {
     for domain in [".example", ".github.io"] {
-        // All hosts below a provider's suffix share its limits.
+        // All hosts below a provider's suffix share the provider's limits.
         let bounds = [("POLITENESS_ADDRESS_DELAY", "0.005")];
         let mut fleet = fleet(&bounds);
         let dead = dead_host(&fleet, &format!("dead{domain}"));
@@ -124,7 +124,7 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
     assert_nothing_was_set_aside(&fleet);
 }
 
-/// Crawls that are held back at the dead host in ways other than a pause.
+/// The crawls are held back at the dead host by other means than a pause.
 #[test]
 fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() {
     let fleet = Fleet::with_file(&format!(
@@ -147,7 +147,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
             of(APP, "expired", &dead.url("/expired"), expires),
             of("limited", "here", &dead.url("/limited"), json!({})),
         ]);
-        // It uses up the application's only site.
+        // The crawl uses up the only site that the application may have.
         let elsewhere = (0..20).map(|number| {
             let url = slow.url(&format!("/{number}"));
             of("limited", "elsewhere", &url, json!({"priority": 90}))

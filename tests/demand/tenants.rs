@@ -1,4 +1,4 @@
-//! Many applications on one fleet: a large crawl does not delay those of others.
+//! Many applications share a fleet: a large crawl of one does not delay the crawls of others.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use webfill_tests::site::page;
 
 use crate::fleet::{APP, Fleet, request, wait_for};
 
-/// Sites in the dispatcher's memory.
+/// The most sites that the dispatcher holds in memory.
 const WINDOW: u64 = 200;
 
-/// Feeds a large crawl in lists of ten thousand.
+/// Feeds a large crawl in lists of ten thousand requests.
 fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
     let client = fleet.client();
     let mut fed = 0;
@@ -29,7 +29,7 @@ fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
     }
 }
 
-/// A small crawl beside a large one on the same site gets every second page of it.
+/// Checks that a small crawl beside a large one on the same site gets every second page.
 fn small_beside_large_on_one_site(count: usize) {
     let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
     let site = fleet.web.site("shared.example");
@@ -52,11 +52,11 @@ fn small_beside_large_on_one_site(count: usize) {
         .rposition(|visit| visit.path.starts_with("/small"));
     let between = last.expect("it was fetched") - before;
     eprintln!("{between} fetches for a small crawl of 20 beside {count}");
-    // Some were handed out already; then they take turns.
+    // Some tasks of the large crawl had been handed out already. After them, the crawls take turns.
     assert!(between < 20 * 2 + 40, "{between} fetches");
 }
 
-/// A small crawl on its own sites is not delayed by a large one on thousands of sites.
+/// Checks that a small crawl on its own sites is not delayed by a large one on thousands of sites.
 fn small_beside_large_on_many_sites(count: usize, sites: usize) {
     let fleet = Fleet::with(&[
         ("POLITENESS_DELAY", "30"),
@@ -69,7 +69,7 @@ fn small_beside_large_on_many_sites(count: usize, sites: usize) {
         site.otherwise(|request| page(&request.path).into());
     }
     feed_large(&fleet, count, host);
-    // More sites wait for their delay than fit into the window.
+    // More sites wait for their delay than the window holds.
     wait_for("the large one has met many sites", || {
         (fleet.web.connections() > 3 * WINDOW).then_some(())
     });

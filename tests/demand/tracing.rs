@@ -1,4 +1,4 @@
-//! The history of a URL, from the logs of several machines collected in one folder.
+//! The history of a URL, from the logs of several machines in one folder.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use webfill_tests::workplace::files_under;
 
 use crate::fleet::{Fleet, request, wait_for};
 
-/// Copies the logs of all processes into one folder, as collected from several machines.
+/// Copies the logs of all processes into one folder, as if they were collected from several machines.
 fn collected(fleet: &Fleet) -> std::path::PathBuf {
     let folder = fleet.work.path("collected");
     for file in files_under(&fleet.work.path("state")) {
@@ -31,7 +31,7 @@ fn collected(fleet: &Fleet) -> std::path::PathBuf {
     folder
 }
 
-/// The events of a history, each with the number of its delivery, in order.
+/// The events of a history in order, each with the number of its delivery.
 fn events(reported: &Value) -> Vec<(String, Option<u64>)> {
     let steps = reported["steps"].as_array().expect("a list");
     steps
@@ -80,7 +80,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     let folder = folder.display().to_string();
     let store = fleet.store_uri();
     let trace = ["trace", &url, "--logs", &folder, "--store", &store];
-    // The last lines may not be in their files yet.
+    // The last lines may not have reached their files yet.
     let reported = wait_for("the story is whole", || {
         collected(&fleet);
         let reported = fleet.json(&trace);
@@ -123,12 +123,12 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     for pair in expected.windows(2) {
         assert!(place(&pair[0]) < place(&pair[1]), "{pair:?} in {found:#?}");
     }
-    // The stored page is listed where it was requested.
+    // The stored page comes after the delivery by which it was requested.
     let stored = ("page", Some(2));
     assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
     assert_eq!(reported["crawls"][0]["outcome"], "ok");
     assert_eq!(reported["missing"], json!([]), "{reported}");
-    // There are no keys, so only the way in of the application's feeder is known.
+    // Without keys, nothing is known of the feeding application but its way in.
     assert_eq!(
         found.iter().filter(|(event, _)| event == "fed").count(),
         1,
@@ -151,7 +151,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
-    // A URL that was never accepted: its page is too deep.
+    // This URL was never accepted, because its page is too deep.
     let stranger = fleet.json(&[
         "trace",
         &site.url("/next"),
@@ -163,14 +163,14 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     assert_eq!(stranger["steps"], json!([]), "{stranger}");
     assert_eq!(stranger["crawls"][0]["state"], "unknown", "{stranger}");
 
-    // Without a dispatcher the logs and the store provide their data.
+    // Without a dispatcher, the logs and the store still have their part.
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
     let reported = fleet.json(&trace);
     assert_eq!(events(&reported), found);
     let missing = reported["missing"][0].as_str().expect("a sentence");
     assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
-    // Its file provides the data, and is only read.
+    // The dispatcher's file has its part, too, and is only read.
     let state = fleet.dispatcher_state.display().to_string();
     let reported = fleet.json(&[&trace[..4], &["--state", &state]].concat());
     let known = &reported["crawls"][0];

@@ -1,5 +1,5 @@
-//! The machines of a fleet are upgraded one after another: the latest release and today's webfill work together, in
-//! either role. `tests/released.sh` builds the release.
+//! The machines of a fleet are upgraded one after another: the latest release and today's webfill work together in both
+//! roles. `tests/released.sh` builds the release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::fleet::{Fleet, request, wait_for};
 const SITES: usize = 6;
 const PAGES: usize = 40;
 
-/// Sites with many pages, all of which are fed.
+/// Feeds many pages of some sites.
 fn feed_much(fleet: &Fleet) {
     let mut requests = Vec::new();
     for number in 0..SITES {
@@ -30,7 +30,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// Checks that all pages are stored, and that each was requested once.
+/// Checks that all pages are stored, each requested once.
 fn assert_all_there_once(fleet: &Fleet) {
     fleet.wait_until_done("c");
     let visits = fleet.web.visits();
@@ -45,7 +45,7 @@ fn assert_all_there_once(fleet: &Fleet) {
     assert_eq!(fleet.work.stored().integrity(), "ok");
 }
 
-/// The versions of messages that the dispatcher uses with each supervisor.
+/// The version of messages that the dispatcher uses with each supervisor.
 fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
     let joined = fleet.logged("supervisor_joined").into_iter();
     joined
@@ -87,18 +87,18 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
         (versions(&fleet).len() == 2).then_some(())
     });
     wait_for_pages(&fleet, SITES * PAGES / 2);
-    // The supervisors follow, one after another.
+    // The supervisors are upgraded next, one after another.
     fleet.drain_supervisor("one");
     fleet.add_supervisor("one");
     fleet.add_supervisor("three");
     let spoken = versions(&fleet);
-    // As long as the release knows no other version.
+    // The expected version is 1 as long as the release knows no other.
     let expected = ["one", "two", "three"].map(|name| (format!("{name:?}"), Value::from(1)));
     assert_eq!(spoken, BTreeMap::from(expected));
     assert_all_there_once(&fleet);
 }
 
-/// The frozen frame of a greeting, with these versions.
+/// The frozen frame of a greeting that offers these versions.
 pub(crate) fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
     let frozen = include_str!("../../crates/wire/tests/frozen/greeting.txt");
     let line = frozen
@@ -123,7 +123,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
     for _ in 0..3 {
         socket.send(greeting(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
-        // No version, the session of the hello, and the dispatcher's versions.
+        // The answer holds no version, the session of the hello, and the versions of the dispatcher.
         assert_eq!(answer, [0, 92, 1, 1]);
     }
     let logged = wait_for("it is reported", || {

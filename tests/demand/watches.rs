@@ -1,4 +1,4 @@
-//! Watches of a fleet: the dispatcher starts due runs by itself, also after it was down.
+//! Watches of a fleet: the dispatcher starts due runs by itself, even if it was down when they became due.
 
 use mongodb::bson::doc;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::fleet::{Fleet, request, wait_for};
 
 const SITE: &str = "people.example";
 
-/// A watch of a list and a page behind it.
+/// A watch of a list, and of a page behind it.
 fn list_and_page(fleet: &Fleet, schedule: &str) -> Value {
     let site = fleet.web.site(SITE);
     site.serve("/list", page("List").mapped_link("/ada"));
@@ -35,7 +35,7 @@ fn show(fleet: &Fleet) -> Value {
     )
 }
 
-/// The runs, the latest first.
+/// The runs of the watch, the latest first.
 fn runs(fleet: &Fleet) -> Vec<Value> {
     let shown = show(fleet);
     shown["runs"].as_array().cloned().unwrap_or_default()
@@ -71,7 +71,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
         assert_eq!(run["counts"]["outcomes"], json!({"ok": 2}), "{run}");
         assert_eq!(run["counts"]["pages"], 2);
     }
-    // Another one with the same schedule shows that it would have been due.
+    // Another watch with the same schedule shows that the first would have been due.
     fleet.web.site("clock.example").serve("/clock", page("C"));
     let clock =
         json!({"name": "clock", "urls": ["http://clock.example/clock"], "schedule": "every 2s"});
@@ -107,7 +107,8 @@ fn a_restarted_dispatcher_continues_its_run() {
     let paths = fleet.web.visits().pages().counts();
     assert_eq!(paths.len(), 60, "every page");
     let visits: usize = paths.values().sum();
-    // At each death, the tasks that were handed out, a few on a busy machine. From the beginning it would be 40 or more.
+    // At each death, the few tasks that were handed out are fetched again. If each run started over, these would be 40
+    // pages or more.
     assert!(
         visits <= 60 + 2 * 8,
         "{visits}: only what was under way is repeated"
@@ -120,7 +121,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     let watch = list_and_page(&fleet, "0 0 1 1 *");
     add(&fleet, &watch);
     fleet.kill_dispatcher();
-    // As if it had been added ten New Years ago.
+    // Makes it look as if the watch had been added ten New Years ago.
     let file = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(file).unwrap();
     let sql = "UPDATE watches SET since_ms = since_ms - 3652 * 86400000";
@@ -132,7 +133,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     assert_eq!(first["missed"], 9, "{first}");
     let late_s = first["started"].as_f64().unwrap() - first["due"].as_f64().unwrap();
     assert!(late_s > 9.0 * 365.0 * 86_400.0, "{first}");
-    // A manual run begins after all due ones.
+    // A manual run begins after all runs that are due.
     ask(&fleet, json!({"action": "watch_run", "name": "people"}));
     wait_until("it has ended", || ended(&fleet).len() >= 2);
     assert_eq!(runs(&fleet).len(), 2, "once for all");

@@ -21,13 +21,13 @@ impl Fleet {
         folder
     }
 
-    /// Starts a dispatcher from a backup on an address and with a state folder of its own. The first attempt does not
-    /// declare the backup, and is refused.
+    /// Starts a dispatcher from a backup, on another address and with another state folder. A first attempt without the
+    /// option that declares the backup is refused.
     pub(crate) fn start_restored(&mut self, backup: &Path) {
         self.start_restored_by(backup, |role| role);
     }
 
-    /// The same with a role modified by `change`.
+    /// Starts such a dispatcher with a role modified by `change`.
     pub(crate) fn start_restored_by(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
         self.copy_elsewhere(&backup.join("dispatcher.db"));
         let refused = self.dispatcher_role().finish().expect(2);
@@ -38,7 +38,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// Copies a frontier to the place where the next dispatcher starts, with an address of its own.
+    /// Copies a frontier into the folder in which the next dispatcher starts, and gives the fleet another address.
     pub(crate) fn copy_elsewhere(&mut self, frontier: &Path) {
         self.host = self.elsewhere(240);
         let state = self.work.path("state/dispatcher-restored");
@@ -47,7 +47,7 @@ impl Fleet {
         self.dispatcher_state = state;
     }
 
-    /// Without declaring that its frontier is a copy.
+    /// Starts the dispatcher without declaring that its frontier is a copy.
     pub(crate) fn start_dispatcher_of_a_copy(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("is a copy, or was moved here");
@@ -55,7 +55,8 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// An address of another machine. Its second part is this one or one of the next six.
+    /// An address that stands for another machine. The second part of the address is `part` or one of the six numbers
+    /// after it.
     fn elsewhere(&self, part: u8) -> String {
         let parts: Vec<&str> = self.host.split('.').collect();
         let number: u8 = parts[1].parse().expect("it is an address");

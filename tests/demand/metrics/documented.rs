@@ -1,4 +1,4 @@
-//! `docs/reference/metrics.md` lists the series of the program, with their types and labels.
+//! `docs/reference/metrics.md` lists all series of the program, with their types and labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape, text};
 use crate::fleet::wait_for;
 
-/// Type and label names by name of the series.
+/// The type and the names of the labels, by the name of the series.
 type Families = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// Absent until the dispatcher has read it from the store.
+/// A series that is absent until the dispatcher has read it from the store.
 const READ_LATER: &str = "webfill_extraction_alerts";
 
 fn documented() -> Families {
@@ -36,7 +36,7 @@ fn documented() -> Families {
     families
 }
 
-/// Adds the families of an exposition.
+/// Adds the series of a page of metrics.
 fn add(families: &mut Families, exposition: &str) {
     let mut current = String::new();
     for line in exposition.lines() {
@@ -80,7 +80,7 @@ fn the_reference_lists_the_series_with_their_types_and_labels() {
     if !exposed.contains_key(READ_LATER) {
         documented.remove(READ_LATER);
     }
-    // Without rows these two have no series, and so no labels.
+    // These two have no series, and thus no labels, as long as there are no rows.
     for without_series in ["webfill_rows_total", "webfill_pages_rows_cut_total"] {
         for families in [&mut exposed, &mut documented] {
             families

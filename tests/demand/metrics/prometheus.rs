@@ -23,7 +23,7 @@ fn promtool(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end. Returns its output.
+/// Runs a command to its end. Returns its output.
 fn judged(mut command: Command) -> String {
     let output = command.output().expect("promtool runs");
     let reported = [output.stdout, output.stderr].concat();
@@ -32,7 +32,7 @@ fn judged(mut command: Command) -> String {
     reported
 }
 
-/// Ends with the test.
+/// A Prometheus server that ends with the test.
 struct Prometheus {
     child: Child,
     host: String,
@@ -46,12 +46,12 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// With the shipped configuration, except that it scrapes more often, and our addresses.
+    /// Starts with the shipped configuration, but scrapes this fleet, and more often.
     fn start(fleet: &Fleet) -> Prometheus {
         Prometheus::start_with(fleet, &[])
     }
 
-    /// With rules in which these texts are replaced, because a test cannot wait as long as they do.
+    /// Starts with these texts of the rules replaced, because a test cannot wait as long as the rules do.
     fn start_with(fleet: &Fleet, replaced: &[(&str, &str)]) -> Prometheus {
         let host = &fleet.host;
         let config = fs::read_to_string(repository("deploy/monitoring/prometheus.yml"));
@@ -104,7 +104,7 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// The series that an expression yields, each with its value.
+    /// The values of all series that an expression yields.
     fn query(&self, expression: &str) -> Vec<f64> {
         let encoded: String = expression
             .bytes()
@@ -175,7 +175,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     }
 }
 
-/// States that no metric showed before, from a real fleet.
+/// No metric showed these states before. They come from a real fleet.
 #[needs(prometheus)]
 #[test]
 fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
@@ -210,7 +210,7 @@ fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
     });
 }
 
-/// The expressions of all panels, as Grafana sends them.
+/// The expressions of all panels, in the form in which Grafana sends them.
 fn panels() -> Vec<String> {
     let file = fs::read_to_string(repository("deploy/monitoring/webfill.json"));
     let dashboard: Value = serde_json::from_str(&file.expect("it is delivered")).expect("JSON");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Series by their names, labels included, as they are written.
+/// The value of each series, by its name with its labels, as written.
 #[derive(Debug, Clone)]
 pub(super) struct Scraped(BTreeMap<String, f64>);
 
@@ -37,8 +37,8 @@ impl Scraped {
         found.map(|(_, value)| value).sum()
     }
 
-    /// Checks that no counter of webfill, and no part of a histogram, has decreased or disappeared. Operating system
-    /// counts of a process start over with the next one.
+    /// Checks that no counter of webfill, and no part of a histogram, has decreased or disappeared. Counts that the
+    /// operating system keeps of a process start anew with the next process.
     pub(super) fn assert_not_behind(&self, before: &Scraped) {
         let grows = |name: &str| {
             let name = name.split('{').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Metrics of the reasons for which queued tasks wait, and since when.
+//! Metrics of the reasons why queued tasks wait, and since when.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
@@ -50,7 +50,7 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
         fleet.web.site(host).otherwise(|_| page("T").into());
     }
     wait_until_waiting(&fleet, &[]);
-    // A lane without supervisors, a pause, a limit, a manual block, a long delay.
+    // Tasks that wait for a lane without supervisors, a pause, a limit, a manual block, and a long delay.
     fleet.feed(&requests(
         "scripts.example",
         5,
@@ -73,8 +73,8 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     let metrics = wait_for("each waits for its own", || {
         let metrics = scrape(&fleet, DISPATCHER);
         let waits = REASONS.map(|reason| tasks(&metrics, reason));
-        // One page of the limited site is fetched. Of the slow site, the first page is fetched, and the next is
-        // handed out until its delay is over.
+        // One page of the limited site is fetched. Of the slow site, the first page is fetched, and the second is
+        // handed out and waits for the delay.
         let [lane, limit, pause, backoff, delay, store, turn] = waits;
         let is_reported = (lane, limit, pause) == (Some(5.0), Some(2.0), Some(7.0))
             && [backoff, store, turn] == [Some(0.0); 3]
@@ -83,7 +83,7 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
         is_reported.then_some(metrics)
     });
     assert_eq!(age_s(&metrics, "delay"), 0.0, "its time has not come");
-    // The age grows, only for this reason.
+    // The age grows, and only for this reason.
     wait_for("the age grows", || {
         let now = scrape(&fleet, DISPATCHER);
         (age_s(&now, "lane") > age_s(&metrics, "lane") + 2.0).then_some(())

@@ -1,4 +1,4 @@
-//! A fleet of units on loopback at work, for rolls.
+//! A working fleet of units on loopback, which is rolled to another version.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +18,9 @@ pub(crate) const SUPERVISORS: usize = 6;
 pub(crate) const SITES: usize = 60;
 pub(crate) const DELAY: Duration = Duration::from_millis(500);
 
-/// A dispatcher and supervisors that a roll replaces, and the two programs.
+/// The dispatcher and supervisors that a roll replaces, and the programs of the two versions.
 pub(crate) struct Machines {
-    // Dropped first: its processes write into the fleet's folder.
+    // Dropped first, because its processes write into the fleet's folder.
     pub(crate) units: Units,
     pub(crate) fleet: Fleet,
     pub(crate) former: PathBuf,
@@ -55,7 +55,7 @@ impl Machines {
         machines
     }
 
-    /// Feeds further pages of each site.
+    /// Feeds more pages of each site.
     pub(crate) fn feed(&mut self, pages: usize) {
         let mut requests = Vec::new();
         for number in 0..SITES {
@@ -74,7 +74,7 @@ impl Machines {
         wait_for("pages flow", || (asked() >= enough).then_some(()));
     }
 
-    /// Runs `deploy/roll` from the former program to another one.
+    /// Runs `deploy/roll` from the former program to this one.
     pub(crate) fn roll(&self, new: &Path, more: &[&str]) -> Output {
         let hosts = self.fleet.work.write("hosts", names().join("\n") + "\n");
         let status = format!(
@@ -120,7 +120,7 @@ impl Machines {
         });
     }
 
-    /// The programs that the units' processes run.
+    /// The program that the process of each unit runs.
     pub(crate) fn programs(&self) -> BTreeMap<String, PathBuf> {
         let all = names().into_iter().chain(["dispatcher".to_owned()]);
         all.filter_map(|name| Some((name.clone(), self.units.program(&name)?)))
@@ -134,7 +134,8 @@ impl Machines {
         assert_eq!(others.count(), 0, "{programs:?}");
     }
 
-    /// Checks that all pages are stored, were requested once, and none sooner than its site's delay allows.
+    /// Checks that all pages are stored, that each was requested once, and that none was requested too soon for its
+    /// site's delay.
     pub(crate) fn assert_nothing_lost_twice_or_too_soon(&self) {
         self.fleet.wait_until_done("c");
         let visits = self.fleet.web.visits();
@@ -157,7 +158,7 @@ fn names() -> Vec<String> {
         .collect()
 }
 
-/// A separate program file, so that processes show which one they run.
+/// A copy of the program under another name, so that processes show which one they run.
 fn program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     let path = fleet.work.path(name);
     if fs::hard_link(of, &path).is_err() {
@@ -166,7 +167,7 @@ fn program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     path.canonicalize().expect("it was just made")
 }
 
-/// Within a fifth of the mean.
+/// Whether all shares are within a fifth of their mean.
 fn is_even(shares: &[u64]) -> bool {
     let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
     let off = |share: &u64| (*share as f64 - mean).abs();

@@ -1,4 +1,4 @@
-//! The lines for all ways in, each with its expected result.
+//! The lines that are sent by all ways, each with its expected result.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fate {
     Accepted,
-    /// With a fault at this JSON path.
+    /// The line is refused for a fault at this JSON path.
     Refused(&'static str),
 }
 use Fate::{Accepted, Refused};
 
-/// A request for one page of the site in a crawl of the same name, with further keys.
+/// A request for one page of the site in a crawl of this name, with further keys.
 pub(super) fn line(name: &str, keys: Value) -> String {
     let mut request =
         json!({"url": format!("http://a.example/{name}"), "appid": "app", "crawlid": name});
@@ -27,7 +27,7 @@ fn without(key: &str) -> String {
     request.to_string()
 }
 
-/// Each key with good and bad values.
+/// All lines: each key with good and bad values.
 pub(super) fn table() -> Vec<(String, Fate)> {
     let good = |name: &str, keys: Value| (line(name, keys), Accepted);
     let bad = |keys: Value, path| (line("no", keys), Refused(path));
@@ -63,7 +63,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         good("priority-90", json!({"priority": 90})),
         good("priority-1", json!({"priority": 1})),
         good("priority-100", json!({"priority": 100})),
-        // A later line updates only the settings that it names.
+        // A later line changes only the settings that it names.
         good(
             "update",
             json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
@@ -83,7 +83,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
             ),
             Accepted,
         ),
-        // Accepted, but not crawled: seen before, and outside its crawl's scope.
+        // Accepted but not crawled: one URL was seen before, and one is outside its crawl's scope.
         good("bare", json!({})),
         (
             line("patterns", json!({"url": "http://a.example/elsewhere"})),
@@ -98,7 +98,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
     table.extend([
         bad(json!({"maxdept": 1}), "$.maxdept"),
         bad(json!({"colour": "red"}), "$.colour"),
-        // Almost a key of records, but a request because of its other keys.
+        // This is almost a key of records, but the other keys make the line a request.
         bad(json!({"fieldss": {}}), "$.fieldss"),
         bad(json!({"my key": 1}), r#"$["my key"]"#),
         bad(json!({"url": "ftp://a.example/"}), "$.url"),
