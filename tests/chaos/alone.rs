@@ -1,4 +1,4 @@
-//! One kind of fault at a time, on each store.
+//! Tests with one kind of fault at a time, on each store.
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
@@ -7,7 +7,7 @@ use crate::plan::{Fault, Kind, Point, only};
 use crate::round::{self, Round, Store};
 use crate::trouble::Trouble;
 
-/// For each kind of fault a small crawl with a few faults of this kind. The crawls run in parallel.
+/// Runs a small crawl for each kind of fault, with a few faults of this kind. The crawls run in parallel.
 fn each_alone(store: Store, rounds: &[(Kind, Fault)]) {
     std::thread::scope(|threads| {
         for (kind, fault) in rounds {
@@ -22,7 +22,8 @@ fn alone(store: Store, kind: Kind, fault: Fault) {
         kind,
         store,
         sites: 4,
-        // Long enough, given the sites' delays, that the first fault comes before the end, even on a busy machine.
+        // With the sites' delays, this many pages take so long that the first fault comes before the end, even on a
+        // busy machine.
         pages: 12,
         seed: 1,
         plan: only(fault, 2, 800),
@@ -41,12 +42,12 @@ fn alone(store: Store, kind: Kind, fault: Fault) {
     );
 }
 
-/// In a crawl and in a fleet.
+/// A fault once in a crawl, and once in a fleet.
 fn both(fault: Fault) -> [(Kind, Fault); 2] {
     [(Kind::Crawl, fault), (Kind::Fleet, fault)]
 }
 
-/// Two tests of the same faults, one for each store.
+/// Makes two tests of the same faults, one for each store.
 macro_rules! on_each_store {
     ($($name:ident $(needs $needed:ident)?: $rounds:expr;)+) => {$(
         mod $name {
@@ -87,7 +88,7 @@ on_each_store! {
     a_commit_that_was_cut_short_is_undone: both(Fault::KillAt(Point::DuringCommit));
 }
 
-// These two moments are found by reading SQLite's file.
+// These two moments are recognised by reading SQLite's file, so there is no test with MongoDB.
 
 #[test]
 fn what_was_fetched_and_not_saved_is_fetched_again() {

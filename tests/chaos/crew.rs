@@ -1,4 +1,4 @@
-//! The processes of one round: starts them, restarts dead ones, as an init system would, and injects faults.
+//! The processes of one round. Starts them, restarts dead ones as an init system would, and injects faults.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -30,14 +30,14 @@ pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(4);
 const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
-/// Sites back off briefly, and often enough that none becomes unreachable.
+/// The backoffs of sites: short, and so many that no site becomes unreachable.
 const BACKOFFS: &str =
     "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
-/// Backoffs with which sites become unreachable; one that blocks never does.
+/// Backoffs after which sites become unreachable. A site that blocks never does.
 const FEW_BACKOFFS: &str = "0.3,0.3";
 const REASONS: [&str; 5] = ["BLOCKED", "ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
 
-/// One process that is started again whenever it ends.
+/// A process that is started again whenever it ends.
 struct Member {
     start: Box<dyn Fn() -> Run>,
     running: Option<Running>,
@@ -53,7 +53,7 @@ impl Member {
         }
     }
 
-    /// Restarts the process if it has been down long enough; returns the exit code if it has just ended.
+    /// Restarts the process if it has been down long enough. Returns its exit code if it has just ended.
     fn look_after(&mut self) -> Option<i32> {
         let Some(running) = &mut self.running else {
             if self.ended_at.is_none_or(|at| at.elapsed() > RESTART_AFTER) {
@@ -73,10 +73,10 @@ pub(crate) struct Crew {
     members: Vec<Member>,
     /// The proxies of the supervisors, in order.
     pub(crate) proxies: Vec<Proxy>,
-    /// The ways of the supervisors, or of the one crawl.
+    /// The ways out of the supervisors, or of the one crawl.
     pub(crate) ways: Ways,
     host: String,
-    /// The folder of all states and logs.
+    /// The folder of all state folders and logs.
     pub(crate) folder: PathBuf,
     state: PathBuf,
     clock: PathBuf,
@@ -84,11 +84,11 @@ pub(crate) struct Crew {
     /// The crawl's key, once all seeds are accepted.
     fed: Option<Value>,
     finished: bool,
-    /// Failed tasks should be retried.
+    /// Whether failed tasks are to be retried.
     retries: Rc<Cell<bool>>,
 }
 
-/// The outcomes of tasks whose site was in trouble.
+/// The outcomes that tasks may have if their site was in trouble.
 const FAILURES: &str = "http_error,network_error,timeout,robots_unreachable,blocked";
 
 impl Crew {
@@ -213,8 +213,8 @@ impl Crew {
         self.finished
     }
 
-    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came: then it is
-    /// unknown which seeds were accepted, and the dispatcher is asked.
+    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came. Then it is unknown which
+    /// seeds were accepted, and the dispatcher is asked.
     fn ask_dispatcher(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
             let status = self.command(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
@@ -223,7 +223,7 @@ impl Crew {
         let spec = json!({"app_id": "test", "crawl_id": "test", "max_depth": 50});
         let opened = self.command(&json!({"action": "open_crawl", "spec": spec}))?;
         let (crawl, fed_lines) = (&opened["crawl"], opened["fed_lines"].as_u64()?);
-        // One seed for each answer, so that feeding continues while faults happen.
+        // One seed is fed for each answer, so that feeding continues while faults happen.
         if let Some(root) = roots.get(fed_lines as usize) {
             self.command(&json!({"action": "feed_seeds", "crawl": crawl,
                 "seeds": [{"url": root}], "fed_lines": fed_lines + 1}))?;
@@ -234,7 +234,7 @@ impl Crew {
         Some(false)
     }
 
-    /// Retries the failed tasks: the crawl is then no longer finished.
+    /// Retries the failed tasks, after which the crawl is no longer finished.
     pub(crate) fn retry(&mut self) {
         self.retries.set(true);
         if self.kind == Kind::Fleet {
@@ -255,7 +255,7 @@ impl Crew {
         self.finished = false;
     }
 
-    /// Sends an operator's order about the crawl. Returns whether it was answered.
+    /// Sends an operator's order about the crawl. Returns whether an answer came.
     fn order(&self, action: &str) -> bool {
         let order = json!({"action": action, "appid": "test", "crawlid": "test", "uuid": "u",
             "spiderid": "link"});
@@ -271,13 +271,13 @@ impl Crew {
         self.order("resume")
     }
 
-    /// Sets or removes a site's limit of pages, as an operator. Returns whether that was answered.
+    /// Sets or removes the page limit of a site, as an operator. Returns whether an answer came.
     pub(crate) fn limit(&self, host: &str, pages: Option<usize>) -> bool {
         let answer = self.ask(&json!({"action": "site", "site": host, "limit": pages}));
         answer.is_some_and(|answer| answer["error"].is_null())
     }
 
-    /// The URLs of tasks that are handed out, or have failed.
+    /// The URLs of the tasks in the frontier that meet a condition.
     fn urls(&self, condition: &str) -> BTreeSet<String> {
         let read = || {
             let db =
@@ -303,13 +303,14 @@ impl Crew {
         ask_at(&endpoint(&self.host, CONTROL), request)
     }
 
-    /// Asks the dispatcher like `webfill crawl`: on the socket that only this user's processes can reach.
+    /// Sends a request to the dispatcher like `webfill crawl`, on the socket that only processes of this user can
+    /// reach.
     fn command(&self, request: &Value) -> Option<Value> {
         let socket = self.state.join("sockets/dispatcher-feeders");
         ask_at(&format!("ipc://{}", socket.display()), request)
     }
 
-    /// The live processes of a role, over all members.
+    /// The live processes of a role, of all members.
     pub(crate) fn of_role(&self, role: &str) -> Vec<Process> {
         let running = self.members.iter().flat_map(|member| &member.running);
         running.flat_map(|running| running.of_role(role)).collect()
@@ -320,12 +321,12 @@ impl Crew {
         running.flat_map(Running::processes).collect()
     }
 
-    /// Another supervisor with the id of the `number`th, in a folder of its own.
+    /// Starts another supervisor with the id of the `number`th one, in a folder of its own.
     pub(crate) fn intruder(&self, number: usize) -> Running {
         (self.intruder)(number).time_limit(ROUND_LIMIT).start()
     }
 
-    /// Another dispatcher with the state of this fleet's.
+    /// Starts another dispatcher with the state folder of this fleet's.
     pub(crate) fn second_dispatcher(&self) -> Running {
         let store = format!(
             "sqlite:{}",
@@ -347,7 +348,7 @@ impl Crew {
         self.state.join("dispatcher.db")
     }
 
-    /// Kills everything.
+    /// Kills all processes.
     pub(crate) fn end(&mut self) {
         self.members.clear();
     }
@@ -370,7 +371,7 @@ fn endpoint(host: &str, port: u16) -> String {
     format!("tcp://{host}:{port}")
 }
 
-/// Settings shared by all processes, and a wall clock controlled by a file.
+/// Adds the settings that all processes share, and a wall clock that a file controls.
 fn common(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
     let run = run
         .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())

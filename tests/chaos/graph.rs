@@ -1,5 +1,5 @@
-//! The web of a round: a link graph generated from a seed, so that the pages and fields that a crawl must
-//! store are known.
+//! The web of a round: a link graph that is generated from a seed, so that the pages and fields that a crawl must store
+//! are known.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct Expected {
 }
 
 pub(crate) struct Graph {
-    /// By host.
+    /// The delay of each host.
     pub(crate) delays: BTreeMap<String, Duration>,
     /// The seeds, in the order in which they are fed.
     pub(crate) roots: Vec<String>,
@@ -32,15 +32,15 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// One of the hosts.
+    /// One of the hosts, chosen by a number.
     pub(crate) fn host(&self, pick: usize) -> &str {
         let number = pick % self.delays.len();
         self.delays.keys().nth(number).expect("one of them")
     }
 }
 
-/// Every page is reachable from the root of its site. Some links lead to other sites, some to pages that robots.txt
-/// forbids, and some pages are slow.
+/// Serves the web. Every page is reachable from the root of its site. Some links lead to other sites, some to pages
+/// that robots.txt forbids, and some pages are slow.
 pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Graph {
     let mut graph = Graph {
         delays: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! Checks a round by the access log, the store and the frontier's file. Each violation is a sentence.
+//! Checks a round by the access log, the store and the frontier's file. Each violation is described by a sentence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::round::{Injected, Report};
 /// The possible causes of failed tasks.
 pub(crate) struct Failures<'a> {
     pub(crate) visits: &'a Visits,
-    /// URLs that were requested on a machine without a way to the web.
+    /// URLs that were requested on a machine without a way out.
     pub(crate) without_route: &'a BTreeSet<String>,
-    /// A host that has failed becomes unreachable, and with it all of its queued tasks.
+    /// Whether a host that has failed becomes unreachable, so that all of its queued tasks fail.
     pub(crate) of_whole_hosts: bool,
 }
 
 impl Failures<'_> {
-    /// Whether the task of a URL may have failed.
+    /// Whether the causes explain that the task of a URL failed.
     pub(crate) fn explain(&self, url: &str) -> bool {
         let mut visits = self.visits.0.iter();
         if self.of_whole_hosts {
@@ -73,7 +73,7 @@ pub(crate) fn report(
     report
 }
 
-/// Requests of one site that overlap, and pages closer than its delay.
+/// Finds requests of a site that overlap, and requests for pages closer than its delay.
 fn impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
     let overlaps = visits.overlaps();
     let mut wrong: Vec<String> = overlaps
@@ -105,7 +105,7 @@ fn against_robots(host: &str, visits: &Visits) -> Vec<String> {
     wrong
 }
 
-/// The number of repeated requests, and those that no fault explains.
+/// Counts the repeated requests, and finds those that no fault explains.
 fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     let mut last: BTreeMap<(&str, &str), &Visit> = BTreeMap::new();
     let (mut repeated, mut wrong) = (0, Vec::new());
@@ -130,16 +130,17 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     (repeated, wrong)
 }
 
-/// The longest time that a worker needs, on a busy machine, to notice that its supervisor is dead.
+/// The longest time in which a worker notices that its supervisor is dead, on a busy machine.
 const UNLINKED_LIVE: Duration = Duration::from_millis(500);
 
-/// Whether the fault came between two requests and affected the first: some process held the task when the fault
-/// began or while it lasted, so that the request, or its outcome, was in progress.
+/// Whether a fault explains that a page was requested again. It must have come between the two requests and affected
+/// the first one: some process held the task when the fault began or while it lasted, so that the request, or its
+/// outcome, was in progress.
 fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let until = match fault.planned.fault {
-        // Data sent over a connection that survives arrive when the way is back, possibly too late.
+        // Data on a connection that survives arrive when the way is back, perhaps too late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
-        // The workers of a killed supervisor may start a request before they notice.
+        // The workers of a killed supervisor may start another request before they notice.
         Fault::Kill(_) | Fault::KillAt(_) => fault.until + UNLINKED_LIVE,
         _ => fault.until,
     };
@@ -148,15 +149,15 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     }
     let of_host = |url: &String| url.starts_with(&format!("http://{}/", first.host));
     match (first.is_robots(), fault.planned.fault) {
-        // Cached robots.txt files have expired by the changed clock.
+        // By the changed clock, cached robots.txt files have expired.
         (true, Fault::Clock(_)) => true,
-        // It was requested for any task of its host.
+        // robots.txt was requested for some task of its host.
         (true, _) => fault.held.iter().any(of_host),
         (false, _) => fault.held.contains(&url_of(first)),
     }
 }
 
-/// The beginning and end of a fault, relative to two requests for a page, and whether it affected the page.
+/// Describes when a fault began and ended, relative to two requests for a page, and whether it affected the page.
 fn beside(fault: &Injected, first: &Visit, again: &Visit) -> String {
     let after = |at: Instant, visit: &Visit| {
         let ms = |span: Duration| span.as_millis() as i64;
@@ -177,7 +178,7 @@ fn url_of(visit: &Visit) -> String {
     format!("http://{}{}", visit.host, visit.path)
 }
 
-/// Whether a request is for this URL, or for the robots.txt of its host, and its site was in trouble.
+/// Whether a visit was for this URL or for the robots.txt of its host, while the site was in trouble.
 fn has_failed(visit: &Visit, url: &str) -> bool {
     let is_of_host = || url.starts_with(&format!("http://{}/", visit.host));
     let is_meant = url_of(visit) == url || (visit.is_robots() && is_of_host());
@@ -196,7 +197,7 @@ fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
         .collect()
 }
 
-/// Compares the store with the served pages.
+/// Compares the store with the served pages, and describes the differences.
 fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<String> {
     let mut wrong = Vec::new();
     for url in pages.keys() {
@@ -284,7 +285,7 @@ mod tests {
     use super::*;
     use crate::plan::Planned;
 
-    /// Requests of one site by their paths, each with start and end in milliseconds.
+    /// The requests of one site: their paths, with start and end in milliseconds.
     fn visits(requests: &[(&str, u64, u64)]) -> Visits {
         let zero = Instant::now();
         let at = |ms| zero + Duration::from_millis(ms);

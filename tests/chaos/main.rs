@@ -1,8 +1,7 @@
-//! Chaos tests: crawls with continuous faults, checked from outside. The web is generated, so the
-//! expected results are known; they are compared with the access log, the store and the frontier's
-//! file.
+//! Chaos tests: crawls under continuous faults, checked from outside. The web is generated, so the expected results are
+//! known. They are compared with the access log, the store and the frontier's file.
 //!
-//! - `mixed`: faults of all kinds, generated from a seed. `make chaos` runs it for minutes;
+//! - `mixed`: faults of all kinds, generated from a seed, which `make chaos` runs for minutes;
 //! - `alone`: one kind of fault at a time;
 //! - `points`: kills at certain moments of a task;
 //! - `power_loss`: what the disk may hold after a loss of power;

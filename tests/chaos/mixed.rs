@@ -1,7 +1,7 @@
 //! Faults of all kinds, generated from a seed: short rounds with fixed seeds, and a long run with any seed.
 //!
 //! ```text
-//! make chaos                          # some minutes, a seed of its own
+//! make chaos                          # some minutes, with a random seed
 //! make chaos SEED=7 SECONDS=600       # the same faults in the same order, for ten minutes
 //! ```
 
@@ -23,14 +23,14 @@ const SCENES: [(Kind, Store); 4] = [
     (Kind::Fleet, Store::Mongodb),
 ];
 
-/// The `number`th round of a seed, with `pages` pages on each site, and more faults than fit into the
-/// time of the crawl.
+/// The `number`th round of a seed, with `pages` pages on each site. There are more faults than fit into the time of the
+/// crawl.
 fn round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> Round {
     let mut rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(number));
     Round {
         kind,
         store,
-        // Enough sites that a machine of a fleet is known to be the cause when all its sites fail.
+        // A fleet gets so many sites that a machine is known to be the cause when all of its sites fail.
         sites: match kind {
             Kind::Crawl => 6,
             Kind::Fleet => 12,
@@ -54,7 +54,7 @@ fn assert_well(seed: u64, round: &Round, report: &Report) {
     );
 }
 
-/// Two scenes in parallel.
+/// Runs two scenes in parallel.
 fn short(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
     std::thread::scope(|threads| {
         for (seed, scene) in seeds.into_iter().zip(scenes) {
@@ -92,7 +92,7 @@ fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
     let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_no_site";
     match std::env::var_os("MONGODB_URI") {
         None => isolated_if_possible(name, hundreds_of_faults),
-        // A server started by others cannot be reached from there.
+        // A MongoDB server that was started by others cannot be reached from an isolated network.
         Some(_) => hundreds_of_faults(),
     }
 }
@@ -111,7 +111,7 @@ fn hundreds_of_faults() {
         eprintln!("without MongoDB, because there is no server");
         &SCENES[..2]
     };
-    // Each scene at least once.
+    // Each scene runs at least once.
     while rounds < scenes.len() as u64 || started.elapsed() < limit {
         let scene = scenes[rounds as usize % scenes.len()];
         let round = round(seed, rounds, scene, 20);

@@ -1,4 +1,4 @@
-//! The kinds of faults, and plans of faults, which follow from a seed.
+//! The kinds of faults, and plans of faults that follow from a seed.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use fastrand::Rng;
 
 use crate::trouble::Trouble;
 
-/// A fault, with its duration in milliseconds. If there are several processes or supervisors,
-/// `Planned::pick` selects one.
+/// A fault, with its duration in milliseconds. If there are several processes or supervisors, `Planned::pick` chooses
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// `kill -9` of a process of this role.
@@ -18,23 +18,23 @@ pub(crate) enum Fault {
     KillAt(Point),
     /// SIGSTOP, and SIGCONT after this many milliseconds.
     Stop(&'static str, u64),
-    /// A supervisor's connections are closed, and new ones too.
+    /// A supervisor's connections are closed, and so are new ones.
     Cut(u64),
     /// A supervisor's connections stay open, but pass no data.
     Silence(u64),
-    /// All messages of a supervisor are delayed.
+    /// The messages of a supervisor are delayed.
     Slow(u64),
     /// Every message between a supervisor and its dispatcher arrives twice.
     Twice(u64),
-    /// Messages overtake each other.
+    /// Messages overtake one another.
     Swap(u64),
-    /// Another supervisor with the id of a running one.
+    /// A second supervisor starts with the id of a running one.
     SameId(u64),
-    /// Another dispatcher with the same state folder.
+    /// A second dispatcher starts with the same state folder.
     SecondDispatcher,
-    /// From now on, the wall clock of all processes is wrong by this many hours.
+    /// The wall clock of all processes is wrong by this many hours from now on.
     Clock(i8),
-    /// The network between a machine and the web is gone. The machine still reaches the dispatcher.
+    /// A machine loses its way to the web, but still reaches the dispatcher.
     LosesWay(u64),
     /// A site is in trouble.
     Site(Trouble, u64),
@@ -61,18 +61,18 @@ impl Fault {
 pub(crate) enum Point {
     /// Tasks are leased in the database, but not sent to a supervisor.
     AfterLease,
-    /// Pages were fetched, and are not in the store.
+    /// Pages were fetched, but are not in the store yet.
     BeforeSave,
-    /// Pages are in the store, but not acknowledged to the dispatcher.
+    /// Pages are in the store, but not yet acknowledged to the dispatcher.
     BeforeAck,
     /// The dispatcher has begun to write a commit.
     DuringCommit,
 }
 
-/// One fault of a plan.
+/// A fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Planned {
-    /// The time since the previous fault.
+    /// The time from the previous fault to this one.
     pub(crate) wait_ms: u64,
     pub(crate) fault: Fault,
     pub(crate) pick: usize,
@@ -90,16 +90,16 @@ impl fmt::Display for Planned {
     }
 }
 
-/// The kind of crawl.
+/// The kind of a crawl.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     /// `webfill crawl`.
     Crawl,
-    /// A dispatcher and two supervisors, over TCP through proxies.
+    /// A dispatcher and two supervisors, connected over TCP through proxies.
     Fleet,
 }
 
-/// `count` faults of all kinds.
+/// A plan of `count` faults of all kinds.
 pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
     let mut deal = || Planned {
         wait_ms: rng.u64(300..=1_000),
@@ -109,7 +109,7 @@ pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
     (0..count).map(|_| deal()).collect()
 }
 
-/// `count` times the same fault.
+/// A plan of `count` times the same fault.
 pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
     let planned = |pick| Planned {
         wait_ms,
@@ -120,10 +120,10 @@ pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
 }
 
 fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
-    // Around the lease of one second: some pauses are shorter, most are longer.
+    // Around the lease of one second: some pauses are shorter, but most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
-    // So often that each round of a fleet has some of both.
+    // These faults are so frequent that each round of a fleet has some of both.
     match (kind, rng.usize(..10)) {
         (Kind::Fleet, 0) => return Fault::Pause(ms),
         (Kind::Fleet, 1) => return Fault::Limit(ms),
@@ -142,7 +142,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
         11..15 => Some(Fault::Site(any_trouble(rng), ms)),
-        // Longer than the time needed to notice it.
+        // This is longer than the loss takes to be noticed.
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };

@@ -1,5 +1,5 @@
-//! Kills processes at certain moments. The moments are produced from outside, by stopping processes and
-//! locking databases, so that the binary under test needs no code for it.
+//! Kills processes at certain moments. The moments are brought about from outside, by stopping processes and locking
+//! databases, so that the binary under test needs no code for them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use webfill_tests::site::AccessLog;
 use crate::crew::Crew;
 use crate::plan::Point;
 
-/// How long to wait for the moment: it never comes if the crawl has nothing to do.
+/// How long to wait for the moment, which never comes if the crawl has nothing to do.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// Kills processes at this moment. False if the moment did not come.
+/// Kills processes at this moment. Returns false if the moment did not come.
 pub(crate) fn kill_at(point: Point, crew: &Crew, store: &Path, log: &AccessLog) -> bool {
     match point {
         Point::AfterLease => after_lease(crew),
@@ -25,7 +25,7 @@ pub(crate) fn kill_at(point: Point, crew: &Crew, store: &Path, log: &AccessLog) 
     }
 }
 
-/// Stops the supervisors until tasks are leased to them, and kills them before they read these.
+/// Stops the supervisors until tasks are leased to them, and kills them before they read the tasks.
 fn after_lease(crew: &Crew) -> bool {
     let supervisors = Stopped::all_of(crew, "supervisor");
     let leased = || number(&crew.frontier(), "SELECT sum(leased) FROM crawls");
@@ -123,7 +123,7 @@ fn comes_true(condition: impl Fn() -> bool) -> bool {
     true
 }
 
-/// `None` where there is no such file (yet).
+/// Opens a database. `None` if the file does not exist (yet).
 fn open(path: &Path, flags: OpenFlags) -> Option<Connection> {
     let db = Connection::open_with_flags(path, flags).ok()?;
     db.busy_timeout(Duration::from_millis(500)).ok()?;

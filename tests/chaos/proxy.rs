@@ -1,5 +1,5 @@
-//! A proxy between a supervisor and its dispatcher that closes, blocks or delays connections, as networks
-//! do. It reads ZMTP 3 in plain text, so it can also duplicate and reorder messages.
+//! A proxy between a supervisor and its dispatcher that closes, blocks or delays connections, as networks do. It
+//! understands ZMTP 3 without encryption, so it can also duplicate and reorder messages.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,16 +15,16 @@ const LATER: Duration = Duration::from_millis(120);
 /// The bytes at the beginning of every connection.
 const GREETING: usize = 64;
 
-/// The effect of the proxy on connections and messages.
+/// How the proxy treats connections and messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Weather {
     Fair,
-    /// Connections are closed, and new ones too.
+    /// Connections are closed, and so are new ones.
     Cut,
-    /// No data passes; connections stay open.
+    /// Connections stay open, but no data pass.
     Silent,
     Slow,
-    /// Each message passes twice.
+    /// Each message is passed on twice.
     Twice,
     /// A message waits until the next one has passed.
     Swapped,
@@ -45,13 +45,13 @@ impl Shared {
     }
 }
 
-/// Listens on the tasks and the outcomes port of an address; dropping it closes everything.
+/// A proxy that listens on the tasks and the outcomes port of an address. Dropping it closes all connections.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
 }
 
 impl Proxy {
-    /// From each port of `own` to the same port of `dispatcher`.
+    /// Starts a proxy from each port of `own` to the same port of `dispatcher`.
     pub(crate) fn start(own: &str, dispatcher: &str, ports: [u16; 2]) -> Proxy {
         let shared = Arc::new(Shared {
             weather: Mutex::new(Weather::Fair),
@@ -89,7 +89,7 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
         if shared.weather() == Weather::Cut {
             continue;
         }
-        // A dispatcher that is down refuses connections. Then the proxy refuses the supervisor, too.
+        // If the dispatcher is down and refuses the connection, the proxy refuses the supervisor, too.
         let Ok(server) = TcpStream::connect_timeout(&target, Duration::from_secs(1)) else {
             continue;
         };
@@ -104,15 +104,15 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
     }
 }
 
-/// One direction of a connection.
+/// A direction of a connection.
 struct Pump {
     from: TcpStream,
     to: TcpStream,
-    /// Bytes read that are not yet a whole message.
+    /// The bytes read so far of a message that is not complete yet.
     unread: Vec<u8>,
-    /// The remaining bytes of the greeting. It passes unbuffered: each peer waits for parts of the other's.
+    /// The remaining bytes of the greeting. It passes unbuffered, because each peer waits for parts of the other's.
     greeting: usize,
-    /// A message held back until the next one has passed.
+    /// A message that is held back until the next one has passed.
     waiting: Option<Vec<u8>>,
 }
 
@@ -145,7 +145,7 @@ impl Pump {
                 break;
             }
         }
-        // The other direction notices it and ends, too.
+        // The other direction notices this, and ends, too.
         let _ = self.from.shutdown(Shutdown::Both);
         let _ = self.to.shutdown(Shutdown::Both);
     }
@@ -182,7 +182,7 @@ impl Pump {
         }
     }
 
-    /// The length of the first command or message with its frames, if it is complete.
+    /// The length of the first command or message with all its frames, if it is complete.
     fn whole(&self) -> Option<usize> {
         let mut end = 0;
         loop {

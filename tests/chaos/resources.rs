@@ -34,8 +34,8 @@ fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
     work.crawl(web).args(urls)
 }
 
-/// Damages a database between two runs of a crawl. The second run ends with this code, names the file,
-/// and does not change it.
+/// Damages a database between two runs of a crawl. The second run must end with this code, name the file, and leave it
+/// unchanged.
 fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     let web = Web::start();
     let urls = [
@@ -61,7 +61,7 @@ fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
         "it was written to"
     );
 
-    // With the copy restored, it continues.
+    // With an intact copy in its place, the crawl continues.
     remove_logs_of(&path);
     fs::write(&path, intact).expect("our own folder");
     crawl(&work, &web, &urls).finish().expect(0);
@@ -80,14 +80,14 @@ fn spoil_all(bytes: &mut [u8]) {
     bytes.fill(b'?');
 }
 
-/// Keeps the header, which identifies the file.
+/// Spoils all but the header, which identifies the file.
 fn spoil_the_rest(bytes: &mut [u8]) {
     bytes[100..].fill(0xA5);
 }
 
 #[test]
 fn a_frontier_that_is_no_database_any_more_is_left_alone() {
-    // The file can no longer be identified: the state folder counts as wrong.
+    // Without its header, the file cannot be identified, so the state folder counts as wrong.
     damaged("state/dispatcher.db", 2, spoil_all);
 }
 
@@ -124,7 +124,7 @@ fn a_full_disk_for_logs_stops_no_crawl() {
     });
 }
 
-/// A page that takes long in any worker: deep and wide, and with a mapping that compares each of its parts with all
+/// Serves a page that takes long in any worker: it is deep and wide, and its mapping compares each part with all
 /// others.
 fn burner(web: &Web, work: &Workplace) -> String {
     let site = web.site("burner.test");
@@ -164,7 +164,7 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Kills a worker whenever it works on this URL, as the out-of-memory killer would. Returns how often.
+/// Kills every worker that works on this URL, as the out-of-memory killer would. Returns the number of kills.
 fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usize {
     let mut deaths = 0;
     while run.ended().is_none() {
@@ -213,7 +213,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
         .start();
     let deaths = kill_whoever_works_on(&killer, &mut run, &work);
     run.finish().expect(0);
-    // If a worker dies before it has marked its page, no page is blamed.
+    // If a worker dies before it has marked its page, no page is blamed for the death.
     assert!(deaths >= 3, "{deaths}");
     let pages = work.stored().pages();
     assert_eq!(pages[&killer].outcome, "crashed");
@@ -225,7 +225,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Limits the process's memory to slightly more than its current size.
+/// Limits the memory of a process to slightly more than it uses now.
 fn squeeze(process: &Process) {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.expect("it lives");
@@ -249,11 +249,11 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
     let hosts = ["a.example", "b.example", "c.example"];
     let urls = hosts.map(|host| {
         let site = small_site(&web, host);
-        // As a tree it is some twenty times as large.
+        // The tree of this page takes some twenty times as much memory.
         site.serve("/7", page("/7").html("<p>x</p>".repeat(500_000)));
         site.url("/")
     });
-    // Otherwise the allocator takes a gigabyte in advance, and requests no more.
+    // By default, the allocator takes a gigabyte in advance, and needs no more then.
     let run = crawl(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
     let mut run = run.start();
     web.log()

@@ -1,4 +1,4 @@
-//! One round: crawls a generated web while the faults of a plan are injected, and checks the results.
+//! A round: crawls a generated web while the faults of a plan are injected, and checks the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -23,10 +23,10 @@ use crate::ways;
 
 const TICK: Duration = Duration::from_millis(20);
 
-/// The longest time of a crawl after the last fault. If it takes longer, tasks are lost.
+/// The longest time that a crawl takes after the last fault. If it takes longer, tasks are lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where a round keeps its pages.
+/// The store of a round's pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Store {
     Sqlite,
@@ -39,7 +39,7 @@ pub(crate) struct Round {
     pub(crate) store: Store,
     pub(crate) sites: usize,
     pub(crate) pages: usize,
-    /// Sites become unreachable after a short trouble.
+    /// Whether sites become unreachable after a short trouble.
     pub(crate) gives_up: bool,
     /// The seed of the web.
     pub(crate) seed: u64,
@@ -52,8 +52,7 @@ pub(crate) struct Injected {
     pub(crate) planned: Planned,
     pub(crate) from: Instant,
     pub(crate) until: Instant,
-    /// The URLs of the tasks that some process held when the fault began, while it lasted, and when it
-    /// ended.
+    /// The URLs of the tasks that any process held when the fault began, while it lasted, or when it ended.
     pub(crate) held: BTreeSet<String>,
 }
 
@@ -65,15 +64,15 @@ pub(crate) struct Report {
     pub(crate) pages: usize,
     pub(crate) requests: usize,
     pub(crate) repeated: usize,
-    /// Tasks that were tried on a machine without a way to the web.
+    /// The number of tasks that were tried on a machine without a way out.
     pub(crate) without_route: usize,
     pub(crate) robots: usize,
     pub(crate) elapsed: Duration,
-    /// Violations; empty if there are none.
+    /// The violations that were found.
     pub(crate) wrong: Vec<String>,
 }
 
-/// Faults that have to be undone later.
+/// A fault that has to be undone later.
 enum Mend {
     Continue(u32),
     Fair(usize),
@@ -85,7 +84,7 @@ enum Mend {
     NoLimit(String),
 }
 
-/// An order of an operator that was not answered is given again after this long.
+/// An operator's order that got no answer is given again after this long.
 const AGAIN_AFTER: Duration = Duration::from_millis(300);
 
 struct Scene {
@@ -153,7 +152,7 @@ fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, S
     }
 }
 
-/// Keeps the folder for inspection.
+/// Keeps the folder of a failed round for inspection.
 fn keep(work: Workplace) {
     eprintln!("kept for inspection: {}", work.path(".").display());
     std::mem::forget(work);
@@ -188,16 +187,16 @@ impl Scene {
         self.mend(Instant::now() + Duration::from_secs(3_600));
     }
 
-    /// Whether a fault is due. The wait for a moment in a task's life begins only when there are tasks: on a busy
-    /// machine the processes take longer to start than such a fault waits.
+    /// Whether a fault is due. If it waits for a moment in a task's life, the wait begins only when there are tasks: on
+    /// a busy machine the processes take longer to start than such a fault waits.
     fn is_due(&self, planned: &Planned, last: Instant) -> bool {
         let is_of_task = matches!(planned.fault, Fault::KillAt(_));
         last.elapsed() > Duration::from_millis(planned.wait_ms)
             && (!is_of_task || !self.log.visits().pages().0.is_empty())
     }
 
-    /// Without faults: tasks that failed because their site was in trouble are retried, as users do. No others may
-    /// have failed.
+    /// Ends the round without faults. Tasks that failed because their site was in trouble are retried, as users would
+    /// do. No other task may have failed.
     fn finish(&mut self) {
         let failed = self.crew.failed();
         if failed.is_empty() || !self.wrong.is_empty() {
@@ -222,7 +221,7 @@ impl Scene {
         }
     }
 
-    /// The URLs that were tried on a machine without a way, or were in progress when it was lost.
+    /// The URLs that were tried on a machine without a way out, or were in progress when it lost its way.
     fn without_route(&self) -> BTreeSet<String> {
         let mut urls = ways::without_route(&self.crew.folder);
         for fault in &self.injected {
@@ -233,7 +232,7 @@ impl Scene {
         urls
     }
 
-    /// Records the held tasks while faults last.
+    /// Notes which tasks are held, while faults last.
     fn note_held(&mut self) {
         let now = Instant::now();
         if self.injected.iter().any(|fault| fault.until >= now) {
@@ -259,7 +258,7 @@ impl Scene {
         }
     }
 
-    /// Injects a fault. False if there is no process to inject it into.
+    /// Injects a fault. Returns false if there is no process for it.
     fn do_harm(&mut self, planned: Planned, until: Instant) -> bool {
         let pick = planned.pick;
         match planned.fault {
@@ -304,7 +303,7 @@ impl Scene {
                 self.mends.push((until, Mend::Recover(host)));
             }
             Fault::Pause(_) => {
-                // Without an answer it is unknown whether the order is in force.
+                // If the order got no answer, it may be in force nevertheless.
                 self.crew.pause();
                 self.mends.push((until, Mend::Resume));
             }
@@ -359,7 +358,7 @@ impl Scene {
         }
     }
 
-    /// If a dispatcher was running all the time, the second one must have been refused.
+    /// Checks that the second dispatcher was refused, if another one was running all the time.
     fn judge_second(&mut self, mut second: Running, first: &[u32]) {
         let lived = !first.is_empty() && self.dispatchers() == first;
         match second.ended() {

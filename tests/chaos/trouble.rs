@@ -1,23 +1,23 @@
-//! Trouble of sites: for a while a site answers everything with an error, blocks, or breaks its connections.
+//! The troubles of sites: for a while, a site answers everything with an error, blocks, or breaks its connections.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use webfill_tests::site::{Page, Reply, script, status};
 
-/// A site's answers instead of its pages.
+/// The answer of a site in place of its pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Trouble {
-    /// An HTTP error. A server error is also the answer for robots.txt, and then nothing may be fetched. A client
-    /// error is not, because without a robots.txt everything may be fetched.
+    /// An HTTP error. If it is a server error, robots.txt answers it, too, so nothing may be fetched. If it is a client
+    /// error, robots.txt does not, because a missing robots.txt would allow everything.
     Fails(u16),
-    /// A challenge for everyone.
+    /// A challenge, whoever asks.
     Blocks,
-    /// Each connection is reset, as behind a lost route.
+    /// Each connection is reset, as it is when a route is lost.
     Resets,
 }
 
-/// The sites currently in trouble.
+/// The sites that are in trouble now.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Troubles {
     of_hosts: Arc<Mutex<BTreeMap<String, Trouble>>>,
@@ -32,7 +32,7 @@ impl Troubles {
         self.of_hosts().remove(host);
     }
 
-    /// The answer for a path of a host: `content` while the host has no trouble.
+    /// The answer for a path of a host, which is `content` unless the host is in trouble.
     pub(crate) fn answer(&self, host: &str, path: &str, content: &Page) -> Reply {
         let trouble = self.of_hosts().get(host).copied();
         match trouble {

@@ -1,6 +1,6 @@
 //! The crawling machines' ways out to the web. Each machine reaches the web at an address of its own. Without that
-//! address there is no route from the machine to the web, while its route to the dispatcher stays. Ways are lost only
-//! in a separate network.
+//! address there is no route from the machine to the web, while its route to the dispatcher stays. Ways can be lost
+//! only in an isolated network.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use webfill_tests::isolation::{
 use webfill_tests::site::Web;
 use webfill_tests::workplace::files_under;
 
-/// A web that all ways lead to.
+/// Starts a web that all ways lead to.
 pub(crate) fn start_web() -> Web {
     match is_isolated() {
         true => Web::start_on([0, 0, 0, 0].into()),
@@ -22,13 +22,13 @@ pub(crate) fn start_web() -> Web {
 }
 
 pub(crate) struct Ways {
-    /// The addresses of the machines, in order, each with the number of current faults that block it.
+    /// The address of each machine in order, with the number of faults that block it now.
     addresses: Vec<(String, u32)>,
     port: u16,
 }
 
 impl Ways {
-    /// One for each machine.
+    /// Opens a way for each machine.
     pub(crate) fn open(web: &Web, machines: usize) -> Ways {
         static WAYS: AtomicU32 = AtomicU32::new(0);
         let first = WAYS.fetch_add(machines as u32, Ordering::Relaxed);
@@ -50,13 +50,13 @@ impl Ways {
         ways
     }
 
-    /// The arguments by which a machine finds every host at the end of its way.
+    /// The arguments with which a machine finds every host at the end of its way.
     pub(crate) fn resolve(&self, machine: usize) -> String {
         let (address, _) = &self.addresses[machine];
         format!("*:80:{address}:{}", self.port)
     }
 
-    /// A machine loses its way, if that is possible here. Returns its number.
+    /// Takes the way of a machine away, if that is possible here. Returns the machine's number.
     pub(crate) fn lose(&mut self, pick: usize) -> Option<usize> {
         let machine = pick % self.addresses.len();
         let (address, faults) = &mut self.addresses[machine];
@@ -79,7 +79,7 @@ impl Ways {
     }
 }
 
-/// The URLs of tasks that failed for lack of a route, according to the logs of the workers.
+/// The URLs of the tasks that failed for lack of a route, from the logs of the workers.
 pub(crate) fn without_route(state: &Path) -> BTreeSet<String> {
     let mut urls = BTreeSet::new();
     let is_log = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "log");

@@ -1,6 +1,6 @@
 //! The content of a disk after a power loss, derived from the notes of `recorder.c`: everything that was synced, and
-//! any part of the rest. Writes are torn at sectors, and each is lost or kept independently, whatever their order.
-//! The same holds for the names in each folder, but these are lost in order, as in a journal.
+//! any part of the rest. Writes are torn at sectors, and each sector is lost or kept independently, whatever the order
+//! of writes. Changes of names in a folder may be lost, too, but only in order, as in a journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Puts the files into a folder.
+    /// Writes the files into a folder.
     pub(crate) fn write_to(&self, folder: &Path) {
         for (path, content) in &self.files {
             let path = folder.join(path);
@@ -54,7 +54,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Reads the notes of all processes; paths become relative to `recorded`.
+    /// Reads the notes of all processes. Paths become relative to `recorded`.
     pub(crate) fn read(folder: &Path, recorded: &Path) -> Notes {
         let mut notes = Vec::new();
         for file in fs::read_dir(folder).expect("our own folder") {
@@ -76,7 +76,7 @@ impl Notes {
         self.notes.last().map_or(0, |note| note.after + 1)
     }
 
-    /// The disk if the power is lost at this time; before the notes it held `base`.
+    /// The disk if the power is lost at this time. Before the notes it held `base`.
     pub(crate) fn cut(&self, base: &Disk, at: u64, rng: &mut Rng) -> Disk {
         let mut volume = Volume::new(base);
         let before = self.notes.iter().take_while(|note| note.after < at);
@@ -128,11 +128,11 @@ fn next_note(rest: &mut &[u8], recorded: &Path) -> Note {
 struct File<'a> {
     base: Vec<u8>,
     changes: Vec<&'a Note>,
-    /// Everything noted before this is on the disk.
+    /// The time before which all notes are on the disk.
     synced_to: u64,
 }
 
-/// A change of a name: to a file, or its removal.
+/// A change of a name: it now means a file, or is removed.
 struct Naming {
     after: u64,
     path: PathBuf,
@@ -141,11 +141,11 @@ struct Naming {
 
 struct Volume<'a> {
     files: Vec<File<'a>>,
-    /// In the view of the processes.
+    /// The files by their names, as the processes see them.
     names: BTreeMap<PathBuf, usize>,
     names_before: BTreeMap<PathBuf, usize>,
     namings: Vec<Naming>,
-    /// For each folder, everything noted before this is on the disk.
+    /// The time before which all notes are on the disk, for each folder.
     folders_synced_to: BTreeMap<PathBuf, u64>,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Volume<'a> {
                 self.folders_synced_to
                     .insert(note.path.clone(), note.before);
             }
-            // It exists already, or is not a recorded file, but for example a socket.
+            // The file exists already, or it is not recorded, such as a socket.
             _ => {}
         }
     }
@@ -209,7 +209,7 @@ impl<'a> Volume<'a> {
     }
 
     fn lose_power(self, rng: &mut Rng) -> Disk {
-        // Disks keep none, some, most or all of the data that are not synced.
+        // A disk keeps none, some, most or all of the data that were not synced.
         let kept = [0.0, 0.5, 0.9, 1.0][rng.usize(..4)];
         let names = self.surviving_names(rng);
         let content =
@@ -242,7 +242,7 @@ impl<'a> Volume<'a> {
 }
 
 impl File<'_> {
-    /// The content, with a part of the data that were not synced.
+    /// The content after a power loss, with a part of the data that were not synced.
     fn after_loss(&self, kept: f64, rng: &mut Rng) -> Vec<u8> {
         let mut content = self.base.clone();
         for note in &self.changes {
@@ -264,7 +264,7 @@ impl File<'_> {
     }
 }
 
-/// The parts of a write, divided by sector.
+/// The parts of a write, cut at sectors.
 fn sectors(mut offset: u64, mut data: &[u8]) -> Vec<(u64, &[u8])> {
     let mut parts = Vec::new();
     while !data.is_empty() {
@@ -302,7 +302,7 @@ mod tests {
         Call::Write { offset, data }
     }
 
-    /// The contents of a file after 200 losses; `None` where it does not exist.
+    /// The contents of a file after 200 different losses; `None` if it does not exist.
     fn left_of(path: &str, notes: Vec<Note>) -> Vec<Option<Vec<u8>>> {
         let notes = Notes { notes };
         let cut = |seed| {

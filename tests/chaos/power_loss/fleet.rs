@@ -1,4 +1,5 @@
-//! A fleet with recorded writes, from an empty disk or from the state after a power loss, to the end of its crawl.
+//! A fleet whose writes are recorded. It starts from an empty disk, or from the state after a power loss, and runs to
+//! the end of its crawl.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,31 +16,31 @@ use webfill_tests::workplace::Workplace;
 use super::disk::{Disk, Notes};
 
 const SITES: usize = 6;
-/// The fed pages of each site, and the number of links on each of them.
+/// The pages that are fed of each site, and the links on each of them.
 const FED: usize = 5;
 const LINKED: usize = 2;
-/// Requests in one list.
+/// The number of requests in one list.
 const LIST: usize = 3;
 
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// An event of a URL, and its time by the clock of the notes.
+/// A URL, and the time of an event of it, by the clock of the notes.
 pub(crate) type Dated = (String, u64);
 
-/// A crawl from its beginning, or its continuation, to its end.
+/// A recorded run to the end of the crawl, from its beginning or from a power loss.
 pub(crate) struct Recording {
-    /// The disk at its beginning.
+    /// The disk at the beginning of the run.
     pub(crate) base: Disk,
     pub(crate) notes: Notes,
-    /// When the answer arrived that a URL is accepted.
+    /// The times at which the answers came that URLs are accepted.
     pub(crate) accepted: Vec<Dated>,
-    /// When a page was requested.
+    /// The times at which pages were requested.
     pub(crate) requested: Vec<Dated>,
     pub(crate) work: Workplace,
 }
 
-/// The files, below a workplace.
+/// The files, relative to the workplace.
 pub(crate) const FRONTIER: &str = "dispatcher/dispatcher.db";
 pub(crate) const STORE: &str = "store/store.db";
 
@@ -63,7 +64,7 @@ fn title(name: &str) -> String {
 }
 
 impl Recording {
-    /// Runs a fleet that crawls everything that `base` does not have yet.
+    /// Runs a fleet that crawls all pages that `base` does not have yet.
     pub(crate) fn run(base: Disk, recorder: &Path) -> Recording {
         let (web, work) = (Web::start(), Workplace::new());
         let disk = work.path("disk");
@@ -86,7 +87,7 @@ impl Recording {
     }
 }
 
-/// The clock of the notes.
+/// The clock of the notes, in a file.
 #[derive(Clone)]
 struct Clock(PathBuf);
 
@@ -97,7 +98,7 @@ impl Clock {
     }
 }
 
-/// Records each request for a page.
+/// Serves the web, and records each request for a page.
 fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
     let requested: Arc<Mutex<Vec<Dated>>> = Arc::default();
     for number in 0..SITES {
@@ -167,7 +168,7 @@ impl Fleet {
         }
     }
 
-    /// Feeds all lists. A list that was accepted before the power loss is already known.
+    /// Feeds all lists. A list that was accepted before the power loss is known already.
     fn feed(&self, clock: &Clock) -> Vec<Dated> {
         let seeds =
             (0..FED).flat_map(|fed| (0..SITES).map(move |site| url(site, &fed.to_string())));
@@ -179,7 +180,7 @@ impl Fleet {
             assert_eq!(answer["accepted"], list.len(), "{answer}");
             let now = clock.now();
             accepted.extend(list.iter().map(|url| (url.clone(), now)));
-            // Feeding continues while pages are fetched.
+            // Feed slowly, so that pages are fetched meanwhile.
             std::thread::sleep(POLL);
         }
         accepted
@@ -205,11 +206,11 @@ impl Fleet {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// In order, so that the last connections close their files.
+    /// Ends the processes in order, so that the last connections close their files.
     fn end(self) {
         self.dispatcher.signal(Signal::TERM);
         self.dispatcher.finish().expect(0);
-        // It may not have joined yet, and then waits for the next dispatcher.
+        // If the supervisor has not joined yet, it waits for the next dispatcher.
         self.supervisor.signal(Signal::TERM);
         self.supervisor.finish();
     }

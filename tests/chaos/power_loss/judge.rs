@@ -1,4 +1,4 @@
-//! Checks the state after a power loss, and the final result of the crawl. Each violation is a sentence.
+//! Checks the state after a power loss, and the final result of the crawl. Each violation is described by a sentence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,14 +8,14 @@ use webfill_tests::stored::Stored;
 
 use super::fleet::{FRONTIER, Recording, STORE, expected};
 
-/// The frontier's state of a URL.
+/// The state of a URL in the frontier.
 #[derive(Debug)]
 struct Task {
     is_done: bool,
     handed_out: u32,
 }
 
-/// The state of the disk after a loss of power.
+/// The state of the disk after a power loss.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     tasks: BTreeMap<String, Task>,
@@ -50,7 +50,7 @@ impl Left {
         left
     }
 
-    /// `None` if the file or its tables are not there yet.
+    /// Opens a database. `None` if the file or its tables do not exist yet.
     fn connect(&mut self, path: &Path, table: &str) -> Option<Connection> {
         if !path.exists() {
             return None;
@@ -68,7 +68,7 @@ impl Left {
         number(&tables).is_ok_and(|count| count == 1).then_some(db)
     }
 
-    /// Checks the data that must exist because they were reported or done before the loss.
+    /// Checks that all data are there that were reported, or that a later action presupposed, before the loss.
     pub(crate) fn judge(&mut self, recording: &Recording, at: u64) -> &[String] {
         let before = |dated: &&(String, u64)| dated.1 <= at;
         for (url, _) in recording.accepted.iter().filter(before) {
@@ -107,7 +107,7 @@ fn rows<T>(
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Checks a crawl that has continued after a power loss, and has ended.
+/// Checks a crawl that was continued after a power loss and has ended.
 pub(crate) fn ended(left: &Left, recording: &Recording) -> Vec<String> {
     let mut wrong = Vec::new();
     for (url, _) in &recording.requested {

@@ -1,7 +1,7 @@
-//! Power losses. Real processes crawl while all of their writes and syncs are recorded (`recorder.c`). The notes
-//! determine the possible content of the disk if the power is lost at any moment ([`disk`]). That content is checked,
-//! and a new fleet continues from it to the end of the crawl. Its notes serve for the next loss. `POWER_CUTS` and
-//! `POWER_SEED` in the environment set how often, and which; `make power` sets them.
+//! Power losses. Real processes crawl while all of their writes and syncs are recorded (`recorder.c`). From these notes
+//! follows what the disk may hold if the power is lost at any moment ([`disk`]). That content is checked, and a new
+//! fleet continues from it to the end of the crawl. Its notes serve for the next loss. `POWER_CUTS` and `POWER_SEED` in
+//! the environment set the number of losses and their seed; `make power` sets both.
 
 mod disk;
 mod fleet;
@@ -17,10 +17,10 @@ use self::disk::Disk;
 use self::fleet::Recording;
 use self::judge::Left;
 
-/// Crawls in parallel. Most of their time is waiting.
+/// The number of crawls in parallel. Most of their time is waiting.
 const AT_ONCE: u64 = 8;
 
-/// Consecutive power losses before a crawl starts over.
+/// The number of power losses in a row before a crawl starts over.
 const IN_A_ROW: u64 = 5;
 
 #[test]
@@ -63,7 +63,7 @@ fn build_recorder(folder: &Path) -> PathBuf {
     library
 }
 
-/// Cuts the power `count` times, each time during the crawl that continues after the previous one.
+/// Cuts the power `count` times. Each cut comes while the crawl continues after the previous one.
 fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     let mut rng = Rng::with_seed(seed);
     let mut wrong = Vec::new();
@@ -81,9 +81,10 @@ fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     wrong
 }
 
-/// Checks the disk, continues from it, and checks the end. `recording` is then the continuation.
+/// Checks the disk, continues the crawl from it, and checks the end. `recording` is replaced by that of the
+/// continuation.
 fn judge_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) -> Vec<String> {
-    // Opening the files changes them.
+    // The files are checked in a copy, because opening them changes them.
     let copy = tempfile::tempdir().expect("a temporary folder");
     disk.write_to(copy.path());
     let mut left = Left::open(copy.path());
