@@ -1,4 +1,5 @@
-//! The load: whenever little is left to fetch, each generated site gets further pages, until the load ends.
+//! The load of the fleet: whenever few pages are left to fetch, more pages of each generated site are fed, until the
+//! load ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,10 +14,10 @@ use crate::machines::{Client, Machines, SITES_EACH, wait_for};
 const APP: &str = "fleet";
 const CRAWL: &str = "load";
 
-/// This many pages of each site are fed at a time, and again when half of them are left.
+/// The number of pages of each site that are fed at a time. The next ones are fed when half of them are left.
 const PAGES: usize = 6;
 
-/// Requests in one message.
+/// The number of requests in one message.
 const BATCH: usize = 500;
 
 pub(crate) struct Load {
@@ -58,7 +59,7 @@ impl Load {
         }
     }
 
-    /// Stops feeding, and waits until everything has ended. Returns how many pages of each site were fed.
+    /// Stops feeding, and waits until all tasks have ended. Returns how many pages of each site were fed.
     pub(crate) fn end(self) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         self.feeder.join().expect("the feeder does not fail");
@@ -83,7 +84,7 @@ fn serve(web: &Web, sites: usize) {
     }
 }
 
-/// Feeds the next pages. Pages that may have been accepted without an answer are fed again, which changes nothing.
+/// Feeds the next pages. Pages whose answer was lost are fed again, which changes nothing if they had been accepted.
 fn feed(client: &Client, sites: usize, from: usize) {
     let request = |n: usize| {
         let url = format!("http://{}/{}", host(n % sites), from + n / sites);

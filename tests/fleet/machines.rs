@@ -1,4 +1,4 @@
-//! The machines: their networks, keys, processes, and the dispatcher's answers.
+//! The machines: their networks, keys and processes, and the answers of the dispatcher.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 
 pub(crate) struct Machines {
-    // Dropped in this order: processes, then networks, server and folder.
+    // Dropped in this order: first the processes, then the networks, the server and the folder.
     pub(crate) units: Units,
     networks: Vec<Network>,
     pub(crate) web: Web,
@@ -35,7 +35,7 @@ pub(crate) struct Machines {
 }
 
 impl Machines {
-    /// With keys for all machines; no process of webfill runs yet.
+    /// Creates the machines with keys for all of them, but starts no process of webfill yet.
     pub(crate) fn new(count: u16, delay: Duration) -> Machines {
         let bridge = Bridge::build();
         let address = bridge.address();
@@ -62,7 +62,7 @@ impl Machines {
         machines
     }
 
-    /// Adds a mapping for a dispatcher that does not run yet.
+    /// Adds a mapping. The dispatcher must not run yet.
     pub(crate) fn add_mapping(&self, name: &str, mapping: &Value) {
         let file = format!("mappings/{name}.json");
         self.work.write_json(&file, mapping);
@@ -142,7 +142,7 @@ impl Machines {
         self.names.iter().for_each(|name| self.units.start(name));
     }
 
-    /// Replaces all supervisors by this program, in this many batches.
+    /// Replaces the program of all supervisors by this one, in this many batches.
     pub(crate) fn roll(&self, program: &PathBuf, batches: usize) -> Output {
         let hosts = self.work.write("hosts", self.names.join("\n") + "\n");
         let today = Build::Today.binary();
@@ -170,7 +170,7 @@ impl Machines {
         roll.output().expect("python3 runs it")
     }
 
-    /// The same program under another name, so that processes show which one they run.
+    /// A copy of the program under another name, so that processes show which one they run.
     pub(crate) fn new_program(&self) -> PathBuf {
         let path = self.work.path("webfill-new");
         let today = Build::Today.binary();
@@ -181,7 +181,7 @@ impl Machines {
     }
 }
 
-/// Sends requests to the dispatcher, each over a connection of its own, so that none waits for a broken one.
+/// Sends requests to the dispatcher. Each has a connection of its own, so that none waits for a broken one.
 pub(crate) struct Client {
     keys: [Vec<u8>; 3],
     control: String,
@@ -212,7 +212,7 @@ impl Client {
         self.ask(&json!({"action": "status"}))
     }
 
-    /// The number of sites of each welcome supervisor.
+    /// The number of sites that each welcome supervisor has.
     pub(crate) fn shares(&self) -> BTreeMap<String, u64> {
         let status = self.status().unwrap_or_default();
         let supervisors = status["supervisors"].as_array().into_iter().flatten();

@@ -1,7 +1,7 @@
-//! A fleet of many machines: one dispatcher, and supervisors in network namespaces of their own, joined by a bridge,
-//! with one MongoDB server. It crawls generated sites while the dispatcher is restarted, all supervisors are replaced
-//! by `deploy/roll`, and a tenth of them is killed again and again. Its promises are checked by the access log of the
-//! sites and by the store; its costs are printed (`make fleet`, tests/fleet/README.md).
+//! A fleet of many machines: a dispatcher, supervisors in network namespaces that a bridge joins, and a MongoDB server.
+//! It crawls generated sites while the dispatcher is restarted, all supervisors are replaced by `deploy/roll`, and a
+//! tenth of them is killed again and again. The access log of the sites and the store show whether the fleet keeps its
+//! promises. Its costs are printed (`make fleet`, tests/fleet/README.md).
 
 mod load;
 mod machines;
@@ -36,7 +36,7 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
             measured_for: Duration::from_secs(8),
             killed_for: Duration::from_secs(20),
             killed_every: Duration::from_secs(8),
-            // Beside other tests.
+            // The limit leaves room for other tests that run at the same time.
             longest_pause: Duration::from_secs(6),
         });
     });

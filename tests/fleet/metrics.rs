@@ -1,4 +1,5 @@
-//! The costs of a fleet: processor time and messages of the dispatcher for each task, memory of each process.
+//! The costs of a fleet: the processor time and the messages of the dispatcher for each task, and the memory of each
+//! process.
 
 use std::time::Instant;
 
@@ -8,12 +9,12 @@ use webfill_tests::units::Units;
 
 use crate::machines::Client;
 
-/// Ticks of the kernel's clock for processes.
+/// The unit in which the kernel counts the time of processes.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 const MIB: f64 = 1_048_576.0;
 
-/// The dispatcher's counters at one moment.
+/// The counters of the dispatcher at one moment.
 pub(crate) struct Counters {
     at: Instant,
     cpu_s: f64,
@@ -34,7 +35,7 @@ impl Counters {
         }
     }
 
-    /// The changes since then, as lines of a table.
+    /// The changes since an earlier moment, as lines of a table.
     pub(crate) fn since(&self, before: &Counters) -> Vec<(&'static str, String)> {
         let seconds = (self.at - before.at).as_secs_f64();
         let tasks = self.done - before.done;
@@ -64,12 +65,12 @@ fn cpu_s(pid: u32) -> f64 {
         let text = fields.split(' ').nth(number).unwrap_or_default();
         text.parse().unwrap_or(0.0)
     };
-    // utime and stime, counted from the state.
+    // The fields utime and stime, counted from the state.
     (field(11) + field(12)) / TICKS_PER_SECOND
 }
 
-/// Memory of all processes of a role: the mean and the largest, for one process alone on a machine, and with shared
-/// pages divided.
+/// The memory of the processes of each role, as the mean and the largest value: for a process that is alone on its
+/// machine, and with shared pages divided among processes.
 pub(crate) fn memory(units: &Units) -> Vec<(&'static str, String)> {
     let processes = units.processes();
     let roles = [

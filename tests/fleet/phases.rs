@@ -1,4 +1,4 @@
-//! The phases of the test, one after another, all under load.
+//! The phases of the test, one after another and all under load.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use crate::machines::{Client, Machines, wait_for};
 use crate::metrics::{Counters, memory};
 use crate::witness::{Expected, judge};
 
-/// All machines are welcome this soon after a restart of the dispatcher.
+/// All machines must be welcome within this time after a restart of the dispatcher.
 const WELCOME_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often the dispatcher is restarted.
 const RESTARTS: usize = 5;
 
-/// The load is even this soon after the roll.
+/// The sites must be evenly distributed within this time after the roll.
 const EVEN_WITHIN: Duration = Duration::from_secs(120);
 
-/// A service manager restarts it after this long (`RestartSec`).
+/// How long a service manager waits before it restarts a process (`RestartSec`).
 const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 const BATCHES: usize = 4;
@@ -26,10 +26,10 @@ pub(crate) struct Plan {
     pub(crate) machines: u16,
     /// The delay of each generated site.
     pub(crate) delay: Duration,
-    /// How long the costs are measured without other events.
+    /// How long the costs are measured while nothing else happens.
     pub(crate) measured_for: Duration,
     pub(crate) killed_for: Duration,
-    /// One in ten is killed within each of these times.
+    /// The period in which one supervisor in ten is killed.
     pub(crate) killed_every: Duration,
     /// The longest median time for which a restarted dispatcher does not answer.
     pub(crate) longest_pause: Duration,
@@ -43,7 +43,7 @@ struct Run {
     deaths: Vec<Instant>,
 }
 
-/// Runs a fleet by a plan. Panics with all broken promises.
+/// Runs a fleet by a plan. Panics with all promises that were broken.
 pub(crate) fn run(plan: &Plan) {
     let machines = Machines::new(plan.machines, plan.delay);
     let mut run = Run {
@@ -90,7 +90,7 @@ impl Run {
         self.note(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
     }
 
-    /// Waits until all are welcome.
+    /// Waits until all machines are welcome.
     fn wait_for_all(&self, most: Duration) {
         let all = self.machines.names.len();
         wait_for("all are welcome", most, || {
@@ -151,7 +151,7 @@ impl Run {
             .for_each(|(what, figure)| self.note(what, figure));
     }
 
-    /// Several times, because a single measurement on a busy machine means little.
+    /// Restarts the dispatcher several times, because a single measurement on a busy machine means little.
     fn restart_dispatcher(&mut self, longest_pause: Duration) {
         let [mut silent, mut welcome] = [Vec::new(), Vec::new()];
         for _ in 0..RESTARTS {
@@ -164,7 +164,7 @@ impl Run {
             silent.push(began.elapsed());
             self.wait_for_all(Duration::from_secs(120));
             welcome.push(began.elapsed());
-            // All machines are working again.
+            // Wait until all machines are working again.
             self.wait_for_tasks(self.machines.names.len() as u64);
         }
         let silent = self.in_order("the dispatcher's restart until it answers", silent);
@@ -179,7 +179,7 @@ impl Run {
         }
     }
 
-    /// Prints the median and the longest of some times, and returns them in order.
+    /// Sorts some times, prints the median and the longest, and returns them in order.
     fn in_order(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
         times.sort();
         let [median, longest] = [times[times.len() / 2], times[times.len() - 1]];
@@ -214,7 +214,7 @@ impl Run {
         self.even("even after the roll");
     }
 
-    /// Kills one in ten within each period, at random moments, and restarts each some seconds later.
+    /// Kills one supervisor in ten within each period, at random moments. Restarts each some seconds later.
     fn kill_some(&mut self, plan: &Plan) {
         let began = Instant::now();
         let names = self.machines.names.clone();

@@ -1,4 +1,4 @@
-//! Sites of ratings whose pages the machines share: all rows are stored, each once and none shifted.
+//! Rating sites whose pages the machines share. All rows are stored, each once and with its own values.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::machines::{Client, Machines, wait_for};
 const APP: &str = "fleet";
 const CRAWL: &str = "ratings";
 
-/// Requests in one message.
+/// The number of requests in one message.
 const BATCH: usize = 500;
 
-/// Lets this many machines collect the ratings of this many sites, each with this many users.
+/// Makes this many machines collect the ratings of this many sites with this many users each.
 pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     let machines = Machines::new(machines, Duration::from_secs(1));
     let of_site = |number| Ratings {
@@ -28,7 +28,7 @@ pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     for site in &sites {
         site.serve(&machines.web);
     }
-    // Replaces the mapping of a workplace.
+    // This replaces the mapping of the workplace.
     machines.add_mapping("profile", &of_site(1).mapping(false));
     machines.units.start("dispatcher");
     machines.start_supervisors();
@@ -45,7 +45,7 @@ pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     judge(&machines, &sites);
 }
 
-/// Feeds all pages of all users, according to their counts.
+/// Feeds all pages of all users. Their number follows from the users' counts.
 fn feed(client: &Client, sites: &[Ratings]) {
     let mut requests = Vec::new();
     for site in sites {
@@ -104,7 +104,7 @@ fn judge(machines: &Machines, sites: &[Ratings]) {
     assert_eq!(of_workers.len(), machines.names.len(), "{of_workers:?}");
 }
 
-/// The values that show whether a row is in its place.
+/// The values of a row that show whether it has its own stars.
 fn place_of(stars: &Value, row: &Value) -> Value {
     json!([stars, row["url"], row["position"]])
 }

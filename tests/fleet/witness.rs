@@ -1,5 +1,4 @@
-//! The evidence of the sites and the store about a run: whether anything was lost, fetched twice, or fetched too
-//! soon.
+//! The evidence of the sites and the store about a run: whether anything was lost, fetched twice, or fetched too soon.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,10 +8,10 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Visit, Visits};
 
 use crate::load::host;
-/// A busy machine may record a request late by this part of the delay, relative to the one before.
+/// A busy machine may record a request this part of the delay too late, so that the next one seems too early.
 const BLUR: u32 = 10;
 
-/// This long after a death, its supervisor's tasks have been given to others or back to itself.
+/// By this time after a death, the tasks of the dead supervisor have been given to others, or back to itself.
 const DEATH_MATTERS_FOR: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -25,10 +24,10 @@ pub(crate) struct Judgement {
     pub(crate) broken: Vec<String>,
 }
 
-/// The fed pages, and the events meanwhile.
+/// The pages that were fed, and the events meanwhile.
 pub(crate) struct Expected {
     pub(crate) sites: usize,
-    /// The pages of each site.
+    /// The number of pages of each site.
     pub(crate) pages: usize,
     pub(crate) delay: Duration,
     pub(crate) deaths: Vec<Instant>,
