@@ -9,14 +9,14 @@ use mongodb::options::ConnectionString;
 
 use crate::{Mongod, wait_for};
 
-/// A new database. On a foreign server it is dropped with this value.
+/// A new database for a test. If it is on a foreign server, it is dropped with this value.
 pub struct Database {
     uri: String,
     is_foreign: bool,
 }
 
 impl Database {
-    /// The server and the database.
+    /// The URI, which names the server and the database.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -37,7 +37,7 @@ impl Drop for Database {
     }
 }
 
-/// A separate database for a test.
+/// Creates a database for one test.
 pub fn fresh_database() -> Database {
     if let Ok(uri) = std::env::var("MONGODB_URI") {
         let uri = with_database(&uri, &fresh_name());
@@ -52,7 +52,7 @@ pub fn fresh_database() -> Database {
     }
 }
 
-/// Another database of the same server.
+/// The URI of another database on the same server.
 fn with_database(uri: &str, name: &str) -> String {
     ConnectionString::parse(uri).expect("MONGODB_URI is a connection string");
     let (address, options) = uri.split_once('?').unwrap_or((uri, ""));
@@ -60,7 +60,7 @@ fn with_database(uri: &str, name: &str) -> String {
     let hosts_to = address[hosts_from..]
         .find('/')
         .map_or(address.len(), |at| hosts_from + at);
-    // Users are kept in the database that the URI named, if it named one.
+    // If the URI names a database, users are looked up in it.
     let users_in = address[hosts_to..].trim_start_matches('/');
     let mut options: Vec<&str> = options.split('&').filter(|one| !one.is_empty()).collect();
     let users_option = format!("authSource={users_in}");

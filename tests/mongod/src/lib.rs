@@ -1,14 +1,13 @@
-//! Real MongoDB servers for tests and benchmarks. They listen on loopback and end with the process
-//! that started them.
+//! Real MongoDB servers for tests and benchmarks. They listen on loopback and end with the process that started them.
 //!
-//! A test that needs a database asks for a [`fresh_database`]: on the server that `MONGODB_URI`
-//! names, or else on one that this process starts at first use. A test that stops or breaks a server
-//! starts one of its own ([`Mongod`]), or several that form a [`ReplicaSet`]. The program is the
-//! `mongod` in the PATH, or else one that `deploy/install-mongod.sh` fetches into `.cache/mongod`.
+//! A test that needs a database takes a [`fresh_database`], on the server that `MONGODB_URI` names, or else on one that
+//! this process starts at first use. A test that stops or breaks a server starts one of its own ([`Mongod`]), or
+//! several that form a [`ReplicaSet`]. The program is the `mongod` in the PATH, or else one that
+//! `deploy/install-mongod.sh` fetches into `.cache/mongod`.
 //!
 //! Without a server, all of these panic. Tests that use them have the attribute `#[needs(mongod)]`
-//! (`webfill-test-needs`), by which they are ignored on a machine without a server, except with `CI`
-//! or `REQUIRE_MONGOD` set in the environment: then they run, and fail.
+//! (`webfill-test-needs`), so they are ignored on a machine without a server. If `CI` or `REQUIRE_MONGOD` is set in the
+//! environment, they run nevertheless, and fail.
 
 mod database;
 mod mongod;
@@ -28,7 +27,7 @@ pub fn is_available() -> bool {
     std::env::var_os("MONGODB_URI").is_some() || program::find().is_ok()
 }
 
-/// Runs `work` to its end on a thread of its own, so that it may be called from inside a runtime.
+/// Runs `work` to its end on a thread of its own, so that the caller may be inside a runtime.
 fn wait_for<R: Send>(work: impl Future<Output = R> + Send) -> R {
     std::thread::scope(|scope| {
         let run = || {

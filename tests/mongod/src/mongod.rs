@@ -1,4 +1,4 @@
-//! One server process: starts, stops, kills, pauses and restarts it.
+//! A server process, which can be stopped, killed, paused and restarted.
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
@@ -14,18 +14,18 @@ use tempfile::TempDir;
 use crate::sweeper::Sweeper;
 use crate::{program, spawner, wait_for};
 
-/// How long a server may take to start or to elect itself.
+/// The longest time for a server to start, or to elect itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LOOPBACK: &str = "127.0.0.1";
 
-/// The data of a server, in its folder.
+/// The server's data, relative to its folder.
 const DATA: &str = "data";
 
 /// The name of every replica set.
 pub(crate) const SET: &str = "webfill";
 
-/// A server and its files, in a temporary folder. Both are removed with this value.
+/// A server with its files in a temporary folder. Both are removed with this value.
 pub struct Mongod {
     /// `None` while the server is down.
     process: Option<Child>,
@@ -33,7 +33,7 @@ pub struct Mongod {
     port: u16,
     arguments: Vec<String>,
     folder: TempDir,
-    /// In case this value is never dropped.
+    /// Removes the files if this value is never dropped.
     _sweeper: Sweeper,
 }
 
@@ -43,7 +43,7 @@ impl Mongod {
         Mongod::start_primary_with(&[])
     }
 
-    /// As [`Mongod::start`], with further options of the server.
+    /// Like [`Mongod::start`], with more options of the server.
     pub fn start_primary_with(options: &[&str]) -> Mongod {
         let mongod = Mongod::start_member(options, &std::env::temp_dir());
         mongod.initiate(&[mongod.address()]);
@@ -65,21 +65,22 @@ impl Mongod {
         mongod
     }
 
-    /// Starts a server that becomes a member when the set is initiated.
+    /// Starts a server that becomes a member once the set is initiated.
     pub(crate) fn start_member(options: &[&str], parent: &Path) -> Mongod {
         let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
         with_set.extend(options);
         Mongod::start_below(LOOPBACK, &with_set, parent)
     }
 
-    /// Starts a server outside of any replica set, with options such as those for TLS. It listens when this returns.
+    /// Starts a server outside of any replica set, with options such as those for TLS. It is listening when this
+    /// returns.
     pub fn start_with(options: &[&str]) -> Mongod {
         Mongod::start_below(LOOPBACK, options, &std::env::temp_dir())
     }
 
-    /// Starts a replica set of one on a copy of the files of another set's member. The server updates them by the
-    /// member's own log, finds itself outside of the set named in them, and gets a configuration with itself as the
-    /// only member.
+    /// Starts a replica set of one on a copy of the files of another set's member. The server applies the member's log
+    /// to them, finds that the set named in them does not include it, and gets a configuration with itself as the only
+    /// member.
     pub fn restore(files: &Path) -> Mongod {
         let folder = tempfile::tempdir().expect("a temporary folder");
         copy_files(files, &folder.path().join(DATA));
@@ -95,7 +96,7 @@ impl Mongod {
         mongod
     }
 
-    /// Copies the server's files to a folder that does not exist yet, while the server leaves them unchanged.
+    /// Copies the server's files to a folder that does not exist yet. The server does not change them meanwhile.
     pub fn copy_files_to(&self, folder: &Path) {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         self.ask(&direct, doc! {"fsync": 1, "lock": true});
@@ -121,7 +122,7 @@ impl Mongod {
         mongod
     }
 
-    /// Host and port.
+    /// The host and port of the server.
     pub fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
@@ -175,13 +176,13 @@ impl Mongod {
         self.wait_for_end();
     }
 
-    /// Ends the server like a crash.
+    /// Ends the server abruptly, like a crash.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.wait_for_end();
     }
 
-    /// Makes the server stop answering, with its connections open.
+    /// Makes the server stop answering, while its connections stay open.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
@@ -191,7 +192,7 @@ impl Mongod {
         self.signal(Signal::CONT);
     }
 
-    /// Starts the server again, on the same port and files, after it was ended.
+    /// Starts the server again after its end, with the same port and files.
     pub fn restart(&mut self) {
         assert!(self.process.is_none(), "the server runs");
         self.process = Some(self.spawn());
@@ -224,7 +225,7 @@ impl Mongod {
             .args(["--bind_ip", &self.host, "--nounixsocket", "--port"])
             .arg(self.port.to_string())
             .args(["--wiredTigerCacheSizeGB", "0.25"])
-            // Otherwise it creates journals of 100 MB in advance.
+            // By default it creates journals of 100 MB in advance.
             .args(["--wiredTigerEngineConfigString", "log=(prealloc=false)"])
             .args(["--setParameter", "diagnosticDataCollectionEnabled=false"])
             .args(["--setParameter", "enableTestCommands=1"])
@@ -235,14 +236,14 @@ impl Mongod {
         spawner::spawn(command).expect("setpriv of util-linux starts mongod")
     }
 
-    /// Makes a replica set of these members, including this one; all must be up. Returns when one of them accepts
-    /// writes.
+    /// Makes a replica set of these members, one of which is this server. All must be up. Returns when one of them
+    /// accepts writes.
     pub(crate) fn initiate(&self, members: &[String]) {
         let member = |(id, host): (usize, &String)| doc! {"_id": id as i32, "host": host};
         let config = doc! {
             "_id": SET,
             "members": members.iter().enumerate().map(member).collect::<Vec<Document>>(),
-            // Detects a lost primary quickly.
+            // A lost primary is noticed quickly.
             "settings": {"electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500},
         };
         let direct = format!("mongodb://{}/?directConnection=true", self.address());

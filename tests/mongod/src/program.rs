@@ -1,10 +1,10 @@
-//! The server program that `deploy/install-mongod.sh` finds or fetches.
+//! The server program, which `deploy/install-mongod.sh` finds or fetches.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The script's exit status if this machine cannot have a server.
+/// The exit status of the script if this machine cannot have a server.
 const UNAVAILABLE: i32 = 3;
 
 /// The path of a `mongod`. Panics if this machine cannot have one.

@@ -6,7 +6,7 @@ use mongodb::bson::doc;
 use crate::mongod::SET;
 use crate::{Mongod, wait_for};
 
-/// A replica set on loopback, quick to elect another primary.
+/// A replica set on loopback that is quick to elect another primary.
 pub struct ReplicaSet {
     pub members: Vec<Mongod>,
 }
@@ -22,13 +22,13 @@ impl ReplicaSet {
         set
     }
 
-    /// The URI of a database, naming every member.
+    /// The URI of a database, which names every member.
     pub fn uri(&self, database: &str) -> String {
         let hosts = self.addresses().join(",");
         format!("mongodb://{hosts}/{database}?replicaSet={SET}")
     }
 
-    /// The member that currently accepts writes; waits for one.
+    /// The number of the member that accepts writes now. Waits until there is one.
     pub fn primary(&self) -> usize {
         let hosts = self.addresses();
         self.members[0].wait_until_writable(&hosts.join(","));

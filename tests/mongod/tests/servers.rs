@@ -1,4 +1,4 @@
-//! The servers do what tests need from them.
+//! The servers do what the tests need.
 
 use std::time::Instant;
 
