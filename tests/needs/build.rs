@@ -1,17 +1,17 @@
-//! Finds the requirements of some tests beyond Rust: servers, programs, packages with real pages, rights. The result
-//! is compiled into the attribute `needs`.
+//! Checks which requirements of tests beyond Rust this machine meets: servers, programs, packages with real pages,
+//! rights. The result is compiled into the attribute `needs`.
 //!
-//! It runs again when one of these changes:
+//! This script runs again when one of these changes:
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
-//! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which `tests/released.sh` builds
+//! - the folder into which `deploy/install-mongod.sh` fetches a server, the one into which `tests/released.sh` builds
 //!   the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
-//!   `tests/office/install.sh`, `tests/parquet/install.sh` and `tests/prometheus/install.sh` note what they have
-//!   installed;
-//! - an environment variable that names or demands one of them.
+//!   `tests/office/install.sh`, `tests/parquet/install.sh` and `tests/prometheus/install.sh` record their
+//!   installations;
+//! - an environment variable that names or demands one of these programs.
 //!
-//! It watches only paths within the checkout, which exist on every machine. Cargo treats a missing path as changed,
-//! and would run this script, and rebuild all tests, at every build.
+//! Only paths within the checkout are watched, because they exist on every machine. Cargo treats a missing path as
+//! changed, and would run this script, and rebuild all tests, at every build.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::time::SystemTime;
 struct Requirement {
     name: &'static str,
     is_met: fn() -> bool,
-    /// Shown for each ignored test.
+    /// The reason shown for each test that is ignored.
     reason: &'static str,
 }
 
@@ -145,10 +145,10 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
 ];
 
-/// With one of these set, tests that need a server run, and fail if there is none.
+/// If one of these is set, tests that need a server run, and fail if there is none.
 const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "REQUIRE_MONGOD", "MONGODB_URI"];
 
-/// With this set, tests that need the released webfill run, and fail if there is none.
+/// If this is set, tests that need the released webfill run, and fail if there is none.
 const RELEASED_IS_REQUIRED: &str = "REQUIRE_RELEASED";
 
 fn main() {
@@ -184,8 +184,8 @@ fn watch() {
     }
 }
 
-/// An empty folder, if nothing was downloaded yet, so that there is a path to watch. It must look older than this
-/// run: otherwise cargo would treat it as changed since.
+/// Creates an empty folder if nothing was downloaded yet, so that there is a path to watch. It must look older than
+/// this run, because otherwise cargo would treat it as changed since then.
 fn create_old_folder(folder: &Path) {
     if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
         let opened = std::fs::File::open(folder);
@@ -229,7 +229,7 @@ fn axe() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/dashboard-tools/installed")
 }
 
-/// As long as there is no release, the result of an earlier build does not count.
+/// Whether there is a released program. As long as there is no release, one from an earlier build does not count.
 fn has_released() -> bool {
     let commit = include_str!("../released.sh")
         .lines()
@@ -239,7 +239,7 @@ fn has_released() -> bool {
     commit.is_some_and(|commit| !commit.is_empty()) && is_there()
 }
 
-/// Whether `webfill-test-mongod` will find one: named or required, in the PATH, or downloaded.
+/// Whether `webfill-test-mongod` will find a server: named or required, in the PATH, or downloaded.
 fn has_mongod() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let is_fetched = || {
@@ -251,7 +251,7 @@ fn has_mongod() -> bool {
     SERVER_IS_REQUIRED.into_iter().any(is_set) || runs("mongod", &["--version"]) || is_fetched()
 }
 
-/// The same way as in `webfill_tests::isolation`.
+/// Whether namespaces can be created, in the same way as in `webfill_tests::isolation`.
 fn has_namespaces() -> bool {
     let choices: [&[&str]; 2] = [
         &["--net", "--mount", "true"],
@@ -271,7 +271,7 @@ fn can_mount() -> bool {
         && runs("umount", &["-l", &folder])
 }
 
-/// The same way as in `webfill_tests::isolation`.
+/// Whether an image can be mounted, in the same way as in `webfill_tests::isolation`.
 fn can_mount_image() -> bool {
     let out_dir = out_dir();
     let (image, folder) = (out_dir.join("ext4"), out_dir.join("ext4-mount"));
@@ -281,12 +281,13 @@ fn can_mount_image() -> bool {
         && runs("mkfs.ext4", &["-q", "-F", &image])
         && runs("mount", &["-o", "loop", &image, &folder])
         && runs("umount", &["-l", &folder]);
-    // It may not exist.
+    // The file may not exist.
     let _ = std::fs::remove_file(&*image);
     can_mount
 }
 
-/// The same way as in `webfill_tests::memory_limit`, in either version of control groups.
+/// Whether memory can be limited, in the same way as in `webfill_tests::memory_limit`, with either version of control
+/// groups.
 fn can_limit_memory() -> bool {
     let choices = [
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),

@@ -16,7 +16,8 @@
 
 use proc_macro::{TokenStream, TokenTree};
 
-// Names, each with the reason why a test that needs it is ignored; none if the machine has it.
+// Names, each with the reason why a test that needs it is ignored. The reason is empty if the machine meets the
+// requirement.
 include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
 
 /// Ignores the test if one of the named requirements is not met. Place it above `#[test]`, which must see the
