@@ -1,10 +1,10 @@
-//! Connections from other loopback addresses than the system would choose.
+//! Connections from loopback addresses other than the one that the system would choose.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use tokio::net::TcpSocket;
 
-/// A blocking connection from this address.
+/// Connects from this address, with blocking I/O.
 pub fn connect_from(from: &str, host: &str, port: u16) -> TcpStream {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     let runtime = tokio::runtime::Builder::new_current_thread()

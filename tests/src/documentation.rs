@@ -1,12 +1,12 @@
-//! Real documentation pages, installed from Debian packages, served under their public names.
+//! The pages of real documentation from Debian packages, served under their public names.
 
 use std::path::{Path, PathBuf};
 
 use crate::site::{Reply, Request, Site, document, status};
 
-/// Where the package puts the pages of the Python manual.
+/// The folder of the Python manual, as its package installs it.
 pub const PYTHON: &str = "/usr/share/doc/python3-doc/html";
-/// Where the package puts the pages of the PostgreSQL 15 manual.
+/// The folder of the PostgreSQL 15 manual, as its package installs it.
 pub const POSTGRESQL: &str = "/usr/share/doc/postgresql-doc-15/html";
 
 /// Serves the files of `folder` under the path `prefix` of a site.

@@ -17,7 +17,7 @@ pub struct Documents {
 
 impl Documents {
     pub fn open(uri: &str) -> Documents {
-        // The driver monitors its servers between calls, so it needs a thread of its own.
+        // The driver monitors its servers between calls, so it needs a thread that runs all the time.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -32,7 +32,7 @@ impl Documents {
         }
     }
 
-    /// Every document of a collection as extended JSON, in the order of their keys.
+    /// All documents of a collection as extended JSON, in the order of their keys.
     pub fn all(&self, collection: &str) -> Vec<Value> {
         self.aggregate(collection, vec![doc! {"$sort": {"_id": 1}}])
     }
@@ -60,13 +60,13 @@ impl Documents {
         read.unwrap_or_else(|error| panic!("{pipeline:?}: {error}"))
     }
 
-    /// The answer to a command on this database.
+    /// Runs a command on this database, and returns the answer.
     pub fn run(&self, command: Document) -> Document {
         let answer = self.try_run(command.clone());
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// The same on another database of the server.
+    /// Runs a command on another database of the server.
     pub fn run_in(&self, database: &str, command: Document) -> Document {
         let database = self.database.client().database(database);
         let answer = self
@@ -75,13 +75,13 @@ impl Documents {
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// The answer to a command that the server may reject.
+    /// Runs a command that the server may reject.
     pub fn try_run(&self, command: Document) -> mongodb::error::Result<Document> {
         self.runtime
             .block_on(async { self.database.run_command(command).await })
     }
 
-    /// Every page by its URL; panics if a URL is stored twice.
+    /// The pages by URL. Panics if a URL is stored twice.
     pub fn pages(&self) -> BTreeMap<String, StoredPage> {
         let mut pages = BTreeMap::new();
         for stored in self.all("pages") {
@@ -92,7 +92,7 @@ impl Documents {
         pages
     }
 
-    /// Every record by its id.
+    /// The records by id.
     pub fn records(&self) -> BTreeMap<String, StoredRecord> {
         let records = self.all("records").into_iter();
         records

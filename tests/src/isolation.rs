@@ -1,5 +1,5 @@
-//! Tests that connect to private or public addresses, or fill a disk, run inside Linux namespaces of
-//! their own. There, loopback is the only network, and no other process sees the mounts.
+//! Isolation: tests that connect to private or public addresses, or fill a disk, run in Linux namespaces of their own.
+//! There, loopback is the only network, and no other process sees the mounts.
 
 mod bridge;
 
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 pub use bridge::Bridge;
 
-/// Set inside the namespaces.
+/// An environment variable that is set inside the namespaces.
 const INSIDE: &str = "TEST_IS_ISOLATED";
 
-/// Runs `test` as root of its own namespaces. `name` is the test's path, with which this binary is
-/// run again: `isolated("addresses::some_test", || { ... })`.
+/// Runs `test` as root of its own namespaces. `name` is the test's path, with which this binary is run again:
+/// `isolated("addresses::some_test", || { ... })`.
 ///
-/// Panics where the system forbids namespaces: such tests have the attribute `#[needs(namespaces)]`.
+/// Panics if the system forbids namespaces, so such tests have the attribute `#[needs(namespaces)]`.
 pub fn isolated(name: &str, test: impl FnOnce()) {
     if is_isolated() {
         run("ip", &["link", "set", "lo", "up"]);
@@ -34,8 +34,8 @@ pub fn isolated(name: &str, test: impl FnOnce()) {
     );
 }
 
-/// Like [`isolated`], for a long test whose output is shown immediately. Where the system forbids namespaces, it runs
-/// without any.
+/// Like [`isolated`], for a long test whose output is shown immediately. If the system forbids namespaces, the test
+/// runs without.
 pub fn isolated_if_possible(name: &str, test: impl FnOnce()) {
     match unshare_arguments().filter(|_| !is_isolated()) {
         Some(unshare) => {
@@ -53,7 +53,7 @@ pub fn is_isolated() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// Runs one test of this binary inside.
+/// The command that runs one test of this binary inside namespaces.
 fn inside(unshare: &[&str], name: &str) -> Command {
     let this_binary = std::env::current_exe().expect("a running test has a path");
     let mut inner = Command::new("unshare");
@@ -63,8 +63,7 @@ fn inside(unshare: &[&str], name: &str) -> Command {
     inner
 }
 
-/// From now on, the kernel soon drops data that a closed connection has not sent yet, instead of delivering them much
-/// later.
+/// Makes the kernel soon drop data that a closed connection has not sent yet. By default it delivers them much later.
 pub fn give_up_closed_connections() {
     let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
     std::fs::write(file, "1").unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
@@ -74,7 +73,7 @@ pub fn give_up_closed_connections() {
 pub fn add_address(address: &str) {
     assert!(is_isolated(), "addresses are only added in isolation");
     if address.contains(':') {
-        // Does not wait to find out whether a neighbour has the address, too.
+        // `nodad`: does not wait to find out whether a neighbour has the address, too.
         return run(
             "ip",
             &[
@@ -93,7 +92,7 @@ pub fn add_address(address: &str) {
     );
 }
 
-/// Removes an address: there is no route to it any more.
+/// Removes an address, so that there is no route to it any more.
 pub fn remove_address(address: &str) {
     run(
         "ip",
@@ -101,18 +100,18 @@ pub fn remove_address(address: &str) {
     );
 }
 
-/// A second network, connected to the isolated one by a cable: another machine.
+/// A second network that stands for another machine, connected to the isolated one by a cable.
 pub struct Network {
-    /// A process that keeps it alive.
+    /// A process that keeps the network alive.
     holder: Child,
 }
 
-/// The two ends of the cable.
+/// The addresses of the two ends of the cable.
 pub const OUR_END: &str = "10.77.0.1";
 const ITS_END: &str = "10.77.0.2";
 
 impl Network {
-    /// It reaches [`OUR_END`], and nothing else.
+    /// Connects another network, which reaches [`OUR_END`] and nothing else.
     pub fn connect() -> Network {
         assert!(is_isolated(), "networks are only connected in isolation");
         let mut holder = Command::new("unshare");
@@ -132,7 +131,7 @@ impl Network {
         let address = format!("{ITS_END}/24");
         network.run("ip", &["address", "add", &address, "dev", "its"]);
         network.run("ip", &["link", "set", "its", "up"]);
-        // The kernel soon drops data that a closed connection has not sent yet, instead of delivering them much
+        // Makes the kernel soon drop data that a closed connection has not sent yet. By default it delivers them much
         // later.
         let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
         network.run("sh", &["-c", &format!("echo 1 > {file}")]);
@@ -160,7 +159,7 @@ impl Network {
         panic!("unshare has made no network");
     }
 
-    /// The program that runs a command inside, with its first argument.
+    /// The program that runs a command inside the network, and its first argument.
     pub(crate) fn entry(&self) -> (&'static str, String) {
         let pid = self.holder.id();
         ("nsenter", format!("--net=/proc/{pid}/ns/net"))
@@ -179,7 +178,7 @@ impl Drop for Network {
     }
 }
 
-/// Mounts an empty file system of limited size. Mounting it again changes its size.
+/// Mounts an empty file system of limited size. With `again`, changes the size of the mounted one.
 pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
     assert!(is_isolated(), "disks are only mounted in isolation");
     let options = format!("{}size={kibibytes}k", if again { "remount," } else { "" });
@@ -202,7 +201,7 @@ pub fn mount_small_ext4(folder: &std::path::Path, image: &std::path::Path, kibib
     run("mount", &["-o", "loop", &image, &folder]);
 }
 
-/// Replaces one of the system's files with another.
+/// Replaces a file of the system by another one.
 pub fn mount_file(file: &std::path::Path, over: &str) {
     assert!(is_isolated(), "files are only mounted in isolation");
     let file = file.to_str().expect("a temporary file has a plain name");
@@ -216,7 +215,7 @@ fn run(program: &str, args: &[&str]) {
     assert!(output.status.success(), "{program} {args:?}: {said}");
 }
 
-/// The arguments that `unshare` needs here: none for root. Other users become root of a user namespace.
+/// The arguments that `unshare` needs on this machine. Root needs none; other users become root of a user namespace.
 fn unshare_arguments() -> Option<&'static [&'static str]> {
     static FOUND: OnceLock<Option<&[&str]>> = OnceLock::new();
     const CHOICES: [&[&str]; 2] = [

@@ -1,22 +1,22 @@
-//! A machine with little memory: a control group of the kernel that limits the memory of its processes together. When
-//! memory runs out, the kernel first takes pages of files from them. If that is not enough, it kills one of them.
+//! A machine with little memory: a control group that limits the memory of its processes together. When memory runs
+//! out, the kernel first drops their cached pages of files. If that is not enough, it kills one of the processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The group, with its files. It is removed at the end, when its processes are gone.
+/// A control group with its files. It is removed when this value is dropped, provided that its processes are gone.
 pub struct MemoryLimit {
     folder: PathBuf,
     files: Files,
 }
 
-/// Where a version of control groups keeps the required files (Linux, `cgroup-v1/memory` and `cgroup-v2`).
+/// The paths of the required files in one version of control groups (Linux, `cgroup-v1/memory` and `cgroup-v2`).
 #[derive(Clone, Copy)]
 struct Files {
     root: &'static str,
     limit: &'static str,
-    /// Its file has a line `oom_kill N`.
+    /// The file with a line `oom_kill N`.
     events: &'static str,
 }
 
@@ -34,7 +34,8 @@ const VERSIONS: [Files; 2] = [
 ];
 
 impl MemoryLimit {
-    /// Panics if the system does not allow it: such tests have the attribute `#[needs(memory_limit)]`.
+    /// Creates a group with this limit. Panics if the system does not allow it, so such tests have the attribute
+    /// `#[needs(memory_limit)]`.
     pub fn of_mib(mib: u64) -> MemoryLimit {
         static LIMITS: AtomicU32 = AtomicU32::new(0);
         let number = LIMITS.fetch_add(1, Ordering::SeqCst);
@@ -43,7 +44,7 @@ impl MemoryLimit {
             let folder = Path::new(files.root).join(&name);
             fs::create_dir(&folder).ok()?;
             let limit = MemoryLimit { folder, files };
-            // Swap, if there is any, counts as memory. Not all kernels have these files.
+            // Swap counts as memory, if there is any. Not all kernels have these files.
             let _ = fs::write(limit.folder.join("memory.swap.max"), "0");
             let bytes = (mib << 20).to_string();
             fs::write(limit.folder.join(files.limit), &bytes).ok()?;
@@ -58,7 +59,7 @@ impl MemoryLimit {
         self.folder.join("cgroup.procs")
     }
 
-    /// How many of its processes were killed because memory ran out.
+    /// How many processes of the group were killed because memory ran out.
     pub fn killed(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.files.events)).expect("its events");
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -68,7 +69,7 @@ impl MemoryLimit {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // It remains if a process of a failed test is still in it.
+        // This fails if a process of a failed test is still in the group. The folder then remains.
         let _ = fs::remove_dir(&self.folder);
     }
 }

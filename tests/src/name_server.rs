@@ -16,12 +16,12 @@ const HEADER_BYTES: usize = 12;
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 
-/// The answer to a question.
+/// The reply of the server to a question.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// Those of the requested family.
+    /// The addresses of the requested family.
     Addresses(Vec<IpAddr>),
-    /// The same, after this delay.
+    /// The addresses of the requested family, after this delay.
     Late(Duration, Vec<IpAddr>),
     NoSuchName,
     /// No answer at all.
@@ -33,22 +33,22 @@ pub struct NameServer {
     counts: Arc<Counts>,
 }
 
-/// The id of a question, which stays the same when it is sent again.
+/// The id of a question, which is the same when the question is repeated.
 type Question = [u8; 2];
 
 #[derive(Default)]
 struct Counts {
-    /// Questions that were answered with an address.
+    /// The number of questions that were answered with an address.
     answered: AtomicU32,
-    /// All questions, by name.
+    /// The ids of all questions, by name.
     questions: Mutex<HashMap<String, HashSet<Question>>>,
 }
 
 impl NameServer {
-    /// Answers each question with `addresses(name, n)` for the nth question about the name, from 0 on. A
-    /// question for the other address family gets no address and is not counted.
+    /// Starts a server that answers the nth question about a name with `addresses(name, n)`, counted from 0. A question
+    /// for the other address family gets no address and is not counted.
     ///
-    /// Only in isolation, because it replaces the machine's own name server.
+    /// Works only in isolation, because it replaces the machine's own name server.
     pub fn start(
         folder: &std::path::Path,
         addresses: impl Fn(&str, u32) -> Vec<IpAddr> + Send + 'static,
@@ -58,7 +58,7 @@ impl NameServer {
         })
     }
 
-    /// The same, with any reply.
+    /// Starts a server that may also reply in other ways.
     pub fn replying(
         folder: &std::path::Path,
         reply: impl Fn(&str, u32) -> Reply + Send + 'static,
@@ -82,12 +82,12 @@ impl NameServer {
         NameServer { counts }
     }
 
-    /// Questions that were answered with an address.
+    /// The number of questions that were answered with an address.
     pub fn asked(&self) -> u32 {
         self.counts.answered.load(Ordering::SeqCst)
     }
 
-    /// Questions for this name, of both families, answered or not. A repeated question counts once.
+    /// The number of questions for this name, of both families, answered or not. A repeated question counts once.
     pub fn questions(&self, name: &str) -> usize {
         let questions = self.counts.questions.lock();
         let questions = questions.unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +120,7 @@ fn answer(socket: &UdpSocket, question: &[u8], from: SocketAddr, counts: &Counts
         counts.answered.fetch_add(1, Ordering::SeqCst);
     }
     let answer = message(&question[..after_name + 4], wanted, code, &found);
-    // A client that no longer waits for the answer needs none.
+    // If the client no longer waits, the answer is not needed.
     if after.is_zero() {
         let _ = socket.send_to(&answer, from);
         return;
@@ -135,7 +135,7 @@ fn answer(socket: &UdpSocket, question: &[u8], from: SocketAddr, counts: &Counts
 /// The answer to a question with one name in it (RFC 1035, 4.1).
 fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> {
     let count = u8::try_from(found.len()).expect("few addresses");
-    // The id, "a response, recursion desired and available", the code, and the counts.
+    // The id, the flags for a response with recursion desired and available, the code, and the counts.
     let mut answer = question[..2].to_vec();
     answer.extend([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]);
     answer.extend(&question[HEADER_BYTES..]);
@@ -144,7 +144,7 @@ fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> 
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
         };
-        // The name of the question, by its position; class IN; not to be cached.
+        // The name, as a pointer to that of the question; class IN; a lifetime of zero, so that it is not cached.
         answer.extend([0xc0, HEADER_BYTES as u8]);
         answer.extend(wanted.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 0, 0, octets.len() as u8]);
@@ -153,7 +153,7 @@ fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> 
     answer
 }
 
-/// The name that begins at `at`, and where it ends.
+/// Reads the name that begins at `at`. Returns it with the position of its end.
 fn name_at(message: &[u8], mut at: usize) -> (String, usize) {
     let mut labels = Vec::new();
     while message[at] != 0 {

@@ -1,4 +1,4 @@
-//! Handmade documents: PDF, DOCX, XLSX, ODT, ODS.
+//! Documents made by hand: PDF, DOCX, XLSX, ODT, ODS.
 
 use std::io::{Cursor, Write};
 
@@ -7,7 +7,7 @@ use flate2::write::ZlibEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// A PDF with these objects. The first is its catalog; `info` is the last.
+/// A PDF with these objects. The first is its catalog, and the last is its `info`.
 pub fn pdf_of(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
@@ -62,7 +62,7 @@ pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
     object
 }
 
-/// This many blanks, compressed twice, as a stream of a PDF: some hundred bytes.
+/// A stream of a PDF with this many blanks, compressed twice to some hundred bytes.
 pub fn bomb(bytes: usize) -> Vec<u8> {
     let blanks = vec![b' '; 1 << 20];
     let mut once = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -77,7 +77,7 @@ pub fn bomb(bytes: usize) -> Vec<u8> {
     )
 }
 
-/// This many digits, compressed, as a stream of a PDF. A reader without memory for them leaves them out.
+/// A stream of a PDF with this many digits, compressed. A reader without enough memory for them leaves them out.
 pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
     let digits = vec![b'2'; 1 << 20];
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -114,7 +114,7 @@ pub fn docx(body: &str) -> Vec<u8> {
     ])
 }
 
-/// A workbook of one sheet, with this XML in place of its rows.
+/// A workbook of one sheet, whose rows are this XML.
 pub fn xlsx(dimension: &str, rows: &str) -> Vec<u8> {
     let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
     let relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
@@ -144,7 +144,7 @@ pub fn xlsx(dimension: &str, rows: &str) -> Vec<u8> {
     ])
 }
 
-/// An ODT (`text`) or ODS (`spreadsheet`).
+/// An ODT (kind `text`) or an ODS (kind `spreadsheet`).
 pub fn open_document(kind: &str, body: &str) -> Vec<u8> {
     let content = format!(
         "<office:document-content xmlns:office='o' xmlns:text='t' xmlns:table='b'>\

@@ -1,7 +1,7 @@
 //! The processes of one webfill run, found from outside through `/proc`.
 //!
-//! Every process that a run starts inherits a mark in its environment, so that it is found even
-//! when its parent was killed and it moved to another process group.
+//! Every process of a run inherits a mark in its environment, so it is found even if its parent was killed and it has
+//! moved to another process group.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable with the mark. Its value is different for every run.
+/// The environment variable with the mark. Its value is different for every run.
 pub const MARK: &str = "TEST_RUN_MARK";
 
 /// A live process of a run.
@@ -29,7 +29,7 @@ impl Process {
         send_signal(self.pid, signal);
     }
 
-    /// The most memory in RAM that it ever held, in bytes; 0 if it has ended.
+    /// The most memory in RAM that the process ever had, in bytes; 0 if it has ended.
     pub fn peak_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -38,8 +38,8 @@ impl Process {
     }
 }
 
-/// The memory in RAM that a process holds now, in bytes; 0 if it has ended. Pages shared by several processes are
-/// divided among them.
+/// The memory in RAM that a process has now, in bytes; 0 if it has ended. Pages that processes share are divided among
+/// them.
 pub fn pss_bytes(pid: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
@@ -47,7 +47,7 @@ pub fn pss_bytes(pid: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Sends a signal. A process that has ended needs none.
+/// Sends a signal, unless the process has ended.
 pub fn send_signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
@@ -70,7 +70,8 @@ pub fn marked(mark: &str) -> Vec<Process> {
     found
 }
 
-/// Kills all processes with the mark and waits until they have ended. Repeated, because a process may fork meanwhile.
+/// Kills all processes with the mark, and waits until they have ended. It repeats this, because a process may fork
+/// meanwhile.
 pub fn kill_marked(mark: &str) {
     for _ in 0..1_000 {
         let found = marked(mark);
@@ -91,7 +92,7 @@ fn all_pids() -> impl Iterator<Item = u32> {
 }
 
 fn reads_as_marked(pid: u32, mark: &str) -> bool {
-    // A process that ended meanwhile, or is a zombie, has no environment.
+    // A process that has ended meanwhile, or is a zombie, has no environment.
     let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
     let environment = environment.unwrap_or_default();
     environment

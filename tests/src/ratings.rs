@@ -1,5 +1,5 @@
-//! Generated rating sites with known truth: each user's list has several pages, some rows have no stars, some no
-//! item, and some users none at all.
+//! Generated rating sites with known truth. Each user's list has several pages. Some rows have no stars, some have no
+//! item, and some users have no rows at all.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 
 use crate::site::{Page, Reply, Request, Site, Web, document, page, redirect, status};
 
-/// A row as shown by the site.
+/// A row as the site shows it.
 #[derive(Debug, Clone, PartialEq)]
 struct Rating {
     item: Option<String>,
     stars: Option<u64>,
 }
 
-/// One site.
+/// A rating site.
 #[derive(Debug, Clone, Copy)]
 pub struct Ratings {
     pub users: usize,
     /// The number of the site.
     pub number: usize,
     pub most_pages: usize,
-    /// Rows of a page.
+    /// The number of rows on a page.
     pub size: usize,
 }
 
 impl Ratings {
-    /// Every user has 1 to 4 pages of 5 rows.
+    /// A site on which every user has 1 to 4 pages of 5 rows.
     pub const fn small(users: usize) -> Ratings {
         Ratings {
             users,
@@ -38,7 +38,7 @@ impl Ratings {
         }
     }
 
-    /// Every user has 1 to 40 pages of 30 rows.
+    /// A site on which every user has 1 to 40 pages of 30 rows.
     pub const fn large(users: usize) -> Ratings {
         Ratings {
             users,
@@ -63,7 +63,7 @@ impl Ratings {
     pub fn count(self, user: usize) -> usize {
         match (self.pages_of(user), user % 11) {
             (1, 5..) => 0,
-            // The last page is not full.
+            // The last page has fewer rows, by a number that depends on the user.
             (pages, _) => pages * self.size - user % self.size,
         }
     }
@@ -97,7 +97,7 @@ impl Ratings {
         page("Ratings").html(html + "</table>")
     }
 
-    /// The requested user and page number.
+    /// The user and the number of the page that a request is for.
     pub fn asked(request: &Request) -> Option<(usize, usize)> {
         let rest = request.path.strip_prefix("/users/")?;
         let (user, number) = rest.split_once("?page=").unwrap_or((rest, "1"));
@@ -118,8 +118,8 @@ impl Ratings {
         site
     }
 
-    /// Serves the site like the one of the seed: of this many requests (`of`) from one address the last few
-    /// (`refused`) are answered with 403, with a redirect to another host, or with one line of JavaScript, in turns.
+    /// Serves a site that refuses from time to time. Of each `of` requests from one address, the last `refused` ones
+    /// are answered, in turns, with 403, with a redirect to another host, or with one line of JavaScript.
     pub fn serve_refusing(self, web: &Web, of: usize, refused: usize) -> Refusals {
         let site = self.serve(web);
         web.site("login.example")
@@ -141,7 +141,7 @@ impl Ratings {
         refusals
     }
 
-    /// The expected records by id: the stars, and the position of the row.
+    /// The expected records by id, each with its stars and the position of its row.
     pub fn truth(self) -> BTreeMap<String, Value> {
         let mut truth = BTreeMap::new();
         for user in 0..self.users {
@@ -163,7 +163,7 @@ impl Ratings {
         (0..self.users).map(|user| self.pages_of(user)).sum()
     }
 
-    /// The users with their counts. The site shows their names.
+    /// The users with their counts, as seeds. The names of the users are only on the site.
     pub fn seeds(self) -> Vec<Value> {
         let seed = |user: usize| {
             let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.count(user)});
@@ -180,8 +180,8 @@ impl Ratings {
         }
     }
 
-    /// The rule for all sites of this size. The user of a row is the record that its page was fetched for. Without
-    /// records, it is the user in the page's URL, with the site.
+    /// The mapping for all sites of this size. The user of a row is the record that its page was fetched for. Without
+    /// records, it is the user in the URL of the page, with the site.
     pub fn mapping(self, with_records: bool) -> Value {
         let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
         let pages =
@@ -218,7 +218,7 @@ fn page_of_script() -> Page {
     )
 }
 
-/// How often each address sent a request, and how often it was refused.
+/// For each address, how many requests it sent, and how many were refused.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals {
     asked: Arc<Mutex<HashMap<IpAddr, usize>>>,
@@ -226,7 +226,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// The number of a request among those from its address, from 0.
+    /// Counts a request. Returns its number among those from its address, from 0.
     fn note(&self, client: IpAddr) -> usize {
         let mut asked = self.asked.lock().expect("nobody panics with it");
         let number = asked.entry(client).or_default();
@@ -242,7 +242,7 @@ impl Refusals {
         *self.refused.lock().expect("nobody panics with it")
     }
 
-    /// The number of addresses that sent requests.
+    /// The number of different addresses that sent requests.
     pub fn clients(&self) -> usize {
         self.asked.lock().expect("nobody panics with it").len()
     }

@@ -1,4 +1,4 @@
-//! A receiver of webhooks: keeps the posts, and sends the answers that a test sets.
+//! A receiver of webhooks. It keeps the posts, and sends the answers that a test sets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct Posted {
     pub head: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The status that it was answered with.
+    /// The status with which it was answered.
     pub status: u16,
 }
 
@@ -27,7 +27,7 @@ impl Posted {
         serde_json::from_slice(&self.body).expect("JSON")
     }
 
-    /// The names of its events.
+    /// The names of the events in it.
     pub fn events(&self) -> Vec<String> {
         let notification = self.json();
         let events = notification["events"]
@@ -42,20 +42,20 @@ impl Posted {
 #[derive(Default)]
 struct State {
     posted: Vec<Posted>,
-    /// The next answers; then 204.
+    /// The statuses of the next answers. After these, the answer is 204.
     answers: Vec<u16>,
-    /// It does not answer at all.
+    /// Whether the receiver gives no answers at all.
     is_dead: bool,
 }
 
-/// A server on a port of its own.
+/// A receiver on a port of its own.
 pub struct Receiver {
     address: std::net::SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
 impl Receiver {
-    /// On a loopback address.
+    /// Starts a receiver on a loopback address.
     pub fn start() -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -78,12 +78,12 @@ impl Receiver {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the next answers.
+    /// Sets the statuses of the next answers.
     pub fn answer(&self, answers: &[u16]) {
         self.lock().answers = answers.to_vec();
     }
 
-    /// From now on it closes connections without an answer, or answers again.
+    /// Makes the receiver close connections without an answer, or answer again.
     pub fn set_dead(&self, is_dead: bool) {
         self.lock().is_dead = is_dead;
     }
@@ -98,7 +98,7 @@ impl Receiver {
         posted
     }
 
-    /// Waits until this many were delivered.
+    /// Waits until this many posts were delivered.
     pub fn wait_for(&self, delivered: usize) -> Vec<Posted> {
         let begun = Instant::now();
         loop {

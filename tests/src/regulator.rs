@@ -1,7 +1,7 @@
-//! A generated regulator: sites whose pages change from night to night, with a ledger of the truth. The ledger alone
+//! The generated websites of a regulator. Their pages change from night to night, and a ledger of these changes
 //! determines what a watch must report for a night.
 //!
-//! - `regulator.test`: a listing of decisions, without a mapping, one of which is withdrawn together with its link;
+//! - `regulator.test`, without a mapping: a listing of decisions, one of which is withdrawn together with its link;
 //!   PDFs, generated anew each night; a page with a clock; pages that only a sitemap lists, with a meaningless
 //!   `lastmod` of today.
 //! - `register.example`: a listing of entries, whose fields a mapping reads.
@@ -20,58 +20,58 @@ const REGISTER: &str = "register.example";
 /// The site that blocks.
 pub const BULLETIN: &str = "bulletin.test";
 
-/// The night on which it blocks.
+/// The night on which that site blocks.
 pub const BLOCKED_NIGHT: u32 = 3;
 
 pub const NIGHTS: u32 = 10;
 
-/// A decision of the regulator, and the night from which nothing links to it.
+/// The number of a decision that is withdrawn, and the night from which no page links to it.
 const WITHDRAWN: usize = 1;
 const WITHDRAWN_NIGHT: u32 = 4;
 
 /// The kind of a change, and the URL of the page.
 pub type Change = (String, String);
 
-/// The expected reports.
+/// The changes that a watch must report.
 pub type Changes = BTreeSet<Change>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// Text, on a site without a mapping.
+    /// A page of text, on a site without a mapping.
     Text,
     Pdf,
-    /// Text, and the time of day.
+    /// A page of text that shows the time of day.
     Clock,
-    /// Text that only the sitemap lists.
+    /// A page of text that only the sitemap lists.
     Listed,
-    /// Fields that the mapping reads.
+    /// A page with fields that the mapping reads.
     Fields,
 }
 
-/// A page, and the crawler's state of it.
+/// A page, with what the crawler knows of it.
 #[derive(Debug, Clone)]
 struct Entry {
     number: usize,
     host: &'static str,
     kind: Kind,
-    /// The version of its text, counted over all pages, so that no text occurs twice.
+    /// The version of the page's text. Versions are counted over all pages, so that no text occurs twice.
     version: u32,
     is_there: bool,
-    /// Removed permanently, and no page links to it.
+    /// Whether the page is removed for good, and no page links to it.
     is_withdrawn: bool,
-    /// The last version seen.
+    /// The version that the crawler saw last.
     seen: Option<u32>,
-    /// Consecutive nights on which it was not found.
+    /// How many nights in a row the crawler did not find the page.
     misses: u32,
 }
 
-/// See the module.
+/// The websites and their ledger; see the module.
 pub struct Regulator {
     sites: BTreeMap<&'static str, Site>,
     night: u32,
     versions: u32,
     entries: BTreeMap<String, Entry>,
-    /// The numbers of links on the listings, as last seen.
+    /// The number of links on each listing when the crawler last saw it.
     listed: BTreeMap<&'static str, usize>,
     blocks: Arc<AtomicBool>,
 }
@@ -105,7 +105,7 @@ impl Regulator {
         hosts.map(|host| format!("http://{host}/list")).into()
     }
 
-    /// The next night: pages change, appear and disappear. Returns the reports expected from a watch.
+    /// Starts the next night: pages change, appear and disappear. Returns the changes that a watch must report.
     pub fn next_night(&mut self) -> Changes {
         self.night += 1;
         let night = self.night;
@@ -140,7 +140,7 @@ impl Regulator {
         self.entries.insert(format!("http://{host}{path}"), entry);
     }
 
-    /// New pages, one kind after the other.
+    /// Adds new pages, one kind after the other.
     fn add_some(&mut self) {
         match self.night % 5 {
             0 => self.add(REGULATOR, Kind::Text),
@@ -151,7 +151,7 @@ impl Regulator {
         }
     }
 
-    /// Every page has its own rhythm: some change, some are missing for one night or for three.
+    /// Changes pages. Every page has its own rhythm: some change, some are missing for one night or for three.
     fn change_some(&mut self) {
         for entry in self.entries.values_mut() {
             let number = entry.number;
@@ -165,7 +165,8 @@ impl Regulator {
                     self.versions += 1;
                     entry.version = self.versions;
                 }
-                // Missing for one night means nothing; for three, the page is gone and back.
+                // A page that is missing for one night is not reported. After three, it is reported as gone, and later
+                // as back.
                 2 if number % 3 != 2 => entry.is_there = false,
                 3 if number.is_multiple_of(4) => entry.is_there = true,
                 5 => entry.is_there = true,
@@ -222,7 +223,7 @@ impl Regulator {
         });
     }
 
-    /// The result of checking all pages, by the rules in `docs/explanation/changes.md`.
+    /// The changes found by a check of all pages, by the rules in `docs/explanation/changes.md`.
     fn check(&mut self) -> Changes {
         let (night, mut reported) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
@@ -234,7 +235,7 @@ impl Regulator {
                 reported.insert((kind.to_owned(), url.clone()));
             }
         }
-        // The listing of the register has no field of a mapping.
+        // The listing of the register has no field that the mapping reads.
         for host in [REGULATOR, BULLETIN] {
             let links = self.links(host).count();
             if is_blocked(host) {
@@ -281,7 +282,7 @@ fn served(url: &str, entry: &Entry, night: u32) -> Answer {
             "<nav>Menu</nav><p>{words}</p><p>About {url}, published 3 hours ago</p>"
         )),
         Kind::Fields => page("Entry").field("name", &words).field("email", url),
-        // Generated anew each night, with different bytes.
+        // PDFs are generated anew each night, with different bytes.
         Kind::Pdf => document("application/pdf", pdf(&format!("Print {night}"), &words)),
     })
 }
@@ -299,7 +300,7 @@ fn blocked() -> Reply {
     refusal.header("cf-mitigated", "challenge").into()
 }
 
-/// As if everything had been changed today.
+/// A sitemap that claims that everything was changed today.
 fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
     let entry = |url: &String| {
         format!("<url><loc>{url}</loc><lastmod>2026-11-{night:02}</lastmod></url>\n")
@@ -310,14 +311,14 @@ fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
     )
 }
 
-/// The changes in notifications. Each has a key, and a repeated one counts once.
+/// Collects the changes in notifications. Each notification has a key; one that is repeated counts once.
 #[derive(Debug, Default)]
 pub struct Notifications {
     keys: BTreeSet<String>,
 }
 
 impl Notifications {
-    /// The new changes in these lines of a file. Panics if a line is not a notification.
+    /// The changes that are new in these lines of a file. Panics if a line is not a notification.
     pub fn news(&mut self, text: &str) -> Vec<Change> {
         let mut reported = Vec::new();
         for line in text.lines() {

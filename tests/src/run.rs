@@ -1,4 +1,4 @@
-//! One run of the `webfill` binary: its arguments, its processes, its end. No process of a run outlives the test.
+//! A run of the `webfill` binary: its arguments, its processes, its end. No process of a run outlives the test.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -18,12 +18,12 @@ use crate::summary::Summary;
 /// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
-/// How long processes may take to end after their parent.
+/// How long processes may take to end after their parent has ended.
 const AFTERLIFE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(25);
 
-/// The binary under test: beside the folder of the running test.
+/// The binary under test, which is next to the folder of the running test.
 pub fn binary() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a path");
     let profile = test
@@ -39,7 +39,7 @@ pub fn binary() -> PathBuf {
     binary
 }
 
-/// The build of webfill that runs.
+/// The build of webfill that a run uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
     /// The build under test.
@@ -70,12 +70,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// `webfill ARGS...` in an environment without proxies, settings or a terminal.
+    /// A run of `webfill ARGS...`, in an environment without proxies, settings or a terminal.
     pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
         Run::of_build(Build::Today, args)
     }
 
-    /// The same by another build.
+    /// A run of another build.
     pub fn of_build<A: AsRef<OsStr>>(build: Build, args: impl IntoIterator<Item = A>) -> Run {
         Run::of(&build.binary()).args(args)
     }
@@ -117,7 +117,7 @@ impl Run {
         self
     }
 
-    /// Replaces the value of a flag given before.
+    /// Replaces the value of a flag that was given before.
     pub fn instead(mut self, flag: &str, value: impl AsRef<OsStr>) -> Run {
         let place = self.args.iter().position(|arg| arg == flag);
         let place = place.unwrap_or_else(|| panic!("{flag} was not given before"));
@@ -130,7 +130,7 @@ impl Run {
         self
     }
 
-    /// Runs on another machine: see [`Network`].
+    /// Runs in another network, as on another machine; see [`Network`].
     pub fn in_network(self, network: &Network) -> Run {
         let (enter, argument) = network.entry();
         let mut wrapper = Command::new(enter);
@@ -138,7 +138,7 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// Runs on a machine with this little memory.
+    /// Runs with limited memory, as on a small machine.
     pub fn in_memory(self, limit: &MemoryLimit) -> Run {
         let mut wrapper = Command::new("/bin/sh");
         wrapper.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
@@ -146,7 +146,7 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// Starts with a program that executes the command in its further arguments.
+    /// Makes the run start through a program that executes the command in its further arguments.
     fn wrapped_in(mut self, mut command: Command) -> Run {
         command.arg(self.command.get_program());
         command.env_clear();
@@ -171,7 +171,7 @@ impl Run {
         self
     }
 
-    /// Sets the source of standard input, for a test that writes while it is read.
+    /// Sets the source of standard input, for a test that writes while the run reads.
     pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Run {
         self.stdin = Some(stdin.into());
         self
@@ -191,7 +191,7 @@ impl Run {
         });
         let mut child = self.command.spawn().expect("the binary can be executed");
         if let (Some(input), Some(mut pipe)) = (self.input.take(), child.stdin.take()) {
-            // A run that does not want its input may close the pipe.
+            // If the run does not read its input, it may close the pipe.
             std::thread::spawn(move || drop(pipe.write_all(&input)));
         }
         Running {
@@ -204,13 +204,13 @@ impl Run {
         }
     }
 
-    /// Runs to the end.
+    /// Runs to the end, and returns the result.
     pub fn finish(self) -> Finished {
         self.start().finish()
     }
 }
 
-/// Output that a thread of its own reads, so that a run never blocks on a full pipe.
+/// The output of a run. A thread reads it, so that the run never blocks on a full pipe.
 struct Captured {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -238,7 +238,7 @@ impl Captured {
         String::from_utf8_lossy(&self.bytes.lock().expect("no panic while holding it")).into_owned()
     }
 
-    /// All of it; call when no process holds the pipe any more.
+    /// All of the output. Call it only when no process holds the pipe any more.
     fn all(&mut self) -> String {
         if let Some(thread) = self.thread.take() {
             thread.join().expect("reading does not panic");
@@ -247,7 +247,7 @@ impl Captured {
     }
 }
 
-/// A run under way. Dropping it kills all its processes.
+/// A run in progress. Dropping it kills all of its processes.
 pub struct Running {
     child: Child,
     mark: String,
@@ -262,14 +262,14 @@ impl Running {
         self.child.id()
     }
 
-    /// How the first process ended; `None` while it lives.
+    /// The exit status of the first process; `None` while it lives.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child
             .try_wait()
             .expect("our own child can be waited for")
     }
 
-    /// Every live process of this run, the first one included.
+    /// The live processes of this run, including the first one.
     pub fn processes(&self) -> Vec<Process> {
         process::marked(&self.mark)
     }
@@ -288,7 +288,7 @@ impl Running {
         self.of_role(role)
     }
 
-    /// `kill -9` of the oldest process of a role; returns its id.
+    /// Kills the oldest process of a role with `kill -9`. Returns its id.
     pub fn kill_role(&mut self, role: &str) -> u32 {
         let victim = self.wait_for_role(role, 1).remove(0);
         victim.signal(Signal::KILL);
@@ -313,7 +313,7 @@ impl Running {
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
         while !condition(self) {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // It may have become true between the check and the end.
+                // The condition may have become true between the check and the end.
                 assert!(
                     condition(self),
                     "ended with {status} before {what}:\n{}",
@@ -337,12 +337,12 @@ impl Running {
         });
     }
 
-    /// The output so far. The last line may be incomplete.
+    /// The standard output so far. The last line may be incomplete.
     pub fn stdout_so_far(&self) -> String {
         self.stdout.so_far()
     }
 
-    /// The same of standard error.
+    /// The standard error so far. The last line may be incomplete.
     pub fn stderr_so_far(&self) -> String {
         self.stderr.so_far()
     }
@@ -355,7 +355,7 @@ impl Running {
         )
     }
 
-    /// Waits for the end of the first process and of all others; panics if either takes too long.
+    /// Waits for the end of the first process and of all others. Panics if that takes too long.
     pub fn finish(mut self) -> Finished {
         let status = self.wait();
         let elapsed = self.started.elapsed();
@@ -402,7 +402,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         process::kill_marked(&self.mark);
-        // Reaps the zombie: the process was killed or has ended.
+        // The process has ended or was killed, so this only reaps the zombie.
         let _ = self.child.wait();
     }
 }
@@ -417,7 +417,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Panics, showing all output, unless the run ended with this exit code.
+    /// Checks that the run ended with this exit code. Otherwise panics and shows all output.
     pub fn expect(self, code: i32) -> Finished {
         let found = self.status.code();
         let Finished {
@@ -434,12 +434,12 @@ impl Finished {
         self
     }
 
-    /// The output of `--summary json`.
+    /// The parsed output of `--summary json`.
     pub fn summary(&self) -> Summary {
         Summary::parse(&self.stdout)
     }
 
-    /// The one sentence on standard error; panics if there is anything but one line.
+    /// The only line on standard error. Panics if there are none or several.
     pub fn one_sentence(&self) -> &str {
         let mut lines = self.stderr.lines().filter(|line| !line.trim().is_empty());
         let sentence = lines.next().expect("a sentence on standard error");

@@ -1,4 +1,4 @@
-//! A generated library with known truth: its shelves list copies of books, and most copies link to the page of their
+//! A generated library with known truth. Its shelves list copies of books, and most copies link to the page of their
 //! book, which has more values.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,11 +10,11 @@ use crate::site::{Page, Site, Web, page, status};
 
 pub const HOST: &str = "library.example";
 pub const SHELVES: usize = 4;
-/// Copies on each shelf.
+/// The number of copies on each shelf.
 const SIZE: usize = 5;
 const COPIES: usize = SHELVES * SIZE;
 
-/// Two copies of a book, which may be on different shelves.
+/// The book of a copy. Each book has two copies, perhaps on different shelves.
 fn book(copy: usize) -> usize {
     copy / 2
 }
@@ -23,14 +23,14 @@ fn has_link(copy: usize) -> bool {
     copy % 7 != 5
 }
 
-/// Whether the shelf has all wanted values.
+/// Whether the shelf itself shows all wanted values of a copy.
 fn is_complete(copy: usize) -> bool {
     book(copy) % 5 == 1
 }
 
-/// This page is missing.
+/// The number of a book whose page is missing.
 const LOST: usize = 3;
-/// This page lacks a value.
+/// The number of a book whose page lacks a value.
 const POOR: usize = 4;
 
 pub fn shelf_url(shelf: usize) -> String {
@@ -83,7 +83,7 @@ pub fn serve(web: &Web) -> Site {
     site
 }
 
-/// The files of a mapping for shelves, replacing the one of a workplace, and of one for books.
+/// The files of two mappings: one for shelves, which replaces that of a workplace, and one for books.
 pub fn mappings() -> [(&'static str, Value); 2] {
     let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
     let pattern =
@@ -115,7 +115,7 @@ pub fn mappings() -> [(&'static str, Value); 2] {
     [("profile", shelves), ("books", books)]
 }
 
-/// The expected values of each copy at the end.
+/// The values that each copy must have at the end.
 pub fn truth() -> BTreeMap<String, Value> {
     let of_copy = |copy: usize| {
         let number = book(copy);
@@ -140,7 +140,7 @@ pub fn truth() -> BTreeMap<String, Value> {
     (0..COPIES).map(of_copy).collect()
 }
 
-/// How many copies are complete at the end.
+/// The number of copies that are complete at the end.
 pub fn resolved() -> usize {
     let all = truth();
     all.values()
@@ -152,7 +152,7 @@ pub fn copies() -> usize {
     COPIES
 }
 
-/// The pages of books that a copy needs.
+/// The pages of books that are needed to complete copies.
 pub fn needed() -> BTreeSet<String> {
     let needs = |copy: &usize| has_link(*copy) && !is_complete(*copy);
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
@@ -168,13 +168,13 @@ pub fn linked() -> BTreeSet<String> {
         .collect()
 }
 
-/// Those that lack some of the wanted values.
+/// The needed pages that lack some of the wanted values, and are therefore needed again.
 pub fn needed_again() -> BTreeSet<String> {
     let path = |book: usize| format!("{HOST}/books/{book}");
     BTreeSet::from([path(LOST), path(POOR)])
 }
 
-/// The requested pages of books, each once.
+/// The pages of books that were requested.
 pub fn asked(web: &Web) -> BTreeSet<String> {
     let mut paths = web.visits().pages().paths();
     paths.retain(|path| path.contains("/books/"));
@@ -187,7 +187,7 @@ pub fn asked(web: &Web) -> BTreeSet<String> {
     asked
 }
 
-/// The content of a store, in the form of [`truth`].
+/// The records in a store, in the form of [`truth`].
 pub fn stored(store: &str) -> BTreeMap<String, Value> {
     let export = Run::new(["export", "records", "--dataset", "copies", "--store", store]);
     let text = export.finish().expect(0).stdout;

@@ -11,18 +11,18 @@ const USER_AND_PASSWORD: u8 = 2;
 const IPV4: u8 = 1;
 const DOMAIN: u8 = 3;
 
-/// Serves until the test ends.
+/// A proxy that serves until the test ends.
 pub struct SocksProxy {
     address: SocketAddr,
     noted: Arc<Mutex<Noted>>,
 }
 
-/// The clients' input.
+/// The input of the proxy's clients.
 #[derive(Debug, Clone, Default)]
 pub struct Noted {
-    /// `HOST:PORT` of each requested connection.
+    /// The requested `HOST:PORT` of each connection.
     pub targets: Vec<String>,
-    /// `USER:PASSWORD` of each client that sent them (RFC 1929).
+    /// The `USER:PASSWORD` of each client that sent them (RFC 1929).
     pub logins: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl SocksProxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let notes = Arc::clone(&notes);
-                // The proxy does not care whether a client hangs up.
+                // The proxy need not know whether a client hangs up.
                 thread::spawn(move || serve(client, server, &notes));
             }
         });
@@ -69,7 +69,7 @@ fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<Noted>) -> io:
     pass_on(upstream, client)
 }
 
-/// Accepts a user and a password if the client has them.
+/// Performs the handshake. Returns user and password, if the client sends them.
 fn greet(client: &mut TcpStream) -> io::Result<Option<String>> {
     let [_version, count] = read(client)?;
     let methods = read_vec(client, count)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value};
 
-/// An open store, read-only.
+/// A store that is opened for reading only.
 pub struct Stored {
     connection: Connection,
 }
@@ -50,7 +50,7 @@ impl Stored {
         Stored { connection }
     }
 
-    /// Every page by its URL; panics if a URL is stored twice.
+    /// The pages by URL. Panics if a URL is stored twice.
     pub fn pages(&self) -> BTreeMap<String, StoredPage> {
         let sql = "SELECT _id, url, crawl_id, app_id, site, depth, parent, outcome, status_code, \
                    mapping, fields, links, content_type, bytes, attempts, worker FROM pages";
@@ -62,7 +62,7 @@ impl Stored {
         pages
     }
 
-    /// Every record by its id; panics if two datasets have the id.
+    /// The records by id. Panics if two datasets have the same id.
     pub fn records(&self) -> BTreeMap<String, StoredRecord> {
         let mut records = BTreeMap::new();
         for record in self.all_records() {
@@ -73,7 +73,7 @@ impl Stored {
         records
     }
 
-    /// Every record of a dataset by its id.
+    /// The records of a dataset by id.
     pub fn records_of(&self, dataset: &str) -> BTreeMap<String, StoredRecord> {
         let records = self.all_records().into_iter();
         let records = records.filter(|record| record.dataset == dataset);
@@ -100,7 +100,7 @@ impl Stored {
             .collect()
     }
 
-    /// `integrity_check` of SQLite; `ok` for an intact file.
+    /// The result of SQLite's `integrity_check`, which is `ok` for an intact file.
     pub fn integrity(&self) -> String {
         let check = self
             .connection
@@ -166,14 +166,14 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     })
 }
 
-/// A column with a JSON object, or nothing.
+/// Reads a column that holds a JSON object, or nothing.
 fn object(text: Option<String>) -> Map<String, Value> {
     let Some(text) = text else { return Map::new() };
     serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("not a JSON object ({error}): {text}"))
 }
 
-/// A column with a JSON list of texts, or nothing.
+/// Reads a column that holds a JSON list of texts, or nothing.
 fn texts(text: Option<String>) -> Vec<String> {
     let Some(text) = text else { return Vec::new() };
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("not a JSON list ({error}): {text}"))

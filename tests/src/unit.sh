@@ -1,10 +1,10 @@
 #!/bin/sh
-# unit start|stop|kill NAME, unit replace NAME PROGRAM: what a service manager and a package manager do for one
-# process. Each has a folder beside this file: `run` starts it, `webfill` is the program that it runs.
+# unit start|stop|kill NAME, unit replace NAME PROGRAM: does for one process the work of a service manager and a package
+# manager. Each process has a folder beside this file: `run` starts it, and `webfill` is the program that it runs.
 set -eu
 folder=$(dirname "$0")/$2
 
-# Nobody may have taken the dead process away: then it has no words.
+# If nobody has reaped the dead process, it is still there, but has no command line.
 lives() {
     pid=$(cat "$folder/pid" 2>/dev/null) && [ -n "$( (tr -d '\0' <"/proc/$pid/cmdline") 2>/dev/null)" ]
 }

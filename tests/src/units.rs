@@ -1,5 +1,5 @@
-//! Processes started, stopped and replaced by command lines, as `deploy/roll` does on machines with a service
-//! manager. Here a shell script replaces the service manager. No process outlives the value.
+//! Processes that command lines start, stop and replace, as `deploy/roll` does on machines with a service manager. Here
+//! a shell script takes the place of the service manager. No process outlives the value.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,7 +16,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Their files are in this folder.
+    /// Units whose files are in this folder.
     pub fn in_folder(folder: PathBuf) -> Units {
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ impl Units {
         self.folder.join("unit")
     }
 
-    /// A unit that does the same as a run of [`binary`], with this program.
+    /// Adds a unit that does the same as a run of [`binary`], but with this program.
     pub fn add(&self, name: &str, run: &Run, program: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).expect("our own folder");
@@ -62,7 +62,7 @@ impl Units {
         );
     }
 
-    /// The command line of a verb, for `deploy/roll`.
+    /// The command line of a verb, in the form that `deploy/roll` takes.
     pub fn command(&self, words: &str) -> String {
         format!("{} {words}", quoted(&self.script().display().to_string()))
     }
@@ -75,7 +75,7 @@ impl Units {
         self.order("stop", name);
     }
 
-    /// Ends the unit as a crash would.
+    /// Ends the process of a unit as a crash would.
     pub fn kill(&self, name: &str) {
         self.order("kill", name);
     }
@@ -86,23 +86,23 @@ impl Units {
         assert!(status.success(), "{verb} {name}: {}", self.said(name));
     }
 
-    /// Its output on standard output and standard error.
+    /// The output of a unit, on standard output and standard error.
     pub fn said(&self, name: &str) -> String {
         fs::read_to_string(self.folder.join(name).join("said")).unwrap_or_default()
     }
 
-    /// The last started process.
+    /// The id of the process that was started last.
     pub fn pid(&self, name: &str) -> Option<u32> {
         let text = fs::read_to_string(self.folder.join(name).join("pid")).ok()?;
         text.trim().parse().ok()
     }
 
-    /// The program that a unit's process currently runs.
+    /// The program that the process of a unit runs now.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.pid(name)?)).ok()
     }
 
-    /// The live processes of all units, with their children.
+    /// The live processes of all units, including children.
     pub fn processes(&self) -> Vec<Process> {
         process::marked(&self.mark)
     }
@@ -114,12 +114,12 @@ impl Drop for Units {
     }
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Writes an executable file.
+/// Writes a file and makes it executable.
 pub fn write_program(path: &Path, text: &str) {
     fs::write(path, text).expect("our own folder");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");

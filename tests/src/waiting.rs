@@ -1,8 +1,8 @@
-//! Waits for a condition, never for a fixed time.
+//! Waits for conditions, never for a fixed time.
 
 use std::time::{Duration, Instant};
 
-/// Even a slow machine reaches every condition in tests within this time.
+/// Every condition in the tests is reached within this time, even on a slow machine.
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 

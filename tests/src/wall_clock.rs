@@ -1,11 +1,11 @@
-//! Processes with a wrong wall clock, using libfaketime. Their monotonic clock and the times of files are those of
-//! the machine. Tests that need it have the attribute `#[needs(libfaketime)]`.
+//! Processes with a wrong wall clock, by libfaketime. The monotonic clock and the times of files stay those of the
+//! machine. Tests that need it have the attribute `#[needs(libfaketime)]`.
 
 use std::path::Path;
 
 use crate::run::Run;
 
-/// The library, if it is installed.
+/// The path of the library, if it is installed.
 pub fn library() -> Option<&'static str> {
     const PLACES: [&str; 2] = [
         "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -19,8 +19,8 @@ pub fn ahead_by(run: Run, seconds: i64) -> Run {
     loaded(run).env("FAKETIME", format!("{seconds:+}"))
 }
 
-/// Sets the wall clock ahead by the number in a file, which may change. Without libfaketime it is the machine's own
-/// clock.
+/// Sets the wall clock ahead by the number of seconds in a file, which may change. Without libfaketime, the machine's
+/// own clock is used.
 pub fn moved_by_file(run: Run, file: &Path) -> Run {
     match library() {
         Some(_) => loaded(run)

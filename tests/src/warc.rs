@@ -1,4 +1,4 @@
-//! Reads WARC files strictly by the standard, and panics at any incomplete part.
+//! Reads WARC files strictly by the standard. Panics at any incomplete part.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-/// One record.
+/// A record of an archive.
 #[derive(Debug, Clone)]
 pub struct WarcRecord {
     pub file: PathBuf,
@@ -28,7 +28,7 @@ impl WarcRecord {
         self.field("WARC-Target-URI").unwrap_or_default()
     }
 
-    /// The head of the HTTP message, with its empty line.
+    /// The head of the HTTP message, including its empty line.
     pub fn head(&self) -> String {
         String::from_utf8_lossy(&self.block[..self.head_bytes()]).into_owned()
     }
@@ -43,13 +43,13 @@ impl WarcRecord {
         4 + end.expect("an HTTP message has a head")
     }
 
-    /// Whether it contains the answer of a server.
+    /// Whether the record contains an answer of a server.
     pub fn is_answer(&self) -> bool {
         matches!(self.kind(), "response" | "revisit")
     }
 }
 
-/// The files of an archive, by name.
+/// The files of an archive, sorted by name.
 pub fn warc_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the archive's folder is there");
     let mut files: Vec<PathBuf> = entries
@@ -59,7 +59,7 @@ pub fn warc_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All records of an archive that is no longer written.
+/// All records of an archive that is no longer being written.
 pub fn read_archive(folder: &Path) -> Vec<WarcRecord> {
     let mut records = Vec::new();
     for file in warc_files(folder) {

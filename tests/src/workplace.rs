@@ -1,4 +1,4 @@
-//! A folder for one test: seeds, mappings, the store and the state of its crawls.
+//! A folder for one test: its seeds, mappings and store, and the state of its crawls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::site::Web;
 use crate::stored::Stored;
 
-/// The folder is removed with this value, unless the test fails.
+/// A folder that is removed with this value, unless the test fails.
 pub struct Workplace {
     folder: TempDir,
 }
@@ -24,12 +24,12 @@ impl Default for Workplace {
 }
 
 impl Workplace {
-    /// With one mapping, `profile`: see [`profile_mapping`].
+    /// A workplace with one mapping, `profile`; see [`profile_mapping`].
     pub fn new() -> Workplace {
         Workplace::in_folder(&std::env::temp_dir())
     }
 
-    /// Like [`Workplace::new`], inside a given folder, for tests that depend on the disk.
+    /// A workplace in a given folder, for tests that depend on the disk.
     pub fn in_folder(parent: &Path) -> Workplace {
         let folder = tempfile::Builder::new()
             .prefix("webfill-")
@@ -56,26 +56,26 @@ impl Workplace {
         self.write(name, value.to_string())
     }
 
-    /// A JSON value per line.
+    /// Writes a file with one JSON value per line.
     pub fn write_lines(&self, name: &str, values: &[Value]) -> PathBuf {
         let lines: Vec<String> = values.iter().map(Value::to_string).collect();
         self.write(name, lines.join("\n") + "\n")
     }
 
-    /// `webfill crawl` on a test web, with the crawl id `test`: polite, but with a delay of 0.2 seconds.
+    /// `webfill crawl` on a test web, with the crawl id `test`. It is polite, but with a delay of 0.2 seconds.
     pub fn crawl(&self, web: &Web) -> Run {
         self.crawl_without_delay(web).args(["--delay", "0.2"])
     }
 
-    /// The same without `--delay`.
+    /// A `webfill crawl` on a test web without `--delay`.
     pub fn crawl_without_delay(&self, web: &Web) -> Run {
         self.plain_crawl()
             .arg("--allow-private-networks")
             .args(web.resolve_args())
     }
 
-    /// `webfill crawl` without a test web, which may only fetch from public addresses. No site backs off and nothing
-    /// is retried, so each failure is final, unless a test sets backoffs or retries. A crawl that has fetched nothing
+    /// `webfill crawl` without a test web. It may fetch only from public addresses. No site backs off and nothing is
+    /// retried, so each failure is final, unless a test sets backoffs or retries. A crawl that has fetched nothing
     /// exits with 0, unless a test sets something else.
     pub fn plain_crawl(&self) -> Run {
         let store = format!("sqlite:{}", self.path("store.db").display());
@@ -101,7 +101,7 @@ impl Workplace {
             .env("WEBFILL_RETRIES_HTTP_504", "")
     }
 
-    /// The path of a settings file that makes requests to silent or slow servers fail soon.
+    /// The path of a settings file with which requests to silent or slow servers fail soon.
     pub fn short_timeouts(&self) -> PathBuf {
         let settings = "[fetch]\nconnect_timeout = 2.0\nhead_timeout = 2.0\nbody_timeout = 2.0\ntotal_timeout = 4.0\n";
         self.write("webfill.toml", settings)
@@ -111,7 +111,7 @@ impl Workplace {
         Stored::open(&self.path("store.db"))
     }
 
-    /// Every log file by its name, each line parsed; panics at a line that is not JSON.
+    /// The parsed lines of each log file, by its name. Panics at a line that is not JSON.
     pub fn logs(&self) -> BTreeMap<String, Vec<Value>> {
         let mut logs = BTreeMap::new();
         for path in files_under(&self.path("state")) {
@@ -127,7 +127,7 @@ impl Workplace {
         logs
     }
 
-    /// Whether a log contains an event by now; for processes that are still writing.
+    /// Whether a log contains an event by now. Works while processes are still writing.
     pub fn has_logged(&self, event: &str) -> bool {
         let line = format!("\"event\":\"{event}\"");
         let logs = files_under(&self.path("state/logs"));
@@ -137,8 +137,8 @@ impl Workplace {
     }
 }
 
-/// A failed test leaves its folder, so that the logs and the store can be inspected, and shows the warnings in the
-/// logs.
+/// If the test has failed, keeps the folder, so that the logs and the store can be inspected, and prints the warnings
+/// in the logs.
 impl Drop for Workplace {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -159,7 +159,7 @@ impl Drop for Workplace {
     }
 }
 
-/// All files in a folder and below it; none if there is no such folder.
+/// The files in a folder and its subfolders; none if there is no such folder.
 pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -173,7 +173,7 @@ pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files below a folder that other users may read, each with its mode.
+/// The files in a folder and its subfolders that other users may read, each with its mode.
 pub fn open_to_others(folder: &Path) -> Vec<String> {
     let files = files_under(folder).into_iter().filter_map(|path| {
         let found = path.symlink_metadata().expect("a file is there");
@@ -217,7 +217,7 @@ pub fn profile_mapping() -> Value {
     })
 }
 
-/// The mapping of the tests, whose field `name` has a second chain.
+/// The mapping of the tests, with a second chain for the field `name`.
 pub fn profile_mapping_with_alternative() -> Value {
     let xpath =
         |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);

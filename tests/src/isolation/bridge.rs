@@ -1,10 +1,10 @@
-//! Many machines on one cable: a bridge in the isolated network, and a network of its own for each of them.
+//! Many machines on one cable: a bridge in the isolated network, and a network for each machine.
 
 use std::process::Command;
 
 use super::{Network, is_isolated, run};
 
-/// The isolated network's own address, reachable from all machines.
+/// The isolated network's own address, which all machines can reach.
 const ITS_ADDRESS: &str = "10.78.255.254";
 
 pub struct Bridge;
@@ -19,12 +19,12 @@ impl Bridge {
         Bridge
     }
 
-    /// Where servers for all machines listen.
+    /// The address at which servers for all machines listen.
     pub fn address(&self) -> &'static str {
         ITS_ADDRESS
     }
 
-    /// The network of a machine. There is one for each number.
+    /// Creates the network of a machine. Each number may be used once.
     pub fn machine(&self, number: u16) -> Network {
         let mut holder = Command::new("setpriv");
         holder.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "20000"]);

@@ -1,11 +1,11 @@
 //! The access log of the test site: every request with its times, in order of arrival. It is independent of webfill,
-//! and records exactly what was received.
+//! and records exactly the bytes that were received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// One request as the server saw it.
+/// A request as the server saw it.
 #[derive(Debug, Clone)]
 pub struct Visit {
     /// The host header without its port, in lower case.
@@ -13,13 +13,13 @@ pub struct Visit {
     /// The host header as it came.
     pub host_header: String,
     pub method: String,
-    /// Path and query.
+    /// The path with the query.
     pub path: String,
     pub headers: Vec<(String, String)>,
-    /// `HTTP/1.1` or `HTTP/2`.
+    /// The protocol: `HTTP/1.1` or `HTTP/2`.
     pub version: &'static str,
     pub tls: bool,
-    /// The target was a whole URL, as in requests to proxies.
+    /// Whether the target was a whole URL, as in requests to proxies.
     pub proxied: bool,
     pub connection: u64,
     pub accepted_at: Instant,
@@ -27,13 +27,13 @@ pub struct Visit {
     pub started_at: Instant,
     /// When the whole head was read.
     pub head_read_at: Instant,
-    /// When the last byte was passed to the socket, or the client was found to have gone.
+    /// When the last byte was passed to the socket, or when the server found that the client had gone.
     pub ended_at: Option<Instant>,
-    /// The status sent, if the answer had one.
+    /// The status that was sent, if the answer had one.
     pub status: Option<u16>,
-    /// Bytes of the answer accepted by the socket.
+    /// The number of bytes of the answer that the socket accepted.
     pub sent_bytes: u64,
-    /// The client went away before the answer was complete.
+    /// Whether the client went away before the answer was complete.
     pub cut_short: bool,
 }
 
@@ -42,7 +42,7 @@ impl Visit {
         self.path == "/robots.txt"
     }
 
-    /// The value of a header, by any spelling of its name.
+    /// The value of a header. The name may be spelled in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
@@ -52,7 +52,7 @@ impl Visit {
     }
 }
 
-/// The growing log; clones share it.
+/// The log, which grows. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct AccessLog {
     inner: Arc<(Mutex<Vec<Visit>>, Condvar)>,
@@ -66,7 +66,7 @@ impl AccessLog {
             .expect("nobody panics while holding the log")
     }
 
-    /// Adds a request that has just been read. Returns its number for [`Self::close`].
+    /// Adds a request whose head has just been read. Returns its number for [`Self::close`].
     pub(super) fn open(&self, visit: Visit) -> usize {
         let mut visits = self.lock();
         visits.push(visit);
@@ -89,8 +89,8 @@ impl AccessLog {
         Visits(self.lock().clone())
     }
 
-    /// Waits until the log satisfies a condition and returns it; panics after a minute. The condition is
-    /// only evaluated when the log changes, so it must not depend on anything else.
+    /// Waits until the log satisfies a condition, and returns the log. Panics after a minute. The condition is only
+    /// evaluated when the log changes, so it must not depend on anything else.
     pub fn wait_until(&self, what: &str, condition: impl Fn(&Visits) -> bool) -> Visits {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut visits = self.lock();
@@ -115,7 +115,7 @@ impl AccessLog {
     }
 }
 
-/// Some requests of the log, in the order of arrival.
+/// Some requests of the log, in order of arrival.
 #[derive(Debug, Clone, Default)]
 pub struct Visits(pub Vec<Visit>);
 
@@ -141,7 +141,7 @@ impl Visits {
         self.only(|visit| visit.path == path)
     }
 
-    /// Everything but robots.txt.
+    /// The requests for anything but robots.txt.
     pub fn pages(&self) -> Visits {
         self.only(|visit| !visit.is_robots())
     }
@@ -150,7 +150,7 @@ impl Visits {
         self.only(Visit::is_robots)
     }
 
-    /// `host/path` of every request, for assertions that read well.
+    /// The `host/path` of every request, for short assertions.
     pub fn paths(&self) -> Vec<String> {
         self.0
             .iter()
@@ -171,8 +171,8 @@ impl Visits {
         counts
     }
 
-    /// Leaves out requests that a server left unanswered on a kept-alive connection and that came again on another
-    /// one. A client may repeat these immediately (RFC 9112, 9.3.1), without another turn.
+    /// The requests without those that a server left unanswered on a kept-alive connection and that came again on
+    /// another one. A client may repeat such a request immediately (RFC 9112, 9.3.1), without another turn.
     pub fn turns(&self) -> Visits {
         let is_swallowed = |index: usize, visit: &Visit| {
             let is_reused = self.0[..index]
@@ -202,7 +202,7 @@ impl Visits {
             .collect()
     }
 
-    /// Pairs of overlapping requests, as `path / path`: one started before the other had ended.
+    /// Pairs of overlapping requests as `path / path`: the second started before the first had ended.
     pub fn overlaps(&self) -> Vec<String> {
         let mut overlaps = Vec::new();
         for (index, later) in self.0.iter().enumerate() {
@@ -216,9 +216,8 @@ impl Visits {
         overlaps
     }
 
-    /// Panics if, on any host, two requests were in flight at the same time, or two pages were requested
-    /// within less than `delay`. The robots.txt request may come directly before a page, but not at the
-    /// same time.
+    /// Panics if two requests to a host were in flight at the same time, or if two pages of a host were requested
+    /// within less than `delay`. The robots.txt request may come directly before a page, but not at the same time.
     pub fn assert_polite(&self, delay: Duration) {
         let mut faults = Vec::new();
         for host in self.hosts() {

@@ -1,4 +1,4 @@
-//! Bodies in the content encodings that browsers know, and decompression bombs in one of them.
+//! Bodies in the content encodings that browsers support, and decompression bombs in one of them.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub fn encoded_page(title: &str, encoding: &str) -> Page {
     html(body).header("content-encoding", encoding)
 }
 
-/// An HTML page from ready bytes.
+/// An HTML page whose body is these bytes.
 pub fn html(body: impl Into<Bytes>) -> Page {
     document("text/html; charset=utf-8", body)
 }
@@ -32,7 +32,7 @@ pub fn gzip(plain: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes everything")
 }
 
-/// HTTP's `deflate` is the zlib format (RFC 9110, 8.4.1.2).
+/// Compresses with HTTP's `deflate`, which is the zlib format (RFC 9110, 8.4.1.2).
 pub fn deflate(plain: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(plain).expect("memory takes everything");
@@ -51,9 +51,9 @@ pub fn zstd(plain: &[u8]) -> Vec<u8> {
     zstd::encode_all(plain, 3).expect("memory takes everything")
 }
 
-/// A gzip body of about a thousandth of `mebibytes`, which decodes to that many MiB of spaces.
+/// A gzip body that decodes to `mebibytes` MiB of spaces, and itself has about a thousandth of that size.
 ///
-/// One MiB is compressed up to a byte boundary and repeated, so that the size costs nothing.
+/// One MiB is compressed up to a byte boundary and then repeated, so that large sizes cost no time.
 pub fn gzip_bomb(mebibytes: u32) -> Vec<u8> {
     let block = [b' '; 1 << 20];
     let mut compressor = Compress::new(Compression::best(), false);
@@ -70,7 +70,7 @@ pub fn gzip_bomb(mebibytes: u32) -> Vec<u8> {
         bomb.extend_from_slice(&compressed);
         sum.combine(&block_sum);
     }
-    // An empty final block, the checksum and the length modulo 2^32.
+    // An empty final block, the checksum, and the length modulo 2^32.
     bomb.extend_from_slice(&[0x03, 0x00]);
     bomb.extend_from_slice(&sum.sum().to_le_bytes());
     bomb.extend_from_slice(&sum.amount().to_le_bytes());

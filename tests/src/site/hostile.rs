@@ -1,5 +1,5 @@
-//! Hostile pages, each with its allowed outcomes. Every page has a host of its own, so that the failures
-//! of one do not delay another.
+//! Hostile pages, each with the outcomes that are correct for it. Every page has a host of its own, so that the
+//! failures of one do not delay another.
 
 mod documents;
 
@@ -12,9 +12,9 @@ use super::{Page, Reply, Script, script};
 pub struct HostilePage {
     pub name: &'static str,
     pub reply: Reply,
-    /// The correct outcomes for it; usually one.
+    /// The correct outcomes of the page, usually one.
     pub outcomes: &'static [&'static str],
-    /// The status that must be stored with it, if it has one.
+    /// The status that must be stored with the page, if it has one.
     pub status_code: Option<u16>,
 }
 

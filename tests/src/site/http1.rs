@@ -1,5 +1,5 @@
-//! HTTP/1.1 by hand, so that the test site can misbehave at every byte: reads heads, plays
-//! replies, and notices when the client goes away.
+//! HTTP/1.1 written by hand, so that the test site can misbehave at every byte. Reads heads, sends replies, and notices
+//! when the client goes away.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,19 +9,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use super::reply::{Page, Reply, Script, Step};
 use super::{Connection, Request, Shared, may_have_body};
 
-/// Longest request head that is read; clients under test send far less.
+/// The longest request head that is read. The clients under test send far less.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
 
-/// The first byte of a TLS connection (RFC 8446, 5.1); no HTTP method starts with it.
+/// The first byte of a TLS connection (RFC 8446, 5.1). No HTTP method begins with it.
 const TLS_HANDSHAKE: u8 = 22;
 
 /// A connection that can be torn down with a reset.
 pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Makes the coming close a reset.
+    /// Makes the next close a reset.
     fn reset_on_close(&self) -> io::Result<()>;
 }
 
-/// How playing one reply ended.
+/// How sending a reply ended.
 struct Played {
     sent_bytes: u64,
     end: End,
@@ -29,15 +29,15 @@ struct Played {
 
 #[derive(PartialEq)]
 enum End {
-    /// Complete; the connection serves the next request.
+    /// The reply is complete, and the connection serves the next request.
     KeptAlive,
-    /// As the script requested.
+    /// The connection is closed, as the script says.
     Closed,
     Reset,
     ClientGone,
 }
 
-/// One client: the two halves of its connection, and bytes read ahead.
+/// A client: the two halves of its connection, and the bytes that were read ahead.
 struct Client<S> {
     reader: ReadHalf<S>,
     writer: WriteHalf<S>,
@@ -45,7 +45,7 @@ struct Client<S> {
     sent_bytes: u64,
 }
 
-/// Serves one connection until either side closes it.
+/// Serves a connection until either side closes it.
 pub(super) async fn serve<S: Transport>(stream: S, connection: Connection, shared: &Shared) {
     let (reader, writer) = tokio::io::split(stream);
     let mut client = Client {
@@ -71,11 +71,11 @@ pub(super) async fn serve<S: Transport>(stream: S, connection: Connection, share
     }
     if end == End::Reset {
         let stream = client.reader.unsplit(client.writer);
-        // Failing to arm the reset leaves an orderly close, which no test mistakes for one.
+        // If this fails, the connection is closed in order, which no test mistakes for a reset.
         let _ = stream.reset_on_close();
         return;
     }
-    // The client may have gone already.
+    // The client may be gone already.
     let _ = client.writer.shutdown().await;
 }
 
@@ -93,7 +93,7 @@ fn reply_status(reply: &Reply) -> Option<u16> {
 }
 
 impl<S: Transport> Client<S> {
-    /// The next request, or `None` if the client has finished or sends nonsense.
+    /// Reads the next request. `None` if the client has finished, or sends something that is not a request.
     async fn read_request(&mut self, connection: &Connection) -> Option<(Request, Instant)> {
         let mut started_at = (!self.inbox.is_empty()).then(Instant::now);
         loop {
@@ -109,7 +109,7 @@ impl<S: Transport> Client<S> {
             }
             started_at.get_or_insert_with(Instant::now);
             if self.inbox[0] == TLS_HANDSHAKE {
-                // A plain server's answer to a client that begins with TLS.
+                // A plain server answers like this if a client begins with TLS.
                 self.send(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.ok()?;
                 return None;
             }
@@ -153,7 +153,7 @@ impl<S: Transport> Client<S> {
         Ok(End::Closed)
     }
 
-    /// Sends all bytes, or fails as soon as the client has gone.
+    /// Sends all bytes. Fails as soon as the client has gone.
     async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut left = bytes;
         while !left.is_empty() {
@@ -164,7 +164,7 @@ impl<S: Transport> Client<S> {
         self.writer.flush().await
     }
 
-    /// Waits, or fails as soon as the client has gone.
+    /// Waits. Fails as soon as the client has gone.
     async fn wait(&mut self, pause: Duration) -> io::Result<()> {
         if pause.is_zero() {
             return Ok(());

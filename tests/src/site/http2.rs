@@ -1,5 +1,5 @@
-//! HTTP/2 for clients that choose it by ALPN. Only pages are supported: a script gets a stream reset, because its
-//! bytes have no meaning here. A script that refuses reports that the request was not processed.
+//! HTTP/2 for clients that choose it by ALPN. Only pages are supported. A script resets the stream, because its bytes
+//! have no meaning in HTTP/2; a script that refuses reports that the request was not processed.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::reply::{Page, Reply, Step};
 use super::{Connection, Request, Shared};
 
-/// Serves one connection until either side closes it.
+/// Serves a connection until either side closes it.
 pub(super) async fn serve<S>(stream: S, connection: Connection, shared: &Shared)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -65,7 +65,7 @@ fn read(request: &http::Request<h2::RecvStream>, connection: &Connection) -> Req
     )
 }
 
-/// Bytes sent, or `None` if the stream broke.
+/// Sends a reply. Returns the number of bytes sent, or `None` if the stream broke.
 async fn answer(reply: Reply, mut respond: SendResponse<Bytes>) -> Option<u64> {
     let page = match reply {
         Reply::Page(page) => page,

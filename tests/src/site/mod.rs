@@ -1,8 +1,8 @@
-//! The test site: many sites served by one thread on loopback, reached by name through webfill's `--resolve`. Each
-//! path answers as its test requires, and every request is in an access log.
+//! The test site: many sites served by one thread on loopback, reached by name through webfill's `--resolve`. Each path
+//! answers as its test requires, and every request is logged.
 //!
-//! [`Web`] owns the listeners and the thread. A [`Site`] is a handle to the answers of one host. A host without its
-//! own robots.txt answers 404 for it, as for every unknown path.
+//! [`Web`] owns the listeners and the thread. A [`Site`] is a handle to the answers of one host. A host without its own
+//! robots.txt answers 404 for it, as for every unknown path.
 
 mod access_log;
 pub mod encodings;
@@ -26,29 +26,29 @@ pub use self::reply::{Page, Reply, Script, document, page, redirect, script, sta
 pub use self::tls::Certificates;
 pub use self::web::{ConnectionPolicy, Web};
 
-/// The state of a connection when its first byte arrives.
+/// The facts about a connection when its first byte arrives.
 #[derive(Debug, Clone)]
 struct Connection {
     number: u64,
     accepted_at: Instant,
     tls: bool,
-    /// The address that it came from.
+    /// The address that the connection comes from.
     client: IpAddr,
 }
 
-/// A request, in the form passed to answers.
+/// A request, as it is passed to answers.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
-    /// Path and query.
+    /// The path with the query.
     pub path: String,
     pub host: String,
     pub host_header: String,
     pub headers: Vec<(String, String)>,
     pub tls: bool,
-    /// The target was a whole URL, as in requests to proxies.
+    /// Whether the target was a whole URL, as in requests to proxies.
     pub proxied: bool,
-    /// The address that it came from.
+    /// The address that the request comes from.
     pub client: IpAddr,
     version: &'static str,
 }
@@ -101,7 +101,7 @@ impl Request {
         }
     }
 
-    /// The value of a header, by any spelling of its name.
+    /// The value of a header. The name may be spelled in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
@@ -119,16 +119,16 @@ fn path_of(url: &str) -> &str {
         .map_or("/", |slash| &after_scheme[slash..])
 }
 
-/// Decides the reply to a request; may answer differently each time.
+/// Decides the reply to a request. It may reply differently each time.
 type Answer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 /// The answers of one host.
 #[derive(Default)]
 struct Host {
     paths: HashMap<String, Answer>,
-    /// The answer for unlisted paths.
+    /// The answer for paths without an answer of their own.
     otherwise: Option<Answer>,
-    /// Added to the latency of every page.
+    /// A delay that is added to the latency of every page.
     latency: Duration,
 }
 
@@ -153,7 +153,7 @@ impl Shared {
                 return status(404).into();
             };
             let listed = host.paths.get(&request.path);
-            // A host that answers every path has no robots.txt unless it was given one.
+            // If a host answers every path, its robots.txt is missing nevertheless, unless it was set.
             let otherwise = host
                 .otherwise
                 .as_ref()
@@ -176,7 +176,7 @@ impl Shared {
 pub struct Site {
     shared: Shared,
     host: String,
-    /// The port in URLs of this site; none if it is reached by `--resolve`.
+    /// The address in URLs of this site; `None` if the site is reached by `--resolve`.
     address: Option<SocketAddr>,
 }
 
@@ -195,13 +195,13 @@ impl Site {
         self
     }
 
-    /// One path (with its query) and its answer.
+    /// Sets the reply of a path (with its query).
     pub fn serve(&self, path: &str, reply: impl Into<Reply>) -> &Site {
         let reply = reply.into();
         self.serve_with(path, move |_| reply.clone())
     }
 
-    /// One path with a separate decision for each request.
+    /// Sets a path whose reply is decided for each request.
     pub fn serve_with(
         &self,
         path: &str,
@@ -212,7 +212,7 @@ impl Site {
         })
     }
 
-    /// The answer for every unlisted path, except robots.txt.
+    /// Sets the answer for every other path, except robots.txt.
     pub fn otherwise(&self, answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> &Site {
         self.change(|host| host.otherwise = Some(Arc::new(answer)))
     }

@@ -1,5 +1,5 @@
 //! Answers that violate the standards: every oddity of heads and codings in the public tests of curl, Chromium and
-//! hyper, with webfill's result. The body is always the same page.
+//! hyper, each with the correct outcome in webfill. The body is always the same page.
 
 use super::encodings::{brotli, deflate, gzip, zstd};
 use super::{Reply, Script, script};
@@ -8,7 +8,7 @@ use super::{Reply, Script, script};
 pub struct OddAnswer {
     pub name: &'static str,
     pub reply: Reply,
-    /// The outcome; with `ok` the page was read, and has its [`TITLE`].
+    /// The correct outcome. If it is `ok`, the page was read and has its [`TITLE`].
     pub outcome: &'static str,
 }
 
@@ -18,17 +18,17 @@ impl OddAnswer {
     }
 }
 
-/// The title of the page in all of them.
+/// The title of the page in all answers.
 pub const TITLE: &str = "The whole page";
 
 const HTML: &str = "<!DOCTYPE html><html><body><h1>The whole page</h1></body></html>\n";
 
 const OK: &str = "ok";
-/// The server's meaning is unclear, or the page is incomplete.
+/// The outcome if it is unclear what the server means, or if the page is incomplete.
 const BROKEN: &str = "network_error";
 const UNKNOWN: &str = "unsupported_type";
 
-/// All of them.
+/// All odd answers.
 pub fn odd_answers() -> Vec<OddAnswer> {
     let mut answers = status_lines();
     answers.extend(header_lines());
@@ -76,7 +76,7 @@ fn status_lines() -> Vec<OddAnswer> {
             line("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK"),
             OK,
         ),
-        // Chromium takes these for 200, or reads on. curl rejects most of them, as webfill does.
+        // Chromium reads these as 200, or skips them. curl rejects most of them, and webfill rejects all.
         case("status-two-blanks", line("HTTP/1.1  200 OK"), BROKEN),
         case("status-lower-case", line("http/1.1 200 OK"), BROKEN),
         case("status-1-2", line("HTTP/1.2 200 OK"), BROKEN),
@@ -92,7 +92,7 @@ fn status_lines() -> Vec<OddAnswer> {
     ]
 }
 
-/// The page after additional header lines.
+/// The page, with these lines added to its head.
 fn with_lines(lines: &[u8]) -> Script {
     let head: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n";
     script().send([head, lines, b"\r\n", HTML.as_bytes()].concat())
@@ -210,7 +210,7 @@ fn chunks() -> Vec<OddAnswer> {
         case("chunks-named-twice", coded(&format!("{chunked}{chunked}"), &whole), OK),
         case("chunks-after-identity", coded("transfer-encoding: identity, chunked\r\n", &whole), OK),
         case("transfer-identity", coded("transfer-encoding: identity\r\n", HTML), OK),
-        // The end of the framing, or its content, is unclear.
+        // In these, the end or the content of the framing is unclear.
         case("chunks-before-identity", coded("transfer-encoding: chunked, identity\r\n", &whole), UNKNOWN),
         case("transfer-unknown", coded("transfer-encoding: what\r\n", HTML), UNKNOWN),
         case(

@@ -1,11 +1,11 @@
-//! Answers of the test site: a well-formed [`Page`], or a [`Script`] that controls every byte, for everything that no
-//! decent server would send.
+//! The replies of the test site: a well-formed [`Page`], or a [`Script`] that controls every byte, for what no decent
+//! server would send.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-/// The answer to one request.
+/// The reply to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     Page(Page),
@@ -22,7 +22,7 @@ pub struct Page {
     pub latency: Duration,
 }
 
-/// A status and nothing else.
+/// An answer with a status and nothing else.
 pub fn status(status: u16) -> Page {
     Page {
         status,
@@ -41,12 +41,12 @@ pub fn page(title: &str) -> Page {
         .body(head)
 }
 
-/// A 302 to `location`.
+/// A redirect with status 302 to `location`.
 pub fn redirect(location: &str) -> Page {
     status(302).header("location", location)
 }
 
-/// Any body with any type.
+/// An answer with any body of any type.
 pub fn document(content_type: &str, body: impl Into<Bytes>) -> Page {
     status(200).header("content-type", content_type).body(body)
 }
@@ -84,17 +84,17 @@ impl Page {
         self.html(format!("<a href=\"{href}\">{href}</a>\n"))
     }
 
-    /// A link that the mapping of [`crate::workplace`] follows.
+    /// Adds a link that the mapping of [`crate::workplace`] follows.
     pub fn mapped_link(self, href: &str) -> Page {
         self.html(format!("<a rel=\"me\" href=\"{href}\">{href}</a>\n"))
     }
 
-    /// A field that the mapping of [`crate::workplace`] extracts.
+    /// Adds a field that the mapping of [`crate::workplace`] extracts.
     pub fn field(self, name: &str, value: &str) -> Page {
         self.html(format!("<p class=\"{name}\"> {value} </p>\n"))
     }
 
-    /// The head of the answer in HTTP/1.1, including the length of the body.
+    /// The head of the answer in HTTP/1.1, with the length of the body.
     pub fn head(&self) -> String {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
@@ -107,7 +107,7 @@ impl Page {
     }
 }
 
-/// Statuses that end with their head (RFC 9110, 15.3.5 and 15.4.5).
+/// Whether an answer with this status may have a body. Some statuses end with their head (RFC 9110, 15.3.5 and 15.4.5).
 pub(super) fn may_have_body(status: u16) -> bool {
     status >= 200 && status != 204 && status != 304
 }
@@ -135,20 +135,20 @@ pub struct Script {
 pub(super) enum Step {
     Send(Bytes),
     Pause(Duration),
-    /// The same bytes again and again until the client goes away.
+    /// Sends the same bytes again and again until the client goes away.
     Endless {
         chunk: Bytes,
         every: Duration,
     },
-    /// Nothing, until the client goes away.
+    /// Sends nothing, and waits until the client goes away.
     HoldOpen,
-    /// A reset instead of an orderly end.
+    /// Ends the connection with a reset instead of in order.
     Reset,
-    /// Only in HTTP/2: the server reports that it has not processed the request.
+    /// Reports that the request was not processed. Only in HTTP/2.
     Refuse,
 }
 
-/// An empty script: the connection is closed without a byte.
+/// An empty script, which closes the connection without a byte.
 pub fn script() -> Script {
     Script::default()
 }

@@ -1,5 +1,5 @@
 //! robots.txt files that no decent server sends, each with the possible outcomes of the host's pages `/open` and
-//! `/closed`. As far as the file is readable, it closes `/closed`.
+//! `/closed`. As far as the file is readable, it disallows `/closed`.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::{Reply, Site, document, page, redirect, script, status};
 pub struct OddRobots {
     pub name: &'static str,
     pub reply: Reply,
-    /// Correct outcomes of `/open`.
+    /// The correct outcomes of `/open`.
     pub open: &'static [&'static str],
-    /// Correct outcomes of `/closed`.
+    /// The correct outcomes of `/closed`.
     pub closed: &'static [&'static str],
 }
 
@@ -21,7 +21,7 @@ impl OddRobots {
         format!("{}.example", self.name)
     }
 
-    /// Sets up the host: the file, its redirect targets, and the two pages.
+    /// Sets up the host with the file, the targets of its redirects, and the two pages.
     pub fn serve_on(&self, site: &Site) {
         site.serve("/robots.txt", self.reply.clone());
         for hop in 1..20 {
@@ -38,13 +38,13 @@ impl OddRobots {
     }
 }
 
-/// The rules that the odd files contain somewhere.
+/// Rules that all odd files contain somewhere.
 pub const RULES: &str = "User-agent: *\nDisallow: /closed\n";
 
 const FETCHED: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["disallowed"];
 const UNKNOWN: &[&str] = &["robots_unreachable"];
-/// Either result is harmless.
+/// The outcomes if neither reading of the file does harm.
 const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
 const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
 
@@ -82,7 +82,7 @@ fn text(body: impl Into<bytes::Bytes>) -> super::Page {
     document("text/plain", body)
 }
 
-/// All of them.
+/// All odd files.
 pub fn odd_robots() -> Vec<OddRobots> {
     let mut files = odd_files();
     files.extend(coded_files());
@@ -91,8 +91,8 @@ pub fn odd_robots() -> Vec<OddRobots> {
     files
 }
 
-/// Files in every coding, in all spellings. An undecodable file is unreachable: read without decoding, it would allow
-/// everything.
+/// Files in every content coding, with all spellings of its name. A file that cannot be decoded counts as unreachable:
+/// read without decoding, it would allow everything.
 fn coded_files() -> Vec<OddRobots> {
     let rules = RULES.as_bytes();
     let coded = |coding: &str, body: Vec<u8>| text(body).header("content-encoding", coding);
@@ -132,11 +132,11 @@ fn coded_files() -> Vec<OddRobots> {
     ]
 }
 
-/// Rules that brotli compresses to bytes that are partly not text.
+/// Rules that brotli compresses to bytes which are partly not text.
 const BINARY: &str =
     "User-agent: *\nDisallow: /closed\nUser-agent: *\nDisallow: /closed\nCrawl-delay: 1\n";
 
-/// Files after lines that are not headers, and with statuses that do not describe a file.
+/// Files whose head has lines that are not headers, or a status that does not describe a file.
 fn odd_heads() -> Vec<OddRobots> {
     let behind = |lines: &str| {
         script().send(format!(
@@ -159,9 +159,9 @@ fn odd_heads() -> Vec<OddRobots> {
     ]
 }
 
-/// Statuses other than 200, each with the rules as its body if it may have one. A status that does not answer the
-/// request makes robots.txt unreachable: read as a file, it would allow everything. 4xx allow everything by RFC 9309,
-/// 2.3.1.3.
+/// Files with a status other than 200. The body has the rules if the status may have one. A status that does not answer
+/// the request makes robots.txt unreachable: read as a file, it would allow everything. 4xx allow everything by RFC
+/// 9309, 2.3.1.3.
 fn odd_statuses() -> Vec<OddRobots> {
     let with_rules = |code: u16| text(RULES).status(code);
     let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);
@@ -253,7 +253,7 @@ fn odd_files() -> Vec<OddRobots> {
         allows_all("robots-403", status(403)),
         allows_all("robots-410", status(410)),
         allows_all("robots-empty", text("")),
-        // RFC 9309, 2.3.1.2 leaves open the meaning of a file after more than five redirects.
+        // RFC 9309, 2.3.1.2 does not say what a file after more than five redirects means.
         unreadable("robots-ten-redirects", redirect("/hop/10")),
         unreadable("robots-redirect-loop", redirect("/loop")),
         unreachable("robots-503", status(503)),

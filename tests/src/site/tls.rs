@@ -1,4 +1,4 @@
-//! TLS for the test site, with certificates of our own small authority (`certs/make.sh`).
+//! TLS for the test site, with certificates from a small authority of its own (`certs/make.sh`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Creates them for these host names and addresses.
+    /// Creates an authority, and a certificate for these host names and addresses.
     pub fn make(names: &[&str]) -> Certificates {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../certs/make.sh");
@@ -38,17 +38,17 @@ impl Certificates {
         Certificates { folder }
     }
 
-    /// The certificate that a client must trust.
+    /// The authority's certificate, which a client must trust.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// The certificate and key for a server of another program.
+    /// The certificate with its key, for the server of another program.
     pub fn certificate(&self) -> PathBuf {
         self.folder.path().join("server.pem")
     }
 
-    /// A certificate with the same key for an address, which was valid until yesterday.
+    /// A certificate with the same key for an address, which has expired: it was valid until yesterday.
     pub fn expired(&self, address: &str) -> PathBuf {
         let script = "printf 'subjectAltName=IP:%s\\n' \"$1\" >expired.extensions && \
             openssl req -new -key server.key -subj /CN=expired -out expired.csr && \

@@ -17,13 +17,13 @@ use super::{AccessLog, Certificates, Connection, Shared, Site, Visits, http1, ht
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConnectionPolicy {
     Serve,
-    /// Closed immediately, in order.
+    /// The connection is closed immediately, in order.
     Close,
-    /// Reset immediately.
+    /// The connection is reset immediately.
     Reset,
 }
 
-/// A separate web on loopback. Dropping it stops the thread and closes every connection.
+/// A web of its own on loopback. Dropping it stops its thread and closes every connection.
 pub struct Web {
     shared: Shared,
     plain: SocketAddr,
@@ -35,12 +35,12 @@ pub struct Web {
 }
 
 impl Web {
-    /// Sites on plain HTTP.
+    /// Starts a web with sites on plain HTTP.
     pub fn start() -> Web {
         Web::start_on(Ipv4Addr::LOCALHOST.into())
     }
 
-    /// Sites on plain HTTP, all on one address of this machine.
+    /// Starts a web with sites on plain HTTP at one address of this machine.
     pub fn start_on(address: IpAddr) -> Web {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -62,7 +62,8 @@ impl Web {
         web
     }
 
-    /// Sites on plain HTTP and on HTTPS, with a certificate for `names`. The client chooses HTTP/2 or HTTP/1.1.
+    /// Starts a web with sites on plain HTTP and on HTTPS, with a certificate for `names`. The client chooses HTTP/2 or
+    /// HTTP/1.1.
     pub fn start_tls(names: &[&str]) -> Web {
         Web::start().with_tls(names, &["h2", "http/1.1"])
     }
@@ -76,24 +77,24 @@ impl Web {
         self
     }
 
-    /// The site of one host name, reached by [`Web::resolve_args`].
+    /// The site with this host name, which webfill reaches by [`Web::resolve_args`].
     pub fn site(&self, host: &str) -> Site {
         Site::new(&self.shared, host, None)
     }
 
-    /// A site on an address of this machine, with a port of its own.
+    /// Creates a site at an address of this machine, with a port of its own.
     pub fn site_at(&self, address: &str) -> Site {
         self.site_that(address, ConnectionPolicy::Serve)
     }
 
-    /// Like [`Web::site_at`], with a policy for its connections.
+    /// Creates a site like [`Web::site_at`], with a policy for its connections.
     pub fn site_that(&self, address: &str, policy: ConnectionPolicy) -> Site {
         let address: IpAddr = address.parse().expect("an IP address");
         let listener = self.listen(address, None, policy);
         Site::new(&self.shared, &bracketed(address), Some(listener))
     }
 
-    /// Arguments that make webfill resolve every host name to this web.
+    /// The arguments with which webfill resolves every host name to this web.
     pub fn resolve_args(&self) -> Vec<String> {
         let mut args = resolve("*:80", self.plain);
         if let Some((address, certificates)) = &self.tls {
@@ -124,7 +125,7 @@ impl Web {
         self.shared.log.visits()
     }
 
-    /// Connections accepted so far, on all listeners.
+    /// The number of connections that were accepted so far, by all listeners.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::SeqCst)
     }
@@ -147,7 +148,7 @@ impl Web {
         self.runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).expect("inside the runtime");
             loop {
-                // Accepting only fails for a client that has gone already.
+                // Accepting fails only if the client has gone already.
                 let Ok((stream, peer)) = listener.accept().await else {
                     continue;
                 };
@@ -197,12 +198,12 @@ async fn serve(
 ) {
     if policy != ConnectionPolicy::Serve {
         if policy == ConnectionPolicy::Reset {
-            // Failing to arm the reset leaves an orderly close.
+            // If this fails, the connection is closed in order.
             let _ = stream.reset_on_close();
         }
         return;
     }
-    // Only latency suffers if this fails.
+    // If this fails, only the latency suffers.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = tls else {
         return http1::serve(stream, connection, &shared).await;

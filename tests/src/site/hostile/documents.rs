@@ -1,5 +1,4 @@
-//! Hostile pages at a higher level: the answers are valid HTTP, but their statuses, targets and documents are not
-//! what a crawler hopes for.
+//! Hostile pages at a higher level: the answers are valid HTTP, but their statuses, targets or documents are not.
 
 use super::{HTML, HostilePage, case};
 use crate::site::encodings::html;
@@ -175,7 +174,7 @@ pub(super) fn huge_documents() -> Vec<HostilePage> {
     ]
 }
 
-/// Nested entities that expand to gigabytes where entities are expanded.
+/// A document of nested entities. A parser that expands them gets gigabytes.
 fn billion_laughs() -> String {
     let mut document = String::from("<?xml version=\"1.0\"?><!DOCTYPE l [<!ENTITY l0 \"lol\">");
     for level in 1..=10 {
