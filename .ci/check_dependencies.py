@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CARGO_HOME = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-# The source that Cargo.lock names for packages of a registry; those from git or a path have another.
+# The source in Cargo.lock of packages from a registry. Packages from git or a path have another one.
 REGISTRY = "registry+"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# As crates.io has them.
+# The limits of crates.io.
 MOST_WORDS = 5
 KEYWORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,19}")
 INCLUDED = re.compile(r'include(?:_str|_bytes)?!\(\s*"([^"]+)"')
@@ -41,7 +41,7 @@ def faults_of(package, version, is_release):
     if is_release and package["publish"] is not None:
         yield "publish = false"
     for dependency in package["dependencies"]:
-        # Those of tests need no version, because packages leave them out then.
+        # Dependencies of tests need no version, because packages leave them out then.
         is_left_out = dependency["kind"] == "dev" and dependency["req"] == "*"
         if dependency.get("path") and not is_left_out and dependency["req"] != f"^{version}":
             yield f"{dependency['name']} is wanted in version {dependency['req']}, not ^{version}"
@@ -73,7 +73,7 @@ def faults_of_files(folder):
     for source in sorted(name for name in files if name.endswith(".rs")):
         path = folder / source
         for other in included(path.read_text()):
-            # Not resolved: a link in the folder is packed as the file that it leads to.
+            # The path is not resolved: a link in the folder is packed as the file that it leads to.
             place = Path(*normal((path.parent / other).relative_to("/").parts))
             inside = folder.relative_to("/")
             if not place.is_relative_to(inside) or str(place.relative_to(inside)) not in files:
