@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the wheel of Python out of a program that is built: with the shared libraries that it needs, and for all
-# versions of Python from 3.9 on.
+# Builds the Python wheel from a compiled program. The wheel contains the shared libraries that the program needs, and
+# works with all versions of Python from 3.9 on.
 #
 #   python/build.sh BINARY FOLDER [MOST_MIB]     fails if the wheel is larger than MOST_MIB
 set -euo pipefail
@@ -20,7 +20,7 @@ tools=$PWD/.cache/python-tools/venv/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Names of functions in backtraces stay, lines of source do not.
+# Backtraces keep the names of functions, but lose the lines of source.
 install -m 755 "$binary" "$work/webfill"
 strip --strip-debug "$work/webfill"
 # The libraries that are bundled are Debian's, with these terms.
@@ -30,7 +30,7 @@ for library in $(ldd "$work/webfill" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
     [ ! -e "/usr/share/doc/$package/copyright" ] || cp "/usr/share/doc/$package/copyright" "$work/licenses/$package.txt"
 done
 
-# The same files give the same wheel.
+# The same files yield the same wheel.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat --format %Y CHANGELOG.md)
 export SOURCE_DATE_EPOCH
 WEBFILL_BINARY=$work/webfill WEBFILL_LICENSES=$work/licenses \

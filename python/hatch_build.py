@@ -16,5 +16,5 @@ class ProgramHook(BuildHookInterface):
         if licenses := os.environ.get("WEBFILL_LICENSES"):
             build_data["force_include"][licenses] = "webfill/bin/licenses"
         build_data["pure_python"] = False
-        # For all versions of Python; `auditwheel repair` says on which systems it runs.
+        # The tag for all versions of Python. `auditwheel repair` adds the systems on which the wheel works.
         build_data["tag"] = "py3-none-linux_x86_64"

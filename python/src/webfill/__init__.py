@@ -50,7 +50,7 @@ __all__ = [
     "mapping",
 ]
 
-# Where people import them from, so that errors and help name them so.
+# Makes errors and help show the names under which people import these objects.
 for _public in __all__:
     _object = globals()[_public]
     if getattr(_object, "__module__", "").startswith("webfill._"):

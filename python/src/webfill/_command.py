@@ -86,7 +86,7 @@ def _attend(process: subprocess.Popen[bytes], stderr: IO[bytes], shown: Optional
                     said.append(line)
             process.wait()
             break
-        except BaseException as error:  # also of a callback
+        except BaseException as error:  # also raised by a callback
             raised = raised or error
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)

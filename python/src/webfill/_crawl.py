@@ -150,7 +150,7 @@ def crawl(
         *flag("progress", "none" if progress is False else "json"),
         *flags,
     ]
-    # Not as an argument: an address may hold a password.
+    # Passed by the environment, because an address may hold a password.
     ended = run(arguments, progress=progress, environment={"WEBFILL_STORE": uri})
     if ended.code not in (_DONE, _LIMIT) or not ended.stdout.startswith("{"):
         raise error_of(ended.code, ended.stderr)

@@ -44,7 +44,7 @@ class Pyarrow:
 
     def write(self, table: Any, path: Path) -> None:
         if _library(table) == "pandas":
-            # With its index and dtypes, which no Arrow stream has.
+            # A pandas table is read with its index and dtypes, which no Arrow stream has.
             table = self.pa.Table.from_pandas(table)
         elif not hasattr(table, "__arrow_c_stream__"):
             table = self.pa.record_batch(table)
@@ -59,14 +59,14 @@ class Pyarrow:
                     writer.write_batch(batch)
 
     def stream(self, path: Path, is_ours: bool) -> Any:
-        # Group by group, so that one group is in memory.
+        # Read group by group, so that only one group is in memory.
         file = self.parquet.ParquetFile(path)
         return self.pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
 
     def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
         if not rows:
             return self.pa.table({name: self.pa.array([], self.pa.string()) for name in names})
-        # It takes the columns of the first row, which others may exceed.
+        # pyarrow would take only the columns of the first row, but other rows may have more.
         return self.pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
     def names(self, path: Path) -> list[str]:

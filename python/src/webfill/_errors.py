@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 _PREFIX = "webfill: "
-# `$.priority: ...` in a request, `fields.price[1]: ...` in a file.
+# A path such as `$.priority: ...` in a request, or `fields.price[1]: ...` in a file.
 _PATH = re.compile(r"(?:^|: )(\$(?:\.[\w-]+|\[\d+\])*|[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\])+): ")
 
 
@@ -115,7 +115,7 @@ def error_of(exit_code: int, stderr: str, stdout: str = "") -> WebfillError:
     """Return the error for the end of a command."""
     lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("{")]
     starts = [number for number, line in enumerate(lines) if line.startswith(_PREFIX)]
-    # A sentence may have further lines.
+    # A sentence may extend over several lines.
     sentence = "\n".join(lines[starts[-1] :])[len(_PREFIX) :] if starts else "\n".join(lines[-3:])
     path = path_in(sentence)
     refusal = _refusal(stdout)

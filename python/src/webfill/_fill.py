@@ -81,7 +81,7 @@ class Filled(Table):
         """Return the rows as a DataFrame of pandas, with the index and dtypes that a pandas table had."""
         if not self._given.dtypes:
             return super().to_pandas()
-        # Integers beside gaps, in a column of objects, stay integers.
+        # Integers stay integers in a column of objects that has gaps.
         frame: Any = self.to_arrow().to_pandas(integer_object_nulls=True)
         for name, dtype in self._given.dtypes.items():
             if dtype.name == "category":
@@ -89,7 +89,7 @@ class Filled(Table):
             if frame[name].dtype != dtype:
                 frame[name] = frame[name].astype(dtype)
             if name in self._given.lists:
-                # Through Arrow they have become arrays of NumPy.
+                # Arrow has turned lists into arrays of NumPy.
                 frame[name] = [None if value is None else list(value) for value in frame[name]]
         restored: pandas.DataFrame = frame
         return restored
@@ -336,7 +336,7 @@ def fill(
         *flag("refresh-after", refresh_after),
         *flag("dispatcher", dispatcher),
         *flag("keys", keys),
-        # With a fleet not as an argument: an address may hold a password.
+        # With a fleet, the store is not an argument, because an address may hold a password.
         *flag("store", store if dispatcher is None else None),
         *flag("app", app),
         *flag("config", config),

@@ -79,7 +79,7 @@ def _fed(ended: Ended) -> Fed:
     refused = [(int(match[1]) - 1, path_in(match[2]), match[2]) for match in found]
     accepted, skipped = int(answer.get("accepted", 0)), dict(answer.get("skipped", {}))
     if ended.code != 0:
-        # The program names the first thousand.
+        # The program names only the first thousand refusals.
         count = max(int(answer.get("refused", 0)), len(refused))
         raise RequestsRefusedError(accepted, skipped, refused, ended.stderr, count)
     return Fed(accepted, skipped)
@@ -190,7 +190,7 @@ class Follower(Iterator[dict[str, Any]]):
         try:
             line = b"" if self._process.stdout.closed else self._process.stdout.readline()
         except BaseException:
-            # After Ctrl-C a traceback keeps this object, and a part of a line is lost.
+            # After Ctrl-C a traceback keeps this object alive, and part of a line is lost.
             self.close()
             raise
         if line:
@@ -285,7 +285,7 @@ class AsyncFleet(_Commands):
                 await process.wait()
 
 
-# A result may have large fields.
+# The most bytes of a line. A result may have large fields.
 _MOST_BYTES_OF_A_LINE = 256 * 1024 * 1024
 
 

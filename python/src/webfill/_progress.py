@@ -14,7 +14,7 @@ Event = dict[str, Any]
 Progress = Union[bool, Callable[[Event], object], None]
 """True or None: a bar or a plain line; False: nothing; a callable is called with each event, at most 10 a second."""
 
-# As the program does without a terminal.
+# The intervals of the program without a terminal.
 _PLAIN_FIRST_S = 5.0
 _PLAIN_EVERY_S = 60.0
 
@@ -36,7 +36,7 @@ def display(progress: Progress) -> Optional[Display]:
     if _is_notebook() or sys.stderr.isatty():
         try:
             with warnings.catch_warnings():
-                # Without ipywidgets it is a bar of text, which is as good.
+                # Without ipywidgets, the bar is text, which is good enough.
                 warnings.simplefilter("ignore")
                 return _Bar(import_module("tqdm.auto").tqdm)
         except ImportError:

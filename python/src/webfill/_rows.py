@@ -37,9 +37,9 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, (date, time)):
         return value.isoformat()
     if type(value).__name__ == "datetime64" and isinstance(value.tolist(), int):
-        # Nanoseconds, which Python does not have.
+        # Drops the nanoseconds, which Python does not support.
         return _encoded(value.astype("datetime64[us]").tolist())
-    if hasattr(value, "tolist"):  # of NumPy
+    if hasattr(value, "tolist"):  # a value of NumPy
         return _encoded(value.tolist())
     raise TypeError(f"a value of the type {type(value).__name__} cannot be in a list of dicts")
 
@@ -108,10 +108,10 @@ def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
     if issubclass(kind, Decimal):
         return lambda text: kind(text)
     if kind.__module__.partition(".")[0] == "pandas":
-        # With Python 3.9, the other way drops the zone.
+        # In Python 3.9, passing the class itself would drop the zone.
         return lambda text: kind(text)
     if issubclass(kind, (date, time)):
-        # Python 3.9 and 3.10 do not read the Z.
+        # Python 3.9 and 3.10 cannot parse the Z.
         return lambda text: kind.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     return None
 

@@ -99,7 +99,7 @@ class Store:
         return Export("changes", self.uri, _of(app, crawl))
 
     def __repr__(self) -> str:
-        # An address may hold a password.
+        # Only the scheme is shown, because an address may hold a password.
         return f"<webfill.Store {self.uri.split(':')[0]}>"
 
 

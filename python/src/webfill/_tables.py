@@ -49,7 +49,7 @@ class Table:
         self._is_ours = is_ours
         self._lines = lines if lines is not None or _ending_of(path) not in {".jsonl", ".ndjson"} else path
         self._engine = engine
-        # The source of a DuckDB stream, which must not end before it. Other streams own their sources.
+        # The source of a DuckDB stream, which must live as long as the stream. Other streams own their sources.
         self._sources: list[Any] = []
 
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
@@ -149,7 +149,7 @@ def _text_of(path: Path) -> str:
 
 def _csv_rows(path: Path) -> csv.DictReader[str]:
     text = _text_of(path)
-    # It names the delimiter to spreadsheets.
+    # The line names the delimiter to spreadsheets.
     named = re.match(r"sep=(.)\r?\n", text)
     text = text[named.end() :] if named else text
     delimiter = named[1] if named else max(_DELIMITERS, key=text.partition("\n")[0].count)

@@ -296,7 +296,7 @@ def repair(
             *flag("mapping", name),
             *flag("crawl", crawl),
             *flag("pages", pages),
-            # Beside pages, a store counts only as an argument.
+            # If pages are given, a store counts only as an argument.
             *flag("store", uri_of(store) if store is not None and pages is not None else None),
             *flag("records", _file_of(records, Path(folder))),
             *flags,
