@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The playbook makes a fleet of two bare machines, over ssh, and finds nothing to change when it is run again.
+# Over ssh, the playbook turns two bare machines into a fleet. When it is run again, it finds nothing to change.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 # shellcheck source=tests/deploy/fleet.sh
@@ -7,10 +7,10 @@ source tests/deploy/fleet.sh
 
 webfill=$(realpath "${BINARY:-target/debug/webfill}")
 ansible=$PWD/.cache/deploy/ansible/bin
-# Ansible wants a locale of UTF-8, and writes below the home. With pipelining it takes half the time.
+# Ansible needs a UTF-8 locale, and writes below its home. Pipelining halves the time.
 export LC_ALL=C.UTF-8 ANSIBLE_HOME=$work/ansible ANSIBLE_NOCOLOR=1 ANSIBLE_PIPELINING=1
 
-# A machine as its provider hands it over: somebody who may become root logs in by a key.
+# A machine as a provider delivers it: a user who may become root logs in by a key.
 bare_machine() {
     make_root "$1"
     echo "127.0.1.1 $(cat "$root/etc/hostname")" >>"$root/etc/hosts"
@@ -61,7 +61,7 @@ yaml.safe_dump(inventory, sys.stdout)
 END
 }
 
-# Once that hangs is ended, and says where.
+# A run that hangs is ended, and its output shows where.
 play() {
     as_operator timeout 450 "$ansible/ansible-playbook" --inventory "$work/inventory.yml" \
         deploy/ansible/playbook.yml </dev/null >"$work/said" 2>&1 || fail "$(cat "$work/said")"

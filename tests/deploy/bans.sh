@@ -31,14 +31,14 @@ started+=($!)
 "$webfill" supervisor --dispatcher "tcp://$host:5555" --state keyless --id two --workers 1 2>two.said &
 started+=($!)
 wait_until "both were refused" has_refused
-# It writes nothing more from here on.
+# The dispatcher has ended, so it logs nothing more.
 end_processes
 mkdir -p "$root/var/log/webfill/dispatcher"
 cp "$log" "$root/root/log"
 cp "$log" "$root/var/log/webfill/dispatcher/dispatcher.log"
 cp "$OLDPWD/deploy/machine/fail2ban-filter.conf" "$root/etc/fail2ban/filter.d/webfill.conf"
 cp "$OLDPWD/deploy/machine/fail2ban-jail.conf" "$root/etc/fail2ban/jail.d/webfill.conf"
-# Of one that was gone too soon the address is not known.
+# If a peer is gone too soon, its address is not known.
 refusals=$(grep -c '"event":"peer_refused","address":"127' "$log")
 said=$(chroot "$root" fail2ban-regex /root/log /etc/fail2ban/filter.d/webfill.conf 2>&1)
 [[ $said == *"$refusals matched"* ]] || fail "not $refusals matched: $said

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Two machines make themselves a fleet at their first start, by deploy/cloud-init. Their provider is a folder (NoCloud).
-# Differences here: packages come by file, because there is no network; the store is a file of each, because
-# there is no server; and there is no swap, which a machine within a machine cannot have.
+# At their first start, two machines become a fleet by deploy/cloud-init. Their provider is a folder (NoCloud). Here the
+# packages are files, because there is no network; each machine has a store in a file, because there is no server; and
+# there is no swap, because a nested machine cannot have any.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 # shellcheck source=tests/deploy/fleet.sh
@@ -9,7 +9,8 @@ source tests/deploy/fleet.sh
 
 webfill=$(realpath "${BINARY:-target/debug/webfill}")
 
-# new_machine NAME FILE: with what is in capitals replaced, as docs/how-to/install.md says.
+# new_machine NAME FILE: makes a machine from a file whose words in capitals are replaced as docs/how-to/install.md
+# says.
 new_machine() {
     make_root "$1"
     rm "$root/etc/cloud/cloud-init.disabled"
@@ -36,17 +37,17 @@ left = re.findall(r"\b[A-Z]+_[A-Z_]*[A-Z]\b", re.sub(r"WEBFILL_\w+|(?m:^ *#.*$)|
 assert not left, left
 print(text, end="")
 END
-    # Lists of packages are not looked for: there is no network.
+    # No package lists are fetched, because there is no network.
     : >"$root/etc/apt/sources.list"
     printf "%s\n" "apt: {preserve_sources_list: true}" "network: {config: disabled}" >"$root/etc/cloud/cloud.cfg.d/99-test.cfg"
-    # Its requirements are not in our root.
+    # The requirements of this module are not in the root of these machines.
     sed --in-place "/^ - locale$/d" "$root/etc/cloud/cloud.cfg"
-    # It would only wait for one.
+    # Without a network, this unit would wait in vain.
     chroot "$root" systemctl mask --quiet systemd-networkd-wait-online.service
     start_machine
 }
 
-# The key in a secret file of `webfill keys`.
+# Prints the secret key in a file of `webfill keys`.
 secret() {
     sed -n 's/^secret //p' "$1"
 }
@@ -65,7 +66,7 @@ judge_set_up() {
     [ -z "$said" ] || fail "$name: $said"
 }
 
-# As `users` says: logs in by the key, may become root, has no password.
+# Checks the operator that `users` defines, who logs in by a key, may become root, and has no password.
 judge_operator() {
     local said
     said=$(nsenter --target "$leader" --net ssh -i "$work/login" -o BatchMode=yes -o StrictHostKeyChecking=no \

@@ -4,19 +4,20 @@
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 
-# Without what is fetched: packages are there, but for tini, which only the image needs.
+# Runs the commands of the Dockerfile without fetching: the packages are there, except for tini, which only the image
+# needs.
 image_commands() {
     sed -n '/^RUN /,/[^\\]$/p' deploy/container/Dockerfile | sed 's/^RUN //; s/\\$//' | tr -d '\n' |
         sed 's/apt-get update//; s/ tini tzdata//; s/^ *&&//; s|/tmp/webfill_\*.deb *&& rm .*/tmp/webfill_\*.deb|/tmp/webfill_*.deb|'
 }
 
-# The parts of the compose file that this is about.
+# Prints parts of the compose file.
 of_compose() {
     python3 - "$@" <<'END'
 import sys, yaml
 services = yaml.safe_load(open("deploy/container/compose.yaml"))["services"]
 if sys.argv[1] == "script":
-    # Compose takes one of two dollars.
+    # Compose reads two dollars as one.
     print(services["keys"]["command"][0].replace("$$", "$"))
 else:
     volumes = (volume.split(":") for volume in services[sys.argv[2]]["volumes"])

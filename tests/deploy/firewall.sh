@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The firewall between two network namespaces: what is open to whom, what is not, and that a flood is held up.
+# The firewall between two network namespaces: which ports are open to whom, which are closed, and that a flood is
+# slowed down.
 set -eEuo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -77,12 +78,12 @@ add element inet webfill operators { 10.77.0.4 }
 EOF
     sed "s|/etc/nftables.d|$work/nftables.d|" deploy/machine/nftables.conf >"$work/rules"
     ip netns exec "$inside" nft --check --file "$work/rules"
-    # Twice: it replaces itself.
+    # Loaded twice, because the rules replace themselves.
     ip netns exec "$inside" nft --file "$work/rules"
     ip netns exec "$inside" nft --file "$work/rules"
 }
 
-# answering SECONDS FROM TO PORTS...: those of the ports that answer within so long, all asked at once.
+# answering SECONDS FROM TO PORTS...: prints the ports that answer within this time. All are tried at once.
 answering() {
     ip netns exec "$outside" python3 - "$@" <<'EOF'
 import socket, sys, threading
@@ -102,7 +103,7 @@ print(*sorted(answered, key=int))
 EOF
 }
 
-# open_to FROM TO PORTS...: exactly these ports answer.
+# open_to FROM TO PORTS...: checks that exactly these ports answer.
 open_to() {
     local from=$1 to=$2 found
     shift 2
@@ -126,7 +127,7 @@ echo "--- a flood is held up, and others are not"
 since=$SECONDS
 # shellcheck disable=SC2046 # the same port 300 times
 admitted=$(answering 3 10.77.0.4 10.77.0.1 $(printf '22 %.0s' {1..300}) | wc -w)
-# The first 30, and one for each second: on a busy machine it takes many.
+# The first 30 are accepted, and one for each second, of which a busy machine may take many.
 most=$((30 + SECONDS - since + 5))
 [ "$admitted" -ge 20 ] && [ "$admitted" -le "$most" ] || fail "$admitted of 300 connections were accepted, and not 20 to $most"
 [ "$(answering 30 10.77.0.3 10.77.0.1 5557)" = 5557 ] || fail "a flood of another one keeps a client out"

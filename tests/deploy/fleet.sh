@@ -1,8 +1,8 @@
-# A fleet of two machines, a dispatcher and a supervisor, for the scripts beside this one that have it set up in one
-# way or another. `source` it after machine.sh.
+# A fleet of two machines, a dispatcher and a supervisor, for the scripts in this folder that set one up in different
+# ways. `source` it after machine.sh.
 # shellcheck shell=bash
 
-# The keys of a fleet in $work/keys, as deploy/ansible/example.yml has them: a folder for each machine.
+# Makes the keys of a fleet in $work/keys, with a folder for each machine, as deploy/ansible/example.yml expects them.
 make_keys() {
     local keys=$work/keys
     "$webfill" keys new dispatcher --keys "$keys/dispatcher" >/dev/null
@@ -14,7 +14,7 @@ status_has() {
     [[ $(value "$1" StatusText) == *"$2"* ]]
 }
 
-# Keys alone, also for root: nothing else is offered to whoever comes without one.
+# Checks that sshd accepts only keys, also for root, and offers nothing else.
 judge_sshd() {
     local said
     expect ssh.service ActiveState active
@@ -29,7 +29,7 @@ judge_sshd() {
     done
 }
 
-# judge_machine JAILS: firewall, bans, sshd, updates.
+# judge_machine JAILS: checks the firewall, bans, sshd and updates of a machine.
 judge_machine() {
     local said
     said=$(in_machine nft list chain inet webfill input)
@@ -52,7 +52,7 @@ has_jails() {
     [[ $(in_machine fail2ban-client status 2>/dev/null || true) == *"Jail list:"*"$1" ]]
 }
 
-# Both machines are there, and work together through their firewalls, by their keys.
+# Checks that both machines work together through their firewalls, with their keys.
 judge_fleet() {
     at dispatcher
     judge_machine "sshd, webfill"
@@ -66,7 +66,7 @@ judge_fleet() {
     wait_until "the dispatcher knows it" status_has webfill-dispatcher.service "supervisors: 1"
 }
 
-# modes FILES...: mode, owner, group and name of each.
+# modes FILES...: prints the mode, owner, group and name of each file.
 modes() {
     in_machine stat --format '%a %U:%G %n' "$@"
 }

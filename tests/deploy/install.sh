@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Prepares what the tests of deploy/ need: programs of this machine, and .cache/deploy/root, a Debian 12 that
-# machines are made of. Several of these may run at once. Status 3: this machine cannot have them.
+# Prepares the requirements of the tests of deploy/: programs of this machine, and .cache/deploy/root, a Debian 12 from
+# which machines are made. Several instances of this script may run at once. Exit status 3: this machine cannot have
+# them.
 set -euo pipefail
-# Also users other than root must be able to enter the root of a machine.
+# Users other than root must be able to enter the root of a machine, too.
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 TOOLS=(binutils debhelper debootstrap iproute2 nftables procps python3-venv systemd-container)
-# The packages of deploy/cloud-init are there already, so that machines need no network.
+# The packages that deploy/cloud-init installs are included, so that machines need no network.
 PACKAGES=(apt-utils ca-certificates chromium cloud-init curl dbus fail2ban iproute2 libzmq5 nftables openssh-server
     procps python3-apt python3-systemd sudo systemd-sysv systemd-timesyncd unattended-upgrades)
 ANSIBLE=(ansible-core==2.16.14 ansible-lint==24.12.2)
@@ -37,7 +38,7 @@ fi
 
 if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then
     rm -rf "$cache/root" "$cache/root.made"
-    # Machines get their packages from where this one does.
+    # Machines get their packages from the same sources as this machine.
     [ -n "$(compgen -G '/var/lib/apt/lists/*_Packages*')" ] || apt-get update --quiet=2 >&2 || true
     sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian')
     mirror=$(awk '$3 == "bookworm" { print $2; exit }' <<<"$sources")
@@ -52,12 +53,12 @@ if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then
         { tail "$cache/log" >&2 && none "cannot install ${PACKAGES[*]}"; }
     rm "$cache/root/usr/sbin/policy-rc.d"
     chroot "$cache/root" apt-get clean
-    # Machines have nobody to ask, and no disks of their own to look after.
+    # Machines have no network for updates, and no disks of their own to maintain.
     chroot "$cache/root" systemctl mask --quiet apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer
     echo "$wanted" >"$cache/root.made"
 fi
 
-# In a clone that was moved, what is installed does not find its Python.
+# If the clone was moved, an environment no longer finds its Python.
 if [ "$(cat "$cache/ansible.made" 2>/dev/null)" != "${ANSIBLE[*]}" ] || ! "$cache/ansible/bin/pip" --version >/dev/null 2>&1; then
     rm -rf "$cache/ansible"
     python3 -m venv "$cache/ansible" >&2 || none "cannot make a virtual environment"

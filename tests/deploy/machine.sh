@@ -1,18 +1,18 @@
-# Machines to try deploy/ on, for the scripts beside this one: each is a copy of .cache/deploy/root in which a
-# real systemd runs, without a network but its own loopback and a wire to another machine of the script. `source`
-# it; the machines end with the script.
+# Machines for testing deploy/, used by the scripts in this folder. Each is a copy of .cache/deploy/root in which a real
+# systemd runs. Its only networks are its own loopback and a wire to other machines of the script. `source` this file;
+# the machines end with the script.
 # shellcheck shell=bash
 
-# A function that fails without a word ends the script, too: -E has the trap report where.
+# A function that fails without a message ends the script as well: with -E, the trap reports where.
 set -eEuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-# The files made here are the root of machines, which users other than root must be able to enter.
+# The files made here are the root folders of machines, which users other than root must be able to enter.
 umask 022
 
 base=$PWD/.cache/deploy/root
 packages=$PWD/.cache/deploy/packages
 work=$(mktemp -d /tmp/webfill-deploy-XXXXXX)
-# The machine that functions mean: its files, its name, and its first process as this machine sees it.
+# The current machine, on which functions act: its files, its name, and its first process as this machine sees it.
 root=
 name=
 leader=
@@ -36,7 +36,7 @@ finish() {
     exit "$status"
 }
 
-# All possible causes of a failure: nobody can inspect the machines afterwards.
+# Prints everything that may have caused a failure, because nobody can inspect the machines afterwards.
 explain() {
     set +e
     echo "=== $0 has failed with status $1 after $SECONDS s; load, memory and space of this machine:"
@@ -66,8 +66,7 @@ explain_machine() {
 trap finish EXIT
 trap 'echo "$0: line $LINENO: $BASH_COMMAND" >&2' ERR
 
-# make_root [NAME]: the files of a machine; what is written to them stays in the memory. Functions mean this machine
-# from here on.
+# make_root [NAME]: makes the files of a machine, which becomes the current one. Changes to the files stay in memory.
 make_root() {
     name=${1:-machine}
     root=$work/$name/root
@@ -75,18 +74,18 @@ make_root() {
     mkdir -p "$work/$name/upper" "$work/$name/overlay" "$root"
     mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/$name/upper,workdir=$work/$name/overlay" "$root" \
         2>/dev/null || cp -a "$base/." "$root"
-    # It would look for its settings on the network, for minutes if this machine looks like one of a provider.
+    # cloud-init would search the network for its settings, for minutes if this machine looks like one of a provider.
     touch "$root/etc/cloud/cloud-init.disabled"
 }
 
-# Functions mean a machine that was booted before.
+# Makes a machine that was booted before the current one.
 at() {
     name=$1
     root=$work/$name/root
     leader=$(cat "$work/$name/leader")
 }
 
-# Starts the machine, and does not wait.
+# Starts the machine without waiting for it.
 start_machine() {
     (
         enter_group
@@ -112,7 +111,7 @@ boot() {
     wait_until "$name has booted" is_booted
 }
 
-# The outer process of systemd-nspawn is its child for a moment, too: the first process is known by its name.
+# For a moment, the child of systemd-nspawn is a process of its own, so the first process is recognised by its name.
 has_leader() {
     local container child
     container=$(cat "$work/$name/container")
@@ -133,8 +132,8 @@ is_booted() {
     [[ $state == running || $state == degraded ]]
 }
 
-# wire MACHINES...: a network of machines that run: 10.77.0.1, 10.77.0.2, and so on. The operator, for whom
-# `as_operator` runs commands, is 10.77.0.99, beside them.
+# wire MACHINES...: connects running machines by a network, as 10.77.0.1, 10.77.0.2, and so on. The operator, for whom
+# `as_operator` runs commands, has 10.77.0.99.
 wire() {
     local machine port=0 leader
     switch=webfill-$$
@@ -157,7 +156,7 @@ as_operator() {
     ip netns exec "$switch" "$@"
 }
 
-# Runs a command in the machine.
+# Runs a command in the current machine.
 in_machine() {
     nsenter --target "$leader" --mount --pid --uts --ipc --net env --ignore-environment --chdir=/ \
         PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb "$@"
@@ -177,7 +176,7 @@ fail() {
     exit 1
 }
 
-# A value of a unit, such as MainPID.
+# Prints a value of a unit, such as MainPID.
 value() {
     in_machine systemctl show --property "$2" --value "$1"
 }
@@ -186,7 +185,7 @@ is() {
     [ "$(value "$1" "$2")" = "$3" ]
 }
 
-# A unit runs, and by another process than that of before.
+# Whether a unit is active with another process than this one.
 other_process() {
     [ "$(value "$1" MainPID)" != "$2" ] && is "$1" ActiveState active
 }
@@ -195,7 +194,7 @@ expect() {
     is "$@" || fail "$1 has $2=$(value "$1" "$2"), not $3"
 }
 
-# Runs a command that must fail, with this text in its output.
+# Runs a command that must fail with this text in its output.
 refused() {
     local why=$1 said
     shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The input of cloud-init and Ansible is valid by their own checks. cloud-init.sh and ansible.sh carry it out.
+# The files for cloud-init and Ansible pass the checks of these programs. cloud-init.sh and ansible.sh run them.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 
@@ -12,7 +12,7 @@ for role in dispatcher supervisor; do
     refused "disable_root" chroot "$root" cloud-init schema --config-file "/root/$role.yaml"
 done
 ansible=$PWD/.cache/deploy/ansible/bin
-# It writes beside what it reads, and wants a locale of UTF-8.
+# The linter writes next to its input, and needs a UTF-8 locale.
 cp -r deploy/ansible deploy/machine "$work/"
 (cd "$work/ansible" && LC_ALL=C.UTF-8 ANSIBLE_HOME=$work/home "$ansible/ansible-lint" --offline -q playbook.yml) >"$work/said" 2>&1 ||
     fail "$(cat "$work/said")"

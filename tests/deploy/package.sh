@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package: what it brings, that an upgrade keeps what was changed and restarts what runs, and what is left
-# when it is removed and purged.
+# The package: its files, upgrades, which keep changed files and restart running units, and the files left after it is
+# removed and purged.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 
@@ -8,7 +8,7 @@ package=$(echo "$packages"/webfill_*.deb)
 symbols=$(compgen -G "$packages/webfill-dbgsym_*.deb" || true)
 tar=$(echo "$packages"/webfill-*.tar.gz)
 
-# The same package as a later version, with another default in its settings.
+# Makes a later version of the same package, with another default in its settings.
 make_newer() {
     dpkg-deb --raw-extract "$package" "$work/newer"
     sed -i 's/^Version: .*/Version: 99.0.0/' "$work/newer/DEBIAN/control"

@@ -10,7 +10,7 @@ dispatcher=webfill-dispatcher.service
 supervisor=webfill-supervisor@vm-01.service
 said=
 
-# typed LINE [WORD REPLACEMENT]...: runs a line of the documents in a shell of root that has begun as they say.
+# typed LINE [WORD REPLACEMENT]...: runs a line of the documents in a root shell, which has been prepared as they say.
 typed() {
     local line=$1 words
     grep -qF -- "$line" docs/how-to/install.md docs/how-to/operate.md || fail "no document says: $line"
@@ -50,7 +50,7 @@ in_machine systemd-run --quiet --unit=web python3 /root/web.py
 step "a fleet with keys is started as the documents say"
 typed "runuser -u webfill-dispatcher -- webfill keys new dispatcher --keys /etc/webfill/certs"
 typed "printf '%s\n' WEBFILL_KEYS=/etc/webfill/certs WEBFILL_DISPATCHER_LISTEN=0.0.0.0 >/etc/webfill/dispatcher.env"
-# The web is on this machine, and the longest request is short, so that a restored dispatcher waits for moments.
+# The web is on this machine. The longest request is short, so that a restored dispatcher waits only for moments.
 cat >"$work/env" <<'EOF'
 WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS=true
 WEBFILL_POLITENESS_DELAY=0.05
@@ -97,7 +97,7 @@ for _ in 1 2 3 4 5 6 7 8; do
     typed "systemctl start webfill-backup"
 done
 typed "ls /var/lib/webfill/backups"
-# The last six, and the first of the day.
+# The last six backups, and the first of the day.
 [ "$(backups | wc -l)" = 7 ] || fail "backups: $(backups)"
 [ -z "$(owners)" ] || fail "not the dispatcher's: $(owners)"
 in_machine systemctl is-failed --quiet webfill-backup.service && fail "a backup has failed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The units, as systemd runs them: they serve, crawl within their confinement, outlive each other, are restarted
-# when they die or stand still, and are left alone when their settings are wrong.
+# The units, run by systemd: they serve, crawl within their confinement, survive the end of each other, are restarted
+# when they die or hang, and are not restarted when their settings are wrong.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 
@@ -14,7 +14,7 @@ webfill() {
     in_machine webfill "$@"
 }
 
-# How many tasks of a crawl ended so.
+# Prints how many tasks of a crawl have this outcome.
 outcomes() {
     webfill info tests "$1" --json | python3 -c \
         'import json, sys; print(json.load(sys.stdin)["outcomes"].get(sys.argv[1], 0))' "$2"
@@ -52,7 +52,7 @@ install_package() {
     local said
     cp "$packages"/webfill_*.deb tests/deploy/web.py "$root/root/"
     said=$(in_machine sh -c "dpkg --install /root/webfill_*.deb" 2>&1) || fail "the package is not installed: $said"
-    # The web is on this machine, and a test has no time for the delay of strangers.
+    # The web is on this machine, and a test has no time for the default delay.
     cat >"$work/env" <<'EOF'
 WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS=true
 WEBFILL_POLITENESS_DELAY=0.05
@@ -116,7 +116,7 @@ step "Chromium renders pages within its confinement, with its own sandbox"
 in_machine systemctl start "$browser"
 expect "$browser" ActiveState active
 feed '{"url": "http://127.0.0.1:8000/scripted", "appid": "tests", "crawlid": "scripted", "spiderid": "browser", "maxdepth": 1}'
-# While it is at work: it ends when it has nothing to do.
+# Checked while the browser is at work, because its renderers end when they have nothing to do.
 wait_until "there is a renderer" renders
 in_machine pgrep --full --uid webfill-browser -- '--no-sandbox' && fail "its sandbox is off"
 wait_until "the link that a script has made is followed" has_outcomes scripted 2
@@ -176,7 +176,8 @@ ended_with() {
     [ "$(value "$dispatcher" ExecMainStatus)" = "$1" ] && ! is "$dispatcher" ActiveState active
 }
 in_machine systemctl stop "$dispatcher"
-# 0 is meant and 2 is not mended by a restart; an error, what is resumable, a limit and a full disk may be over.
+# 0 is intended, and a restart does not cure 2. After the others, a restart may help: an error, a resumable end, a
+# limit, a full disk.
 for code in 0 2 1 11 12 17; do
     drop_in "$dispatcher" <<END
 [Service]
@@ -189,7 +190,7 @@ END
     case $code in
     0 | 2)
         wait_until "it has ended with $code" ended_with "$code"
-        # A measured window: a restart would come after 100 ms.
+        # A measured wait: a restart would come after 100 ms.
         sleep 1
         expect "$dispatcher" NRestarts 0
         ;;
@@ -206,7 +207,7 @@ step "a drained supervisor stays away"
 drain() {
     webfill drain --supervisor vm-01 >/dev/null 2>&1
 }
-# The dispatcher has been started again just now.
+# The dispatcher was restarted just before.
 wait_until "it is connected, and drained" drain
 wait_until "it has left" is "$supervisor" ActiveState inactive
 expect "$supervisor" Result success
