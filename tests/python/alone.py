@@ -32,7 +32,7 @@ with made_site.served() as site, tempfile.TemporaryDirectory() as folder:
     assert done.doubts.to_dicts() == []
     assert "115 of 115 gaps" in repr(done) and "115 of 115 gaps" in done._repr_html_()
     asked = len(site.asked)
-    # The same call requests nothing again, and says its plain line or nothing.
+    # A repeated call requests nothing again, and prints its one plain line or nothing.
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         again = webfill.fill(rows, folder=folder, **site.options(progress=None))

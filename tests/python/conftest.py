@@ -6,7 +6,8 @@ import made_site
 import pytest
 
 if find_spec("nbclient") is None:
-    # Their tools are installed for one version; what kills processes takes long, and is the same in all.
+    # Their tools are installed for one version only. Tests that kill processes take long, and are the same in all
+    # versions.
     collect_ignore = ["test_types.py", "test_notebooks.py", "test_ends.py", "test_mcp.py"]
 
 

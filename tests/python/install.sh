@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what builds the wheel, into .cache/python-tools/venv, and what the tests of the Python package need, for two
-# versions of Python, into .cache/python-tools/VERSION. May run several times at once. Status 3: this machine cannot
-# have it.
+# Installs the tools that build the wheel into .cache/python-tools/venv, and the requirements of the tests of the Python
+# package, for two versions of Python, into .cache/python-tools/VERSION. Several instances of this script may run at
+# once. Exit status 3: this machine cannot have them.
 #
 #   tests/python/install.sh            to build
 #   tests/python/install.sh --tests    to test as well: prints the folders of the versions
@@ -22,7 +22,7 @@ tables_of_old=(pandas==2.3.3 polars==1.36.1 pyarrow==21.0.0 duckdb==1.4.5 tqdm==
 tables=(pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1 duckdb==2.0.1 tqdm==4.70.1 pytest==9.2.0 pytest-xdist==3.8.0)
 others=(ipykernel==7.4.0 jsonschema==4.26.0 mypy==2.4.1 nbclient==0.11.0 pandas-stubs==3.1.0.261029 'pyright[nodejs]==1.1.414' mcp==2.3.0)
 
-# A folder of packages for one interpreter.
+# Fills a folder with packages for one interpreter.
 provide() {
     local python=$1 folder=$2
     shift 2

@@ -60,11 +60,11 @@ def test_a_crawl_and_its_store(site, tmp_path):
     assert pyarrow.RecordBatchReader.from_stream(pages).read_all().num_rows == 4
     records = done.store.records()
     assert duckdb.sql("SELECT count(*), max(title) FROM records WHERE pages > 101").fetchall()[0][0] == 3
-    # The file of an export goes with it.
+    # The file of an export is removed with the object.
     assert pages.path.exists() and not path_of_an_export(done.store).exists()
     changes = done.store.changes()
     assert changes.to_dicts() == [] and changes.to_arrow().num_rows == 0
-    # A limit is no error: the same call resumes.
+    # Reaching a limit is not an error: the same call resumes.
     assert crawl(site, tmp_path).summary["pages"] == 4
     assert len(site.asked) == 4
 

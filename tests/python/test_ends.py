@@ -57,11 +57,11 @@ def assert_resumed(site, killed_at):
     for book, row in enumerate(done.to_dicts()):
         assert {**row, **made_site.truth(book)} == row
     again = len(site.asked) - len(set(site.asked))
-    # At each site, what was under way is asked again.
+    # At each site, requests that were in progress are made again.
     assert again <= 2 * len(made_site.HOSTS), f"{again} again after {killed_at}"
 
 
-# How many pages are fetched before the end; MOMENTS=15 tries fifteen of each kind.
+# The numbers of pages that are fetched before the end. MOMENTS=15 tries fifteen of each kind.
 MOMENTS = int(os.environ.get("MOMENTS", "0"))
 INTERRUPTED = [47 * moment // MOMENTS + 1 for moment in range(MOMENTS)] or [1, 17, 40]
 KILLED = [48 * moment // MOMENTS for moment in range(MOMENTS)] or [0, 1, 9, 30, 47]
@@ -69,19 +69,19 @@ KILLED = [48 * moment // MOMENTS for moment in range(MOMENTS)] or [0, 1, 9, 30, 
 
 @pytest.mark.parametrize("pages", INTERRUPTED)
 def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
-    # The last page is held, so that the run does not end before the interrupt comes.
+    # The last page is held back, so that the run does not end before the interrupt comes.
     site.answers = pages - 1
     process = start(site)
     wait_for("pages are fetched", lambda: len(site.asked) >= pages)
-    # From the terminal it comes to the whole group, and only once to the program.
+    # From a terminal, the signal goes to the whole group, and only once to the program.
     os.killpg(process.pid, signal.SIGINT)
-    # Mostly it drains by now. If not, more pages are fetched, and the same holds.
+    # Usually the program drains by now. If it does not, more pages are fetched, and the same must hold.
     time.sleep(0.5)
     site.answers = 10**9
     _, said = process.communicate(timeout=90)
     assert said.rstrip().endswith(b"KeyboardInterrupt"), said
     assert process.returncode != 0
-    # Requests under way were drained, so nothing is requested twice.
+    # Requests in progress were drained, so nothing is requested twice.
     wait_for("no process is left", lambda: not processes_of(site), seconds=15)
     webfill.fill(made_site.rows(), **site.options())
     assert len(site.asked) == len(set(site.asked))
@@ -97,7 +97,7 @@ def test_nothing_is_left_of_a_killed_interpreter(site, pages):
         wait_for("the program runs", lambda: len(processes_of(site)) > 1)
     process.kill()
     process.wait()
-    # A page that is held keeps the program from draining, for its patience.
+    # A page that is held back keeps the program from draining for as long as its patience lasts.
     site.answers = 10**9
     assert_resumed(site, pages)
 

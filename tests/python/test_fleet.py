@@ -67,7 +67,7 @@ def requests(crawl, books):
     ]
 
 
-# Its page is fetched for crawls that show when a subscription has begun, which has no answer.
+# A page that is fetched for crawls which show that a subscription has begun, because that has no answer.
 PROBE = 40
 
 

@@ -128,7 +128,7 @@ def test_a_fleet_is_fed_and_read(fleet, site, tmp_path):  # noqa: F811
         assert "`ok`" in str((await call(client, "why", url=made_site.url(1)))["data"])
         assert (await call(client, "status"))["data"]["supervisors"]
         assert (await call(client, "list_records"))["data"] == {"rows": []}
-        # What is refused says why, in the sentence of the program.
+        # A refusal gives its reason in the sentence of the program.
         wrong = {**requests("agents", [4])[0], "priority": 900}
         assert "$[0].priority: expected a whole number" in await refusal(client, "feed", requests=[wrong])
         assert "expected 1 to 1000" in await refusal(client, "feed", requests=[])
@@ -138,7 +138,7 @@ def test_a_fleet_is_fed_and_read(fleet, site, tmp_path):  # noqa: F811
         assert "no outcome `okay`" in await refusal(client, "list_pages", outcomes=["okay"])
         assert "no place in a list" in await refusal(client, "list_pages", cursor="x")
         assert "has no record `1`" in await refusal(client, "read_record", dataset="people", id="1")
-        # Steering.
+        # Steering the crawl.
         site.answers = len(site.asked)
         await call(client, "feed", requests=requests("held", range(6)))
         await call(client, "pause", appid="books", crawlid="held")
@@ -272,9 +272,9 @@ def test_a_cancelled_call_stops_its_table_and_keeps_what_was_fetched(folder, sit
         filling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await filling
-        site.pause_s = 0.1  # the signal comes before all are answered
+        site.pause_s = 0.1  # so that the signal comes before all pages are answered
         site.answers = 10**9
-        # A drain lets what is under way finish.
+        # A drain lets requests in progress finish.
         stopped = (await call(client, "fill_state", table="books.csv", wait_seconds=60))["data"]
         assert stopped["state"].startswith("stopped"), stopped
         assert len(site.asked) < 2 * made_site.BOOKS
@@ -293,7 +293,8 @@ def test_a_client_that_leaves_leaves_nothing(folder, site):
         while len(site.asked) <= site.answers:
             await asyncio.sleep(0.05)
 
-    # It closes standard input, and sends a SIGTERM two seconds later: a page is held, so the drain does not end.
+    # The client closes standard input, and sends SIGTERM two seconds later. A page is held back, so the drain does not
+    # end.
     run(of_tables(folder), session, MARK=f"{os.getpid()}{site.resolve}")
     wait_for("no process is left", lambda: not processes_of(site), seconds=15)
     site.answers = 10**9
@@ -303,7 +304,7 @@ def test_a_client_that_leaves_leaves_nothing(folder, site):
         assert done["state"] == "complete", done
 
     run(of_tables(folder), resume)
-    # At each site, what was under way is asked again.
+    # At each site, requests that were in progress are made again.
     assert len(site.asked) - len(set(site.asked)) <= len(made_site.HOSTS)
 
 
@@ -339,16 +340,16 @@ def test_every_end_is_clean(folder, site, end):
     if end == "close":
         server.stdin.close()
     else:
-        # From a terminal it would come to the whole group.
+        # From a terminal, the signal would go to the whole group.
         os.killpg(server.pid, end)
-    site.pause_s = 0.1  # the end is noticed before all are answered
+    site.pause_s = 0.1  # so that the end is noticed before all pages are answered
     site.answers = 10**9
     said, told = server.stdout.read(), server.stderr.read()
     assert server.wait(timeout=30) == (-signal.SIGKILL if end == signal.SIGKILL else 0), told
     wait_for("no process is left", lambda: not processes_of(site), seconds=15)
     messages = [json.loads(line) for line in said.splitlines()]
     assert messages and messages[0]["id"] == 0 and told == b"", (messages, told)
-    # It has drained: nothing that was under way is asked again.
+    # The program has drained, so no request in progress is made again.
     asked = len(site.asked)
     assert asked < 2 * made_site.BOOKS
     webfill.fill(folder / "books.csv", config=folder.parent / "webfill.toml", progress=False)

@@ -16,7 +16,7 @@ NOTEBOOKS = sorted((REPOSITORY / "docs/examples").glob("*.ipynb"))
 
 
 def execute(notebook, folder):
-    # The interpreter that runs the tests, whatever kernels this machine has.
+    # Use the interpreter that runs the tests, whatever kernels this machine has.
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}})
     client.create_kernel_manager()

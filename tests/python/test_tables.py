@@ -65,7 +65,7 @@ def test_duckdb(site):
     filled = duckdb.sql("SELECT * FROM done")
     assert (filled.columns, filled.types) == (relation.columns, relation.types)
     assert_true(done.to_dicts())
-    # In place, as any file.
+    # The file can be queried in place, like any other.
     states = duckdb.sql(f"SELECT DISTINCT state FROM '{done.evidence.path}' ORDER BY state").fetchall()
     assert states == [("filled",), ("known",)]
 
@@ -84,7 +84,7 @@ def test_pandas_with_its_index_and_dtypes(site):
     assert list(filled["tags"]) == [made_site.truth(book)["tags"] for book in range(48)]
     pandas.testing.assert_series_equal(filled["note"], frame["note"])
     pandas.testing.assert_series_equal(filled["shelf"], frame["shelf"])
-    # A refresh of every night requests nothing that is stored.
+    # A nightly refresh requests nothing that is stored.
     asked = len(site.asked)
     again = webfill.fill(filled, **site.options(keep=["note", "shelf"])).to_pandas()
     pandas.testing.assert_frame_equal(again, filled)
@@ -105,7 +105,7 @@ def test_a_refresh_requests_what_is_older(site):
     frame = polars.DataFrame(made_site.rows())
     filled = webfill.fill(frame, **site.options()).to_polars()
     assert len(site.asked) == 48
-    # A measured window: after it the pages are older than a second.
+    # A measured wait: after it, the pages are older than a second.
     time.sleep(1.1)
     assert webfill.fill(frame, **site.options(refresh_after="1s")).to_polars().equals(filled)
     assert len(site.asked) == 96
@@ -133,7 +133,7 @@ def test_pandas_keeps_what_fills_a_categorical_column_and_integers_beside_gaps(s
     frame["title"] = frame["title"].astype("category")
     pages = [None if value != value else int(value) for value in frame["pages"]]
     frame["pages"] = pandas.Series(pages, dtype=object)
-    # Its page does not exist, so its gap stays.
+    # The page does not exist, so the gap stays.
     gap = pages.index(None)
     frame.loc[gap, "link"] = "http://shelf.example/book/1"
     filled = webfill.fill(frame, **site.options()).to_pandas()

@@ -44,7 +44,7 @@ WRONG = "import webfill\nwebfill.fill([], delya=3)\nwebfill.Fleet().info(3)\n"
 
 def run(folder, tool, *arguments):
     command = [sys.executable, "-m", tool, *arguments]
-    # Not in the repository, where another folder has the name of the package.
+    # Not run in the repository, because a folder there has the name of the package.
     return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
