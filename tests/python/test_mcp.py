@@ -225,7 +225,7 @@ def test_a_table_is_completed_and_its_evidence_read(folder, site):
         assert "next` of no answer" in await refusal(
             client, "fill_results", table="books.csv", what="doubts", cursor="7"
         )
-        # A failed run is an error of the tool, in the program's sentence.
+        # A failed run is an error of the tool, with the program's sentence.
         assert "no column is named `size`" in await refusal(client, "fill", table="books.csv", fields=["size"])
         assert "unknown variant `rows`" in await refusal(client, "fill_results", table="books.csv", what="rows")
         assert "comma in its name" in await refusal(client, "fill", table="books.csv", keep=["a,b"])
