@@ -1,13 +1,10 @@
 //! Sites in ten languages. Records give dates in ISO 8601; pages write them as their readers do. All dates must be
 //! learned, and every page filled. If the dates of a page are ambiguous, it must not be read wrongly.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod made;
-
 use serde_json::Value;
 use webfill_learn::{Learned, Page, learn};
 
-use made::{page, read, task};
+use crate::made::{page, read, task};
 
 /// A language, its months as they are written in dates, and a date as it is written, with `D`, `M` and `Y`.
 const LANGUAGES: &[(&str, &str, &str)] = &[

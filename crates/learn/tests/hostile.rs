@@ -1,10 +1,7 @@
 //! Pages made to do harm are processed in limited time and memory. These tests are in a separate file, because they
 //! check the memory of the whole process.
 
-#[allow(dead_code)]
-mod made;
-
-use made::{page, task};
+use crate::made::{page, task};
 use webfill_learn::learn;
 
 /// The most memory that the process may ever use. The trees of a group may take 1 GiB of it.
@@ -94,6 +91,6 @@ fn no_known_value_becomes_an_anchor() {
     let learned = learn(&pages[..3], &[], &task()).unwrap();
     let mapping = learned.mappings[0].mapping.to_string();
     assert!(!mapping.contains("celtics"), "{mapping}");
-    let read = made::read(&learned.mappings[0].mapping, &pages[3]);
+    let read = crate::made::read(&learned.mappings[0].mapping, &pages[3]);
     assert_eq!(read["club"], "Chicago Bulls", "{mapping}");
 }

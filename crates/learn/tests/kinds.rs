@@ -1,13 +1,10 @@
 //! Kinds of values: each a column of known values, the pages that show them, and what must be read of the last
 //! page, which nobody has seen before. A wrong value is worse than none.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod made;
-
 use serde_json::{Value, json};
 use webfill_learn::{Learned, Page, learn};
 
-use made::{page, read, task};
+use crate::made::{page, read, task};
 
 /// The surroundings of a value, where `V` is the value and `N` a number of the page.
 struct Kind {

@@ -1,7 +1,5 @@
 //! The learner on pages that were written for it, judged by the engine of the crawl.
 
-mod made;
-
 use std::sync::Arc;
 
 use serde_json::json;
@@ -9,7 +7,7 @@ use webfill_learn::{LearnError, Learned, Limits, Page, learn, repair};
 use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
 use webfill_urls::Url;
 
-use made::{NAMES, html, page, read, read_last, task};
+use crate::made::{NAMES, html, page, read, read_last, task};
 
 fn learn_from(known: impl Fn(usize) -> Vec<(&'static str, Vec<String>)>) -> Learned {
     let pages: Vec<Page> = (0..5)

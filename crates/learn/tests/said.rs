@@ -1,11 +1,9 @@
 //! A person's statements about a page count as true.
 
-mod made;
-
 use serde_json::json;
 use webfill_learn::{Learned, Page, Said, learn};
 
-use made::{NAMES, html, page, read, read_last, task};
+use crate::made::{NAMES, html, page, read, read_last, task};
 
 #[test]
 fn what_a_person_rejects_is_not_chosen() {
@@ -170,7 +168,7 @@ mod pointed {
         point(&mut pages[0], "whole", &["/html/body/div"]);
         let learned = learn(&pages, &[], &task()).unwrap();
         let last = page("person/5", text(5), &[]);
-        let fields = made::read(&learned.mappings[0].mapping, &last);
+        let fields = crate::made::read(&learned.mappings[0].mapping, &last);
         assert_eq!(fields["born"], "in 50");
         assert_eq!(fields["face"], "/5.png");
         assert_eq!(fields["whole"], "A slanted 5");

@@ -1,13 +1,10 @@
 //! Pages without known values can be evidence against a chain: by truncated copies, by missing anchors, or by values
 //! that a filter rejects.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod made;
-
 use serde_json::Value;
 use webfill_learn::{Learned, Page, learn};
 
-use made::{page, read, task};
+use crate::made::{page, read, task};
 
 const PAGES: usize = 40;
 const KNOWN: usize = 6;

@@ -1,8 +1,6 @@
 //! The MongoDB backend keeps every promise of a store and a cache.
 
-mod conformance;
-
-use conformance::Clients;
+use crate::conformance::Clients;
 use webfill_store::{StoreUri, open};
 use webfill_test_mongod::{Database, fresh_database};
 use webfill_test_needs::needs;
@@ -17,7 +15,7 @@ async fn fresh() -> (Clients, Database) {
     (clients, database)
 }
 
-conformance::conformance_tests!(
+crate::conformance::conformance_tests!(
     #[needs(mongod)]
     fresh
 );

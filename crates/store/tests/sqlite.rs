@@ -1,8 +1,6 @@
 //! The SQLite backend keeps every promise of a store and a cache.
 
-mod conformance;
-
-use conformance::Clients;
+use crate::conformance::Clients;
 use tempfile::TempDir;
 use webfill_store::{StoreUri, open};
 
@@ -16,4 +14,4 @@ async fn fresh_database() -> (Clients, TempDir) {
     (clients, folder)
 }
 
-conformance::conformance_tests!(fresh_database);
+crate::conformance::conformance_tests!(fresh_database);

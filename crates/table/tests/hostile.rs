@@ -1,10 +1,8 @@
 //! Files that are not tables, are cut off, or would cost time and memory.
 
-mod common;
-
 use std::io::Write;
 
-use common::{lines, table};
+use crate::common::{lines, table};
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());

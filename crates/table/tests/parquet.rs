@@ -1,12 +1,10 @@
 //! Parquet files: reading and writing each type.
 
-mod common;
-
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{lines, read, table};
+use crate::common::{lines, read, table};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType,

@@ -1,10 +1,8 @@
 //! Reading text tables: format, columns, rows and faults.
 
-mod common;
-
 use std::io::Write;
 
-use common::{lines, table};
+use crate::common::{lines, table};
 
 /// A text, and the expected results of reading it.
 struct Case {

@@ -1,8 +1,6 @@
 //! Inferring the structure of tables: the id, the links, the fields, the kept columns.
 
-mod common;
-
-use common::table;
+use crate::common::table;
 use webfill_table::{Sample, Understanding, Wishes};
 
 /// The id, the links, and the fields with their gaps, as in the five lines shown to users.

@@ -1,11 +1,9 @@
 //! A written table equals the original, except for the cells that got a value.
 
-mod common;
-
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::{lines, table};
+use crate::common::{lines, table};
 use webfill_table::{Cell, WrittenTable};
 
 /// Row number, column name, and value.
@@ -309,7 +307,7 @@ fn json_text(cells: &[Vec<String>], random: &mut fastrand::Rng) -> String {
 
 /// The cells of a table by row number and column, and the number of its faults.
 fn cells_of(path: &Path) -> (HashMap<(u64, usize), Cell>, usize) {
-    let (rows, faults) = common::read(path).unwrap();
+    let (rows, faults) = crate::common::read(path).unwrap();
     let mut cells = HashMap::new();
     for row in rows {
         for (column, cell) in row.cells.into_iter().enumerate() {

@@ -1,12 +1,10 @@
 //! Workbooks: reading a sheet, and keeping the rest of the file.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
-use common::{Table, lines, read, table};
+use crate::common::{Table, lines, read, table};
 use webfill_table::{Sample, Wishes, WrittenTable};
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};

@@ -208,7 +208,7 @@ macro_rules! conformance_tests {
         #[tokio::test]
         async fn $promise() {
             let (clients, _kept) = $fresh().await;
-            conformance::$part::$promise(&clients).await;
+            $crate::conformance::$part::$promise(&clients).await;
         }
     };
 }

@@ -9,7 +9,7 @@ use webfill_store::{
 use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 
-use crate::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
+use super::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
 
 /// Has the server fail the next `times` commands of this name in a certain way (`failCommand`).
 async fn fail(client: &Client, command: &str, times: i32, how: Document) {

@@ -6,7 +6,7 @@ use webfill_store::{ExportFilter, ExportKind, Page, Save};
 use webfill_test_mongod::Mongod;
 use webfill_test_needs::needs;
 
-use crate::writer::{insist, open_store, page};
+use super::writer::{insist, open_store, page};
 
 /// A small tmpfs, unmounted on drop.
 struct SmallDisk(TempDir);

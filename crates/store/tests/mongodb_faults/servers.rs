@@ -3,7 +3,7 @@ use std::time::Instant;
 use webfill_test_mongod::{Mongod, ReplicaSet};
 use webfill_test_needs::needs;
 
-use crate::writer::{PATIENCE, Writer, insist, open_store, put_crawl, save};
+use super::writer::{PATIENCE, Writer, insist, open_store, put_crawl, save};
 
 #[needs(mongod)]
 #[tokio::test]

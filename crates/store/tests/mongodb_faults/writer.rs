@@ -13,7 +13,7 @@ use webfill_store::{
 };
 use webfill_wire::Outcome;
 
-use crate::follower::Follower;
+use super::follower::Follower;
 
 pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
 const BATCH: u64 = 10;

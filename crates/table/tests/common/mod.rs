@@ -18,7 +18,6 @@ pub fn table(name: &str, content: impl AsRef<[u8]>) -> Table {
 }
 
 impl Table {
-    #[allow(dead_code)]
     pub fn read(&self) -> Result<(Vec<Row>, Vec<RowFault>), TableError> {
         read(&self.path)
     }
@@ -28,13 +27,11 @@ impl Table {
         webfill_table::understand(&sample, &Wishes::default()).unwrap()
     }
 
-    #[allow(dead_code)]
     pub fn output(&self) -> PathBuf {
         self.folder.path().join("output")
     }
 }
 
-#[allow(dead_code)]
 pub fn read(path: &Path) -> Result<(Vec<Row>, Vec<RowFault>), TableError> {
     let mut reader = webfill_table::open(path)?;
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
@@ -48,7 +45,6 @@ pub fn read(path: &Path) -> Result<(Vec<Row>, Vec<RowFault>), TableError> {
 }
 
 /// A cell in the notation of these tests.
-#[allow(dead_code)]
 pub fn shown(cell: &Cell) -> String {
     match cell {
         Cell::Missing => String::from("∅"),
@@ -65,7 +61,6 @@ pub fn shown(cell: &Cell) -> String {
 }
 
 /// The rows of a table as lines: row number, then the cells.
-#[allow(dead_code)]
 pub fn lines(rows: &[Row]) -> Vec<String> {
     let line = |row: &Row| {
         let cells: Vec<String> = row.cells.iter().map(shown).collect();

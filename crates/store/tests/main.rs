@@ -1,0 +1,14 @@
+//! Tests of both stores as a user of the crate opens them. MongoDB is a real server.
+//!
+//! One program, because each links all that it tests.
+
+mod conformance;
+mod mongodb;
+mod mongodb_browse;
+mod mongodb_connections;
+mod mongodb_dataset;
+mod mongodb_faults;
+mod mongodb_page_log;
+mod mongodb_refusals;
+mod sqlite;
+mod sqlite_files;
