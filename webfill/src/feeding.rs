@@ -49,7 +49,7 @@ pub struct Input {
     /// The command's own crawl, and its settings.
     pub crawl: u32,
     pub spec: CrawlSpec,
-    /// The position in the input up to which an earlier run has fed the seeds.
+    /// The position in the input up to which the seeds that an earlier run has fed are durable.
     pub fed_lines: u64,
     pub endpoint: String,
     /// The fields that mappings extract, and the folder of mappings.

@@ -140,7 +140,7 @@ impl SeedReader {
         SeedReader::of_lines(path, Lines::open(path), now_ms)
     }
 
-    /// Reads a file that is already open; `name` gives its format.
+    /// Reads seeds from a file with this name that is already open.
     pub fn of_file(name: &Path, file: File, now_ms: i64) -> Result<SeedReader, String> {
         SeedReader::of_lines(name, Lines::of(Box::new(file)), now_ms)
     }

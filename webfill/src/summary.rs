@@ -87,7 +87,7 @@ pub struct CutOff {
 }
 
 impl CutOff {
-    /// The state for people.
+    /// Describes the state in a sentence for people.
     pub fn text(&self) -> String {
         format!(
             "paused since {}: this machine is offline ({})",

@@ -1,4 +1,7 @@
 //! A request: checked, sent, read within its limits, and reported as an outcome.
+//!
+//! A status, a refusal and a broken connection are all ordinary ends of a request. Redirects are not followed here: the
+//! target goes back to the intake and is judged like any link.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};

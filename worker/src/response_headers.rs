@@ -3,7 +3,7 @@
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-/// How many bytes of names and values are kept of one response.
+/// The most bytes of names and values that are kept of one response.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// Returns the headers as lists of values, `{"Content-Type": ["text/html"]}`. Bytes outside UTF-8 become U+FFFD;

@@ -25,7 +25,7 @@ const PLACES: u64 = 256;
 /// Pages that a mapping may keep in addition to a tenth of all.
 const ALLOWED: u64 = 60;
 
-/// How many kinds, and how many mappings, are remembered.
+/// The most kinds, and the most mappings, that are remembered.
 const MOST_REMEMBERED: usize = 10_000;
 
 /// Texts beyond these sizes are not kept. The first limit is for the plain text, the second for the compressed one.

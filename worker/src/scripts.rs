@@ -33,10 +33,10 @@ const MOST_IN_VAIN: u32 = 2 * SAMPLE;
 /// does not fit them, and their scripts are not to blame.
 const MOST_UNFIT: u32 = 12;
 
-/// How many kinds are distinguished per site. Pages of further kinds are kept as they came.
+/// The most kinds that are distinguished per site. Pages of further kinds are kept as they came.
 const MOST_KINDS: usize = 16;
 
-/// How many sites are remembered. Beyond that, all are forgotten and tried again.
+/// The most sites that are remembered. Beyond that, all are forgotten and tried again.
 const MOST_SITES: usize = 20_000;
 
 /// The longest page that is tried, in bytes. Longer ones would not fit into the memory for pages that wait for the

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use webfill_store::{KnownPage, Store, StoreError};
 
-/// How many pages are looked up in one query, and how many may wait for one.
+/// The most pages that are looked up in one query, and the most that may wait for one.
 const MOST_AT_ONCE: usize = 256;
 
 /// The longest time that a request waits for its condition.

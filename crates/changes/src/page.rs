@@ -17,7 +17,7 @@ use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 use crate::{difference, fields, rows, times};
 
-/// How many versions are kept.
+/// The most versions that are kept.
 const MOST_VERSIONS: usize = 5;
 
 /// After how many checks without the page it is gone.

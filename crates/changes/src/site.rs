@@ -38,7 +38,7 @@ const ONE_OF: u32 = 10;
 /// After how many pages without it a block is forgotten.
 const FORGOTTEN_AFTER: u32 = 12;
 
-/// How many blocks are counted of one page.
+/// The most blocks that are counted of one page.
 const MOST_OF_PAGE: usize = 100;
 
 /// A place is not compared any more after this many nights on which it moved on all pages.
@@ -50,7 +50,7 @@ const STEPS: u32 = 3;
 /// Something has no meaning on any page once two fetches have shown that on this many pages.
 const SHOWN_BY: u32 = 2;
 
-/// How many entries of each kind are counted.
+/// The most entries of each kind that are counted.
 const MOST_COUNTED: usize = 1_000;
 
 /// The number of pages with a movement, and the number without it.

@@ -26,7 +26,7 @@ const MOST: usize = 200;
 /// The most templates of one place. Each block of the place may have to be compared with all of them.
 const MOST_OF_PLACE: usize = 32;
 
-/// How many pairs of blocks of a page are compared token by token.
+/// The most pairs of blocks of a page that are compared token by token.
 const MOST_PAIRS: usize = 2_000;
 
 /// The unsteady parts of a page or site; see the module.

@@ -67,7 +67,7 @@ fn reads_by_name(found: &Found, one: usize) -> bool {
 #[derive(PartialEq, Eq)]
 enum Compared {
     Alike,
-    /// The chain agrees with the best one, and also reads something where that reads nothing.
+    /// The chain agrees with the best one, and also reads something where the best one reads nothing.
     ReadsMore,
     Differs,
 }

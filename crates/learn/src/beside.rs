@@ -13,7 +13,7 @@ const NEAR: usize = 12;
 /// The most labels of one value.
 const MOST: usize = 3;
 
-/// How many texts before a value a heading may be.
+/// The most texts by which a heading may precede its value.
 const FAR: usize = 60;
 
 /// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a row,

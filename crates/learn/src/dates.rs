@@ -15,7 +15,7 @@ const LONGEST: usize = 60;
 /// How many bytes before and after the year may contain the rest of a date.
 const AROUND_YEAR: usize = 40;
 
-/// How many numbers of a text are tried as the year.
+/// The most numbers of a text that are tried as the year.
 const MOST_YEARS: usize = 4;
 
 /// One way to read a text as a date.

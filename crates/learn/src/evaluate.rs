@@ -13,12 +13,12 @@ use crate::types::Page;
 /// The most candidates in one mapping.
 const TOGETHER: usize = 100;
 
-/// How many values of one reading are compared, and how many of their bytes. Longer lists are cut in the same way for
-/// all candidates.
+/// The most values of one reading that are compared, and the most of their bytes. Longer lists are cut in the same way
+/// for all candidates.
 const MOST_VALUES: usize = 200;
 const MOST_BYTES: usize = 40_000;
 
-/// How many characters of a value are compared.
+/// The most characters of a value that are compared.
 const LONGEST: usize = 2_000;
 
 /// The values that a chain reads on a page: distinct, in page order.

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::fold::Wanted;
 use crate::places::{At, Places};
 
-/// How many places are used per page.
+/// The most places that are used per page.
 const MOST: usize = 12;
 
-/// How many known values are searched for in a text.
+/// The most known values that are searched for in a text.
 const MOST_VALUES: usize = 30;
 
 /// The most bytes between two values of a list.

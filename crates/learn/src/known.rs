@@ -9,7 +9,7 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::types::{Page, Said};
 
-/// How many values of one field of one page are used.
+/// The most values of one field of one page that are used.
 const MOST_VALUES: usize = 100;
 
 /// The fields to learn, sorted by name.

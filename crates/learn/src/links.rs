@@ -9,7 +9,7 @@ use crate::places::{At, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};
 
-/// How many pages must have the link.
+/// The fewest pages that must have the link.
 const ENOUGH: usize = 2;
 
 /// The share of these pages on which the link must be found by the chain learned from the other pages.

@@ -13,10 +13,10 @@ use crate::fold::{Spelling, Wanted, collapsed, folded};
 use crate::survival::Anchor;
 use crate::types::Page;
 
-/// How many places of a page are read. The rest is ignored.
+/// The most places of a page that are read. The rest is ignored.
 const MOST_PLACES: usize = 120_000;
 
-/// How many bytes of text of a page are compared.
+/// The most bytes of text of a page that are compared.
 const MOST_BYTES: usize = 4 << 20;
 
 /// The longest type of linked data that counts as a name.

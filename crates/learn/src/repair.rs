@@ -16,7 +16,7 @@ use crate::report;
 use crate::score::Label;
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
-/// On how many pages the earlier value must be found again.
+/// The fewest pages on which the earlier value must be found again.
 const ENOUGH: usize = 3;
 
 /// The confidence required for a repair.

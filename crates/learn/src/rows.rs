@@ -40,10 +40,10 @@ use crate::types::{
 };
 use crate::url_patterns;
 
-/// How many pages of one layout are used for learning.
+/// The most pages of one layout that are used for learning.
 const MOST_PAGES: usize = 20;
 
-/// How many known rows are used for learning, and how many others.
+/// The most known rows that are used for learning, and the most others.
 const MOST_KNOWN: usize = 80;
 const MOST_OTHERS: usize = 120;
 
@@ -178,7 +178,7 @@ fn sheets<'d>(
 pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     /// In how many places a value may occur to identify its record.
     const FEW: usize = 4;
-    /// How many characters such a value must have.
+    /// The fewest characters of such a value.
     const LEAST_CHARS: usize = 4;
     if records.is_empty() {
         return Vec::new();

@@ -6,7 +6,7 @@ use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::score::Label;
 
-/// How many unions are evaluated.
+/// The most unions that are evaluated.
 const MOST: usize = 24;
 
 /// How much more a union must read than the better of its candidates, as a share of all labels.

@@ -127,7 +127,7 @@ enum Detail {
     Marks,
 }
 
-/// How many URLs a pattern may exclude by name.
+/// The most URLs that a pattern may exclude by name.
 const MOST_EXCLUDED: usize = 20;
 
 fn pattern(urls: &[&Url], others: &[&Url]) -> String {

@@ -238,7 +238,7 @@ fn feeds(run: &Run<'_>) -> Vec<String> {
 /// The number of the alternative of a field without a value because a value on the page can be read in two ways.
 const UNDECIDED: u64 = 0;
 
-/// How many feeds of a page are taken.
+/// The most feeds of a page that are taken.
 const MAX_FEEDS: usize = 20;
 
 /// The approximate memory of a value besides its text, in bytes.

@@ -206,7 +206,7 @@ pub struct JudgedRows {
     pub marked: Vec<String>,
 }
 
-/// How many breaches of a list are named.
+/// The most breaches of a list that are named.
 const MOST_BREACHES: usize = 5;
 
 /// The most pages of one list.

@@ -1,4 +1,4 @@
-//! The rows of a page. They become records.
+//! The rows of a page, which become records.
 
 use std::collections::HashSet;
 

@@ -16,9 +16,9 @@ use crate::single;
 const PRIOR_ODDS: f64 = 0.02;
 /// The shares of its values that a copier may copy. Both are tried.
 const COPIED: [f64; 2] = [0.35, 0.85];
-/// How many sites of one item are compared with each other.
+/// The most sites of one item that are compared with each other.
 const MOST_SITES: usize = 40;
-/// How many pairs of sites are compared.
+/// The most pairs of sites that are compared.
 const MOST_PAIRS: usize = 1_000_000;
 
 /// For each pair of sites, the sum of the logarithms of the odds for each of [`COPIED`].

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The period in which the same refusal is logged only once.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// How many refusals are logged in one period.
+/// The most refusals that are logged in one period.
 const MAX_LOGGED: usize = 200;
 
 /// The refusals that were logged recently.

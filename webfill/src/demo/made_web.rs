@@ -1,5 +1,5 @@
 //! The web of the demo: twenty books at each of four sites. Each site has its own layout. One has some of its values
-//! behind a link, one forbids robots a folder, and one page is gone.
+//! behind a link, one forbids a folder to robots, and one page is gone.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

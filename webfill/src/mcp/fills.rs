@@ -16,10 +16,10 @@ use webfill_service::{Fault, child};
 
 use super::input::Signals;
 
-/// How many ended runs are remembered. The results of older ones are in the files beside their tables.
+/// The most ended runs that are remembered. The results of older ones are in the files beside their tables.
 const MOST_ENDED: usize = 64;
 
-/// How much of a run's output is kept, in bytes, and how many of its last lines on standard error.
+/// The most bytes of a run's output that are kept, and the most of its last lines on standard error.
 const MOST_PRINTED: u64 = 64 << 10;
 const MOST_LINES: usize = 20;
 const LONGEST_LINE: u64 = 64 << 10;

@@ -65,7 +65,7 @@ struct Field<'a> {
     name: &'a str,
     filled: u64,
     empty: u64,
-    /// How many of the empty pages have an ambiguous text.
+    /// On how many of the pages without a value the text was ambiguous.
     undecided: u64,
     /// In the previous crawl, the share of pages with a value; `None` if the mapping read no page there.
     share_before: Option<f64>,

@@ -17,7 +17,7 @@ const MOST_LINES: usize = 10_000;
 /// The longest line that is read, in bytes. Longer ones are skipped.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// How many levels of folders are read.
+/// The most levels of folders that are read.
 const MOST_DEEP: usize = 8;
 
 /// A task, by its number and the id of its crawl, because numbers alone are unique only within one dispatcher.

@@ -28,7 +28,7 @@ const MAX_TEXT_BYTES: u64 = 10 << 20;
 /// The most bytes of a report, besides the text.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// How many of the last bytes of a crashed process's standard error are kept.
+/// The most bytes of a crashed process's standard error that are kept, which are the last ones.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
 /// A reader may take this many times its CPU time by the clock, because other processes use the processors as well.

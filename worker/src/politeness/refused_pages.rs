@@ -7,7 +7,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many closed pages are tracked per site. If more pages are refused again and again, each refusal may be a
+/// The most closed pages that are tracked per site. If more pages are refused again and again, each refusal may be a
 /// limiter's.
 const MOST_PAGES: usize = 8;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Words in names of fields that identify a thing, the likeliest first.
+/// Words in names of fields that often identify a thing, the likeliest first.
 const KEY_WORDS: [&str; 14] = [
     "id", "url", "link", "href", "sku", "isbn", "asin", "code", "number", "item", "name", "title",
     "user", "key",

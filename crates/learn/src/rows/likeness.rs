@@ -6,7 +6,7 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 
-/// How many names are read in one element, and how many levels deep.
+/// The most names that are read in one element, and the most levels below it.
 const MOST_PARTS: usize = 200;
 const DEPTH: usize = 4;
 

@@ -11,7 +11,7 @@ use crate::fold::Wanted;
 use crate::places::Places;
 use crate::types::Page;
 
-/// How many paths and types are tried.
+/// The most paths and types that are tried.
 const MOST: usize = 60;
 
 /// The share of records that must have their own object.

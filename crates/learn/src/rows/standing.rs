@@ -8,7 +8,7 @@ use super::Sheet;
 use super::likeness::{Likeness, Model};
 use crate::fold::Wanted;
 
-/// How many values of a record are used, and how many elements for each value.
+/// The most values of a record that are used, and the most elements for each value.
 const MOST_VALUES: usize = 40;
 const MOST_NODES: usize = 24;
 

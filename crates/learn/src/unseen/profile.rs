@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many runs of characters of a shape are kept. The rest of the text counts as one more.
+/// The most runs of characters of a shape that are kept. The rest of the text counts as one more.
 const MOST_RUNS: usize = 10;
 
 /// The smallest share of values at which their kind is not taken for a slip.

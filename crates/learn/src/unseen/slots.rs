@@ -24,7 +24,7 @@ const LONGEST_LABEL: usize = 40;
 const ANCESTORS: usize = 4;
 const NEIGHBOURS: usize = 6;
 
-/// How many siblings of a node are considered.
+/// The most siblings of a node that are considered.
 const MOST_SIBLINGS: usize = 400;
 
 /// The most values of a slot on one page. With more, it is a list of something else.

@@ -8,7 +8,7 @@ use webfill_document::{NodeRef, XValue};
 
 use super::written::{Piece, Written, text_of};
 
-/// How many expressions are tried for one that finds nothing, and how long this may take.
+/// The most expressions that are tried for one that finds nothing, and the longest time that this may take.
 const MOST_TRIED: u32 = 200;
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// The most faults that can be fixed in one expression.

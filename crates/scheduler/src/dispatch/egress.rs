@@ -26,7 +26,7 @@ use webfill_wire::{BackoffReason, Evidence, Outcome, TaskDone};
 
 use crate::frontier::{SiteId, Standing, TaskId};
 
-/// How many sites are remembered per machine, and for how long.
+/// The maximum number of sites remembered per machine, and for how long.
 const MOST_RECENT: usize = 1_024;
 const RECENT_MS: i64 = 300_000;
 
@@ -127,7 +127,7 @@ impl Tally {
     }
 }
 
-/// A change of the egress by an attempt.
+/// A change of the egress that an attempt has caused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// The egress is cut off. These failures were the machine's.

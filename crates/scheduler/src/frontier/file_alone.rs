@@ -1,5 +1,5 @@
 //! Reads a URL's state directly from the frontier's file, while no dispatcher answers. The file is only read, so this
-//! is possible at any time. The index of seen URLs is in the dispatcher's memory, so all tasks are searched.
+//! is possible at any time. The index of seen URLs belongs to the dispatcher, so all tasks are searched.
 
 use std::path::Path;
 

@@ -120,7 +120,7 @@ pub(super) fn is_one_pages_fault(
         BackoffReason::Robots | BackoffReason::Dns | BackoffReason::Blocked => false,
     };
     let tries = tries::retries_used(&cx.db, report.task)? as u32 + 1;
-    // The wait that the server demands exceeds the patience.
+    // Whether the wait that the server demands exceeds the patience.
     let asks_too_much =
         |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
     if !may_be || cx.backoff.patience.is_some_and(asks_too_much) {

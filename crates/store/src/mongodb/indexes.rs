@@ -4,26 +4,22 @@
 //! |---|---|---|
 //! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a period |
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
-//! | `records` | `row.lists.url` (sparse), `row.gone.list` (sparse) | rows that a list holds; rows that are gone from
-//! it |
+//! | `records` | `row.lists.url` (sparse), `row.gone.list` (sparse) | rows of a list; rows that are gone from it |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a period |
 //! | `pages` | `started_at` | pages that are too old; only in a store that drops pages |
-//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for users; only in a store that is
-//! browsed |
-//! | `pages` | `app_id`, `crawl_id`, `mapping`, `outcome`, `started_at` (partial) | pages that a mapping has read;
-//! only if browsed |
-//! | `pages` | `site`, `started_at` | pages of a site; only if browsed |
-//! | `records` | `dataset`, `resolved_at` | open records, and resolved ones; only if browsed |
-//! | `crawls` | `started_at` | crawls, the last started first; only if browsed |
+//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for users; if browsed |
+//! | `pages` | `app_id`, `crawl_id`, `mapping`, `outcome`, `started_at` (partial) | pages of a mapping; if browsed |
+//! | `pages` | `site`, `started_at` | pages of a site; if browsed |
+//! | `records` | `dataset`, `resolved_at` | open records, and resolved ones; if browsed |
+//! | `crawls` | `started_at` | crawls, the last started first; if browsed |
 //! | `changes` | `app_id`, `crawl_id` | changes of a crawl's pages, in the order of their numbers |
 //! | `changes` | `app_id`, `crawl_id`, `at`, `kind` | how many changes a run has found |
-//! | `changes`, `versions` | `at`, `checked_at` | changes and versions that are too old; only in a store that drops
-//! pages |
+//! | `changes`, `versions` | `at`, `checked_at` | old changes and versions; only in a store that drops pages |
 //! | `bodies` | `at` | bodies that are too old, or too many; only in a store that keeps bodies or drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
-//! All other access is by `_id`.
+//! *If browsed*: the index is created only for a store that is browsed. All other access is by `_id`.
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc};

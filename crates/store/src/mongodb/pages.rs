@@ -1,4 +1,4 @@
-//! The collection `pages`: pages are saved. Saved and applied pages fill records.
+//! The collection `pages`: saves pages, and fills records from pages that are saved or applied.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};

@@ -22,7 +22,7 @@ use crate::timestamp::iso_time;
 /// The longest value of the input, in bytes of JSON, that is kept as it is. Of longer ones a hash is kept.
 const MAX_SAID_BYTES: usize = 512;
 
-/// How many values of a field are tracked because they may be in the dataset.
+/// The most values of a field that are tracked because they may be in the dataset.
 const MAX_WRITTEN: usize = 8;
 
 /// How a record enters a crawl.
@@ -296,7 +296,7 @@ enum Standing {
     InDoubt,
 }
 
-/// Whose value the input has.
+/// What is known of a value of the input: whether it corrects one from a page, and whether it is the user's.
 struct Said {
     /// The value has replaced one from a page.
     corrects: bool,

@@ -35,8 +35,8 @@ pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
     votes >= 0
 }
 
-/// The vote of a column: 1 if its first cell differs in kind from the cells below, -1 if it is of the same kind, else
-/// 0.
+/// The vote of a column: 1 if its first cell differs in kind from the cells below, -1 if it is of the same kind, and 0
+/// if this cannot be judged.
 fn vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
     let cells = || rest.iter().filter_map(|row| row.get(column));
     let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();

@@ -29,7 +29,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 /// How long messages of a closed connection may still wait to be read.
 const EMPTY_AFTER: Duration = Duration::from_secs(10);
 
-/// How many closed connections are remembered.
+/// The most closed connections that are remembered.
 const MOST_CLOSED: usize = 64;
 
 /// The connection that a message came by.

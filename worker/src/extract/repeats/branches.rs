@@ -14,7 +14,7 @@ use super::{Page, hash, words};
 /// After this many pages of a branch in a row without anything new, the next one counts as a repetition.
 pub(super) const LONG_ROW: u32 = 64;
 
-/// How many pages may be excused for linking to a branch before the branch has anything new.
+/// The most pages that may be excused for linking to a branch before the branch has anything new.
 const MOST_PROMISES: u32 = 64;
 
 /// A number that has risen this often counts as a counter.
