@@ -51,9 +51,9 @@ pub type Rules = Rc<RobotsRules>;
 
 struct Remembered {
     rules: Rules,
-    /// Until then robots.txt is not requested.
-    until: Instant,
     /// robots.txt is not requested before this moment.
+    until: Instant,
+    /// Until this moment the rules stand in for a file that cannot be fetched.
     kept_until: Instant,
 }
 

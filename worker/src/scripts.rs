@@ -23,7 +23,7 @@ use crate::task_result::TaskResult;
 /// How many pages of a kind are rendered before it counts as known.
 const SAMPLE: u32 = 3;
 
-/// A kind is rendered as long as one in this many of its pages gains by it.
+/// A kind is rendered as long as at least one in this many of its pages gains by it.
 const ONE_IN: u32 = 4;
 
 /// After this many pages of a site were rendered in vain, the site counts as empty in a browser, too.

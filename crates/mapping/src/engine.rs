@@ -82,6 +82,10 @@ impl Engine {
     }
 
     /// Like [`Engine::extract_document`], but uses the given mapping, whatever the URL.
+    ///
+    /// # Errors
+    ///
+    /// The deadline passed.
     pub fn extract_document_as(
         &self,
         mapping: Option<MappingIndex>,

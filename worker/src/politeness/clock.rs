@@ -15,7 +15,7 @@ use super::{AcceptedPace, Answer, Answered, Pace};
 pub struct Clock {
     /// The time when the last answer began, or when the last attempt ended without one.
     last: Option<Instant>,
-    /// The time when the last answer to a request for a page began.
+    /// The same time for the last request for a page.
     last_page: Option<Instant>,
     /// No request may start before this moment, whatever the delay says.
     not_before: Option<Instant>,

@@ -161,7 +161,7 @@ struct Entry {
 }
 
 impl Place {
-    /// Handles the begin of an element. Like the methods below, returns false once nothing more is to be read.
+    /// Handles the start of an element. Like the methods below, returns false once nothing more is to be read.
     fn begin(&mut self, element: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
         let name = element.local_name();
         if self.is_within_its_like(name.as_ref()) && !self.end(name.as_ref(), found) {

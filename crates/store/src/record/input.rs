@@ -285,7 +285,7 @@ impl StoredRecord {
     }
 }
 
-/// Whose value the dataset has.
+/// The owner of a value in the dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     /// The value is webfill's, or it is unknown.
