@@ -64,8 +64,8 @@ pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, lengths: Lengths) 
     Some(shape.iter().map(|run| run.written(is_loose(run))).collect())
 }
 
-/// Whether the shape is that of a code. Numbers and amounts of money are none: their lengths and marks may differ on
-/// other pages.
+/// Whether the shape is that of a code. Numbers and amounts of money are not codes: their lengths and marks may differ
+/// on other pages.
 fn is_code(shape: &[Run]) -> bool {
     let has_digits = shape.iter().any(|run| run.kind == Kind::Digit);
     let is_amount = |run: &Run| match run.kind {

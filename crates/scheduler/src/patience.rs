@@ -87,7 +87,7 @@ impl Patience {
         let Some(failures) = failures else {
             return true;
         };
-        // The crawler's own back-off doubles with each failure. If the wait is longer, the server has demanded it.
+        // The crawler's own backoff doubles with each failure. If the wait is longer, the server has demanded it.
         let delay_ms = clock.delay_ms.unwrap_or(self.default_delay_ms).max(1_000);
         next_in_ms > i64::from(delay_ms) << failures.min(6)
     }
