@@ -36,7 +36,7 @@ pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// 2. `Content-Type`
 /// 3. declaration in the first 1024 bytes of the page
 /// 4. UTF-8, if the body has non-ASCII characters and is valid as a whole: other encodings are not valid UTF-8 by
-///   chance
+///    chance
 /// 5. later declaration, at which a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
