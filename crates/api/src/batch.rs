@@ -133,7 +133,7 @@ impl CrawlOrder {
     fn add(&mut self, seed: Seed, changes: SpecChanges) {
         self.seeds.push(seed);
         if changes != self.changes {
-            self.changes.then(changes);
+            self.changes.merge_later(changes);
         }
     }
 }

@@ -49,7 +49,7 @@ impl PartialEq for CompiledPatterns {
 
 impl SpecChanges {
     /// Merges the settings of a later request of the same crawl; the later ones win.
-    pub(crate) fn then(&mut self, later: SpecChanges) {
+    pub(crate) fn merge_later(&mut self, later: SpecChanges) {
         fn over<T>(mine: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
                 *mine = later;

@@ -122,9 +122,9 @@ impl Watch {
     pub(crate) fn parse_at(message: Value, path: &str) -> Result<Watch, Refusal> {
         let members = object(&message, path)?;
         check(WATCH_KEYS, members, path)?;
-        let crawl = part(members, "crawl", CRAWL_KEYS, path)?;
-        let budget = part(members, "budget", BUDGET_KEYS, path)?;
-        let records = part(members, "records", RECORDS_KEYS, path)?;
+        let crawl = checked_object(members, "crawl", CRAWL_KEYS, path)?;
+        let budget = checked_object(members, "budget", BUDGET_KEYS, path)?;
+        let records = checked_object(members, "records", RECORDS_KEYS, path)?;
         let watch = Watch {
             name: text(members, "name").unwrap_or_default(),
             app: text(members, "app").unwrap_or_else(|| DEFAULT_APP.to_owned()),
@@ -296,7 +296,7 @@ fn schedule_of(members: &Map<String, Value>, path: &str) -> Result<Schedule, Ref
 }
 
 /// A member that is an object with keys of its own, which are checked.
-fn part<'m>(
+fn checked_object<'m>(
     members: &'m Map<String, Value>,
     name: &str,
     keys: &[Key],
