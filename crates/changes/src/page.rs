@@ -289,7 +289,7 @@ impl PageVersions {
             let masks = [&self.unsteady, site.unsteady()];
             differing = compare(old, new.side(), &masks);
         }
-        site.judge(&mut differing, &new.blocks);
+        site.remove_site_blocks(&mut differing, &new.blocks);
         if let Some(same) = same {
             return self.seen_again(same, new);
         }

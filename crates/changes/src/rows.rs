@@ -30,7 +30,7 @@ type Row<'b> = Vec<&'b Block>;
 /// The rows whose blocks belong together differently than before, except at places where that has no meaning.
 pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved {
     let is_steady = |row: &Row<'_>| {
-        let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.moves(block));
+        let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.is_unsteady(block));
         !row.iter().any(is_unsteady)
     };
     let rows = |blocks| -> Vec<Row<'_>> { rows(blocks).into_iter().filter(is_steady).collect() };

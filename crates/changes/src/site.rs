@@ -179,7 +179,7 @@ impl SiteBlocks {
 
     /// Counts the blocks that have moved on a page, and removes those of the site from its difference. `blocks` are
     /// all blocks of the page.
-    pub(crate) fn judge(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
+    pub(crate) fn remove_site_blocks(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
         count(&mut self.come, &differing.come);
         count(&mut self.gone, &differing.gone);
         if self.checked.max(self.checked_before) < FEWEST_PAGES {

@@ -234,7 +234,7 @@ impl Unsteady {
     }
 
     /// Whether it has no meaning if the block belongs to other blocks, or has another text.
-    pub(crate) fn moves(&self, block: &Block) -> bool {
+    pub(crate) fn is_unsteady(&self, block: &Block) -> bool {
         let place = block.place;
         let is_form = || self.form(place, &relative_masked(&block.text)).is_some();
         let has_free = || self.free.iter().any(|Between(at, ..)| *at == place);
