@@ -25,7 +25,7 @@ pub(crate) fn settle(fields: &mut [(String, Found)]) {
         loser
             .ranking
             .retain(|&candidate| readings[candidate] != taken);
-        doubt(loser);
+        limit_expected_credits(loser);
     }
 }
 
@@ -47,7 +47,7 @@ fn is_conflict(one: &Found, other: &Found) -> bool {
 }
 
 /// Limits the expected credits to those of the new best candidate.
-fn doubt(found: &mut Found) {
+fn limit_expected_credits(found: &mut Found) {
     for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
         let credit = found.ranking.first().map_or(0.0, |&best| {
             label.credit(&found.readings[best][label.page], found.multiple)

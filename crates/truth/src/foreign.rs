@@ -30,7 +30,7 @@ impl Pages {
         let mut odds: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
         for item in &index.items {
             for reading in index.readings(item).iter().filter(|reading| reading.leads) {
-                if let Some(own) = says(index, model, item, reading) {
+                if let Some(own) = evidence_for_foreign_page(index, model, item, reading) {
                     let entry = odds.entry(reading.page).or_default();
                     entry.0 += own;
                     entry.1 += 1;
@@ -56,7 +56,7 @@ impl Pages {
             return 1.0 - self.share;
         };
         let prior = (self.share / (1.0 - self.share)).ln();
-        let rest = sum - says(index, model, item, reading).unwrap_or(0.0);
+        let rest = sum - evidence_for_foreign_page(index, model, item, reading).unwrap_or(0.0);
         1.0 - probability(prior + rest)
     }
 }
@@ -66,7 +66,12 @@ fn probability(logarithm: f64) -> f64 {
 }
 
 /// The evidence that an item's known value gives for a foreign page: the logarithm of the likelihood ratio.
-fn says(index: &Index, model: &Model, item: &Item, reading: &Reading) -> Option<f64> {
+fn evidence_for_foreign_page(
+    index: &Index,
+    model: &Model,
+    item: &Item,
+    reading: &Reading,
+) -> Option<f64> {
     if index.shape(item) != FieldShape::Single {
         return None;
     }
