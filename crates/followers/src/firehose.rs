@@ -43,12 +43,12 @@ const MOST_READS: u32 = 5;
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// The topic of an application's results.
-pub(crate) fn crawled(app_id: &str) -> String {
+pub(crate) fn results_topic(app_id: &str) -> String {
     format!("crawled.{app_id}")
 }
 
 /// The topic of notifications about an application's crawls.
-pub(crate) fn outbound(app_id: &str) -> String {
+pub(crate) fn notifications_topic(app_id: &str) -> String {
     format!("outbound.{app_id}")
 }
 
@@ -106,7 +106,7 @@ impl Firehose {
     pub fn announce(&self, finished: FinishedPage) {
         if !self
             .subscriptions
-            .has_subscriber(&crawled(&finished.app_id))
+            .has_subscriber(&results_topic(&finished.app_id))
         {
             return;
         }
@@ -153,7 +153,7 @@ pub struct Notifications {
 impl Notifications {
     /// Publishes a notification to an application.
     pub fn publish(&self, app_id: &str, notification: &Value) {
-        let topic = outbound(app_id);
+        let topic = notifications_topic(app_id);
         if self.subscriptions.has_subscriber(&topic) {
             (self.publish)(&topic, notification.to_string().into_bytes());
         }
@@ -204,7 +204,10 @@ impl Reader {
         let mut reads = 0;
         let mut is_away = false;
         loop {
-            unpublished.retain(|_, page| self.subscriptions.has_subscriber(&crawled(&page.app_id)));
+            unpublished.retain(|_, page| {
+                self.subscriptions
+                    .has_subscriber(&results_topic(&page.app_id))
+            });
             if unpublished.is_empty() || reads == MOST_READS {
                 break;
             }
@@ -246,7 +249,7 @@ impl Reader {
             let id = page["_id"].as_str().unwrap_or_default();
             if let Some(finished) = unpublished.remove(id) {
                 let message = result::message(page, finished.body);
-                publish(&crawled(&finished.app_id), message);
+                publish(&results_topic(&finished.app_id), message);
             }
             Ok(())
         };
