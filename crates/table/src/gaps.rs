@@ -75,7 +75,7 @@ pub struct GapMarkers(Vec<usize>);
 
 impl GapMarkers {
     /// Whether a cell holds one of the gap markers.
-    pub fn mark(&self, cell: &Cell) -> bool {
+    pub fn contains(&self, cell: &Cell) -> bool {
         let (Cell::Text(text) | Cell::Number(text)) = cell else {
             return false;
         };
@@ -97,7 +97,7 @@ impl GapMarkers {
         let others = Others::of(values);
         let is_gap = |(word, count): &(usize, u64)| {
             let (text, kind) = WORDS[*word];
-            others.leave_no_meaning(text, kind, *count, cells)
+            others.suggest_gap(text, kind, *count, cells)
         };
         let gaps = counted.iter().filter(|counted| is_gap(counted));
         GapMarkers(gaps.map(|(word, _)| *word).collect())
@@ -135,7 +135,7 @@ impl Others {
     }
 
     /// Whether a word means a gap among these values.
-    fn leave_no_meaning(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
+    fn suggest_gap(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
         let is_frequent = count >= 3 && count * 50 >= cells;
         match word {
             Word::Certain => true,
@@ -196,7 +196,7 @@ mod tests {
         for (values, text, count, expected) in table {
             let word = word_of(text).unwrap();
             let gaps = GapMarkers::decide(&[(word, count)], values, 1_000);
-            let is_gap = gaps.mark(&Cell::Text(text.to_owned()));
+            let is_gap = gaps.contains(&Cell::Text(text.to_owned()));
             assert_eq!(is_gap, expected, "{text} among {values:?}");
         }
     }

@@ -22,6 +22,6 @@ pub struct Shape {
 impl Shape {
     /// Whether a cell lacks a value.
     pub fn is_gap(&self, cell: &Cell) -> bool {
-        cell.is_empty() || self.gap_markers.mark(cell)
+        cell.is_empty() || self.gap_markers.contains(cell)
     }
 }

@@ -211,7 +211,7 @@ fn shape(sample: &Sample, column: usize) -> Shape {
     let gap_markers = GapMarkers::decide(words, &others, sample.row_count);
     let values: Vec<&Cell> = sample
         .values(column)
-        .filter(|cell| !gap_markers.mark(cell))
+        .filter(|cell| !gap_markers.contains(cell))
         .collect();
     let kinds = values.iter().filter_map(|cell| Kind::of_cell(cell));
     let kind = kinds.reduce(Kind::with).unwrap_or(Kind::Text);

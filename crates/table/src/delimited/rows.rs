@@ -137,7 +137,7 @@ impl DelimitedRows {
     }
 
     /// Returns the first line as a fault. The lines after it are read again.
-    fn give_up(&mut self, read: usize, reason: &str) -> io::Result<Piece> {
+    fn take_first_line_as_fault(&mut self, read: usize, reason: &str) -> io::Result<Piece> {
         self.patience = self.patience.saturating_sub(read);
         let mut piece = self.whole_line()?;
         piece.content = Content::Fault(reason.to_owned());
@@ -159,7 +159,7 @@ impl DelimitedRows {
                         true => UNCLOSED,
                         false => "the row is too long",
                     };
-                    return self.give_up(bytes.len(), reason).map(Some);
+                    return self.take_first_line_as_fault(bytes.len(), reason).map(Some);
                 }
                 Split::Unfinished { .. } => self.buffer.fill()?,
             }
@@ -173,7 +173,7 @@ impl DelimitedRows {
                 true => UNCLOSED.to_owned(),
                 false => self.wrong_count(),
             };
-            return self.give_up(row.bytes, &reason);
+            return self.take_first_line_as_fault(row.bytes, &reason);
         }
         self.patience = (self.patience + row.bytes * VAIN_PER_BYTE).min(VAIN_BYTES);
         if is_blank(&self.spans) {

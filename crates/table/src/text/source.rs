@@ -31,9 +31,9 @@ impl TextSource {
     }
 
     fn of(input: Box<dyn Read + Send>) -> io::Result<TextSource> {
-        let (beginning, input) = begin(input, ZSTD.len())?;
+        let (beginning, input) = peek(input, ZSTD.len())?;
         let (compression, input) = decompress(&beginning, input)?;
-        let (beginning, mut input) = begin(input, SAMPLE_BYTES)?;
+        let (beginning, mut input) = peek(input, SAMPLE_BYTES)?;
         let (encoding, mark) = encoding_of(&beginning)?;
         io::copy(&mut input.by_ref().take(mark as u64), &mut io::sink())?;
         let input: Box<dyn Read + Send> = match encoding {
@@ -103,7 +103,7 @@ fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
 }
 
 /// The first bytes, and a reader of the whole input, which repeats them.
-fn begin(
+fn peek(
     mut input: Box<dyn Read + Send>,
     bytes: usize,
 ) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {

@@ -62,7 +62,7 @@ pub(super) fn find(
         !is_link && !fields.contains(column) && sample.profiles[*column].repeats.are_watched()
     };
     let candidates: Vec<usize> = (0..sample.columns.len()).filter(may_be).collect();
-    let is_unique = |column: usize| fault(sample, &shapes[column], column).is_none();
+    let is_unique = |column: usize| why_not_an_id(sample, &shapes[column], column).is_none();
     let mut named: Vec<(usize, usize)> = candidates
         .iter()
         .filter_map(|column| Some((rank(&sample.columns[*column].name)?, *column)))
@@ -84,14 +84,14 @@ pub(super) fn find(
         return (Some(column), reason);
     }
     let reason = named.first().and_then(|(_, column)| {
-        let fault = fault(sample, &shapes[*column], *column)?;
+        let fault = why_not_an_id(sample, &shapes[*column], *column)?;
         Some(format!("`{:.40}` {fault}", sample.columns[*column].name))
     });
     (None, reason.unwrap_or_default())
 }
 
 /// What keeps a column from identifying rows.
-fn fault(sample: &Sample, shape: &Shape, column: usize) -> Option<String> {
+fn why_not_an_id(sample: &Sample, shape: &Shape, column: usize) -> Option<String> {
     if sample.row_count == 0 {
         return Some(String::from("has no values"));
     }

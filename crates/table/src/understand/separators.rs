@@ -69,7 +69,7 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
         // Not all entries of lists repeat: telephone numbers hardly do.
         Use::Often => again * 10 >= entries || are_alike(texts, sign) || are_names(texts, sign),
         // "Doe, John" is not a list. In lists, most entries occur in several cells.
-        Use::Any => again * 3 >= entries * 2 && !are_halves(texts, sign),
+        Use::Any => again * 3 >= entries * 2 && !are_fixed_pairs(texts, sign),
     }
 }
 
@@ -124,7 +124,7 @@ fn are_names(texts: &[&str], sign: &str) -> bool {
 
 /// Whether nearly all cells have two entries with fixed places, as in `Doe, John` and `Austin, TX`. In lists, an entry
 /// may have any place.
-fn are_halves(texts: &[&str], sign: &str) -> bool {
+fn are_fixed_pairs(texts: &[&str], sign: &str) -> bool {
     let (mut first, mut second) = (HashSet::new(), HashSet::new());
     let mut pairs = 0;
     for text in texts {
