@@ -65,7 +65,7 @@ pub(super) fn is_address(runs: &[DigitRun], set: &NumberNotation) -> bool {
 }
 
 /// Whether digits after a plus are a telephone number: `+493012345678`, `+34 612 345 678`. Ten digits or more are one.
-pub(super) fn is_international(runs: &[DigitRun]) -> bool {
+pub(super) fn is_international_telephone_number(runs: &[DigitRun]) -> bool {
     let digits: usize = runs.iter().map(|run| run.digits.len()).sum();
     let is_spaced = |run: &DigitRun| run.mark.is_some_and(is_space);
     digits >= 10 && runs.iter().skip(1).all(is_spaced)

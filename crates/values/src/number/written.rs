@@ -218,7 +218,7 @@ impl Found {
         let has_plus = before.has_sign && !written.negative;
         let has_mark = written.runs.len() > 1;
         written.is_undecided |= parts::is_address(&written.runs, set)
-            || (has_plus && parts::is_international(&written.runs))
+            || (has_plus && parts::is_international_telephone_number(&written.runs))
             || (has_mark && parts::is_version(&text[..begin]))
             || text[..begin].ends_with(&[':', ':']);
         Found {
@@ -386,7 +386,7 @@ impl Written {
         let is_whole = self.runs.len() == 1;
         let leads_with_zero =
             is_whole && self.runs[0].digits.len() > 1 && self.runs[0].digits.starts_with('0');
-        if raised_digit(next).is_some() && is_whole_word(text, end) {
+        if raised_digit(next).is_some() && is_after_plain_digit(text, end) {
             return true;
         }
         if parts::is_hexadecimal(text, end) || parts::is_split_price(text, end) {
@@ -415,7 +415,7 @@ impl Written {
 
 /// Whether a plain digit stands before this position. A superscript digit directly after one is an exponent or refers
 /// to a note.
-fn is_whole_word(text: &[char], end: usize) -> bool {
+fn is_after_plain_digit(text: &[char], end: usize) -> bool {
     end > 0 && text[end - 1].is_ascii_digit()
 }
 
