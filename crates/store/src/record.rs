@@ -37,7 +37,7 @@ mod urls;
 
 pub use filling::{MappingOrder, MappingRules};
 use gathered::PARTS;
-use identity::{Doubt, evidence_in, worth};
+use identity::{Doubt, evidence_in, evidence_weight};
 
 pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::{doubts_of, explain_doubts};
@@ -136,7 +136,7 @@ impl StoredRecord {
     }
 
     /// The state that decides about fetching: open if the record needs further pages, even if no field is missing.
-    pub(crate) fn need(&self) -> RecordState {
+    pub(crate) fn state_for_fetching(&self) -> RecordState {
         match self.is_unsure() || self.is_gathered() || self.has_rows() {
             true => RecordState::Open,
             false => self.state(),
@@ -208,7 +208,7 @@ impl StoredRecord {
             Ok(evidence) => evidence,
             Err(doubt) => return self.doubt(page, doubt) || changed,
         };
-        changed |= self.trust(page);
+        changed |= self.clear_doubt(page);
         for name in &continued {
             changed |= self.gather(name, page, evidence, rules);
         }
@@ -217,10 +217,10 @@ impl StoredRecord {
                 continue;
             }
             if self.missing.contains(name) {
-                changed |= self.answer(name, value, page, evidence, rules);
+                changed |= self.fill_missing_field(name, value, page, evidence, rules);
             } else if let Some(source) = self.sources.get(name) {
                 let source = source.clone();
-                changed |= self.compete(name, value, page, evidence, source, rules);
+                changed |= self.weigh_against_present(name, value, page, evidence, source, rules);
             }
         }
         if changed {
@@ -242,7 +242,7 @@ impl StoredRecord {
     }
 
     /// Takes a page's value for a field that is missing or to be refreshed.
-    fn answer(
+    fn fill_missing_field(
         &mut self,
         name: &str,
         value: &Value,
@@ -258,7 +258,7 @@ impl StoredRecord {
             .get(name)
             .filter(|source| source["url"] != page.url);
         let Some(source) = source.filter(|_| self.fields.get(name).is_some_and(has_value)) else {
-            return self.renew(name, value, page, evidence);
+            return self.take_if_new_fetch(name, value, page, evidence);
         };
         let source = source.clone();
         let rank = rules.order.rank(page.mapping);
@@ -270,12 +270,13 @@ impl StoredRecord {
             .get(name)
             .is_some_and(|kept| spelling::is_one(kept, value));
         let is_worse = rank > kept_rank
-            || (rank == kept_rank && worth(evidence) < worth(evidence_in(&source)));
+            || (rank == kept_rank
+                && evidence_weight(evidence) < evidence_weight(evidence_in(&source)));
         if is_worse || !(rank < kept_rank || is_news || is_same) {
             return is_news;
         }
         let former = self.fields.get(name).cloned().unwrap_or_default();
-        self.renew(name, value, page, evidence);
+        self.take_if_new_fetch(name, value, page, evidence);
         if !is_same {
             self.add_candidate(name, &former, source.clone());
         }
@@ -288,7 +289,7 @@ impl StoredRecord {
 
     /// Takes a page's value for a missing field, unless the present value is from the same fetch. Returns whether it
     /// was taken.
-    fn renew(
+    fn take_if_new_fetch(
         &mut self,
         name: &str,
         value: &Value,
@@ -323,7 +324,7 @@ impl StoredRecord {
     /// Handles a page's value for a field that another page has filled (`source`). It replaces the present one,
     /// becomes a candidate, or leaves the field without a value because neither is known to be right. Returns whether
     /// anything changed.
-    fn compete(
+    fn weigh_against_present(
         &mut self,
         name: &str,
         value: &Value,
@@ -346,7 +347,8 @@ impl StoredRecord {
         let kept_rank = rules.order.rank(source["mapping"].as_str());
         let is_better = is_first
             || rank < kept_rank
-            || (rank == kept_rank && worth(evidence) > worth(evidence_in(&source)));
+            || (rank == kept_rank
+                && evidence_weight(evidence) > evidence_weight(evidence_in(&source)));
         if is_better {
             self.take(name, value, page, evidence);
             self.forget_if_back(name, value);

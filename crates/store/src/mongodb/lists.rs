@@ -232,7 +232,7 @@ pub(super) async fn mark_gone(
         Ok(keys)
     };
     let keys: Vec<String> = with_timeout(find).await?;
-    let gone = records::lose_rows(db, &keys, list, began_ms).await?;
+    let gone = records::note_rows_missing_from_list(db, &keys, list, began_ms).await?;
     Ok(MarkedGone {
         gone,
         after: (keys.len() as i64 == STEP).then(|| keys[keys.len() - 1].clone()),

@@ -33,8 +33,8 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::store::Records;
 use crate::timestamp::parse_iso_time;
 
-pub(super) use filling::{fill, fill_again, foresee};
-pub(super) use rows::{PutRows, lose_rows, put_rows};
+pub(super) use filling::{fill, fill_again, preview_changes};
+pub(super) use rows::{PutRows, note_rows_missing_from_list, put_rows};
 pub(super) use taking_back::{TakeBackRequest, take_back};
 
 /// After how many rounds with conflicting writes a call fails as temporarily unavailable.
@@ -340,7 +340,7 @@ impl RecordDocument {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
-        Ok(self.record.need())
+        Ok(self.record.state_for_fetching())
     }
 
     fn put(
@@ -376,7 +376,7 @@ impl RecordDocument {
     }
 
     /// Adds the record to the crawl.
-    fn enter(&mut self, crawl: &CrawlId) {
+    fn add_to_crawl(&mut self, crawl: &CrawlId) {
         let entry = entry_of(crawl);
         if !self.crawls.contains(&entry) {
             self.crawls.push(entry);

@@ -68,9 +68,9 @@ pub(super) async fn put(
     }
     records::note_own_pages(db, &mut requests).await?;
     let filled = match trial {
-        Some(trial) => records::foresee(db, &requests, rules, trial).await?,
+        Some(trial) => records::preview_changes(db, &requests, rules, trial).await?,
         None => {
-            enter(db, &unlogged).await?;
+            append_to_log(db, &unlogged).await?;
             put_rows(db, rereads, &mut answers, rules).await?;
             records::fill_again(db, &requests, rules).await?
         }
@@ -115,7 +115,7 @@ async fn put_rows(
 }
 
 /// Adds marked pages to the log, and removes their marks.
-async fn enter(db: &Db, unlogged: &[(&str, i64)]) -> Result<(), Fault> {
+async fn append_to_log(db: &Db, unlogged: &[(&str, i64)]) -> Result<(), Fault> {
     let ids = unlogged.iter().map(|(id, _)| (*id).to_owned());
     page_log::append(db, ids.collect()).await?;
     let unmark = |(id, mark): &(&str, i64)| {

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::identity::{Doubt, EVIDENCE, evidence_in, worth};
+use super::identity::{Doubt, EVIDENCE, evidence_in, evidence_weight};
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
@@ -146,7 +146,7 @@ impl StoredRecord {
         let rank = rules.order.rank(first.mapping.as_deref());
         let kept_rank = rules.order.rank(source["mapping"].as_str());
         let is_of_list = source["mapping"].as_str() == first.mapping.as_deref();
-        let is_more = worth(first.evidence) > worth(evidence_in(source));
+        let is_more = evidence_weight(first.evidence) > evidence_weight(evidence_in(source));
         rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || is_refresh))
     }
 
@@ -308,8 +308,10 @@ fn add(parts: &mut Vec<Part>, part: Part) -> bool {
 fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     let lists = lists(parts);
     let evidence = |list: &Vec<usize>| {
-        let worths = list.iter().map(|index| worth(parts[*index].evidence));
-        worths.max().unwrap_or_default()
+        let weights = list
+            .iter()
+            .map(|index| evidence_weight(parts[*index].evidence));
+        weights.max().unwrap_or_default()
     };
     let most = lists.iter().map(&evidence).max().unwrap_or_default();
     let best: Vec<&Vec<usize>> = lists.iter().filter(|list| evidence(list) == most).collect();

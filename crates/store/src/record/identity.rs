@@ -219,7 +219,7 @@ impl StoredRecord {
     }
 
     /// Removes the notes on a page that fills the record after all.
-    pub(super) fn trust(&mut self, page: &PageValues<'_>) -> bool {
+    pub(super) fn clear_doubt(&mut self, page: &PageValues<'_>) -> bool {
         let Some(Value::Object(pages)) = self.doubts.get_mut("pages") else {
             return false;
         };
@@ -272,7 +272,7 @@ impl StoredRecord {
 
 /// The weight of the evidence for a page. The record's own pages, which have none, weigh most: the user has named
 /// them.
-pub(super) fn worth(evidence: Option<u32>) -> u32 {
+pub(super) fn evidence_weight(evidence: Option<u32>) -> u32 {
     evidence.unwrap_or(u32::MAX)
 }
 

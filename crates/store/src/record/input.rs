@@ -66,7 +66,7 @@ impl StoredRecord {
                 self.forget_parts(name);
             }
         }
-        self.ask_again(&again);
+        self.mark_for_refresh(&again);
         self.add_urls(&input.urls);
         for name in &record.want {
             if !self.fields.get(name).is_some_and(has_value) && !self.missing.contains(name) {
@@ -86,12 +86,12 @@ impl StoredRecord {
             // A collection that is only read does not have values that webfill has written to another one.
             let is_target = input.source.as_ref().is_none_or(|source| source.is_target);
             let standing = match is_target {
-                true => self.note_standing(name, value),
+                true => self.note_dataset_value(name, value),
                 false => Standing::Unknown,
             };
             let is_repeated = standing == Standing::Unknown
                 && (said.is_some_and(|said| has_said(said, value))
-                    || (is_of_older && self.had(name, &input.record)));
+                    || (is_of_older && self.was_replaced_by_page(name, &input.record)));
             match has_value(value) {
                 true => {
                     let was_users = said.is_some_and(|said| said["users"] == true);
@@ -162,7 +162,7 @@ impl StoredRecord {
     }
 
     /// Whether a page's value has replaced that of the input. For records whose earlier input is unknown.
-    fn had(&self, name: &str, input: &Record) -> bool {
+    fn was_replaced_by_page(&self, name: &str, input: &Record) -> bool {
         let others = [&self.history, &self.candidates].into_iter();
         let others = others.filter_map(|values| values.get(name)?.as_array());
         let given = input.fields.get(name);
@@ -194,7 +194,7 @@ impl StoredRecord {
     }
 
     /// Marks for refreshing those of these fields that have a value.
-    pub(super) fn ask_again(&mut self, names: &[String]) {
+    pub(super) fn mark_for_refresh(&mut self, names: &[String]) {
         for name in names {
             let is_filled = self.fields.get(name).is_some_and(has_value);
             if is_filled && !self.missing.contains(name) {
@@ -208,7 +208,7 @@ impl StoredRecord {
 
     /// Notes that the dataset has this value. If it is the last written one, no earlier one is there any more. Any
     /// other value is the user's, and then none of webfill's is there any more.
-    fn note_standing(&mut self, name: &str, value: &Value) -> Standing {
+    fn note_dataset_value(&mut self, name: &str, value: &Value) -> Standing {
         if !has_value(value) {
             return Standing::Unknown;
         }

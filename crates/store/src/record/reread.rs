@@ -65,7 +65,7 @@ impl StoredRecord {
         let is_newer = self.fields.get(name) != Some(value)
             && source.is_some_and(|source| is_of_page(source, page));
         if is_newer {
-            self.renew(name, value, page, evidence);
+            self.take_if_new_fetch(name, value, page, evidence);
         }
         let stays = |other: &Value| match other["value"] == *value {
             true => !is_newer,
@@ -152,7 +152,7 @@ mod tests {
     fn a_refresh_still_takes_the_later_value() {
         let mut record = record();
         let rules = FillRules::default();
-        record.ask_again(&["price".into(), "name".into()]);
+        record.mark_for_refresh(&["price".into(), "name".into()]);
         let now = fields(json!({"price": "12.50", "name": "Ada"}));
         let renamed = PageValues {
             mapping: Some("other"),
@@ -172,7 +172,7 @@ mod tests {
     fn a_page_of_another_fetch_does_not_answer_a_refresh() {
         let mut record = record();
         let rules = FillRules::default();
-        record.ask_again(&["price".into()]);
+        record.mark_for_refresh(&["price".into()]);
         let now = fields(json!({"price": "99"}));
         let other = PageValues {
             url: "http://a.org/2",

@@ -76,7 +76,7 @@ impl StoredRecord {
                 .is_some_and(|known| known > at.as_str())
         };
         let mut holders = Holders::of(self.row.as_ref());
-        let is_new_to_list = holders.see(row.list, &at);
+        let is_new_to_list = holders.note_seen(row.list, &at);
         if let Some(known) = self.row.as_mut().filter(|known| is_older(known)) {
             holders.write(known);
             return is_new_to_list;
@@ -108,7 +108,7 @@ impl StoredRecord {
 
     /// Handles a list that was read to its end, in a reading that began at this time. If the list held the row and no
     /// longer does, that is recorded. The row is gone if no other list holds it.
-    pub(crate) fn lose_row(&mut self, list: &str, began_ms: i64) -> Lost {
+    pub(crate) fn note_row_missing_from_list(&mut self, list: &str, began_ms: i64) -> Lost {
         let Some(row) = &mut self.row else {
             return Lost::Nothing;
         };
@@ -271,7 +271,7 @@ impl Holders {
     }
 
     /// Notes that the row was seen, and in which list if that is known. Returns whether this is new.
-    fn see(&mut self, list: Option<&str>, at: &str) -> bool {
+    fn note_seen(&mut self, list: Option<&str>, at: &str) -> bool {
         if let Some(gone) = &self.gone {
             let is_of_other = list.is_some_and(|list| list != gone.list);
             if at < gone.at.as_str() && !is_of_other {
@@ -518,14 +518,24 @@ mod tests {
         see(&mut record, Some(LIST), AT_MS);
         see(&mut record, Some(OTHER), AT_MS + 1);
         assert_eq!(
-            record.lose_row(LIST, AT_MS),
+            record.note_row_missing_from_list(LIST, AT_MS),
             Lost::Nothing,
             "it was seen then"
         );
-        assert_eq!(record.lose_row(LIST, AT_MS + 10), Lost::List);
+        assert_eq!(
+            record.note_row_missing_from_list(LIST, AT_MS + 10),
+            Lost::List
+        );
         assert_eq!(record.gone(), None);
-        assert_eq!(record.lose_row(OTHER, AT_MS + 10), Lost::Row);
-        assert_eq!(record.lose_row(OTHER, AT_MS + 10), Lost::Nothing, "again");
+        assert_eq!(
+            record.note_row_missing_from_list(OTHER, AT_MS + 10),
+            Lost::Row
+        );
+        assert_eq!(
+            record.note_row_missing_from_list(OTHER, AT_MS + 10),
+            Lost::Nothing,
+            "again"
+        );
         assert_eq!(record.gone().unwrap().list, OTHER);
         assert_eq!(record.row.as_ref().unwrap()["url"], "http://a.org/?page=1");
         // These pages were saved late.
@@ -544,9 +554,15 @@ mod tests {
         let mut record = StoredRecord::default();
         see(&mut record, Some(LIST), AT_MS);
         see(&mut record, None, AT_MS + 10);
-        assert_eq!(record.lose_row(LIST, AT_MS + 11), Lost::Nothing);
+        assert_eq!(
+            record.note_row_missing_from_list(LIST, AT_MS + 11),
+            Lost::Nothing
+        );
         see(&mut record, Some(LIST), AT_MS + 12);
-        assert_eq!(record.lose_row(LIST, AT_MS + 13), Lost::Row);
+        assert_eq!(
+            record.note_row_missing_from_list(LIST, AT_MS + 13),
+            Lost::Row
+        );
     }
 
     #[test]
@@ -554,7 +570,10 @@ mod tests {
         let mut record = StoredRecord::default();
         see(&mut record, Some(LIST), AT_MS + 1);
         see(&mut record, Some(OTHER), AT_MS);
-        assert_eq!(record.lose_row(LIST, AT_MS + 10), Lost::List);
+        assert_eq!(
+            record.note_row_missing_from_list(LIST, AT_MS + 10),
+            Lost::List
+        );
     }
 
     #[test]
@@ -567,7 +586,10 @@ mod tests {
             see(&mut record, Some(list), AT_MS);
         }
         for list in &lists {
-            assert_ne!(record.lose_row(list, AT_MS + 1), Lost::Row);
+            assert_ne!(
+                record.note_row_missing_from_list(list, AT_MS + 1),
+                Lost::Row
+            );
         }
     }
 }

@@ -37,10 +37,10 @@ impl StoredRecord {
                 self.keep_parts(&name, source, is_of_fetch);
             }
             match self.best_candidate(&name, &rules.order) {
-                Some(candidate) => self.have_again(&name, candidate),
+                Some(candidate) => self.restore_value(&name, candidate),
                 None => {
                     let former = self.former_value(&name).unwrap_or(json!({"value": null}));
-                    self.have_again(&name, former);
+                    self.restore_value(&name, former);
                     if !self.missing.contains(&name) {
                         self.missing.push(name);
                     }
@@ -78,7 +78,7 @@ impl StoredRecord {
     }
 
     /// Gives the field a value from its candidates or its history.
-    fn have_again(&mut self, name: &str, other: Value) {
+    fn restore_value(&mut self, name: &str, other: Value) {
         if !other["url"].is_null() {
             let (url, mapping, at) = (&other["url"], &other["mapping"], &other["at"]);
             let mut source = json!({"url": url, "mapping": mapping, "at": at});

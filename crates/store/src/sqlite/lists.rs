@@ -214,7 +214,7 @@ pub(super) fn mark_gone(
         ..MarkedGone::default()
     };
     for key in keys {
-        match records::lose_row(conn, &key, list, began_ms)? {
+        match records::note_row_missing_from_list(conn, &key, list, began_ms)? {
             Lost::Nothing => {}
             Lost::List => {
                 let sql = "DELETE FROM listed_rows WHERE list = ?1 AND record = ?2";

@@ -101,7 +101,7 @@ pub(super) fn fill(
             count_change(conn, key, stored.state())?;
         }
     }
-    Ok(stored.need())
+    Ok(stored.state_for_fetching())
 }
 
 /// Takes the values of a row into its record. If a crawl is given, the record becomes one of that crawl.
@@ -132,11 +132,11 @@ pub(super) fn take_row(
     {
         add_to_crawl(conn, crawl, key, None, stored.state())?;
     }
-    Ok(stored.need())
+    Ok(stored.state_for_fetching())
 }
 
 /// Records that a list no longer holds a row.
-pub(super) fn lose_row(
+pub(super) fn note_row_missing_from_list(
     conn: &Connection,
     key: &str,
     list: &str,
@@ -145,7 +145,7 @@ pub(super) fn lose_row(
     let Some(mut stored) = load(conn, key)? else {
         return Ok(Lost::Nothing);
     };
-    let lost = stored.lose_row(list, began_ms);
+    let lost = stored.note_row_missing_from_list(list, began_ms);
     if lost != Lost::Nothing {
         keep(conn, key, &stored)?;
     }

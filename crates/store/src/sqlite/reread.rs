@@ -64,7 +64,7 @@ pub(super) fn write(
 }
 
 /// The changes that writing the result would make, after all earlier changes of the trial.
-pub(super) fn foresee(
+pub(super) fn preview_changes(
     conn: &Connection,
     reread: &Reread,
     rules: &FillRules,
@@ -143,11 +143,11 @@ impl Rereading for Sqlite {
             return self.write_each(rereads, describe, write).await;
         };
         let count = rereads.len();
-        let foresee_each = move |db: &mut Db| {
-            let foresee = |one| db.read(|conn| foresee(conn, one, &rules, &trial));
-            rereads.iter().map(foresee).collect()
+        let preview_each = move |db: &mut Db| {
+            let preview = |one| db.read(|conn| preview_changes(conn, one, &rules, &trial));
+            rereads.iter().map(preview).collect()
         };
-        let foreseen = self.thread.call(foresee_each).await;
-        foreseen.unwrap_or_else(|error| fail_all(count, &error))
+        let previewed = self.thread.call(preview_each).await;
+        previewed.unwrap_or_else(|error| fail_all(count, &error))
     }
 }

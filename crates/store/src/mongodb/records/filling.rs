@@ -56,7 +56,7 @@ pub(in crate::mongodb) async fn fill_again<'w, 'p>(
 
 /// The changes that [`fill_again`] would make, after all earlier changes of the trial. Records that are not stored are
 /// left out.
-pub(in crate::mongodb) async fn foresee<'w, 'p>(
+pub(in crate::mongodb) async fn preview_changes<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
     rules: &FillRules,
@@ -64,7 +64,7 @@ pub(in crate::mongodb) async fn foresee<'w, 'p>(
 ) -> Result<Changes<'w, 'p>, Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let mut read = read_all(db, by_record.keys().copied().collect()).await?;
-    let mut foreseen = Vec::new();
+    let mut previewed = Vec::new();
     for (key, indexes) in by_record {
         let Some(mut stored) = read.remove(key) else {
             continue;
@@ -75,13 +75,13 @@ pub(in crate::mongodb) async fn foresee<'w, 'p>(
         let before = stored.record.clone();
         for index in indexes {
             let request = &requests[index];
-            foreseen.push((request, stored.fill_again(&request.values, rules)));
+            previewed.push((request, stored.fill_again(&request.values, rules)));
         }
         if stored.record != before {
             trial.keep(key, &stored.record)?;
         }
     }
-    Ok(foreseen)
+    Ok(previewed)
 }
 
 impl RecordDocument {

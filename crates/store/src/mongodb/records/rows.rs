@@ -63,7 +63,7 @@ async fn put_some(
                 .as_ref()
                 .filter(|_| !row.want.is_empty())
             {
-                record.enter(crawl);
+                record.add_to_crawl(crawl);
             }
             record.take_row(&values, rules)
         };
@@ -165,7 +165,7 @@ async fn keyed(
 }
 
 /// Records that a list no longer holds these rows. Returns the keys of the records that are gone as a result.
-pub(in crate::mongodb) async fn lose_rows(
+pub(in crate::mongodb) async fn note_rows_missing_from_list(
     db: &Db,
     keys: &[String],
     list: &str,
@@ -174,13 +174,13 @@ pub(in crate::mongodb) async fn lose_rows(
     let by_record = group_by_record(keys.iter().map(String::as_str));
     let began = iso_time(began_ms);
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
-        let lose = |record: &mut RecordDocument| {
-            record.record.lose_row(list, began_ms);
+        let note_missing = |record: &mut RecordDocument| {
+            record.record.note_row_missing_from_list(list, began_ms);
             let gone = record.record.gone();
             // This is also true if the write was confirmed too late and is revised again.
             gone.is_some_and(|gone| gone.list == list && gone.at == began)
         };
-        let is_gone = kept.as_mut().is_some_and(lose);
+        let is_gone = kept.as_mut().is_some_and(note_missing);
         indexes.iter().map(|_| Ok(is_gone)).collect()
     };
     let mut gone = Vec::new();
@@ -201,6 +201,6 @@ impl RecordDocument {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
-        Ok(self.record.need())
+        Ok(self.record.state_for_fetching())
     }
 }
