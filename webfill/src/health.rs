@@ -172,7 +172,7 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
             lines.push(format!("  {when:<6}  {}", visible(&page.url)));
         }
     }
-    if !alert.of_pages().is_empty() {
+    if !alert.page_field_names().is_empty() {
         // As text, the store's address has no password.
         lines.push(visible(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
@@ -180,7 +180,7 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
             shell::quote(&store.to_string())
         )));
     }
-    if !alert.of_rows().is_empty() {
+    if !alert.row_field_names().is_empty() {
         lines.push(String::from(
             "  rows    learn their rule anew: webfill mapping learn",
         ));

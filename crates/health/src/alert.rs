@@ -113,14 +113,14 @@ impl Alert {
     }
 
     /// The names of fallen fields of pages, without those of rows.
-    pub fn of_pages(&self) -> Vec<&str> {
+    pub fn page_field_names(&self) -> Vec<&str> {
         let mut names = self.names();
         names.retain(|name| rows_named(name).is_none());
         names
     }
 
     /// The fallen names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
-    pub fn of_rows(&self) -> Vec<&str> {
+    pub fn row_field_names(&self) -> Vec<&str> {
         let mut names = self.names();
         names.retain(|name| rows_named(name).is_some());
         names

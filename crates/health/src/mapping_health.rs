@@ -87,7 +87,7 @@ impl MappingHealth {
         page.at.clone_into(&mut self.last_at);
         let template = template::find(&mut self.templates, page.template, self.pages);
         let mut said = Said::of_fields(page.fields);
-        self.rows.said(page.rows, &mut said);
+        self.rows.add_evidence(page.rows, &mut said);
         let with_rows = GoodPage {
             fields: &said.values,
             ..*page
@@ -193,7 +193,7 @@ impl MappingHealth {
         };
         let steps_of_all = self.all.note(page.fields, witness, is_judged);
         let founded = self.templates[index].founded;
-        self.all.see_falls_last(founded, self.pages);
+        self.all.note_lasting_falls(founded, self.pages);
         let fell = |steps: Vec<(String, Step)>| {
             let fell = steps.into_iter().filter(|(_, step)| *step == Step::Fell);
             fell.map(|(name, _)| name).collect::<Vec<_>>()

@@ -87,10 +87,11 @@ impl Said {
         for page in of_page {
             let dataset = &page.dataset;
             if page.rows > 0 {
-                said.values.insert(of_rows(dataset), page.rows.into());
+                said.values
+                    .insert(row_count_name(dataset), page.rows.into());
             }
             for (field, (filled, of)) in &page.filled {
-                let name = of_field(dataset, field);
+                let name = row_field_name(dataset, field);
                 if *filled > 0 {
                     said.values.insert(name, (*filled).into());
                 } else if *of == 0 {
@@ -103,11 +104,11 @@ impl Said {
 }
 
 /// The name for the number of a dataset's rows. No field of a page has brackets in its name.
-fn of_rows(dataset: &str) -> String {
+fn row_count_name(dataset: &str) -> String {
     format!("{dataset}[]")
 }
 
-fn of_field(dataset: &str, field: &str) -> String {
+fn row_field_name(dataset: &str, field: &str) -> String {
     format!("{dataset}[].{field}")
 }
 
@@ -122,24 +123,25 @@ pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
 
 impl Rows {
     /// Adds the evidence of a page about its rows.
-    pub(crate) fn said(&self, of_page: &[RowsOfPage], said: &mut Said) {
+    pub(crate) fn add_evidence(&self, of_page: &[RowsOfPage], said: &mut Said) {
         for (dataset, known) in &self.datasets {
             let Some(least) = known.least else {
                 continue;
             };
             let Some(page) = of_page.iter().find(|page| page.dataset == *dataset) else {
                 // The page was read by a rule for another dataset, so it gives no evidence about this one.
-                said.silent.insert(of_rows(dataset));
+                said.silent.insert(row_count_name(dataset));
                 let fields = known.least_shares.keys();
                 said.silent
-                    .extend(fields.map(|field| of_field(dataset, field)));
+                    .extend(fields.map(|field| row_field_name(dataset, field)));
                 continue;
             };
             if page.rows > 0 && page.rows as f64 >= least {
-                said.values.insert(of_rows(dataset), page.rows.into());
+                said.values
+                    .insert(row_count_name(dataset), page.rows.into());
             }
             for (field, least) in &known.least_shares {
-                let name = of_field(dataset, field);
+                let name = row_field_name(dataset, field);
                 match share(page, field) {
                     Some(share) if share > 0.0 && share >= *least => {
                         said.values.insert(name, page.filled[field].0.into());
@@ -238,13 +240,19 @@ impl OfDataset {
         let pages: Vec<&Learned> = self.learned.iter().filter(of_scope).collect();
         let least = self.least.unwrap_or_default();
         let is_full = |page: &Learned| Some(page.rows > 0 && page.rows as f64 >= least);
-        seed(scope, of_rows(dataset), &pages, is_full, number);
+        seed(scope, row_count_name(dataset), &pages, is_full, number);
         for (field, least) in &self.least_shares {
             let is_full = |page: &Learned| {
                 let share = page.shares.get(field)?;
                 Some(*share > 0.0 && share >= least)
             };
-            seed(scope, of_field(dataset, field), &pages, is_full, number);
+            seed(
+                scope,
+                row_field_name(dataset, field),
+                &pages,
+                is_full,
+                number,
+            );
         }
     }
 }
@@ -263,7 +271,7 @@ fn seed(
         .filter_map(|page| Some((page.weight, is_full(page)?)));
     let said: Vec<(f64, bool)> = said.collect();
     if said.iter().any(|(_, is_full)| *is_full) {
-        scope.begin(name, Series::behind(&said, number));
+        scope.begin(name, Series::from_earlier_pages(&said, number));
     }
 }
 

@@ -40,7 +40,7 @@ impl Scope {
         for (name, value) in values {
             let is_new = has_value(value) && !self.fields.contains_key(name);
             if is_new && self.fields.len() < MOST_FIELDS {
-                let fill = Series::behind_empty(self.pages);
+                let fill = Series::from_empty_pages(self.pages);
                 let field = FieldHealth { fill, first: None };
                 self.fields.insert(name.clone(), field);
             }
@@ -83,8 +83,8 @@ impl Scope {
                 continue;
             }
             let fill = &field.fill;
-            let behind_full = || Series::behind_full(fill, witness);
-            let first = field.first.get_or_insert_with(behind_full);
+            let from_full_pages = || Series::from_full_pages(fill, witness);
+            let first = field.first.get_or_insert_with(from_full_pages);
             if is_judged(name, first) && first.note(is_first, witness) == Step::Fell {
                 fell.push(name.clone());
             }
@@ -94,11 +94,11 @@ impl Scope {
 
     /// Notes that falls last. A page of a layout founded during a fall is evidence of that, even if it is not judged
     /// itself.
-    pub(crate) fn see_falls_last(&mut self, founded: u64, number: u64) {
+    pub(crate) fn note_lasting_falls(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
             let fall = field.fill.fallen();
             if fall.is_some_and(|fall| founded >= fall.since) {
-                field.fill.see(number);
+                field.fill.note_evidence(number);
             }
         }
     }

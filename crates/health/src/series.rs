@@ -130,7 +130,7 @@ fn lower_bound(filled: f64, pages: f64) -> f64 {
 
 impl Series {
     /// A series of a field that none of the earlier pages had.
-    pub(crate) fn behind_empty(pages: u64) -> Series {
+    pub(crate) fn from_empty_pages(pages: u64) -> Series {
         let mut series = Series {
             total: pages,
             empty_in_row: pages,
@@ -145,7 +145,7 @@ impl Series {
 
     /// A series with earlier pages: for each its weight, and whether the field was filled. `number` is that of the last
     /// page.
-    pub(crate) fn behind(said: &[(f64, bool)], number: u64) -> Series {
+    pub(crate) fn from_earlier_pages(said: &[(f64, bool)], number: u64) -> Series {
         let filled = said.iter().filter(|(_, is_filled)| *is_filled);
         let filled: f64 = filled.map(|(weight, _)| weight).sum();
         let pages: f64 = said.iter().map(|(weight, _)| weight).sum();
@@ -164,7 +164,7 @@ impl Series {
     }
 
     /// A series in which every page is filled, made from the pages that filled `fill`, except for the last one.
-    pub(crate) fn behind_full(fill: &Series, last: Witness) -> Series {
+    pub(crate) fn from_full_pages(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
             total: pages as u64,
@@ -180,7 +180,7 @@ impl Series {
     /// Judges a page.
     pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;
-        self.see(witness.number);
+        self.note_evidence(witness.number);
         match is_filled {
             true => (self.with_value, self.empty_in_row) = (self.with_value + 1, 0),
             false => self.empty_in_row += 1,
@@ -196,7 +196,7 @@ impl Series {
     }
 
     /// Notes that a page has given evidence.
-    pub(crate) fn see(&mut self, number: u64) {
+    pub(crate) fn note_evidence(&mut self, number: u64) {
         self.judged_at = number;
     }
 
@@ -237,7 +237,7 @@ impl Series {
             self.excursion.since = witness.number;
         }
         self.excursion.note(is_filled, witness);
-        if self.sum < LIMIT * self.excursion.asked() {
+        if self.sum < LIMIT * self.excursion.required_multiple() {
             return Step::Nothing;
         }
         self.fall();
@@ -268,7 +268,7 @@ impl Series {
     /// it falls.
     pub(crate) fn fall_along(&mut self) -> bool {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
-        let falls = falls && self.excursion.asked() <= ONE_SOURCE;
+        let falls = falls && self.excursion.required_multiple() <= ONE_SOURCE;
         if falls {
             self.fall();
         }
@@ -368,7 +368,7 @@ impl Excursion {
     }
 
     /// The multiple of [`LIMIT`] that the sum must reach for a fall.
-    fn asked(&self) -> f64 {
+    fn required_multiple(&self) -> f64 {
         if self.of_known_layouts * 4.0 >= self.pages {
             return f64::INFINITY;
         }

@@ -105,7 +105,13 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
             "{}",
             alert.text()
         );
-        assert_eq!((alert.of_pages().len(), alert.of_rows().len()), (0, 1));
+        assert_eq!(
+            (
+                alert.page_field_names().len(),
+                alert.row_field_names().len()
+            ),
+            (0, 1)
+        );
         let events = site.serve(60, thirty);
         assert!(
             matches!(events.as_slice(), [Event::Cleared(_)]),

@@ -124,8 +124,8 @@ impl Evidence {
         let Some(alert) = alerts.filter_map(|health| health.alert()).next() else {
             return Ok(());
         };
-        self.fallen = alert.of_pages().into_iter().map(str::to_owned).collect();
-        self.rows = alert.of_rows().into_iter().map(str::to_owned).collect();
+        self.fallen = alert.page_field_names().into_iter().map(str::to_owned).collect();
+        self.rows = alert.row_field_names().into_iter().map(str::to_owned).collect();
         if let Some(first) = alert.after.iter().map(|page| &page.at).min() {
             self.note_change(first);
         }
