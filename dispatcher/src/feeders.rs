@@ -166,7 +166,7 @@ impl Feeder {
         };
         tracing::warn!(event = "feeder_died", watch, run, why, "a feeder has ended");
         let is_final = [Code::Usage, Code::Fatal].map(|code| Some(i32::from(code.code())));
-        self.start_at = self.back_off.died(now);
+        self.start_at = self.back_off.note_death(now);
         match is_final.contains(&status.code()) || self.back_off.early_deaths() > MOST_EARLY_DEATHS
         {
             true => State::Failed(why),

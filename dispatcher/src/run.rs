@@ -117,7 +117,7 @@ pub fn run(
         send_as(&events, Event::WriteResult),
     )?;
     // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
-    service_manager.say("opens the frontier".to_owned());
+    service_manager.notify_status("opens the frontier".to_owned());
     let core = open(&setup, mappings, clock)?;
     if let Some(metrics) = &mut metrics {
         metrics.begin_counts(&setup.state)?;
@@ -174,9 +174,9 @@ impl Process {
         // read `ready`.
         self.note_turn(self.clock.now_ms());
         webfill_service::say!("ready");
-        self.service_manager.ready();
+        self.service_manager.notify_ready();
         let ended = self.run_until_ended(arrived);
-        self.service_manager.stops();
+        self.service_manager.notify_stopping();
         let closed = self.close(arrived);
         drop(sockets);
         ended.and_then(|status| closed.map(|()| status))

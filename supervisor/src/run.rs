@@ -273,7 +273,7 @@ impl Process {
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
             self.readiness.print_news(self.waits_for());
             if self.readiness.is_ready() {
-                self.service_manager.ready();
+                self.service_manager.notify_ready();
             }
         }
         self.publish_metrics(low_disk.is_some());

@@ -163,7 +163,7 @@ impl WorkerProcess {
             }
             _ => {
                 let now = Instant::now();
-                self.start_at = Some(self.back_off.died(now).max(now + MIN_RESTART_DELAY));
+                self.start_at = Some(self.back_off.note_death(now).max(now + MIN_RESTART_DELAY));
                 let how = if message.is_empty() {
                     status.to_string()
                 } else {

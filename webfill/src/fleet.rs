@@ -177,7 +177,7 @@ impl Process {
         if !again {
             return Err(fault);
         }
-        let at = self.back_off.died(Instant::now());
+        let at = self.back_off.note_death(Instant::now());
         std::thread::sleep(at.saturating_duration_since(Instant::now()));
         let mut process = Process::start(self.role, config_file)?;
         std::mem::swap(&mut process.back_off, &mut self.back_off);

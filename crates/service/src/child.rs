@@ -96,7 +96,7 @@ fn has_ended(child: &Child) -> bool {
 
 /// Kills the process group that a child leads, even if the child itself has ended. The child must not have been waited
 /// for.
-pub fn end_group(child: &Child) {
+pub fn kill_group_unreaped(child: &Child) {
     if let Ok(group) = libc::pid_t::try_from(child.id()) {
         // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
         #[allow(unsafe_code)]
@@ -146,7 +146,7 @@ impl BackOff {
     }
 
     /// Notes that the child has died; returns when it may be restarted.
-    pub fn died(&mut self, now: Instant) -> Instant {
+    pub fn note_death(&mut self, now: Instant) -> Instant {
         if now.duration_since(self.started) >= Duration::from_secs(60) {
             self.early_deaths = 0;
         }
@@ -173,11 +173,16 @@ mod tests {
     fn restarts_wait_longer_after_each_early_death() {
         let start = Instant::now();
         let mut back_off = BackOff::started(start);
-        let waits: Vec<_> = (0..12).map(|_| back_off.died(start) - start).collect();
+        let waits: Vec<_> = (0..12)
+            .map(|_| back_off.note_death(start) - start)
+            .collect();
         assert_eq!(waits[0], Duration::from_millis(100));
         assert_eq!(waits[1], Duration::from_millis(200));
         assert_eq!(waits[11], Duration::from_secs(30));
         let later = start + Duration::from_secs(61);
-        assert_eq!(back_off.died(later) - later, Duration::from_millis(100));
+        assert_eq!(
+            back_off.note_death(later) - later,
+            Duration::from_millis(100)
+        );
     }
 }

@@ -74,12 +74,12 @@ impl ServiceManager {
     }
 
     /// Notifies that the process serves.
-    pub fn ready(&mut self) {
+    pub fn notify_ready(&mut self) {
         self.ready_is_owed = !self.notify("READY=1");
     }
 
     /// Notifies that the loop runs. `status` describes in one line for people what the process does.
-    pub fn turns(&mut self, status: impl FnOnce() -> String) {
+    pub fn notify_alive(&mut self, status: impl FnOnce() -> String) {
         let now = Instant::now();
         if self.socket.is_none() || now < self.next_word {
             return;
@@ -87,27 +87,27 @@ impl ServiceManager {
         self.next_word = now + self.word_every;
         // Without `READY=1` the process would count as starting forever, and would not be watched.
         if self.ready_is_owed {
-            self.ready();
+            self.notify_ready();
         }
         self.notify("WATCHDOG=1");
-        self.say(status());
+        self.notify_status(status());
     }
 
     /// Notifies what the process does; also called before its loop runs.
-    pub fn say(&mut self, status: String) {
+    pub fn notify_status(&mut self, status: String) {
         if status != self.status && self.notify(&format!("STATUS={}", status.replace('\n', " "))) {
             self.status = status;
         }
     }
 
-    /// Notifies that settings are being reloaded, until [`ServiceManager::ready`].
-    pub fn reloads(&mut self) {
+    /// Notifies that settings are being reloaded, until [`ServiceManager::notify_ready`].
+    pub fn notify_reloading(&mut self) {
         self.ready_is_owed = false;
         self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
     }
 
     /// Notifies that the process is ending, by itself or on request; the end may take a while.
-    pub fn stops(&mut self) {
+    pub fn notify_stopping(&mut self) {
         if !self.is_stopping {
             self.is_stopping = true;
             self.ready_is_owed = false;
@@ -165,11 +165,11 @@ mod tests {
     fn each_state_is_sent_and_a_status_only_when_it_is_new() {
         let (socket, name) = listening("states");
         let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
-        manager.ready();
-        manager.turns(|| "one\ntwo".to_owned());
-        manager.turns(|| "one\ntwo".to_owned());
-        manager.stops();
-        manager.stops();
+        manager.notify_ready();
+        manager.notify_alive(|| "one\ntwo".to_owned());
+        manager.notify_alive(|| "one\ntwo".to_owned());
+        manager.notify_stopping();
+        manager.notify_stopping();
         let expected = [
             "READY=1",
             "WATCHDOG=1",
@@ -178,7 +178,7 @@ mod tests {
             "STOPPING=1",
         ];
         assert_eq!(reported(&socket), expected);
-        manager.reloads();
+        manager.notify_reloading();
         let reloading = reported(&socket).concat();
         assert!(
             reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="),
@@ -203,17 +203,17 @@ mod tests {
         let (socket, name) = listening("full");
         let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
         for turn in 0..10_000 {
-            manager.turns(|| turn.to_string());
+            manager.notify_alive(|| turn.to_string());
         }
-        manager.ready();
-        manager.say("serves".to_owned());
+        manager.notify_ready();
+        manager.notify_status("serves".to_owned());
         let before = reported(&socket);
         assert!(!before.contains(&"READY=1".to_owned()), "{before:?}");
-        manager.turns(|| "serves".to_owned());
-        manager.turns(|| "serves".to_owned());
+        manager.notify_alive(|| "serves".to_owned());
+        manager.notify_alive(|| "serves".to_owned());
         let expected = ["READY=1", "WATCHDOG=1", "STATUS=serves", "WATCHDOG=1"];
         assert_eq!(reported(&socket), expected);
-        ServiceManager::none().ready();
-        ServiceManager::at(Some(OsStr::new("@nobody-listens-there")), None).ready();
+        ServiceManager::none().notify_ready();
+        ServiceManager::at(Some(OsStr::new("@nobody-listens-there")), None).notify_ready();
     }
 }

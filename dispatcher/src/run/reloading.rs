@@ -33,7 +33,7 @@ impl Process {
 
     pub(super) fn begin_reloads(&mut self, reloads: Vec<ReloadAsked>) {
         for asked in reloads {
-            self.service_manager.reloads();
+            self.service_manager.notify_reloading();
             self.reloader.read(asked);
         }
     }
@@ -59,6 +59,6 @@ impl Process {
             }
         }
         self.core.finish_reload(ended, self.clock.now_ms());
-        self.service_manager.ready();
+        self.service_manager.notify_ready();
     }
 }

@@ -16,7 +16,7 @@ impl Process {
         let supervisors = self.core.supervisor_count();
         let refused = self.refused_reload.as_deref();
         self.service_manager
-            .turns(|| status(supervisors, holds.as_deref(), refused));
+            .notify_alive(|| status(supervisors, holds.as_deref(), refused));
     }
 
     /// Publishes the metrics if they are served and due. `took`: the duration of the last turn.

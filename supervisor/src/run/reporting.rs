@@ -43,7 +43,7 @@ impl Process {
     /// Reports to the service manager and to probes.
     pub(super) fn report_state(&mut self, low_disk: Option<String>) {
         if self.supervisor.is_draining() {
-            self.service_manager.stops();
+            self.service_manager.notify_stopping();
         }
         let holds = match (self.waits_for(), low_disk) {
             _ if self.supervisor.is_draining() => Some("drains".to_owned()),
@@ -56,7 +56,7 @@ impl Process {
         let workers = self.workers.len();
         let status = holds.clone();
         self.service_manager
-            .turns(|| status.unwrap_or_else(|| format!("workers: {workers}")));
+            .notify_alive(|| status.unwrap_or_else(|| format!("workers: {workers}")));
         self.health.note_turn(holds);
     }
 

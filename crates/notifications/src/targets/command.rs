@@ -120,7 +120,7 @@ fn start(call: &Call<'_>) -> std::io::Result<Child> {
 /// end is detected without reaping it, so that the group's number cannot belong to another process by then.
 fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
     let has_ended = child::has_ended_within(child, timeout);
-    child::end_group(child);
+    child::kill_group_unreaped(child);
     let status = child.wait().ok();
     status.filter(|_| has_ended)
 }

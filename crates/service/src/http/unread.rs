@@ -29,7 +29,7 @@ impl<S: AsyncWrite + Unpin> Unread<S> {
     }
 
     /// Continues a write. `ends` says that after it no bytes wait any more, so the deadline is removed.
-    fn turn<T>(
+    fn poll_write_until_deadline<T>(
         &mut self,
         context: &mut Context<'_>,
         ends: bool,
@@ -66,7 +66,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unread<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.turn(context, false, |stream, context| {
+        self.poll_write_until_deadline(context, false, |stream, context| {
             stream.poll_write(context, bytes)
         })
     }
@@ -76,7 +76,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unread<S> {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.turn(context, false, |stream, context| {
+        self.poll_write_until_deadline(context, false, |stream, context| {
             stream.poll_write_vectored(context, pieces)
         })
     }
@@ -86,11 +86,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unread<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.turn(context, true, AsyncWrite::poll_flush)
+        self.poll_write_until_deadline(context, true, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.turn(context, true, AsyncWrite::poll_shutdown)
+        self.poll_write_until_deadline(context, true, AsyncWrite::poll_shutdown)
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::state::PRIVATE;
 
-use super::file::{Place, file_name, files, next_place, place_today, settle};
+use super::file::{Place, file_name, files, link_newest_and_prune, next_place, place_today};
 
 /// The name of the log.
 const NAME: &str = "audit";
@@ -40,7 +40,7 @@ impl AuditFile {
         std::fs::create_dir_all(folder)?;
         let place = place_today(folder, NAME)?;
         let (file, settled) = open_at_end(&folder.join(file_name(NAME, place)))?;
-        settle(folder, NAME, place, keep.max(1));
+        link_newest_and_prune(folder, NAME, place, keep.max(1));
         Ok(AuditFile {
             folder: folder.to_owned(),
             max_bytes: max_mib << 20,
@@ -76,7 +76,7 @@ impl AuditFile {
         }
         let (file, settled) = open_at_end(&self.folder.join(file_name(NAME, place)))?;
         (self.file, self.settled, self.open, self.place) = (file, settled, 0, place);
-        settle(&self.folder, NAME, place, self.keep);
+        link_newest_and_prune(&self.folder, NAME, place, self.keep);
         Ok(())
     }
 }

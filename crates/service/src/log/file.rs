@@ -44,7 +44,7 @@ impl LogFiles {
             file,
             bytes,
         };
-        log.settle();
+        log.link_newest_and_prune();
         Ok(log)
     }
 
@@ -52,13 +52,13 @@ impl LogFiles {
         let path = self.folder.join(file_name(&self.name, place));
         (self.file, self.bytes) = append(&path)?;
         self.place = place;
-        self.settle();
+        self.link_newest_and_prune();
         Ok(())
     }
 
     /// Updates the link and removes surplus files. If that fails, it is retried with the next file; no line is lost.
-    fn settle(&mut self) {
-        settle(&self.folder, &self.name, self.place, self.keep);
+    fn link_newest_and_prune(&mut self) {
+        link_newest_and_prune(&self.folder, &self.name, self.place, self.keep);
     }
 
     /// The file that the next line goes to.
@@ -69,7 +69,7 @@ impl LogFiles {
 }
 
 /// Points the link to the newest file, and removes the oldest ones.
-pub(super) fn settle(folder: &Path, name: &str, newest: Place, keep: usize) {
+pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: Place, keep: usize) {
     let link = folder.join(format!("{name}.log"));
     let new = folder.join(format!("{name}.log.{}", std::process::id()));
     // The link holds only the file name, because a relative link is resolved from its own folder.
