@@ -39,14 +39,14 @@ pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Opti
         return None;
     }
     let (folder, file) = place_of(folder, path)?;
-    let file = plainly(options).open(file).ok()?;
+    let file = without_blocking(options).open(file).ok()?;
     let found = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     (is_file && found.starts_with(&folder)).then_some(file)
 }
 
 /// Opens without blocking: a pipe would otherwise wait until its other end is opened.
-pub(crate) fn plainly(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn without_blocking(options: &mut OpenOptions) -> &mut OpenOptions {
     options
         .mode(0o600)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)

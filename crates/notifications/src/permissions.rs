@@ -65,7 +65,7 @@ impl Permissions {
             let opened = allowed.and_then(|allowed| folder::open(allowed, file, options));
             return opened.ok_or_else(|| refused.to_owned());
         }
-        let opened = folder::plainly(options).open(file);
+        let opened = folder::without_blocking(options).open(file);
         opened.map_err(|error| format!("cannot open {file}: {error}"))
     }
 }

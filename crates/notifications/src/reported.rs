@@ -148,7 +148,7 @@ impl Reported {
     }
 
     /// Whether exactly this state was reported.
-    pub fn knows(&self, standing: &Standing) -> bool {
+    pub fn matches(&self, standing: &Standing) -> bool {
         let known = Reported::default().with_standing(standing);
         (&known.alerts, &known.served) == (&self.alerts, &self.served)
     }

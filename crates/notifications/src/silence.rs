@@ -71,10 +71,10 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     let stands = |name: &str| known.standing.get(name).cloned();
     for (what, name) in FINDS {
         let sentence = match stands(name) {
-            Some(sentence) => (!sees(known, what)).then_some(sentence),
+            Some(sentence) => (!last_run_found(known, what)).then_some(sentence),
             // A run without pages has no other results either, for the same reason.
             None if silent.contains_key("no_pages") => None,
-            None => finds_none(known, what),
+            None => missing_result_sentence(known, what),
         };
         silent.extend(sentence.map(|sentence| (name.to_owned(), sentence)));
     }
@@ -97,12 +97,12 @@ fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
 }
 
 /// Whether the last run that gives evidence found results of this kind.
-fn sees(known: &Known<'_>, what: &str) -> bool {
+fn last_run_found(known: &Known<'_>, what: &str) -> bool {
     found_by_runs(known, what).first().is_some_and(|n| *n > 0)
 }
 
 /// The sentence about a missing result that is usually found; `None` if nothing is missing.
-fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
+fn missing_result_sentence(known: &Known<'_>, what: &str) -> Option<String> {
     let judged = found_by_runs(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
     let before: Vec<u64> = judged

@@ -201,7 +201,7 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
         "field name of mapping m: its first chain yields nothing any more; its alternative 2 serves"
     );
     assert!(!events[0].detail.to_string().contains("others/secret"));
-    assert!(reported.knows(&one) && !Reported::default().knows(&one));
+    assert!(reported.matches(&one) && !Reported::default().matches(&one));
     assert_eq!(names(&news(&reported, &one).0), [""; 0]);
     let two = Standing {
         warnings: vec![serves("name", "later"), serves("price", "t")],

@@ -78,18 +78,18 @@ fn run(call: Call<'_>, timeout: Duration) -> Verdict {
         // has stopped reading.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
-    let words = listen(&mut child);
+    let last_line = read_last_error_line(&mut child);
     let ended = wait(&mut child, timeout);
     match ended {
         None => Verdict::Failed(format!("it was ended after {} s", timeout.as_secs())),
         Some(status) if status.success() => Verdict::Delivered,
         Some(status) => {
-            let words = words.recv_timeout(LAST_WORDS).unwrap_or_default();
-            let words = match words.is_empty() {
+            let last_line = last_line.recv_timeout(LAST_WORDS).unwrap_or_default();
+            let last_line = match last_line.is_empty() {
                 true => String::new(),
-                false => format!(": {words}"),
+                false => format!(": {last_line}"),
             };
-            Verdict::Failed(format!("{status}{words}"))
+            Verdict::Failed(format!("{status}{last_line}"))
         }
     }
 }
@@ -126,7 +126,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
 }
 
 /// Reads the command's standard error, and keeps the last line.
-fn listen(child: &mut Child) -> mpsc::Receiver<String> {
+fn read_last_error_line(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, reported) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {

@@ -92,7 +92,7 @@ impl Notifications {
         let held = why_held(cx, watches, name, watched, now_ms);
         let standing = standing_of(cx, watched);
         let is_alerting = time == NotificationTime::AtOnce
-            && standing.as_ref().is_some_and(|now| !reported.knows(now));
+            && standing.as_ref().is_some_and(|now| !reported.matches(now));
         let changes = self.changes_to_report((name, time), reported, is_counted);
         if !has_new_run && !is_alerting && changes.is_none() && held.is_some() == reported.is_held()
         {
