@@ -176,7 +176,7 @@ pub trait Held: Send {
 pub trait Arrivals: Send + 'static {
     /// Decides how much of a frame from a router's peer is taken. The rest is dropped before it is copied. So reading
     /// a flood costs less than sending it, which matters because libzmq queues unread frames without a limit.
-    fn hears(
+    fn how_much_to_take(
         &mut self,
         _socket: SocketName,
         _peer: &Peer,

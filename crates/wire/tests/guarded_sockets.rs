@@ -38,7 +38,13 @@ struct Choosing {
 }
 
 impl Arrivals for Choosing {
-    fn hears(&mut self, _: SocketName, _: &Peer, _: Option<&Entry>, frame: &[u8]) -> Heard {
+    fn how_much_to_take(
+        &mut self,
+        _: SocketName,
+        _: &Peer,
+        _: Option<&Entry>,
+        frame: &[u8],
+    ) -> Heard {
         match frame {
             b"flood" => return Heard::Flood,
             b"hold" => self.held.recv_timeout(WAIT).expect("an end"),

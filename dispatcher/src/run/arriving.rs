@@ -19,7 +19,7 @@ pub(super) struct Arriving {
 }
 
 impl Arrivals for Arriving {
-    fn hears(
+    fn how_much_to_take(
         &mut self,
         socket: SocketName,
         peer: &Peer,

@@ -83,7 +83,7 @@ impl TrustedKeys {
 
     /// Records a failed handshake with the current key, and switches to the next trusted key. Returns the pause before
     /// it is tried; `None` if there is no other key.
-    pub(crate) fn turn(&mut self) -> Option<Duration> {
+    pub(crate) fn switch_to_next_key(&mut self) -> Option<Duration> {
         self.refresh();
         let is_current = |one: &TrustedKey| one.key == self.current.key;
         let place = self.trusted.iter().position(is_current);
@@ -200,7 +200,7 @@ mod tests {
         let mut trusted = TrustedKeys::in_files(key(1), folder.files());
         let mut tried = Vec::new();
         for _ in 0..7 {
-            let pause = trusted.turn().unwrap().as_millis();
+            let pause = trusted.switch_to_next_key().unwrap().as_millis();
             tried.push((trusted.current().key, pause));
         }
         let pauses = [100, 200, 400, 800, 1_600, 2_000, 2_000];
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(trusted.current().file, "dispatcher-next.pub");
         assert!(trusted.note_admitted());
         assert!(!trusted.note_admitted(), "by the same one as before");
-        assert_eq!(trusted.turn(), Some(FIRST_PAUSE));
+        assert_eq!(trusted.switch_to_next_key(), Some(FIRST_PAUSE));
         assert!(trusted.note_admitted());
     }
 
@@ -218,9 +218,9 @@ mod tests {
         let folder = Folder::new("comes");
         folder.put("dispatcher.pub", key(1));
         let mut trusted = TrustedKeys::in_files(key(1), folder.files());
-        assert_eq!(trusted.turn(), None, "there is no other");
+        assert_eq!(trusted.switch_to_next_key(), None, "there is no other");
         folder.put("dispatcher-next.pub", key(2));
-        assert!(trusted.turn().is_some());
+        assert!(trusted.switch_to_next_key().is_some());
         assert_eq!(trusted.current().key, key(2));
         // The rotation ends: the next key replaces the present one.
         let [present, next] = &folder.files()[..] else {
@@ -231,12 +231,12 @@ mod tests {
         assert!(!trusted.drop_untrusted());
         assert_eq!(trusted.current().file, "dispatcher.pub");
         assert_eq!(
-            trusted.turn(),
+            trusted.switch_to_next_key(),
             None,
             "the former key is not trusted any more"
         );
         fs::remove_file(present).unwrap();
-        assert_eq!(trusted.turn(), None);
+        assert_eq!(trusted.switch_to_next_key(), None);
         assert_eq!(
             trusted.current().key,
             key(2),
@@ -253,9 +253,13 @@ mod tests {
         folder.put("dispatcher.pub", key(1));
         fs::write(&folder.files()[1], "half a k").unwrap();
         let mut trusted = TrustedKeys::in_files(key(1), folder.files());
-        assert_eq!(trusted.turn(), None);
+        assert_eq!(trusted.switch_to_next_key(), None);
         folder.put("dispatcher-next.pub", key(1));
-        assert_eq!(trusted.turn(), None, "the same key twice is one");
+        assert_eq!(
+            trusted.switch_to_next_key(),
+            None,
+            "the same key twice is one"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Pattern;
-use super::floods::{ADMITTED_AT, Floods, metadata};
+use super::floods::{ADMITTED_AT, Floods, encode_property};
 use super::handshakes::events_read;
 use crate::keys::{AllowList, Entry, ListChange, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
@@ -147,7 +147,7 @@ impl Authenticator {
             let key = self.admitted_key(&request, refusal_log);
             let status = if key.is_some() { ADMITTED } else { NOT_NOW };
             let user = key.map(|key| key.to_string()).unwrap_or_default();
-            let properties = metadata(ADMITTED_AT, &events_read().to_string());
+            let properties = encode_property(ADMITTED_AT, &events_read().to_string());
             let answer = [
                 asker.as_slice(),
                 b"",

@@ -54,7 +54,7 @@ impl Connection {
 }
 
 /// Encodes a property that libzmq attaches to each message of a connection, in the format of ZAP (ZeroMQ RFC 27).
-pub(super) fn metadata(name: &str, value: &str) -> Vec<u8> {
+pub(super) fn encode_property(name: &str, value: &str) -> Vec<u8> {
     let mut metadata = vec![name.len() as u8];
     metadata.extend(name.as_bytes());
     metadata.extend((value.len() as u32).to_be_bytes());
@@ -185,6 +185,6 @@ mod tests {
 
     #[test]
     fn metadata_has_the_form_of_the_protocol() {
-        assert_eq!(metadata("ab", "7"), b"\x02ab\0\0\0\x017");
+        assert_eq!(encode_property("ab", "7"), b"\x02ab\0\0\0\x017");
     }
 }

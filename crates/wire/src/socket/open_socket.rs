@@ -63,7 +63,10 @@ impl OpenSocket {
         match verdict {
             Verdict::NotLetIn(why) => {
                 let is_replaced = handshakes.replace_at().is_some();
-                if let Some(pause) = keys.filter(|_| !is_replaced).and_then(TrustedKeys::turn) {
+                if let Some(pause) = keys
+                    .filter(|_| !is_replaced)
+                    .and_then(TrustedKeys::switch_to_next_key)
+                {
                     handshakes.replace_after(pause);
                     // Without this, libzmq would continue with the refused key until the socket is replaced.
                     let _ = self.socket.disconnect(self.spec.place.endpoint());
@@ -203,7 +206,7 @@ impl OpenSocket {
                 };
                 let peer = route.to_peer();
                 let sender = arrived.sender.as_deref();
-                match arrivals.hears(self.spec.name, &peer, sender, &last) {
+                match arrivals.how_much_to_take(self.spec.name, &peer, sender, &last) {
                     Heard::Whole => {}
                     Heard::Arrival => arrived.is_left_out = true,
                     Heard::Nothing => return Ok(None),
