@@ -46,7 +46,7 @@ impl Asked {
     }
 
     /// A single request, or a list that is accepted or refused as a whole.
-    pub fn of_whole(batch: Batch) -> Asked {
+    pub fn whole_feed(batch: Batch) -> Asked {
         Asked::Feed {
             batch,
             whole: true,
@@ -58,7 +58,7 @@ impl Asked {
 impl From<Question> for Asked {
     fn from(question: Question) -> Asked {
         match question {
-            Question::Feed(batch) => Asked::of_whole(batch),
+            Question::Feed(batch) => Asked::whole_feed(batch),
             Question::Act(action) => Asked::Act(action),
         }
     }

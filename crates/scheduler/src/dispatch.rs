@@ -142,8 +142,8 @@ impl Dispatch {
         self.fleet.join(hello, peer, now_ms);
         self.balance.forget();
         // The new supervisor may reach sites at which the probes of others have failed.
-        self.schedule.bring_back();
-        self.schedule.bring_all_forward();
+        self.schedule.end_set_asides();
+        self.schedule.end_put_offs();
         self.make_starved_ready(&hello.supervisor, now_ms);
         let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
         let leases = self.leases.of(&hello.supervisor);
@@ -188,7 +188,7 @@ impl Dispatch {
             self.schedule.make_ready(id);
         }
         self.schedule.disown(name);
-        self.schedule.bring_all_forward();
+        self.schedule.end_put_offs();
         self.balance.forget();
         let leases = self.leases.of(name);
         leases.map(|(task, lease)| (task, lease.clone())).collect()

@@ -166,11 +166,11 @@ impl SiteState {
                 false => Verdict::OwnFailure,
             };
         }
-        self.rest(table, now_ms)
+        self.begin_backoff(table, now_ms)
     }
 
     /// Begins the backoff with the current index.
-    fn rest(&mut self, table: &BackoffTable, now_ms: i64) -> Verdict {
+    fn begin_backoff(&mut self, table: &BackoffTable, now_ms: i64) -> Verdict {
         self.failures = 0;
         let until_ms = match table.backoff_ms(self.reason, self.backoff_index as usize) {
             Some(backoff_ms) => now_ms.saturating_add(backoff_ms),
@@ -189,7 +189,7 @@ impl SiteState {
         let last = table.backoff(self.reason).len().saturating_sub(1);
         self.backoff_index = last as u32;
         self.phase = Phase::Open;
-        if self.rest(table, now_ms) == Verdict::Unreachable {
+        if self.begin_backoff(table, now_ms) == Verdict::Unreachable {
             *self = SiteState::default();
         }
     }

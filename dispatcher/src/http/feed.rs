@@ -53,7 +53,7 @@ impl Visit {
                 if let Some(permit) = &self.permit {
                     permit.note_read(bytes + batch.bytes());
                 }
-                self.answer_request(Asked::of_whole(batch)).await
+                self.answer_request(Asked::whole_feed(batch)).await
             }
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have addresses of their own");

@@ -14,7 +14,7 @@ pub(super) fn audit_signal(cx: &mut Context, action: &'static str, now_ms: i64) 
 }
 
 /// Logs that a started action has failed.
-pub(super) fn audit_refused_later(
+pub(super) fn audit_late_refusal(
     cx: &mut Context,
     who: Who,
     audited: AuditedAction,

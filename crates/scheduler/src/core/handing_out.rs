@@ -53,7 +53,7 @@ fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
     cx.frontier.releases().free_applications(now_ms);
     if cx.frontier.has_crawls_to_release() {
         let woken = cx.frontier.releases().release_next(now_ms)?;
-        wake(cx, woken);
+        note_woken_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
     if cx
@@ -62,7 +62,7 @@ fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
         .is_some_and(|at_ms| at_ms <= now_ms)
     {
         let woken = cx.frontier.tasks().requeue_due_retries(now_ms)?;
-        wake(cx, woken);
+        note_woken_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
     apply_changed_sites(cx, now_ms)
@@ -80,7 +80,7 @@ fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
 
 /// Notes that sites in the window have got tasks to hand out. Recalls leased tasks of a lower priority that are in
 /// their way.
-pub(super) fn wake(cx: &mut Context, woken: Vec<Woken>) {
+pub(super) fn note_woken_sites(cx: &mut Context, woken: Vec<Woken>) {
     for woken in woken {
         if let Some((owner, scope)) = cx.dispatch.wake(woken) {
             recalls::recall_from(cx, &owner, &scope);

@@ -90,7 +90,7 @@ impl Core {
         candidates: &[Candidate<'_>],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        outcomes::feed(&mut self.cx, crawl, candidates, now_ms)
+        outcomes::feed_candidates(&mut self.cx, crawl, candidates, now_ms)
     }
 
     pub fn page_taken_back(

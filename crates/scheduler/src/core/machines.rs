@@ -15,7 +15,7 @@ const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
 /// Judges the machine that made an attempt. Returns true if the failure is the machine's: then the task was taken
 /// back, and the attempt says nothing about its site.
-pub(super) fn is_machines_failure(
+pub(super) fn take_back_if_machines_failure(
     cx: &mut Context,
     done: &TaskDone,
     now_ms: i64,
@@ -73,7 +73,7 @@ fn cut_off(
         .frontier
         .site_states()
         .forgive(&failures.tasks, &failures.sites, now_ms)?;
-    handing_out::wake(cx, woken);
+    handing_out::note_woken_sites(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     recalls::recall_from(cx, supervisor, &RecallScope::default());
     Ok(())

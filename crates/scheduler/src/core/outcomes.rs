@@ -51,7 +51,7 @@ pub(super) fn handle_outcomes(
 
 /// Ends a task's lease with an outcome. Returns whether the outcome is final.
 fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool, FrontierError> {
-    if machines::is_machines_failure(cx, done, now_ms)? {
+    if machines::take_back_if_machines_failure(cx, done, now_ms)? {
         return Ok(false);
     }
     let counted = match cx.frontier.tasks().complete(done, now_ms)? {
@@ -175,7 +175,7 @@ fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let suspects = cx.frontier.site_states().take_suspects();
     if !suspects.is_empty() {
         let woken = cx.frontier.reopening().queue(&suspects, now_ms)?;
-        handing_out::wake(cx, woken);
+        handing_out::note_woken_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
     taking_back::take_back_false_pages(cx, now_ms)?;
@@ -333,7 +333,7 @@ pub(in crate::core) fn apply_feed_tally(
     tally: FeedTally,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    handing_out::wake(cx, tally.woken);
+    handing_out::note_woken_sites(cx, tally.woken);
     cx.counters.accepted += tally.accepted;
     if tally.accepted + tally.requeued > 0 {
         cx.window.next_site_ms = Some(now_ms);
@@ -392,7 +392,7 @@ pub(super) fn backfill_applied(
             attrs: None,
         })
         .collect();
-    if_pruned(feed(cx, backfill.crawl, &candidates, now_ms), ())
+    if_pruned(feed_candidates(cx, backfill.crawl, &candidates, now_ms), ())
 }
 
 /// Queues a page again that a further record wants but the store has dropped. The record travels with its task.
@@ -411,14 +411,14 @@ pub(super) fn fetch_dropped_page(
         return Ok(());
     }
     let woken = cx.frontier.reopening().queue(&[page.task], now_ms)?;
-    handing_out::wake(cx, woken);
+    handing_out::note_woken_sites(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     cx.window.underserved.add(backfill.crawl);
     Ok(())
 }
 
 /// Judges and queues URLs that came neither by a request nor with an outcome.
-pub(super) fn feed(
+pub(super) fn feed_candidates(
     cx: &mut Context,
     crawl: CrawlKey,
     candidates: &[Candidate<'_>],

@@ -144,7 +144,7 @@ fn send_recall(
     recall: RecallNumber,
     scope: &RecallScope,
 ) -> Option<u64> {
-    let (peer, session, number) = cx.dispatch.fleet.address(supervisor)?;
+    let (peer, session, number) = cx.dispatch.fleet.next_message_address(supervisor)?;
     let message = DispatcherToSupervisor::Recall {
         session,
         number,

@@ -26,7 +26,7 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
             );
             let why = format!("nothing changed: {}", fault.message);
             let reply = Refusal::new("$", why).answer();
-            auditing::audit_refused_later(
+            auditing::audit_late_refusal(
                 cx,
                 ended.asked.who,
                 AuditedAction::plain("reload"),
@@ -66,7 +66,7 @@ fn announce_mappings(cx: &mut Context) {
         .map(|(name, _)| name.to_owned())
         .collect();
     for name in names {
-        let Some((peer, session, number)) = cx.dispatch.fleet.address(&name) else {
+        let Some((peer, session, number)) = cx.dispatch.fleet.next_message_address(&name) else {
             continue;
         };
         let message = DispatcherToSupervisor::MappingsChanged {

@@ -51,7 +51,7 @@ impl Core {
     ) -> Result<(), FrontierError> {
         let requester = requester.into();
         if let Ok(Asked::Feed { refused, .. }) = &asked {
-            self.refuse_foreign_lines(&requester, refused, now_ms);
+            self.audit_foreign_lines(&requester, refused, now_ms);
         }
         let (audited, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// Logs the refused lines of a feed that are for applications of others in an entry of their own.
-    fn refuse_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
+    fn audit_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
         let refusal = rights::of_others("$.appid").answer();
         let audited = AuditedAction::of_foreign_lines(refused);
         let end = ActionEnd::of_answer(&refusal);

@@ -189,7 +189,7 @@ pub struct CutOff {
 
 impl CutOff {
     /// Notes that a task has come back. Returns whether it was a probe.
-    fn end(&mut self, task: TaskId) -> bool {
+    fn remove_probe(&mut self, task: TaskId) -> bool {
         let index = self.probes.iter().position(|probe| *probe == task);
         index.map(|index| self.probes.swap_remove(index)).is_some()
     }
@@ -225,7 +225,7 @@ impl Egress {
     /// Notes the end of a lease. If it was a probe that has shown nothing, the next one may soon follow.
     pub(super) fn lease_over(&mut self, task: TaskId, now_ms: i64) {
         if let Some(cut_off) = &mut self.cut_off
-            && cut_off.end(task)
+            && cut_off.remove_probe(task)
         {
             cut_off.probe_at_ms = cut_off.probe_at_ms.max(now_ms + FIRST_PROBE_MS);
         }
@@ -253,12 +253,12 @@ impl Egress {
         }
         let is_lost =
             self.has_lost_its_way(attempt.at_ms) || self.tally(attempt.at_ms).stands_out(others);
-        is_lost.then(|| Change::CutOff(self.begin(attempt)))
+        is_lost.then(|| Change::CutOff(self.begin_cut_off(attempt)))
     }
 
     fn note_cut_off(&mut self, attempt: &Attempt<'_>) -> Option<Change> {
         let cut_off = self.cut_off.as_mut()?;
-        if !cut_off.end(attempt.task) {
+        if !cut_off.remove_probe(attempt.task) {
             return None;
         }
         let is_over = attempt.at_ms - cut_off.since_ms > LONGEST_CUT_OFF_MS;
@@ -340,7 +340,7 @@ impl Egress {
         is_quiet && (well >= WELL_IN_A_ROW || no_route >= enough)
     }
 
-    fn begin(&mut self, last: &Attempt<'_>) -> MachineFailures {
+    fn begin_cut_off(&mut self, last: &Attempt<'_>) -> MachineFailures {
         let mut failures = MachineFailures::default();
         for seen in self.recent.drain(..) {
             if let Some(failure) = seen.failure {

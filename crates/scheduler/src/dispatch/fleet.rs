@@ -252,7 +252,7 @@ impl Fleet {
     }
 
     /// Where to send a numbered message: the peer, its session and the message's number.
-    pub(crate) fn address(&mut self, supervisor: &str) -> Option<(Caller, u64, u64)> {
+    pub(crate) fn next_message_address(&mut self, supervisor: &str) -> Option<(Caller, u64, u64)> {
         let session = self.session_of(supervisor)?;
         Some((session.peer.clone(), session.id, session.next_number()))
     }

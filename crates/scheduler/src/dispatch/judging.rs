@@ -64,7 +64,7 @@ impl Dispatch {
                 self.schedule.set_aside(site, now_ms + wait_ms);
             }
             Some(Change::Opened) => {
-                self.schedule.bring_back();
+                self.schedule.end_set_asides();
                 judgement.opened = Some(name.clone());
             }
             None => {}

@@ -58,7 +58,7 @@ impl Schedule {
     }
 
     /// Ends the wait of a site that was put off, because an event may have given it something to hand out.
-    pub(super) fn bring_forward(&mut self, id: SiteId) {
+    pub(super) fn end_put_off(&mut self, id: SiteId) {
         if let Some(site) = self.site_mut(id)
             && site.put_off_until_ms > 0
         {
@@ -68,14 +68,14 @@ impl Schedule {
     }
 
     /// Ends the waits of all sites that were put off, after a change in the fleet.
-    pub(super) fn bring_all_forward(&mut self) {
+    pub(super) fn end_put_offs(&mut self) {
         let put_off = self.sites().iter();
         let put_off = put_off.filter(|(_, site)| site.put_off_until_ms > 0);
         let mut ids: Vec<SiteId> = put_off.map(|(id, _)| *id).collect();
         // Sorted, so that the order is repeatable.
         ids.sort_unstable();
         for id in ids {
-            self.bring_forward(id);
+            self.end_put_off(id);
         }
     }
 }

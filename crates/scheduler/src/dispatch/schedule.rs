@@ -119,7 +119,7 @@ impl Schedule {
         }
     }
 
-    /// Hands out nothing of a site until this time, unless it is [brought back](Schedule::bring_back).
+    /// Hands out nothing of a site until this time, or until [`Schedule::end_set_asides`].
     pub(super) fn set_aside(&mut self, id: SiteId, until_ms: i64) {
         if let Some(site) = self.sites.get_mut(&id) {
             site.aside_until_ms = until_ms;
@@ -133,8 +133,8 @@ impl Schedule {
         self.schedule(id);
     }
 
-    /// Brings back all sites that were set aside.
-    pub(super) fn bring_back(&mut self) {
+    /// Ends the waits of all sites that were set aside.
+    pub(super) fn end_set_asides(&mut self) {
         let aside = self
             .sites
             .iter()
@@ -214,7 +214,7 @@ impl Schedule {
             self.requeue_ready(woken.site);
         }
         self.schedule(woken.site);
-        self.bring_forward(woken.site);
+        self.end_put_off(woken.site);
     }
 
     /// Applies a changed rule or backoff of a site, or that it was forgotten.
@@ -388,7 +388,7 @@ impl Schedule {
         let clock = site.clock.clone();
         self.note_if_idle(id);
         self.schedule(id);
-        self.bring_forward(id);
+        self.end_put_off(id);
         Some(clock)
     }
 

@@ -73,7 +73,7 @@ fn take_turn(
         return sites::hold(&cx.db, site, turn.crawl);
     }
     let needed = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
-    if !lanes::can_serve(lane, cx.lanes.at(site, needed)) {
+    if !lanes::can_serve(lane, cx.lanes.needed_at(site, needed)) {
         run.is_another_lanes_turn = true;
         return Ok(());
     }

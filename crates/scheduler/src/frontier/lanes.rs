@@ -82,7 +82,7 @@ impl Lanes {
 
     /// The lane that a crawl's tasks need at a site. Without a supervisor of the lane `browser`, a crawl of that lane
     /// waits, but single pages do not.
-    pub(super) fn at(&self, site: SiteId, of_crawl: Lane) -> Lane {
+    pub(super) fn needed_at(&self, site: SiteId, of_crawl: Lane) -> Lane {
         match self.browsers && self.is_scripted(site) {
             true => Lane::Browser,
             false => of_crawl,

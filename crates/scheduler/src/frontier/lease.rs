@@ -211,7 +211,7 @@ fn lease_turn(
         return sites::hold(&cx.db, site, turn.crawl);
     }
     let of_crawl = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
-    if !lanes::can_serve(lane, cx.lanes.at(site, of_crawl)) {
+    if !lanes::can_serve(lane, cx.lanes.needed_at(site, of_crawl)) {
         run.is_another_lanes_turn = true;
         run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
         return Ok(());

@@ -178,7 +178,7 @@ impl Releases<'_> {
                     let turn = Turn {
                         priority,
                         crawl,
-                        lane: cx.lanes.at(*site, lane),
+                        lane: cx.lanes.needed_at(*site, lane),
                     };
                     woken.push(Woken { site: *site, turn });
                 }

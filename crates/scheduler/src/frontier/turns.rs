@@ -14,7 +14,7 @@ use super::sites::SiteRow;
 
 pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> {
     let NextCrawl { priority, crawl } = next;
-    let lane = cx.lanes.at(site, lane_of(cx, crawl)?);
+    let lane = cx.lanes.needed_at(site, lane_of(cx, crawl)?);
     Ok(Turn {
         priority,
         crawl,
@@ -36,7 +36,7 @@ pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue
             site.next = Some(Turn {
                 priority,
                 crawl,
-                lane: cx.lanes.at(site.id, lane),
+                lane: cx.lanes.needed_at(site.id, lane),
             });
         }
         due.push(site);

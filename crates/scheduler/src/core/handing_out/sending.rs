@@ -43,7 +43,8 @@ pub(super) fn send_tasks(
         }
         tasks.push(task_message(cx, grant, &site, task));
     }
-    let Some((peer, session, number)) = cx.dispatch.fleet.address(&grant.supervisor) else {
+    let Some((peer, session, number)) = cx.dispatch.fleet.next_message_address(&grant.supervisor)
+    else {
         return Ok(());
     };
     let message = DispatcherToSupervisor::Tasks {
@@ -102,7 +103,8 @@ fn send_scripts(cx: &mut Context, grant: &Grant, site: &str) {
     let Some(scripts) = cx.frontier.scripts_for_worker(grant.site, site) else {
         return;
     };
-    let Some((peer, session, number)) = cx.dispatch.fleet.address(&grant.supervisor) else {
+    let Some((peer, session, number)) = cx.dispatch.fleet.next_message_address(&grant.supervisor)
+    else {
         return;
     };
     let message = DispatcherToSupervisor::SiteScripts {

@@ -66,7 +66,7 @@ pub(in crate::core) fn page_taken_back(
     cx.crawls.backfill_applied(crawl);
     let again = cx.frontier.records().page_taken_back(task, open, now_ms)?;
     let woken = cx.frontier.reopening().queue(&again, now_ms)?;
-    handing_out::wake(cx, woken);
+    handing_out::note_woken_sites(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     cx.window.underserved.add(crawl);
     Ok(())

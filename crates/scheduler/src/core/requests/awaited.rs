@@ -121,7 +121,7 @@ fn sentence(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError>
         .rule(example)?
         .and_then(|rule| rule.pages_left);
     let most = cx.frontier.sites().most_pages(example)?;
-    let limit = limits::of_site(example, left, most);
+    let limit = limits::page_limit_of_site(example, left, most);
     Ok(limit.map_or_else(
         || sites.clone(),
         |limit| format!("{sites}: {}", limit.in_words()),

@@ -125,7 +125,7 @@ pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
         "draining a supervisor"
     );
     cx.dispatch.drain_supervisor(supervisor);
-    if let Some((peer, ..)) = cx.dispatch.fleet.address(supervisor) {
+    if let Some((peer, ..)) = cx.dispatch.fleet.next_message_address(supervisor) {
         cx.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
     }
 }

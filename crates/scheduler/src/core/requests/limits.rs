@@ -49,10 +49,10 @@ pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>,
     let status = cx.frontier.crawls().status(crawl)?;
     let spec = cx.frontier.crawls().spec(crawl)?;
     let app = spec.app_id.clone();
-    let own = of_crawl(spec, status.pages + status.leased);
-    let of_sites = of_each_site(spec);
+    let own = page_limit_of_crawl(spec, status.pages + status.leased);
+    let of_sites = page_limit_per_site(spec);
     let of_application = cx.frontier.application_use(&app);
-    let shared = of_application.map(|used| of_application_in_words(&app, &used));
+    let shared = of_application.map(|used| limits_of_application(&app, &used));
     let own = own.into_iter().chain(of_sites);
     Ok(own.chain(shared.unwrap_or_default()).collect())
 }
@@ -65,7 +65,7 @@ pub(super) fn awaited_limits(cx: &Context, app: &str) -> Vec<Limit> {
     if !used.is_awaited {
         return Vec::new();
     }
-    let limits = of_application_in_words(app, &used);
+    let limits = limits_of_application(app, &used);
     let (full, others): (Vec<Limit>, Vec<Limit>) = limits.into_iter().partition(Limit::is_full);
     match full.is_empty() {
         // The crawls wait for the application's pace, or for a limit that was full a moment ago.
@@ -80,7 +80,7 @@ pub(super) fn limits_json(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Value
 }
 
 /// The page limit of the whole crawl, if it has one.
-pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
+pub(super) fn page_limit_of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
     let of_watch = spec.run_began_ms.is_some();
     Some(Limit {
         name: if of_watch { "max_pages" } else { "--max-pages" }.into(),
@@ -96,7 +96,7 @@ pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
 }
 
 /// The crawl's page limit per site. URLs beyond it are skipped, with the reason `budget`.
-fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
+fn page_limit_per_site(spec: &CrawlSpec) -> Option<Limit> {
     Some(Limit {
         name: "domain_max_pages".into(),
         unit: "URLs of each site",
@@ -109,7 +109,11 @@ fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
 }
 
 /// The page limit of a site, over all crawls. `left`: the remaining pages; `most`: the original number.
-pub(super) fn of_site(site: &str, left: Option<u64>, most: Option<u64>) -> Option<Limit> {
+pub(super) fn page_limit_of_site(
+    site: &str,
+    left: Option<u64>,
+    most: Option<u64>,
+) -> Option<Limit> {
     let left = left?;
     let most = most.unwrap_or(left).max(left);
     Some(Limit {
@@ -121,7 +125,7 @@ pub(super) fn of_site(site: &str, left: Option<u64>, most: Option<u64>) -> Optio
     })
 }
 
-fn of_application_in_words(app: &str, used: &ApplicationUse) -> Vec<Limit> {
+fn limits_of_application(app: &str, used: &ApplicationUse) -> Vec<Limit> {
     let limits = &used.limits;
     let limit = |key: &str, unit, most: Option<f64>, used| {
         most.map(|most| Limit {
@@ -175,7 +179,7 @@ mod tests {
             sites: 3,
             is_awaited: true,
         };
-        let limits = of_application_in_words("shop", &used);
+        let limits = limits_of_application("shop", &used);
         let reported: Vec<(bool, String)> = limits
             .iter()
             .map(|limit| (limit.is_full(), limit.in_words()))
@@ -196,7 +200,8 @@ mod tests {
 
     #[test]
     fn the_limit_of_a_site_is_reported_with_its_number() {
-        let reported = |left, most| of_site("a.org", left, most).map(|limit| limit.in_words());
+        let reported =
+            |left, most| page_limit_of_site("a.org", left, most).map(|limit| limit.in_words());
         assert_eq!(reported(None, Some(5)), None);
         let by = "`webfill site a.org --limit N` allows N further pages";
         for (left, most, beginning) in [
@@ -214,9 +219,9 @@ mod tests {
     #[test]
     fn a_crawl_without_a_limit_has_none() {
         let mut spec = CrawlSpec::new("a", "c");
-        assert!(of_crawl(&spec, 5).is_none() && of_each_site(&spec).is_none());
+        assert!(page_limit_of_crawl(&spec, 5).is_none() && page_limit_per_site(&spec).is_none());
         spec.domain_max_pages = Some(3);
-        let limit = of_each_site(&spec).unwrap();
+        let limit = page_limit_per_site(&spec).unwrap();
         assert!(!limit.is_full());
         let text = limit.in_words();
         assert!(
@@ -224,7 +229,7 @@ mod tests {
             "{text}"
         );
         spec.max_pages = Some(7);
-        let answer = of_crawl(&spec, 5).unwrap().json();
+        let answer = page_limit_of_crawl(&spec, 5).unwrap().json();
         assert_eq!((&answer["most"], &answer["used"]), (&json!(7.0), &json!(5)));
         let text = answer["text"].as_str().unwrap();
         assert!(text.starts_with("5 of 7 pages (--max-pages): "), "{text}");

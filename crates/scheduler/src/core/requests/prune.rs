@@ -21,7 +21,7 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let subject = &action.subject;
         let crawl_id = subject.crawl_id.as_deref();
-        if let Some(refusal) = self.refusal_to_prune(&subject.app_id, crawl_id, now_ms)? {
+        if let Some(refusal) = self.prepare_to_prune(&subject.app_id, crawl_id, now_ms)? {
             return Ok(refusal.into());
         }
         let older_ms = i64::try_from(action.older_than_s.saturating_mul(1_000));
@@ -50,7 +50,7 @@ impl Core {
     }
 
     /// Returns why a named crawl cannot be pruned. First flushes pending writes about it to the store.
-    fn refusal_to_prune(
+    fn prepare_to_prune(
         &mut self,
         app_id: &str,
         crawl_id: Option<&str>,

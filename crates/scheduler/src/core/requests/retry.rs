@@ -109,7 +109,7 @@ impl ReopeningCrawls {
             let answer = refusal.answer();
             for (requester, _) in reopening.asked {
                 let audited = reopening.audited.clone();
-                auditing::audit_refused_later(cx, requester.who, audited, &answer, now_ms);
+                auditing::audit_late_refusal(cx, requester.who, audited, &answer, now_ms);
                 let message = OutgoingMessage::ToClient(requester.client, answer.clone());
                 cx.outgoing.push(message);
             }

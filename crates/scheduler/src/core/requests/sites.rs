@@ -79,7 +79,7 @@ pub(super) fn site_answer(
         "lane": cx.frontier.sites().lane(&action.site)?.as_str(),
     });
     let most = cx.frontier.sites().most_pages(&action.site)?;
-    if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
+    if let Some(limit) = limits::page_limit_of_site(&action.site, rule.pages_left, most) {
         answer["limits"] = vec![limit.json()].into();
     }
     let report = cx.frontier.site_states().report(&action.site)?;

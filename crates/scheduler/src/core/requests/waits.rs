@@ -198,7 +198,7 @@ pub(super) fn waits_of_crawl(
         _ => {}
     }
     if let Some(most) = most_pages.filter(|most| status.pages + status.leased >= *most) {
-        let limit = limits::of_crawl(
+        let limit = limits::page_limit_of_crawl(
             cx.frontier.crawls().spec(crawl)?,
             status.pages + status.leased,
         );
@@ -372,7 +372,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
         HeldFor::Block => format!("{sites} {} blocked by hand{such}{until}", verb("is", "are")),
         HeldFor::Limit => {
             let (left, most) = held.limit;
-            let limit = limits::of_site(site, left, most);
+            let limit = limits::page_limit_of_site(site, left, most);
             let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
             let verb = verb("has", "have");
             format!("{sites} {verb} reached {its} limit of pages{such}{fill}")

@@ -256,7 +256,7 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
         }
         HeldFor::Block => format!("its site {name} is blocked by hand{left}"),
         HeldFor::Limit => {
-            let limit = limits::of_site(name, site.pages_left, site.most_pages);
+            let limit = limits::page_limit_of_site(name, site.pages_left, site.most_pages);
             let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
             format!("its site {name} has reached its limit of pages{fill}")
         }

@@ -21,7 +21,7 @@ fn lost_messages_are_noticed_in_both_directions() {
     let patience_ms = 3 * LEASE_MS / 10;
     for (received, outcomes_sent) in [(0, 0), (1, 1)] {
         let mut dispatch = dispatch(&[("a", 10)]);
-        let (_, session, number) = dispatch.fleet.address("a").unwrap();
+        let (_, session, number) = dispatch.fleet.next_message_address("a").unwrap();
         assert_eq!((session, number), (1, 1));
         let beat = SupervisorHeartbeat {
             received,

@@ -65,7 +65,7 @@ impl FeedBatch<'_> {
                 let turn = Turn {
                     priority,
                     crawl: self.key,
-                    lane: self.lanes.at(*site, self.crawl.spec.lane),
+                    lane: self.lanes.needed_at(*site, self.crawl.spec.lane),
                 };
                 self.tally.woken.push(Woken { site: *site, turn });
             }
