@@ -53,7 +53,7 @@ impl Backends {
     }
 
     /// Checks the store and the cache as long as the process lives.
-    pub(crate) async fn watch(self, store: Arc<dyn Store>, cache: Arc<dyn Cache>) {
+    pub(crate) async fn check_forever(self, store: Arc<dyn Store>, cache: Arc<dyn Cache>) {
         loop {
             let nobody = CrawlId::new(NOBODY, NOBODY);
             let checked = check(store.get_crawl(&nobody)).await;

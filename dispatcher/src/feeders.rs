@@ -159,10 +159,10 @@ impl Feeder {
     }
 
     fn died(&mut self, (watch, run): (&str, u64), status: ExitStatus, now: Instant) -> State {
-        let words = self.child.take().map(last_words).unwrap_or_default();
-        let why = match words.is_empty() {
+        let last_line = self.child.take().map(last_stderr_line).unwrap_or_default();
+        let why = match last_line.is_empty() {
             true => format!("the process that feeds it ended: {status}"),
-            false => words,
+            false => last_line,
         };
         tracing::warn!(event = "feeder_died", watch, run, why, "a feeder has ended");
         let is_final = [Code::Usage, Code::Fatal].map(|code| Some(i32::from(code.code())));
@@ -189,7 +189,7 @@ fn start(setup: &FeederSetup, (watch, run): (&str, u64)) -> Result<Child, Fault>
 }
 
 /// The last line that an ended process wrote to standard error. Feeders write little.
-fn last_words(mut child: Child) -> String {
+fn last_stderr_line(mut child: Child) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = child.stderr.take() {
         let _ = stderr.take(1 << 16).read_to_end(&mut text);

@@ -88,7 +88,7 @@ impl Answering for Service {
         if Dashboard::has(request.uri().path()) {
             return Arc::clone(&self.dashboard).answer(request, peer).await;
         }
-        if request.uri().path() == "/" && is_of_browser(&request) {
+        if request.uri().path() == "/" && wants_html(&request) {
             return webfill_dashboard::entrance();
         }
         let visit = Visit::new(self, peer.address.ip());
@@ -97,7 +97,7 @@ impl Answering for Service {
 }
 
 /// Whether the client wants a web page. Browsers say so in `Accept`; other programs do not.
-fn is_of_browser(request: &Request<Incoming>) -> bool {
+fn wants_html(request: &Request<Incoming>) -> bool {
     let accepted = request.headers().get(ACCEPT);
     let accepted = accepted.and_then(|types| types.to_str().ok());
     request.method() == Method::GET && accepted.is_some_and(|types| types.contains("text/html"))
@@ -193,15 +193,15 @@ impl Visit {
                 503,
                 "the frontier is being opened: try again in a few seconds",
             ),
-            _ => match self.begin(&request) {
-                Ok(()) => self.answer_begun(request).await,
+            _ => match self.take_permit(&request) {
+                Ok(()) => self.answer_with_permit(request).await,
                 Err(refusal) => *refusal,
             },
         }
     }
 
     /// Takes a permit, which the request keeps until it is answered, or refuses the request for now.
-    fn begin(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
+    fn take_permit(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
         let is_stream = media_type(request.headers()) == Some(MediaType::JsonLines);
         let bytes = match request.body().size_hint().upper() {
             // A stream's lines are handed over in batches.
@@ -220,12 +220,12 @@ impl Visit {
         }
     }
 
-    async fn answer_begun(&self, request: Request<Incoming>) -> Answer {
+    async fn answer_with_permit(&self, request: Request<Incoming>) -> Answer {
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
-            (&Method::GET, "/info") => self.act(of_query("info", &request)).await,
-            (&Method::GET, "/why") => self.act(of_query("why", &request)).await,
+            (&Method::GET, "/info") => self.act(action_of_query("info", &request)).await,
+            (&Method::GET, "/why") => self.act(action_of_query("why", &request)).await,
             (&Method::POST, "/feed") => self.feed(request).await,
             (_, place) if is_of_watches(place) => self.answer_of_watches(request).await,
             (
@@ -276,7 +276,7 @@ impl Visit {
     }
 
     /// Passes a request to the dispatcher. Returns its answer; `None` if its loop has ended.
-    async fn request(&self, asked: Asked) -> Option<Value> {
+    async fn submit(&self, asked: Asked) -> Option<Value> {
         let permit = self.permit.clone()?;
         let pending = &self.service.pending_requests;
         pending
@@ -285,7 +285,7 @@ impl Visit {
     }
 
     async fn answer_request(&self, asked: Asked) -> Answer {
-        match self.request(asked).await {
+        match self.submit(asked).await {
             Some(answer) if answer.get("error").is_some() => {
                 json_answer(refusal_status(&answer), answer)
             }
@@ -308,7 +308,7 @@ fn refusal_status(answer: &Value) -> u16 {
 }
 
 /// The action with the parameters of the query string.
-fn of_query(action: &str, request: &Request<Incoming>) -> Value {
+fn action_of_query(action: &str, request: &Request<Incoming>) -> Value {
     let query = request.uri().query().unwrap_or_default();
     let url = webfill_urls::Url::parse(&format!("http://localhost/?{query}"));
     let mut action = json!({"action": action});

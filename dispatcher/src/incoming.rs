@@ -13,7 +13,7 @@ use webfill_wire::socket::{Arrived, Outbox, Peer};
 use webfill_wire::{SupervisorOutcomes, SupervisorToDispatcher, codec};
 
 /// Applies a frame that has arrived on the tasks socket.
-pub(crate) fn apply_word(
+pub(crate) fn apply_tasks_frame(
     core: &mut Core,
     outbox: &Outbox,
     arrived: Arrived,

@@ -200,9 +200,9 @@ impl Permits {
         }
         connection.is_unheard.store(false, Relaxed);
         let nothing_else = connection.own.requests.load(Relaxed) == 0;
-        let is_always_let_in = nothing_else && bytes <= SMALL_BYTES;
+        let is_always_accepted = nothing_else && bytes <= SMALL_BYTES;
         let is_one_too_many = connection.is_one_too_many();
-        if !is_one_too_many && (is_always_let_in || !connection.exceeds(bytes, 1)) {
+        if !is_one_too_many && (is_always_accepted || !connection.exceeds(bytes, 1)) {
             return Admission::Taken(Permit::of(connection, bytes));
         }
         match connection.exceeds(0, UNHEARD_BEYOND) {

@@ -31,7 +31,7 @@ pub(crate) struct ListJudge {
 impl ListJudge {
     /// Queues the lists of a crawl if it is finished and has changed since they were judged. Returns the note if
     /// nothing is left to judge.
-    pub(crate) fn note(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
+    pub(crate) fn queue_unless_judged(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
         if crawl.state != CrawlState::Finished {
             self.judged.remove(&crawl.id);
             return note;

@@ -480,7 +480,7 @@ impl Process {
 
     fn apply_frame(&mut self, frame: Arrived, now_ms: i64) -> Result<(), FrontierError> {
         match frame.socket {
-            TASKS => incoming::apply_word(&mut self.core, &self.outbox, frame, now_ms),
+            TASKS => incoming::apply_tasks_frame(&mut self.core, &self.outbox, frame, now_ms),
             _ => incoming::apply_outcomes(&mut self.core, frame, now_ms),
         }
     }

@@ -114,7 +114,7 @@ impl StoreWriter {
                 runtime.spawn(
                     known
                         .clone()
-                        .watch(Arc::clone(&backends.store), backends.cache),
+                        .check_forever(Arc::clone(&backends.store), backends.cache),
                 );
                 let writes = write_all(backends.store, &mut queue, (health, known), on_written);
                 runtime.block_on(writes)
@@ -306,7 +306,7 @@ impl Queue {
             return None;
         };
         match self.judges_lists.load(Ordering::Relaxed) {
-            true => self.lists.note(crawl, *note),
+            true => self.lists.queue_unless_judged(crawl, *note),
             false => *note,
         }
     }

@@ -187,7 +187,7 @@ impl Lines<'_> {
             whole: false,
             refused: std::mem::take(&mut self.unaudited),
         };
-        let Some(mut answer) = self.visit.request(asked).await else {
+        let Some(mut answer) = self.visit.submit(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {
