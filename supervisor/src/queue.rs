@@ -99,7 +99,7 @@ impl Queue {
 
     /// Notes that a task waits for a name server. Its credit is returned already now, unless too many other tasks
     /// wait like this.
-    pub fn note_waiting(&mut self, task: u64, delivery: Delivery) {
+    pub fn uncount_while_waiting(&mut self, task: u64, delivery: Delivery) {
         let Some(held) = self.held.get_mut(&task) else {
             return;
         };
@@ -131,7 +131,7 @@ impl Queue {
     }
 
     /// Ends the leases of a dead worker process. `blamed` is the task that its crash marker names.
-    pub fn give_back(&mut self, worker_index: u16, blamed: Option<u64>) -> Lost {
+    pub fn end_leases_of_worker(&mut self, worker_index: u16, blamed: Option<u64>) -> Lost {
         let mut lost = Lost::default();
         for (task, held) in &self.held {
             if held.worker_index != worker_index || !held.sent {
@@ -233,12 +233,12 @@ mod tests {
             queue.hold(&task(id), 0, true);
         }
         for (id, delivery) in [(1, 1), (1, 1), (2, 9), (2, 1), (3, 1), (4, 1)] {
-            queue.note_waiting(id, Delivery::new(0, delivery));
+            queue.uncount_while_waiting(id, Delivery::new(0, delivery));
         }
         assert_eq!(queue.credit().tasks, 12);
         assert!(queue.release(1, Delivery::new(0, 1)));
         assert_eq!(queue.credit().tasks, 12, "it was given back before");
-        queue.note_waiting(3, Delivery::new(0, 1));
+        queue.uncount_while_waiting(3, Delivery::new(0, 1));
         assert_eq!(queue.credit().tasks, 13);
         assert!(queue.release(2, Delivery::new(0, 1)) && queue.release(3, Delivery::new(0, 1)));
         assert_eq!(queue.credit().tasks, 13);
@@ -252,7 +252,7 @@ mod tests {
         queue.hold(&task(2), 0, true);
         queue.hold(&task(3), 0, false);
         queue.hold(&task(4), 1, true);
-        let lost = queue.give_back(0, Some(2));
+        let lost = queue.end_leases_of_worker(0, Some(2));
         assert_eq!(lost.sites.len(), 1);
         let back = lost.returned;
         assert_eq!(back.len(), 2);

@@ -90,7 +90,7 @@ impl Supervisor {
                 lease_ms,
                 mappings,
             } => {
-                if self.join(session, heard_ms, lease_ms, now_ms) {
+                if self.note_welcome(session, heard_ms, lease_ms, now_ms) {
                     self.mappings.name(mappings);
                     self.ask_for_mappings(now_ms);
                     self.send_again();
@@ -212,7 +212,7 @@ impl Supervisor {
     }
 
     /// Notes that the dispatcher answered a hello. Returns whether that begins a session.
-    fn join(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
+    fn note_welcome(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
         let begins = session == self.session.id() && !self.session.is_welcomed();
         if begins {
             self.session.welcomed(heard_ms, lease_ms, now_ms);

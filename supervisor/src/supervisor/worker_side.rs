@@ -73,7 +73,7 @@ impl Supervisor {
             }
         }
         for (task, delivery) in message.waiting {
-            self.queue.note_waiting(task, delivery);
+            self.queue.uncount_while_waiting(task, delivery);
         }
         for recall in message.recalled {
             let settled = self.recalls.confirm(recall, worker_index);
@@ -123,7 +123,7 @@ impl Supervisor {
     /// Gives back the tasks that a dead worker process held. Call this once no message of that process can arrive any
     /// more.
     pub fn give_back_tasks_of_dead_worker(&mut self, worker_index: u16, blamed: Option<u64>) {
-        let lost = self.queue.give_back(worker_index, blamed);
+        let lost = self.queue.end_leases_of_worker(worker_index, blamed);
         let blamed_crawl = lost.blamed_crawl.and_then(|crawl| self.crawls.get(&crawl));
         let span = match (blamed, blamed_crawl) {
             (Some(task), Some(crawl)) => task_span(task, &crawl.crawl_id),
