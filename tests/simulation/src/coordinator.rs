@@ -122,7 +122,7 @@ impl Coordinator {
 
 /// Whether a message recalls all tasks of a supervisor, as if its machine was cut off: then its failures were not its
 /// sites' fault.
-fn calls_all_back(message: &OutgoingMessage) -> bool {
+fn recalls_everything(message: &OutgoingMessage) -> bool {
     matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
         if *scope == RecallScope::default())
 }
@@ -311,7 +311,7 @@ impl World {
         self.note_statuses(&committed.outgoing);
         self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
         // Even if no machine loses its way out, one whose hosts are all dead is taken for cut off.
-        self.backoff.may_be_over |= committed.outgoing.iter().any(calls_all_back);
+        self.backoff.may_be_over |= committed.outgoing.iter().any(recalls_everything);
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
@@ -354,7 +354,7 @@ impl World {
     }
 
     /// Reports the result of an application to the dispatcher, unless it has died meanwhile.
-    pub(crate) fn apply(&mut self, life: u32, application: &BackfillWrite) {
+    pub(crate) fn report_application(&mut self, life: u32, application: &BackfillWrite) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
         }

@@ -255,7 +255,7 @@ impl Judge {
     }
 
     /// Notes that the worker that sent the last request is gone and its connection is closed.
-    pub(crate) fn cut(&mut self, site: usize, now_ms: u64) {
+    pub(crate) fn note_worker_gone(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
         seen.page_ends_ms = seen.page_ends_ms.map(|ends_ms| ends_ms.min(now_ms));

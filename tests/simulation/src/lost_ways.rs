@@ -162,7 +162,7 @@ impl World {
     }
 
     /// The duration of a request that is sent now, and its result if it does not leave the machine.
-    pub(crate) fn leaves(
+    pub(crate) fn outcome_of_sending(
         &mut self,
         machine: usize,
         slot: u16,

@@ -119,7 +119,7 @@ impl SharedServers {
     }
 
     /// Notes that the worker that sent a request to a site is gone and its connection is closed.
-    pub(crate) fn cut(&mut self, site: usize) {
+    pub(crate) fn note_worker_gone(&mut self, site: usize) {
         let server = &mut self.servers[site % SERVERS.len()];
         server.under_way.retain(|(asked, _)| *asked != site);
     }

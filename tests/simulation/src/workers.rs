@@ -63,8 +63,8 @@ impl World {
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         if std::mem::replace(&mut worker.is_alive, false) {
             for site in worker.asking() {
-                self.web.judge.cut(site, self.now_ms);
-                self.web.shared_servers.cut(site);
+                self.web.judge.note_worker_gone(site, self.now_ms);
+                self.web.shared_servers.note_worker_gone(site);
             }
         }
     }
@@ -272,7 +272,7 @@ impl World {
     }
 
     fn ask(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize, request: Request) {
-        let (takes_ms, lost) = self.leaves(machine, slot, site);
+        let (takes_ms, lost) = self.outcome_of_sending(machine, slot, site);
         let ends_ms = self.now_ms + takes_ms;
         let name = self.machines[machine].name();
         let who = format!("{name}/{slot}.{incarnation} of machine {machine}");

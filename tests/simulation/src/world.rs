@@ -350,7 +350,7 @@ impl World {
             } => self.report_waiting(machine, slot, incarnation, site),
             Event::SiteStatesStored { life, write } => self.store_site_states(life, *write),
             Event::SiteStatesConfirmed { life, last } => self.confirm_site_states(life, last),
-            Event::Applied { life, application } => self.apply(life, &application),
+            Event::Applied { life, application } => self.report_application(life, &application),
             Event::Fault(fault) => self.go_wrong(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),
             Event::ClientAsks => self.let_client_ask(),
