@@ -171,15 +171,15 @@ impl Crawl {
         self.spec.run_began_ms = Some(record.began_ms());
         self.spec.run_window_ms = record.window_ms();
         self.spec.run_period_ms = record.period_ms();
-        let window_over = record.window_over();
-        self.options.max_time = window_over.map(|left| started.elapsed() + left);
+        let remaining = record.remaining_window();
+        self.options.max_time = remaining.map(|left| started.elapsed() + left);
         let notifications = self.notifications();
         if let Some(notifications) = &notifications {
             notifications.begin(&runtime, &*store)?;
         }
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl(started, &named_state, shared, dataset, claim, same);
-        if ended.is_err() && fleet::was_killed_at_end() && record.may_go_on()? {
+        if ended.is_err() && fleet::was_killed_at_end() && record.allow_resumption()? {
             // The run stays open, as if this process had been killed: the next one resumes it and sends its
             // notifications.
             return ended;

@@ -35,7 +35,7 @@ pub fn read_again(
     mut in_force: Settings,
     mut has_mappings: bool,
 ) -> ReadAgain {
-    let mut contents = contents(&in_force);
+    let mut hashes = file_hashes(&in_force);
     Box::new(move || {
         let settings = roles::dispatcher_settings(&options)?;
         let mappings = load_mappings(&settings.mappings)?;
@@ -63,8 +63,8 @@ pub fn read_again(
         in_force.retries = settings.retries.clone();
         in_force.backoff = settings.backoff.clone();
         has_mappings = !mappings.is_empty();
-        let before = std::mem::replace(&mut contents, self::contents(&in_force));
-        let others = contents.iter().filter(|(name, content)| {
+        let before = std::mem::replace(&mut hashes, file_hashes(&in_force));
+        let others = hashes.iter().filter(|(name, content)| {
             before.get(*name) != Some(*content) && !changed.contains(*name)
         });
         let others: Vec<String> = others.map(|(name, _)| name.clone()).collect();
@@ -91,7 +91,7 @@ fn is_changeable(name: &str) -> bool {
 
 /// For each setting that names a file, a hash of the file's content. Mapping files are left out, because they have a
 /// version of their own. A file that cannot be read has no hash; the code that uses it reports the fault.
-fn contents(settings: &Settings) -> BTreeMap<String, Option<u64>> {
+fn file_hashes(settings: &Settings) -> BTreeMap<String, Option<u64>> {
     let config = &settings.dispatcher;
     let excluded = config.exclude_sites.as_deref().map(ExcludedSites::file);
     let files = [

@@ -114,7 +114,7 @@ fn dispatcher_setup(
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
         metrics: metrics.filter(|_| !options.local),
-        starts: starts(state, "dispatcher", options.local),
+        starts: count_start_unless_local(state, "dispatcher", options.local),
         probes: probes.filter(|_| !options.local),
         protection,
         dashboard: dashboard_setup(options.config.as_deref(), &settings, state)?,
@@ -172,7 +172,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
 }
 
 /// Counts this start. Processes of `webfill crawl` have no metrics, so theirs are not counted.
-fn starts(state: &StateFolder, role: &str, is_local: bool) -> u64 {
+fn count_start_unless_local(state: &StateFolder, role: &str, is_local: bool) -> u64 {
     match is_local {
         true => 0,
         false => count_start(state.path(), role),
@@ -288,7 +288,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         is_local,
         claim: is_local.then(|| ClaimFile::in_folder(&settings.state)),
         metrics: metrics.filter(|_| !is_local),
-        starts: starts(&state, "supervisor", is_local),
+        starts: count_start_unless_local(&state, "supervisor", is_local),
         probes: probes.filter(|_| !is_local),
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,

@@ -154,15 +154,15 @@ impl RunRecord {
     }
 
     /// How long the run may still take; `None` without a window.
-    pub fn window_over(&self) -> Option<Duration> {
+    pub fn remaining_window(&self) -> Option<Duration> {
         let gone_ms = now_ms().saturating_sub(self.run.started_ms).max(0);
         let gone = Duration::from_millis(gone_ms as u64);
         self.window.map(|window| window.saturating_sub(gone))
     }
 
-    /// Whether the next process may resume the run although this one has failed. The number of attempts is limited,
-    /// because the run itself may be the cause. Each attempt leaves a line in the file.
-    pub fn may_go_on(&self) -> Result<bool, Fault> {
+    /// Lets the next process resume the run although this one has failed, by adding a line to the file. Returns false
+    /// after too many attempts, because the run itself may be the cause.
+    pub fn allow_resumption(&self) -> Result<bool, Fault> {
         let begun = self.file.lines_of(self.run.number)?;
         if begun > MOST_GONE_ON {
             return Ok(false);
@@ -248,15 +248,15 @@ mod tests {
         for _ in 0..MOST_GONE_ON {
             let record = RunRecord::begin(&watched, folder.path()).unwrap();
             assert_eq!(record.run().number, 1);
-            assert!(record.may_go_on().unwrap());
+            assert!(record.allow_resumption().unwrap());
         }
         let mut record = RunRecord::begin(&watched, folder.path()).unwrap();
-        assert!(!record.may_go_on().unwrap());
+        assert!(!record.allow_resumption().unwrap());
         record.end(&Err(Fault::error("killed")));
         record.keep().unwrap();
         let next = RunRecord::begin(&watched, folder.path()).unwrap();
         assert_eq!(next.run().number, 2);
-        assert!(next.may_go_on().unwrap());
+        assert!(next.allow_resumption().unwrap());
         let file = RunFile::of(folder.path(), "w");
         let text = std::fs::read_to_string(&file.path).unwrap();
         assert!(text.lines().all(|line| !line.is_empty()), "{text}");

@@ -58,7 +58,7 @@ impl<W: Write> CsvFile<W> {
         }
         let lists = self.lists.as_ref().filter(|_| column.is_list);
         let joined = lists.and_then(|separator| separator.join(&value));
-        joined.map_or_else(|| marked(value), Value::String)
+        joined.map_or_else(|| quoted_if_ambiguous(value), Value::String)
     }
 
     pub fn finish(mut self) -> io::Result<()> {
@@ -67,7 +67,7 @@ impl<W: Write> CsvFile<W> {
 }
 
 /// Writes a text that would be read as a list or an object as a JSON string, so that it is read as a text.
-fn marked(value: Value) -> Value {
+fn quoted_if_ambiguous(value: Value) -> Value {
     match &value {
         Value::String(text) if exported_cell::value_of(text.clone()) != value => {
             Value::from(value.to_string())

@@ -57,7 +57,9 @@ impl<W: Write + Send> ParquetFile<W> {
     pub fn take(&mut self, row: &Value) -> io::Result<()> {
         for (column, cells) in &mut self.columns {
             let value = in_column(column.kind, column.value(row));
-            self.bytes += cells.push(&value).map_err(|kind| surprise(column, &kind))?;
+            self.bytes += cells
+                .push(&value)
+                .map_err(|kind| changed_kind_error(column, &kind))?;
         }
         self.rows += 1;
         if self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES {
@@ -90,7 +92,7 @@ impl<W: Write + Send> ParquetFile<W> {
 
 /// The error about a value of an unexpected kind. The kinds were collected in a first pass, and another process may
 /// have written since.
-fn surprise(column: &Column, found: &str) -> io::Error {
+fn changed_kind_error(column: &Column, found: &str) -> io::Error {
     io::Error::other(format!(
         "`{}` became {found} during the export: export again",
         column.name

@@ -117,7 +117,7 @@ impl Position {
     }
 
     /// The number that identifies a line of the input in the store; `None` if the input has no lines.
-    pub fn of_line(&self, line: u64) -> Option<u64> {
+    pub fn line_key(&self, line: u64) -> Option<u64> {
         self.has_lines
             .then(|| number(self.reading, self.beginning, line))
     }
@@ -229,13 +229,13 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut file, b"a\nb\n").unwrap();
         let start = Position::start_of_file(&file).unwrap();
-        let first = start.of_line(7).unwrap();
+        let first = start.line_key(7).unwrap();
         assert_eq!(start.line_at(first), Some(7));
         let kept = read(start, &["a"]).fed_lines();
         let (resumed, _) = start.resumed(kept, |line| mark(start, &["a", "b"], line));
         assert_eq!(resumed.line_at(first), Some(7));
         let (edited, _) = start.resumed(kept, |line| mark(start, &["x", "a"], line));
         assert_eq!(edited.line_at(first), None);
-        assert_eq!(Position::start_of_dataset("a").of_line(7), None);
+        assert_eq!(Position::start_of_dataset("a").line_key(7), None);
     }
 }

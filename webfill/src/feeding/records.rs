@@ -161,7 +161,7 @@ impl Records {
             refresh: self.refresh_of(seed, now_ms),
             urls: seed.urls.clone(),
             source: seed.source.clone(),
-            position: input.of_line(seed.line),
+            position: input.line_key(seed.line),
         })
     }
 }

@@ -64,24 +64,24 @@ impl Evidence {
         let mut evidence = Evidence::default();
         let is_of_files = options.pages.is_some() || options.warc.is_some();
         if is_of_files {
-            evidence.of_files(options, settings.fetch.max_body_bytes)?;
+            evidence.add_pages_of_files(options, settings.fetch.max_body_bytes)?;
             // Everything in the store counts as read before the change.
             evidence.note_change(&iso_time(now_ms()));
             if options.store.is_none() {
-                evidence.of_user(options, runtime)?;
+                evidence.add_values_of_user(options, runtime)?;
                 return Ok(evidence);
             }
         }
         runtime.block_on(async {
             let store = open_existing(&uri).await.map_err(Fault::error)?;
-            evidence.of_alert(&*store, mapping).await?;
+            evidence.add_pages_of_alert(&*store, mapping).await?;
             if let Some(crawl) = &options.crawl {
                 let id = CrawlId::new(&options.app, crawl);
                 let mut crawl = StoredCrawl::open(&uri, id.clone()).await?;
                 if let Some(known) = store.get_crawl(&id).await.map_err(Fault::error)? {
                     evidence.note_change(&iso_time(known.started_at_ms));
                 }
-                evidence.of_crawl(&mut crawl, mapping).await?;
+                evidence.add_pages_of_crawl(&mut crawl, mapping).await?;
             }
             if evidence.now.is_empty() {
                 return Ok(());
@@ -91,15 +91,17 @@ impl Evidence {
                 .clone()
                 .ok_or_else(|| no_bound(mapping))?;
             evidence.note_records(&*store).await?;
-            evidence.of_records(&*store, &changed_at).await?;
-            evidence.of_pages(&*store, mapping, &changed_at).await
+            evidence.add_values_of_records(&*store, &changed_at).await?;
+            evidence
+                .add_values_of_pages(&*store, mapping, &changed_at)
+                .await
         })?;
-        evidence.of_user(options, runtime)?;
+        evidence.add_values_of_user(options, runtime)?;
         Ok(evidence)
     }
 
     /// Adds pages from the user's files.
-    fn of_files(
+    fn add_pages_of_files(
         &mut self,
         options: &MappingRepairOptions,
         max_body_bytes: usize,
@@ -118,14 +120,22 @@ impl Evidence {
     }
 
     /// Adds the pages that the standing alert has kept.
-    async fn of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
+    async fn add_pages_of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
         let health = crate::health::read(store).await.map_err(Fault::error)?;
         let alerts = health.iter().filter(|health| health.mapping() == mapping);
         let Some(alert) = alerts.filter_map(|health| health.alert()).next() else {
             return Ok(());
         };
-        self.fallen = alert.page_field_names().into_iter().map(str::to_owned).collect();
-        self.rows = alert.row_field_names().into_iter().map(str::to_owned).collect();
+        self.fallen = alert
+            .page_field_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        self.rows = alert
+            .row_field_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         if let Some(first) = alert.after.iter().map(|page| &page.at).min() {
             self.note_change(first);
         }
@@ -178,7 +188,11 @@ impl Evidence {
     }
 
     /// Adds the kept pages of a crawl that this mapping has read.
-    async fn of_crawl(&mut self, crawl: &mut StoredCrawl, mapping: &str) -> Result<(), Fault> {
+    async fn add_pages_of_crawl(
+        &mut self,
+        crawl: &mut StoredCrawl,
+        mapping: &str,
+    ) -> Result<(), Fault> {
         crawl.urls(&mut |_| ()).await?;
         let mut gathering = Gathering::new(&|_| true);
         let records = &mut self.records;
@@ -212,7 +226,11 @@ impl Evidence {
 
     /// Adds the values that the records of these pages had before the change, whether they came from users or from
     /// pages.
-    async fn of_records(&mut self, store: &dyn Store, changed_at: &str) -> Result<(), Fault> {
+    async fn add_values_of_records(
+        &mut self,
+        store: &dyn Store,
+        changed_at: &str,
+    ) -> Result<(), Fault> {
         if self.records.is_empty() {
             return Ok(());
         }
@@ -236,7 +254,7 @@ impl Evidence {
     }
 
     /// Adds the values that the mapping last read from the same pages before the change.
-    async fn of_pages(
+    async fn add_values_of_pages(
         &mut self,
         store: &dyn Store,
         mapping: &str,
@@ -268,7 +286,11 @@ impl Evidence {
     }
 
     /// Adds the values of the user's records, which take precedence.
-    fn of_user(&mut self, options: &MappingRepairOptions, runtime: &Runtime) -> Result<(), Fault> {
+    fn add_values_of_user(
+        &mut self,
+        options: &MappingRepairOptions,
+        runtime: &Runtime,
+    ) -> Result<(), Fault> {
         let wanted: BTreeSet<String> = self
             .now
             .iter()
