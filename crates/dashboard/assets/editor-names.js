@@ -34,7 +34,7 @@ const same = (one, other) => one.trim().replace(/\s+/g, " ").toLowerCase() === o
  * A name for what was pointed at: the column of the table that has this value, or the label beside it. `values` are those of
  * the best candidate by page, `known` the values of records by page.
  */
-export function propose(reply, known) {
+export function nameFor(reply, known) {
   const first = reply.candidates[0];
   const columns = {};
   first?.values.forEach(({ value }, place) => {

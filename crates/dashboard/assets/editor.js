@@ -3,7 +3,7 @@
 
 import { el } from "./editor-dom.js";
 import { edit, freeName, showFaults, useSchema } from "./editor-form.js";
-import { kindOf, propose } from "./editor-names.js";
+import { kindOf, nameFor } from "./editor-names.js";
 import * as results from "./editor-results.js";
 
 const bench = document.getElementById("bench");
@@ -290,7 +290,7 @@ function findCandidates(isNew = false) {
 function nameAnew(before, reply) {
   const known = reply.of_pages.map((number) => draft.pages.find((one) => one.number === number)?.known);
   const taken = new Set((draft.mapping.fields ?? []).map((one) => one.name));
-  const proposed = propose(reply, known) || before;
+  const proposed = nameFor(reply, known) || before;
   let name = proposed;
   for (let number = 2; taken.has(name); number += 1) name = `${proposed}_${number}`;
   if (name !== before) {
