@@ -48,7 +48,7 @@ pub async fn measure(
 /// trouble.
 async fn overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     let began = Instant::now();
-    let Browsing { browse, store } = open_to_browse(uri).await?;
+    let Browsing { browse, store, .. } = open_to_browse(uri).await?;
     let crawls = browse.crawls(&CrawlFilter::default(), None, ROWS).await?;
     for crawl in crawls.rows.iter().take(10) {
         browse.crawl_counts(&crawl.id, COUNT_TO).await?;
