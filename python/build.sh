@@ -20,7 +20,7 @@ tools=$PWD/.cache/python-tools/venv/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Backtraces keep the names of functions, but lose the lines of source.
+# A release has no symbols; a debug build keeps the names of functions.
 install -m 755 "$binary" "$work/webfill"
 strip --strip-debug "$work/webfill"
 # The bundled libraries are Debian's, under these licences.

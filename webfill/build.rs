@@ -1,7 +1,26 @@
-//! Gives the binary a build id, whichever linker is used. Debuggers need it to find the symbols, which are packaged
-//! separately.
+//! Link options of the binary.
 
 fn main() {
+    // A debugger finds the symbols, which are packed apart, by the build id. Not every linker adds one by itself.
     println!("cargo::rustc-link-arg-bins=-Wl,--build-id=sha1");
+    if is_release() && is_linked_by_lld() {
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=safe"); // equal functions become one
+    }
     println!("cargo::rerun-if-changed=build.rs");
+}
+
+/// Whether the profile is `release`, or one of those like it that optimise.
+fn is_release() -> bool {
+    var("PROFILE") == "release" && var("OPT_LEVEL") != "0"
+}
+
+/// Whether Rust chooses the linker, and chooses LLD: since 1.90 on this target.
+fn is_linked_by_lld() -> bool {
+    let is_chosen_by_rust =
+        var("RUSTC_LINKER").is_empty() && var("CARGO_ENCODED_RUSTFLAGS").is_empty();
+    is_chosen_by_rust && var("TARGET") == "x86_64-unknown-linux-gnu"
+}
+
+fn var(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
 }
