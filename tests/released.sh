@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The released commit; empty as long as there is none.
-COMMIT=
+COMMIT=24248422fcd7a090ac7d5eadf6669fd1dd70192e
 
 folder=.cache/released
 if [ -z "$COMMIT" ]; then
