@@ -35,8 +35,9 @@ quickly=()
 for crate in $(sed -n 's/^name = "\(webfill[a-z-]*\)"$/\1/p' "$folder"/source/{,crates/}*/Cargo.toml); do
     quickly+=(--config "profile.dev.package.$crate.opt-level=0")
 done
+# With an example, dependencies get the features that tests need, as in the build of this tree.
 (cd "$folder/source" && CARGO_PROFILE_DEV_DEBUG=false \
-    cargo build --workspace --bin webfill --target-dir "$target" "${quickly[@]}")
+    cargo build --workspace --bin webfill --example save_rate --target-dir "$target" "${quickly[@]}")
 mv "$target/debug/webfill" "$folder/webfill"
 [ ! -e "$own" ] || mv "$own" "$target/debug/webfill"
 rm -rf "$folder/source"
