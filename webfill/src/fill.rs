@@ -374,13 +374,15 @@ impl Fill {
         {
             let field = &self.table.fields[cell.field];
             let row = self.table.rows[cell.row as usize].number;
-            if self.answers.rejected.get(&(row, field.column)) == Some(&cell.values) {
+            let answered = self.answers.rejected.get(&(row, field.column));
+            if answered.is_some_and(|values| reading::agrees(values, &cell.values)) {
                 rejected.insert((row, field.column), String::from("you have rejected it"));
                 continue;
             }
             let change = Change {
                 values: field.distinct(&cell.values),
                 old: Vec::new(),
+                is_accepted: false,
             };
             changes.insert((row, field.column), change);
         }

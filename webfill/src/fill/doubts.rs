@@ -375,7 +375,13 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
             if *is_accepted {
                 let values = doubt.page.clone();
                 let old = row.replace(field, values.clone());
-                accepted.insert(place, Change { values, old });
+                let is_accepted = true;
+                let change = Change {
+                    values,
+                    old,
+                    is_accepted,
+                };
+                accepted.insert(place, change);
             }
         }
         answers.idle += usize::from(is_idle);

@@ -54,8 +54,11 @@ pub fn has_amounts<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
     count > 0 && amounts * 100 >= count * MOST
 }
 
-/// Whether a value is one number with a sign that is no letter: `$1,234.50` is one, and a range of prices is not.
+/// Whether a value is one number with a sign of a currency or a percent sign: `$1,234.50` is one; a range of prices and
+/// a telephone number are not.
 pub fn is_amount(value: &str) -> bool {
+    let is_sign =
+        |c| matches!(c, '$' | '%' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}' | '\u{e3f}');
     let (mut numbers, mut is_within, mut has_sign) = (0, false, false);
     for c in webfill_values::trimmed(value).chars() {
         match c {
@@ -68,7 +71,7 @@ pub fn is_amount(value: &str) -> bool {
             _ if c.is_whitespace() || ".,'\u{2019}".contains(c) => {}
             _ => {
                 is_within = false;
-                has_sign = true;
+                has_sign |= is_sign(c);
             }
         }
     }
@@ -273,6 +276,8 @@ mod tests {
             "50 %",
             "-$5",
             "1\u{2019}000 $",
+            "\u{a3}5",
+            "\u{20b9} 1,00,000",
         ] {
             assert!(is_amount(value), "{value}");
         }
@@ -283,7 +288,9 @@ mod tests {
             "from $12",
             "USD 12",
             "907/279-7311",
+            "+49 30 123456",
             "6-5",
+            "6'2\"",
             "$",
             "",
         ];

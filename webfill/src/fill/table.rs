@@ -46,6 +46,8 @@ pub struct Change {
     pub values: Vec<String>,
     /// The value to be there; nothing: a gap.
     pub old: Vec<String>,
+    /// A person has accepted the values: only what the column cannot hold is refused.
+    pub is_accepted: bool,
 }
 
 /// Why values were not written, by the number of the row and the column.
@@ -154,10 +156,10 @@ impl Field {
     }
 
     /// The same values in the form that known ones have, or why they have none.
-    fn fitted(&self, values: &[String]) -> Result<Vec<String>, String> {
-        let fitted = values.iter().map(|value| {
+    fn fitted(&self, change: &Change) -> Result<Vec<String>, String> {
+        let fitted = change.values.iter().map(|value| {
             let value = form::fitted(value, self.form)?;
-            if self.has_amounts && !form::is_amount(&value) {
+            if self.has_amounts && !change.is_accepted && !form::is_amount(&value) {
                 return Err(String::from(
                     "nearly all known values of the column are one number with a sign, as amounts of money are",
                 ));
@@ -477,7 +479,7 @@ impl Table {
             if stands != change.old {
                 return None;
             }
-            let fitted = field.fitted(&change.values);
+            let fitted = field.fitted(change);
             let fitted = fitted.and_then(|values| match is_delimited {
                 true => field.without_formulas(values),
                 false => Ok(values),
