@@ -325,10 +325,12 @@ impl Series {
 
     /// How sure it is that the last pages without a value are no accident: one minus the probability of so many in a
     /// row, if the share of pages with a value were still what it was at least before. Each page has one vote, so it
-    /// says something long before the sums do, and is wrong more often: pages of one list are alike.
+    /// says something long before the sums do, and is wrong more often: pages of one list are alike. So it says nothing
+    /// about fewer than five pages, however rare they were.
     pub fn sure(&self) -> Option<f64> {
+        const LEAST_IN_ROW: u64 = 5;
         let before = self.total.saturating_sub(self.empty_in_row);
-        if self.total < LEAST_PAGES || self.empty_in_row == 0 || before == 0 {
+        if self.total < LEAST_PAGES || self.empty_in_row < LEAST_IN_ROW || before == 0 {
             return None;
         }
         let least = lower_bound(self.with_value as f64, before as f64);
@@ -445,8 +447,11 @@ mod tests {
         assert!(sure > Some(0.999_9), "{sure:?}");
         assert_eq!(fallen, None, "the sums see one source, of little weight");
         assert_eq!(note(true, 1), (None, None), "a value came again");
-        let (sure, _) = note(false, 1);
-        assert!(sure < Some(0.9), "one page says little: {sure:?}");
+        let mut large = healthy(6_000);
+        for empty in 1..=4 {
+            large.note(false, page(empty));
+            assert_eq!(large.sure(), None, "{empty} pages say little");
+        }
     }
 
     #[test]
