@@ -355,7 +355,16 @@ async fn write(
         StoreWrite::Crawl(write) => {
             let mut crawl = Crawl::clone(&write.crawl);
             if crawl.finished_at_ms.is_some() {
-                note_records(&**store, &mut crawl).await?;
+                match note_records(&**store, &mut crawl).await {
+                    // Its end is stored even if its records cannot be counted.
+                    Err(error) if !error.is_retry() => tracing::warn!(
+                        event = "records_not_counted",
+                        crawl_id = %crawl.id,
+                        %error,
+                        "the store cannot count the records of a crawl that has ended; its end is stored without them"
+                    ),
+                    noted => noted?,
+                }
             }
             store.put_crawl(crawl).await.map(|()| None)
         }
@@ -388,12 +397,16 @@ async fn write(
 /// again, which is no part of what this one did.
 async fn note_records(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreError> {
     const RECORDS: &str = "records";
-    let known = store.get_crawl(&crawl.id).await?;
-    let is_same = |known: &Crawl| known.counts.get("done") == crawl.counts.get("done");
-    let known = known.filter(|known| known.finished_at_ms.is_some() && is_same(known));
-    if let Some(noted) = known.and_then(|mut known| known.counts.remove(RECORDS)) {
-        crawl.counts.insert(RECORDS.to_owned(), noted);
-        return Ok(());
+    const RUN: &str = "run_began_ms";
+    if let Some(mut known) = store.get_crawl(&crawl.id).await? {
+        let noted = known.counts.remove(RECORDS);
+        let is_same = known.finished_at_ms.is_some()
+            && known.request[RUN] == crawl.request[RUN]
+            && known.counts == crawl.counts;
+        if let Some(noted) = noted.filter(|_| is_same) {
+            crawl.counts.insert(RECORDS.to_owned(), noted);
+            return Ok(());
+        }
     }
     let records = store.record_counts(&crawl.id).await?;
     if records.total > 0 {
