@@ -12,6 +12,7 @@ use crate::field::{Found, Group};
 use crate::fold::Wanted;
 use crate::guards;
 use crate::places::Places;
+use crate::same::common_form;
 use crate::score::{Label, MISSPELT, Scores, reads_cut_off};
 use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
@@ -291,11 +292,12 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
         .collect()
 }
 
-/// The different values that a chain reads on a page, of those that it does not drop.
+/// The different values that a chain reads on a page, of those that it does not drop. Forms of one value count once, as
+/// where pages are filled from.
 fn different(found: &Found, one: usize, page: usize, accepts: impl Fn(&str) -> bool) -> usize {
     let values = found.readings[one][page].values.iter();
     let values = values.filter(|value| accepts(&value.text));
-    let different: BTreeSet<&String> = values.map(|value| &value.folded).collect();
+    let different: BTreeSet<String> = values.map(|value| common_form(&value.text)).collect();
     different.len()
 }
 

@@ -1,5 +1,5 @@
-//! Pages made to do harm are processed in limited time and memory. These tests are in a separate file, because they
-//! check the memory of the whole process.
+//! Pages made to do harm are processed in limited time and memory. The memory is that of the whole process, so each test
+//! needs one of its own, as nextest gives it.
 
 use crate::made::{page, task};
 use webfill_learn::learn;
