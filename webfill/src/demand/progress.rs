@@ -49,6 +49,7 @@ fn pace(answer: &Value) -> Option<String> {
     };
     let without = &answer["estimate_without"];
     let end = end.map(|end| match without["tasks"].as_u64() {
+        Some(1) => format!("{end}, without 1 task of sites in trouble"),
         Some(tasks) => format!("{end}, without {tasks} tasks of sites in trouble"),
         None => end,
     });
