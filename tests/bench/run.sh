@@ -76,7 +76,7 @@ scripts() {
 # Of the package as it is installed, beside the command that it starts.
 python_package() {
     tests/python/install.sh --tests >/dev/null
-    python/build.sh "$programs/webfill" "$cache/python-bench" 25
+    python/build.sh "${WEBFILL:-$programs/webfill}" "$cache/python-bench" 25
     rm -rf "$cache/python-bench/installed"
     "$cache/python-tools/system/bin/pip" install -q --no-index --target "$cache/python-bench/installed" "$cache"/python-bench/*.whl
     PYTHONPATH=$cache/python-bench/installed "$cache/python-tools/system/bin/python" -B tests/bench/python.py
@@ -89,8 +89,10 @@ get_peers
 if [ "$wanted" = tools ]; then exit 0; fi
 case ${BENCH_SIZE:-full} in
     full)
-        programs=target/release
-        cargo build --release --locked -q -p webfill -p webfill-bench
+        programs=target/measure
+        cargo build --release --locked -q -p webfill
+        cargo build --profile measure --locked -q -p webfill-bench
+        export WEBFILL="${WEBFILL:-$PWD/target/release/webfill}"
         ;;
     # With the features and targets of `make test`, so that its build is used.
     small)
@@ -166,7 +168,7 @@ crawl() {
     if [ -n "$crawls" ]; then run "$programs/crawl" $crawls; fi
 }
 
-if [ "$programs" = target/release ]; then
+if [ "$programs" = target/measure ]; then
     compute
     keep_pace
     exit $missed
