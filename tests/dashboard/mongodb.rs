@@ -55,7 +55,7 @@ fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     let visitor = fleet.visitor();
     wait_for("all pages are stored", || {
         let crawl = shown(&visitor, &format!("/dashboard/crawl/{APP}/monday"));
-        (crawl.contains("finished") && crawl.contains(">60</a>")).then_some(())
+        (crawl.contains("finished") && crawl.contains(">60 ended</a>")).then_some(())
     });
     wait_for("the overview counts the records", || {
         let snapshot = shown(&visitor, "/dashboard/");
