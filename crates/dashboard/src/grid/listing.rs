@@ -11,7 +11,8 @@ use super::building::ANY;
 use super::state::State;
 use super::{Grid, Kind, unread};
 
-/// A page ends after checking so many rows, or after this time; the list continues behind them.
+/// A page ends after checking so many rows, or after this time if few match; the list continues behind
+/// them.
 const MOST_EXAMINED: u64 = 20_000;
 const SEARCH_TIME: Duration = Duration::from_millis(100);
 
@@ -295,9 +296,12 @@ impl Search<'_> {
         let mut check = self.grid.conn.prepare_cached(sql)?;
         let mut last = None;
         while let Some(row) = rows.next()? {
+            // Where most rows match, the page is filled however long that takes.
+            let is_late = self.page.examined > 4 * self.wanted as u64
+                && self.began.elapsed() >= SEARCH_TIME;
             let is_full = self.page.rows.len() >= self.wanted
                 || self.page.examined >= MOST_EXAMINED
-                || self.began.elapsed() >= SEARCH_TIME;
+                || is_late;
             // At least one row is checked, so that each page leads further.
             if is_full && (last.is_some() || !self.page.rows.is_empty()) {
                 self.page.next = last.or(self.page.rows.last().map(|row| row.n));
