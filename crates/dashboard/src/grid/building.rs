@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,17 +50,42 @@ const TABLES: &str = "
 
 /// Makes the index of these files in its place. `done` counts the rows.
 pub(super) fn build(files: &Files, done: &AtomicU64) -> Result<(), String> {
-    let part = part_of(&files.index);
-    let built = fill(files, &part, done).and_then(|()| {
+    put(&files.index, |part| fill(files, part, done))
+}
+
+/// Makes an index beside its place, and puts it there once it is whole: whenever the dashboard ends, there is a whole
+/// one or none.
+pub(super) fn put(
+    index: &Path,
+    make: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let part = part_of(index);
+    let _ = fs::remove_file(&part);
+    let made = make(&part).and_then(|()| {
         let synced = File::open(&part).and_then(|file| file.sync_all());
-        let renamed = synced.and_then(|()| fs::rename(&part, &files.index));
-        renamed.map_err(|error| format!("cannot write {}: {error}", files.index.display()))
+        let renamed = synced
+            .and_then(|()| without_journal(index))
+            .and_then(|()| fs::rename(&part, index));
+        renamed.map_err(|error| format!("cannot write {}: {error}", index.display()))
     });
-    if built.is_err() {
+    if made.is_err() {
         // What is left is only space, and the next attempt takes it away.
         let _ = fs::remove_file(&part);
     }
-    built
+    made
+}
+
+/// A journal that a broken write has left would be taken for one of the new index, too. Without it the old index is
+/// worth nothing.
+fn without_journal(index: &Path) -> io::Result<()> {
+    let mut journal = index.as_os_str().to_owned();
+    journal.push("-journal");
+    let journal = PathBuf::from(journal);
+    if journal.exists() {
+        fs::remove_file(index)?;
+        fs::remove_file(journal)?;
+    }
+    Ok(())
 }
 
 /// Several dashboards may build at a time, each a file of its own.
@@ -74,7 +100,6 @@ fn fill(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
     let signature = files.signature();
     let mut table = webfill_table::open(files.shown()).map_err(|error| error.to_string())?;
     let mut evidence = Lines::open(&files.evidence)?;
-    let _ = fs::remove_file(part);
     let conn = Connection::open(part).map_err(failed)?;
     conn.execute_batch(TABLES).map_err(failed)?;
     let mut columns = Columns::of(&table, &fields_of(files));
@@ -300,6 +325,25 @@ impl Sites {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As after the end of a dashboard in the middle of a write.
+    #[test]
+    fn a_journal_that_was_left_is_none_of_the_new_index() {
+        let place = tempfile::tempdir().unwrap();
+        let index = place.path().join("grid.db");
+        let journal = place.path().join("grid.db-journal");
+        fs::write(&index, "old").unwrap();
+        fs::write(&journal, "left").unwrap();
+        put(&index, |part| {
+            fs::write(part, "new").map_err(|error| error.to_string())
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&index).unwrap(), "new");
+        assert!(!journal.exists());
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+        put(&index, |_| Err(String::from("broken"))).unwrap_err();
+        assert_eq!(fs::read_to_string(&index).unwrap(), "new");
+    }
 
     #[test]
     fn only_plain_numbers_make_a_column_of_numbers() {

@@ -67,8 +67,8 @@ impl Jobs {
         let (own, kind) = (files.clone(), grid.meta.columns[column].kind);
         let rows = grid.meta.rows;
         drop(grid);
-        let key = files.index.with_extension(format!("sort{column}"));
-        self.run(&key, move |_| listing::sort(&own.index, column, kind))?;
+        // Under the key of the index itself: two of its changes at a time would lose one.
+        self.run(&files.index, move |_| listing::sort(&own.index, column, kind))?;
         match Grid::open(files)? {
             Some(grid) if listing::is_sorted(&grid, column) => Ok(Made::Ready(Box::new(grid))),
             _ => Ok(Made::Preparing(rows)),

@@ -1,13 +1,14 @@
 //! A page of rows, by filter and order. Rows are read by cursor: each page begins behind the last row of the one before,
 //! which is looked up in an index. If no index holds exactly the wanted rows, a bounded number is checked.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::building::ANY;
+use super::building::{self, ANY};
 use super::state::State;
 use super::{Grid, Kind, unread};
 
@@ -18,9 +19,6 @@ const SEARCH_TIME: Duration = Duration::from_millis(100);
 
 /// Characters of a text that rows are sorted by.
 const SORTED_CHARS: usize = 64;
-
-/// How long a reader waits for the end of sorting by another column.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// The rows to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -340,24 +338,31 @@ pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
     found.is_ok()
 }
 
-/// Sorts the rows of an index by a column.
+/// Sorts the rows of an index by a column: a copy of it, which takes its place.
 pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String> {
-    let sort = || -> rusqlite::Result<()> {
-        let mut conn = Connection::open(index)?;
-        conn.busy_timeout(BUSY)?;
-        conn.execute_batch("PRAGMA cache_size = -65536")?;
-        let change = conn.transaction()?;
-        let value = expression(column, kind);
-        change.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS sort_{column} (is_empty INTEGER, v ANY, n INTEGER, PRIMARY KEY (is_empty, v, n))
-                STRICT, WITHOUT ROWID;
-            DELETE FROM sort_{column};
-            INSERT INTO sort_{column} SELECT v IS NULL, coalesce(v, ''), n FROM (SELECT {value} AS v, n FROM rows)
-                ORDER BY 1, 2, 3"
-        ))?;
-        change.commit()
-    };
-    sort().map_err(|error| unread(&error))
+    building::put(index, |part| {
+        let copied = fs::copy(index, part);
+        copied.map_err(|error| format!("cannot write {}: {error}", part.display()))?;
+        write_order(part, column, kind).map_err(|error| unread(&error))
+    })
+}
+
+fn write_order(part: &Path, column: usize, kind: Kind) -> rusqlite::Result<()> {
+    let conn = Connection::open(part)?;
+    // A copy that is not whole is thrown away.
+    conn.execute_batch(
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536",
+    )?;
+    let value = expression(column, kind);
+    conn.execute_batch(&format!(
+        "BEGIN;
+        CREATE TABLE IF NOT EXISTS sort_{column} (is_empty INTEGER, v ANY, n INTEGER, PRIMARY KEY (is_empty, v, n))
+            STRICT, WITHOUT ROWID;
+        DELETE FROM sort_{column};
+        INSERT INTO sort_{column} SELECT v IS NULL, coalesce(v, ''), n FROM (SELECT {value} AS v, n FROM rows)
+            ORDER BY 1, 2, 3;
+        COMMIT"
+    ))
 }
 
 #[cfg(test)]
