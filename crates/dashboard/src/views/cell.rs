@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use webfill_document::{Document, Limits};
 use webfill_store::{Browse, StoreUri, open_to_browse, page_id};
 
-use super::grid::{files, made};
+use super::grid::{COLUMNS, files, made};
 use super::page::text_of;
 use super::reading::within;
 use super::review::around;
@@ -158,7 +158,7 @@ fn content(name: &str, cell: &Cell, review: &Review, copy: Option<Value>) -> Val
     json!({
         "name": name,
         "path": cell.path(name),
-        "grid": format!("/dashboard/table/{0}/rows?after={1}&cell=c{2}-{3}", encoded(name), cell.n - 1, cell.n, cell.column),
+        "grid": format!("/dashboard/table/{0}/rows?after={1}&first={4}&cell=c{2}-{3}", encoded(name), cell.n - 1, cell.n, cell.column, cell.column / COLUMNS * COLUMNS),
         "n": cell.n, "at": cell.column, "version": cell.version,
         "title": cell.title, "id": cell.name, "row": cell.row,
         "state": cell.state.shown(),

@@ -19,7 +19,7 @@ use crate::visit::Visit;
 
 /// The rows of a page, and the columns that it shows at a time.
 const ROWS: usize = 50;
-const COLUMNS: usize = 40;
+pub(super) const COLUMNS: usize = 40;
 
 /// The sites that are offered in the filter; any can be named in the address.
 const SITES: usize = 200;
