@@ -42,7 +42,7 @@ pub(crate) struct HealthLog {
 impl HealthLog {
     /// Reads the stored points.
     pub(crate) fn open(state: Option<&Path>) -> HealthLog {
-        let (file, points) = LineFile::open(state, FILE, 10 * MOST_POINTS);
+        let (file, points) = LineFile::open(state, FILE, MOST_MAPPINGS * MOST_POINTS);
         let mut log = HealthLog {
             file,
             ..HealthLog::default()
