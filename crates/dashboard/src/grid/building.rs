@@ -82,7 +82,9 @@ fn without_journal(index: &Path) -> io::Result<()> {
     journal.push("-journal");
     let journal = PathBuf::from(journal);
     if journal.exists() {
-        fs::remove_file(index)?;
+        if index.exists() {
+            fs::remove_file(index)?;
+        }
         fs::remove_file(journal)?;
     }
     Ok(())
