@@ -370,7 +370,10 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
             answers.answered.insert(place);
             if !is_accepted && doubt.known.is_empty() {
                 answers.rejected.insert(place, doubt.page.clone());
-                answers.withdrawn.insert((doubt.shown.url.clone(), field));
+                // A question is asked for its whole site. Any other value is that of one cell.
+                if answers.listed.contains(doubt) {
+                    answers.withdrawn.insert((doubt.shown.url.clone(), field));
+                }
             }
             if *is_accepted {
                 let values = doubt.page.clone();
