@@ -28,20 +28,7 @@ struct Wished {
 impl Origin {
     /// The cell of a line and a column. Reads the table up to it.
     pub(crate) fn find(files: &Files, number: u64, column: &str) -> Result<Origin, String> {
-        let wished = fs::read(&files.wishes).ok();
-        let wished = wished.and_then(|json| serde_json::from_slice::<Wished>(&json).ok());
-        let wished = wished.unwrap_or_default();
-        let wishes = Wishes {
-            id: wished.id,
-            urls: wished.urls,
-            fields: wished.fields,
-            keep: wished.keep,
-        };
-        let sample = Sample::read(&files.input).map_err(|error| error.to_string())?;
-        let table = understand(&sample, &wishes).map_err(|error| error.to_string())?;
-        let mut columns = table.columns.iter();
-        let at = columns.position(|of| of.name == column);
-        let at = at.ok_or_else(|| format!("the table has no column `{column}`"))?;
+        let (table, at) = understood(files, column)?;
         let mut reader = webfill_table::open(&files.input).map_err(|error| error.to_string())?;
         while let Some(row) = reader.next_row() {
             match row {
@@ -51,6 +38,13 @@ impl Origin {
             }
         }
         Err(format!("the table has no row in line {number}"))
+    }
+
+    /// What stands between several values of a column where a person types them.
+    pub(crate) fn separator(files: &Files, column: &str) -> Result<String, String> {
+        let (table, at) = understood(files, column)?;
+        let separator = table.shapes[at].separator.clone();
+        Ok(separator.unwrap_or_else(|| String::from("; ")))
     }
 
     fn of(table: &Understanding, cells: &[Cell], column: usize) -> Origin {
@@ -107,6 +101,24 @@ impl Origin {
             },
         })
     }
+}
+
+/// The table, as `webfill fill` understands it, and the place of a column.
+fn understood(files: &Files, column: &str) -> Result<(Understanding, usize), String> {
+    let wished = fs::read(&files.wishes).ok();
+    let wished = wished.and_then(|json| serde_json::from_slice::<Wished>(&json).ok());
+    let wished = wished.unwrap_or_default();
+    let wishes = Wishes {
+        id: wished.id,
+        urls: wished.urls,
+        fields: wished.fields,
+        keep: wished.keep,
+    };
+    let sample = Sample::read(&files.input).map_err(|error| error.to_string())?;
+    let table = understand(&sample, &wishes).map_err(|error| error.to_string())?;
+    let at = table.columns.iter().position(|of| of.name == column);
+    let at = at.ok_or_else(|| format!("the table has no column `{column}`"))?;
+    Ok((table, at))
 }
 
 /// The cell as the evidence has it.

@@ -131,15 +131,33 @@ async fn find(
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let project = project(visit, name)?;
     let asked = |key: &str| visit.asked(key).map(str::to_owned);
-    let (_, cell) = find(visit, &project, asked).await?;
+    let (files, cell) = find(visit, &project, asked).await?;
     let own = project.clone();
     let review = reading(move || own.review()).await?;
     let copy = stored_copy(&project, &cell).await;
-    let content = content(name, &cell, &review, copy);
+    let separator = separator(files, &cell).await;
+    let content = content(name, &cell, &review, copy, &separator);
     visit.page("cell.html", "Evidence", content)
 }
 
-fn content(name: &str, cell: &Cell, review: &Review, copy: Option<Value>) -> Value {
+/// What stands between the values of a list, so that they are the same values when the form comes back.
+async fn separator(files: Files, cell: &Cell) -> String {
+    let usual = String::from("; ");
+    if cell.lines.len() < 2 {
+        return usual;
+    }
+    let column = cell.title.clone();
+    let found = reading(move || Origin::separator(&files, &column));
+    found.await.unwrap_or(usual)
+}
+
+fn content(
+    name: &str,
+    cell: &Cell,
+    review: &Review,
+    copy: Option<Value>,
+    separator: &str,
+) -> Value {
     let values = cell.values();
     let value = values.first().map(String::as_str).unwrap_or_default();
     let excerpt = cell.text("excerpt").unwrap_or_default();
@@ -180,7 +198,7 @@ fn content(name: &str, cell: &Cell, review: &Review, copy: Option<Value>) -> Val
         "can_accept": can_accept,
         "edit": answer.and_then(|answer| answer.value.clone()).or_else(|| match cell.state {
             State::Contradicted | State::Known => cell.text("known").map(str::to_owned),
-            _ => Some(values.join("; ")).filter(|text| !text.is_empty()),
+            _ => Some(values.join(separator)).filter(|text| !text.is_empty()),
         }).or_else(|| cell.shown.clone()),
     })
 }
