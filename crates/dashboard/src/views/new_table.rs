@@ -14,6 +14,7 @@ use super::tables::reading;
 use crate::answer::{Problem, Shown, see_other};
 use crate::filler::{FillRun, Filler};
 use crate::messages::Message;
+use crate::secrets::new_secret;
 use crate::visit::Visit;
 
 /// The largest file that is taken; a larger table is filled by the command.
@@ -207,11 +208,13 @@ async fn pass_on(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<(), Pro
 }
 
 fn write(table: &Path, mut pieces: mpsc::Receiver<Piece>) -> Result<(), String> {
-    let name = table.file_name().unwrap_or_default().to_string_lossy();
-    let part = table.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", table.display());
+    let name = table.file_name().unwrap_or_default().to_string_lossy();
+    let number = new_secret().map_err(failed)?;
+    let part = table.with_file_name(format!(".{name}.{}.part", &number[..16]));
+    // Where this fails, the file is not ours to remove.
+    let mut file = File::create_new(&part).map_err(failed)?;
     let mut write_all = || -> Result<bool, std::io::Error> {
-        let mut file = File::create_new(&part)?;
         loop {
             match pieces.blocking_recv() {
                 Some(Piece::Some(piece)) => file.write_all(&piece)?,
