@@ -21,7 +21,10 @@ async function send(file) {
       headers: { "x-webfill-token": form.dataset.token, "content-type": "application/octet-stream" },
       body: file,
     });
-    if (answer.ok) return location.assign(answer.url);
+    if (answer.ok) {
+      const { to } = await answer.json();
+      return location.assign(to);
+    }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     say(page.querySelector("main p")?.textContent ?? "The file was not taken.", true);
   } catch {

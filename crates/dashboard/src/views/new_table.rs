@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use webfill_service::http::body::{Arriving, BodyFault};
 
 use super::tables::reading;
-use crate::answer::{Problem, Shown, see_other};
+use crate::answer::{self, Problem, Shown};
 use crate::filler::{FillRun, Filler};
 use crate::messages::Message;
 use crate::secrets::new_secret;
@@ -100,7 +100,8 @@ pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
         ),
     };
     let message = visit.dashboard.messages.keep(message);
-    Ok(see_other(&format!("/dashboard/tables?message={message}")))
+    let to = format!("/dashboard/tables?message={message}");
+    Ok(answer::json(200, &json!({"to": to})))
 }
 
 /// A name that is no path, is not hidden, and ends as tables do.
