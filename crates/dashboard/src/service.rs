@@ -71,6 +71,8 @@ pub struct Dashboard {
     pub(crate) table_jobs: Jobs,
     /// The tables that were dropped here.
     dropped: Mutex<Vec<PathBuf>>,
+    /// A permit for the upload of a table.
+    pub(crate) uploads: Semaphore,
     /// Permits for downloads, each of which has a thread.
     pub(crate) downloads: Arc<Semaphore>,
     pub(crate) extractions: Extractions,
@@ -113,6 +115,7 @@ impl Dashboard {
             tables: Tables::new(setup.tables.clone()),
             table_jobs: Jobs::default(),
             dropped: Mutex::default(),
+            uploads: Semaphore::new(1),
             downloads: Arc::new(Semaphore::new(MOST_DOWNLOADS)),
             extractions: Extractions::default(),
             setup,

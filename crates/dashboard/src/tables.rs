@@ -130,7 +130,9 @@ impl Tables {
     /// The folder of tables to which new ones are added.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         let mut folders = self.0.iter();
-        let home = folders.find(|folder| !is_project(folder))?;
+        // The folder of a project has its name before its first run, too.
+        let is_named = |folder: &Path| folder.to_string_lossy().ends_with(ENDING);
+        let home = folders.find(|folder| !is_project(folder) && !is_named(folder))?;
         home.canonicalize().ok()
     }
 

@@ -50,10 +50,20 @@ pub(crate) fn runs(visit: &Visit) -> Vec<Value> {
         match filler.run(table)? {
             FillRun::Ended => None,
             FillRun::Running => Some(json!({"name": name, "is_running": true})),
+            FillRun::Failed(_) if is_complete(visit, table) => None,
             FillRun::Failed(error) => Some(json!({"name": name, "error": error})),
         }
     });
     runs.collect()
+}
+
+/// Whether another run has completed the table since.
+fn is_complete(visit: &Visit, table: &Path) -> bool {
+    let folder = folder_of(table);
+    let projects = visit.dashboard.tables.all().into_iter();
+    let mut its = projects.filter(|one| one.folder().canonicalize().is_ok_and(|own| own == folder));
+    let overview = its.next().and_then(|project| project.overview().ok()?);
+    overview.is_some_and(|overview| overview["stage"] == "complete")
 }
 
 pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
@@ -74,14 +84,25 @@ pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
         "{} already has a table or a folder of this name",
         home.display()
     );
-    if may_be_tried_again(visit, filler, &table) {
-        fs::remove_file(&table).map_err(Problem::broken)?;
-    }
-    if is_taken(&table) {
+    let replaces = may_be_tried_again(visit, filler, &table);
+    if !replaces && is_taken(&table) {
         return Err(Problem::of_status(409, taken));
     }
+    let is_running = |table: &PathBuf| matches!(filler.run(table), Some(FillRun::Running));
+    if visit.dashboard.dropped().iter().any(is_running) {
+        return Err(Problem::of_status(
+            409,
+            "another table is being filled, and one is at a time: try again when that is done",
+        ));
+    }
+    let Ok(_permit) = visit.dashboard.uploads.try_acquire() else {
+        return Err(Problem::of_status(
+            409,
+            "another table is arriving, and one is at a time: try again in a moment",
+        ));
+    };
     let about = json!({"table": name, "contact": contact});
-    save(body, &table).await?;
+    save(body, &table, replaces).await?;
     // First: nothing starts that the audit log does not have.
     if let Err(problem) = visit.note("table_fill", about).await {
         let _ = fs::remove_file(&table);
@@ -163,10 +184,10 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// Saves the body beside its place first, so that no half table is ever there.
-async fn save(body: Incoming, table: &Path) -> Result<(), Problem> {
+async fn save(body: Incoming, table: &Path, replaces: bool) -> Result<(), Problem> {
     let (pieces, written) = mpsc::channel(PIECES);
     let own = table.to_owned();
-    let saving = tokio::spawn(reading(move || write(&own, written)));
+    let saving = tokio::spawn(reading(move || write(&own, replaces, written)));
     let arrived = pass_on(body, &pieces).await;
     let ending = match &arrived {
         Ok(()) => Piece::End,
@@ -208,7 +229,11 @@ async fn pass_on(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<(), Pro
     }
 }
 
-fn write(table: &Path, mut pieces: mpsc::Receiver<Piece>) -> Result<(), String> {
+fn write(
+    table: &Path,
+    replaces: bool,
+    mut pieces: mpsc::Receiver<Piece>,
+) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", table.display());
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let number = new_secret().map_err(failed)?;
@@ -224,8 +249,11 @@ fn write(table: &Path, mut pieces: mpsc::Receiver<Piece>) -> Result<(), String> 
             }
         }
         file.sync_all()?;
-        // Unlike a renaming, a second name replaces no file that has come meanwhile.
-        fs::hard_link(&part, table)?;
+        match replaces {
+            true => fs::rename(&part, table)?,
+            // Unlike a renaming, a second name replaces no file that has come meanwhile.
+            false => fs::hard_link(&part, table)?,
+        }
         Ok(true)
     };
     let written = write_all();
