@@ -9,12 +9,15 @@ if (preparing) setTimeout(() => location.replace(preparing.dataset.again), 2000)
 const grid = document.querySelector("[role=grid]");
 const pane = document.getElementById("pane");
 let at = null;
-/** The cell that the pane shows. */
-let shown = null;
-let isBusy = false;
+/** The number of the last request: only its answer is shown. */
+let latest = 0;
+/** Breaks off the reading of evidence that goes on. */
+let asking = null;
+/** The cells with answers on their way. */
+const sending = new Set();
 
 const rows = () => [...grid.tBodies[0].rows];
-const cellsOf = (row) => [...row.cells].filter((cell) => cell.role === "gridcell");
+const cellsOf = (row) => [...row.cells].filter((cell) => cell.getAttribute("role") === "gridcell");
 const linkOf = (cell) => cell?.querySelector("a");
 
 function stand(cell, isFocused = true) {
@@ -45,32 +48,49 @@ function nextOpen() {
   return waits.find(behind) ?? waits[0];
 }
 
-async function load(cell, address, options) {
-  if (isBusy) return false;
-  isBusy = true;
+/** Breaks off the reading of evidence. An answer on its way is never broken off. */
+function stop() {
+  asking?.abort();
+  asking = null;
+}
+
+function fail(text) {
+  stop();
+  pane.cell = null;
+  show(document.createTextNode(text));
+}
+
+/** Shows the evidence of a cell, unless another is asked for meanwhile; with a body, an answer is sent first. */
+async function load(cell, address, body) {
+  stop();
+  latest += 1;
+  const number = latest;
+  const own = body ? null : new AbortController();
+  asking = own;
   pane.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(address, options);
+    const answer = await fetch(address, body ? { method: "POST", body } : { signal: own.signal });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const part = page.getElementById("evidence");
-    const message = page.querySelector("main .message");
-    if (!part) {
+    const said = page.querySelector("main .message");
+    const message = part?.contains(said) ? null : said;
+    if (number !== latest && !body) return;
+    if (!part || (message && number !== latest)) {
       // A login that has ended, a fault: its own page says it best.
       const text = message?.textContent ?? page.querySelector("main")?.textContent ?? "The page cannot be shown.";
-      show(document.createTextNode(text.trim()));
-      return false;
+      fail(text.trim());
+      return;
     }
-    if (message && !part.contains(message)) part.prepend(document.adoptNode(message));
-    show(document.adoptNode(part));
-    shown = cell;
     mark(cell, part);
-    return true;
+    if (number !== latest) return;
+    if (message) part.prepend(document.adoptNode(message));
+    show(document.adoptNode(part));
+    pane.cell = cell;
   } catch {
-    show(document.createTextNode("The dashboard does not answer. Try again."));
-    return false;
+    if (body || (number === latest && !own.signal.aborted)) fail("The dashboard does not answer. Try again.");
   } finally {
-    isBusy = false;
-    pane.removeAttribute("aria-busy");
+    if (asking === own) asking = null;
+    if (number === latest) pane.removeAttribute("aria-busy");
   }
 }
 
@@ -87,18 +107,27 @@ function show(content) {
   at.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
-/** Shows the answer of the pane in the grid. */
+/** Shows the answer of the pane in the grid; without a typed value, what stood there before one. */
 function mark(cell, part) {
   for (const old of ["accepted", "rejected", "edited"]) cell.classList.remove(`a-${old}`);
   const { answer, value } = part.dataset;
   const link = linkOf(cell);
   link.querySelector(".answered")?.remove();
+  write(link, answer ? value : "");
   if (!answer) return;
   cell.classList.add(`a-${answer}`);
   link.append(Object.assign(document.createElement("span"), { className: "answered", textContent: answer }));
-  if (!value) return;
-  const text = link.querySelector("bdi") ?? link.insertBefore(document.createElement("bdi"), link.children[1]);
-  text.textContent = value.length > 90 ? `${value.slice(0, 90)}…` : value;
+}
+
+function write(link, value) {
+  if (!value && link.dataset.was === undefined) return;
+  let text = link.querySelector("bdi");
+  link.dataset.was ??= text?.textContent ?? "";
+  const now = value || link.dataset.was;
+  if (!value) delete link.dataset.was;
+  if (!now) return text?.remove();
+  text ??= link.insertBefore(document.createElement("bdi"), link.children[1]);
+  text.textContent = now.length > 90 ? `${now.slice(0, 90)}…` : now;
 }
 
 function open(cell) {
@@ -110,18 +139,22 @@ function open(cell) {
 }
 
 function hide() {
+  stop();
+  pane.cell = null;
   pane.hidden = true;
   pane.replaceChildren();
   for (const old of grid.querySelectorAll("[aria-selected]")) old.removeAttribute("aria-selected");
-  shown = null;
   stand(at);
 }
 
+/** Sends an answer about the cell that the pane shows, one at a time for each cell. */
 async function send(form) {
-  const cell = shown;
-  const body = new URLSearchParams(new FormData(form));
-  await load(cell, form.action, { method: "POST", body });
-  stand(cell);
+  const { cell } = pane;
+  if (!cell || sending.has(cell)) return;
+  sending.add(cell);
+  await load(cell, form.action, new URLSearchParams(new FormData(form)));
+  sending.delete(cell);
+  if (at === cell) stand(cell);
 }
 
 /** The pane follows while it is open, once the reader rests on a cell. */
@@ -129,8 +162,8 @@ let following = 0;
 function follow() {
   clearTimeout(following);
   if (pane.hidden) return;
-  shown = null;
-  following = setTimeout(() => !pane.hidden && shown !== at && open(at), 120);
+  stop();
+  following = setTimeout(() => !pane.hidden && pane.cell !== at && open(at), 120);
 }
 
 const moves = {
@@ -159,17 +192,18 @@ function onKey(event) {
     stand(moves[event.key]());
     return follow();
   }
-  if (isInGrid && event.key === "Enter" && event.target.role === "gridcell") {
+  if (isInGrid && event.key === "Enter" && event.target.getAttribute("role") === "gridcell") {
     event.preventDefault();
     return open(at);
   }
   if (event.repeat || !/^[areu]$/.test(event.key) || !(isInGrid || pane.contains(event.target))) return;
   event.preventDefault();
-  if (shown !== at) return open(at);
+  if (pane.cell !== at) return open(at);
   const target = pane.querySelector(`[data-key="${event.key}"]`);
   if (!target) return;
-  if (event.key === "e") target.select();
-  else send(target.form);
+  if (event.key !== "e") return send(target.form);
+  target.focus();
+  target.select();
 }
 
 if (grid) {

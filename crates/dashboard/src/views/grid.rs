@@ -285,6 +285,8 @@ fn shown_row(
                     })
                 );
             if let Some(value) = answer.and_then(|answer| answer.value.as_ref()) {
+                let was = row.cells.get(at).cloned().flatten();
+                shown["was"] = was.unwrap_or_default().into();
                 shown["text"] = value.as_str().into();
             }
         }
