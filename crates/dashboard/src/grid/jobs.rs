@@ -68,7 +68,9 @@ impl Jobs {
         let rows = grid.meta.rows;
         drop(grid);
         // Under the key of the index itself: two of its changes at a time would lose one.
-        self.run(&files.index, move |_| listing::sort(&own.index, column, kind))?;
+        self.run(&files.index, move |_| {
+            listing::sort(&own.index, column, kind)
+        })?;
         match Grid::open(files)? {
             Some(grid) if listing::is_sorted(&grid, column) => Ok(Made::Ready(Box::new(grid))),
             _ => Ok(Made::Preparing(rows)),

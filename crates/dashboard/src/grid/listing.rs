@@ -295,8 +295,8 @@ impl Search<'_> {
         let mut last = None;
         while let Some(row) = rows.next()? {
             // Where most rows match, the page is filled however long that takes.
-            let is_late = self.page.examined > 4 * self.wanted as u64
-                && self.began.elapsed() >= SEARCH_TIME;
+            let is_late =
+                self.page.examined > 4 * self.wanted as u64 && self.began.elapsed() >= SEARCH_TIME;
             let is_full = self.page.rows.len() >= self.wanted
                 || self.page.examined >= MOST_EXAMINED
                 || is_late;

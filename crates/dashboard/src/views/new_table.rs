@@ -229,11 +229,7 @@ async fn pass_on(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<(), Pro
     }
 }
 
-fn write(
-    table: &Path,
-    replaces: bool,
-    mut pieces: mpsc::Receiver<Piece>,
-) -> Result<(), String> {
+fn write(table: &Path, replaces: bool, mut pieces: mpsc::Receiver<Piece>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", table.display());
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let number = new_secret().map_err(failed)?;
