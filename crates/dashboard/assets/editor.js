@@ -213,7 +213,7 @@ addEventListener("message", (event) => {
 const isFresh = (name) => !isOfRows(name) && !(draft.mapping.fields ?? []).some((one) => one.name === name);
 
 /** The field that this element of the page belongs to already. */
-const fieldOf = (number) => Object.keys(draft.said).find((name) => !isOfRows(name) && draft.said[name].some((one) => one.page === page() && one.right.includes(number)));
+const fieldOf = (number) => Object.keys(draft.said).find((name) => !isOfRows(name) && draft.said[name]?.some((one) => one.page === page() && one.right.includes(number)));
 
 function point(number, sense) {
   const owner = fieldOf(number);
@@ -260,10 +260,16 @@ function useRule(reply) {
   if (!mapping.url_parsers?.length && reply.url_parsers?.length) mapping.url_parsers = reply.url_parsers;
 }
 
+/** By field, the number of the last request for candidates. */
+const requests = new Map();
+
 /** Candidates for the chosen field. A new field gets its name, and the first of them. */
 function findCandidates(isNew = false) {
-  let name = field();
+  const chosen = field();
+  let name = chosen;
   if (isOfRows(name)) return findRows();
+  const number = (requests.get(chosen) ?? 0) + 1;
+  requests.set(chosen, number);
   const has = (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
   if (!has) {
     at("candidates").hidden = true;
@@ -271,6 +277,8 @@ function findCandidates(isNew = false) {
   }
   return doing("Finding candidates", async () => {
     const reply = await ask("candidates", { ...typed(), field: name });
+    // Another click has asked again meanwhile: its reply is about all clicks.
+    if (requests.get(chosen) !== number) return at("status").textContent;
     if (isNew && reply.candidates.length) name = nameAnew(name, reply);
     offer({ field: name, reply });
     if (!isNew || !reply.candidates.length) {
@@ -278,8 +286,8 @@ function findCandidates(isNew = false) {
       return reply.candidates.length ? `${reply.candidates.length} candidates for ${name}` : reply.why;
     }
     const text = await useCandidate(reply.candidates[0]);
-    // The next value pointed at is that of another field.
-    at("field-choice").value = freeName(draft.mapping.fields ?? []);
+    // The next value pointed at is that of another field, unless one was chosen meanwhile.
+    if (field() === chosen) at("field-choice").value = freeName(draft.mapping.fields ?? []);
     mark();
     tryAll();
     return text;
@@ -293,7 +301,7 @@ function nameAnew(before, reply) {
   const proposed = nameFor(reply, known) || before;
   let name = proposed;
   for (let number = 2; taken.has(name); number += 1) name = `${proposed}_${number}`;
-  if (name !== before) {
+  if (name !== before && draft.said[before]) {
     draft.said[name] = draft.said[before];
     delete draft.said[before];
   }
