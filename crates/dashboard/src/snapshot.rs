@@ -28,6 +28,9 @@ use crate::paced::Paced;
 /// The most sites in trouble that are shown.
 const MOST_SITES: usize = 12;
 
+/// Of sites in trouble for one reason so many are named.
+const MOST_NAMES: usize = 3;
+
 /// The most crawls that are read: those that began last.
 const MOST_CRAWLS: u32 = 100;
 
@@ -71,12 +74,26 @@ pub(crate) struct Snapshot {
 /// Sites in trouble.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Sites {
-    /// The number of sites by reason, among those that were read.
-    pub(crate) by_reason: BTreeMap<String, u64>,
+    /// The sites by reason, among those that were read.
+    pub(crate) by_reason: BTreeMap<String, OfReason>,
     pub(crate) examined: usize,
     pub(crate) is_more: bool,
     /// The sites with the most tasks.
     pub(crate) first: Vec<Value>,
+}
+
+/// All sites in trouble for one reason.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct OfReason {
+    pub(crate) count: u64,
+    /// Their URLs that wait.
+    pub(crate) queued: u64,
+    /// When the first of them came into trouble, in seconds since 1970.
+    pub(crate) since: Option<f64>,
+    /// Those with the most tasks.
+    pub(crate) names: Vec<String>,
+    /// What the first of them has shown.
+    pub(crate) sign: Option<String>,
 }
 
 /// The health of a mapping.
@@ -253,18 +270,30 @@ fn mapping(health: &MappingHealth) -> Mapping {
     }
 }
 
-fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
+pub(crate) fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
     let mut sites = Sites {
         examined: listed.len(),
         is_more,
         ..Sites::default()
     };
-    for site in listed {
-        let reason = site["reason"].as_str().unwrap_or("unknown");
-        *sites.by_reason.entry(reason.to_owned()).or_default() += 1;
-    }
     let mut first: Vec<&Value> = listed.iter().collect();
     first.sort_by_key(|site| std::cmp::Reverse(site["queued"].as_u64()));
+    for site in &first {
+        let reason = site["reason"].as_str().unwrap_or("unknown");
+        let of = sites.by_reason.entry(reason.to_owned()).or_default();
+        if of.count == 0 {
+            of.sign = site["evidence"]["sign"].as_str().map(str::to_owned);
+        }
+        of.count += 1;
+        of.queued += site["queued"].as_u64().unwrap_or_default();
+        if let Some(since) = site["since"].as_f64() {
+            of.since = Some(of.since.map_or(since, |first| first.min(since)));
+        }
+        if of.names.len() < MOST_NAMES {
+            of.names
+                .push(site["site"].as_str().unwrap_or("?").to_owned());
+        }
+    }
     sites.first = first.into_iter().take(MOST_SITES).cloned().collect();
     sites
 }

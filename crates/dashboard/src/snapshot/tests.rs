@@ -48,8 +48,10 @@ async fn lists_missing_at_the_start_of_a_fleet_are_requested_again_immediately()
     fleet.is_open.store(true, Ordering::Relaxed);
     let soon = dashboard.snapshot().await;
     assert_eq!(
-        soon.sites.as_ref().map(|sites| &sites.by_reason["blocked"]),
-        Some(&1)
+        soon.sites
+            .as_ref()
+            .map(|sites| sites.by_reason["blocked"].count),
+        Some(1)
     );
     assert_eq!(soon.watches.len(), 1);
 }

@@ -176,40 +176,32 @@ impl Alerts {
         let Some(sites) = &snapshot.sites else {
             return;
         };
-        for (reason, count) in &sites.by_reason {
+        for (reason, of) in &sites.by_reason {
             let trouble = words::of_trouble(reason);
             if trouble.is_empty() {
                 continue;
             }
             // A site that refuses a rate is slowed down, which needs nobody.
             let is_bad = reason != "busy";
-            let of_reason = || sites.first.iter().filter(|site| site["reason"] == **reason);
-            let since = of_reason().filter_map(|site| site["since"].as_f64());
-            let since = since.reduce(f64::min).map(Value::from);
-            let queued: u64 = of_reason().filter_map(|site| site["queued"].as_u64()).sum();
-            let waiting = match queued {
+            let waiting = match of.queued {
                 0 => String::new(),
                 1 => String::from("; 1 URL waits"),
                 more => format!("; {more} URLs wait"),
             };
-            let names: Vec<&str> = of_reason().map(|site| text(&site["site"])).collect();
-            let alert = match (&names[..], *count) {
+            let alert = match (&of.names[..], of.count) {
                 ([name], 1) => {
-                    let evidence = of_reason().find_map(|site| site["evidence"]["sign"].as_str());
-                    let evidence = evidence.map_or(String::new(), |sign| format!(" ({sign})"));
-                    let alert = self.add(is_bad, name, format!("{trouble}{evidence}{waiting}"));
+                    let sign = of.sign.as_ref();
+                    let sign = sign.map_or(String::new(), |sign| format!(" ({sign})"));
+                    let alert = self.add(is_bad, name, format!("{trouble}{sign}{waiting}"));
                     alert.leads_to = Some(format!("/dashboard/site/{}", encoded(name)));
-                    let members = [("site", *name), ("wake", "yes")];
+                    let members = [("site", name.as_str()), ("wake", "yes")];
                     alert.button = Some(Button::new("Try now", "/dashboard/do/site", members));
                     alert
                 }
-                _ => {
-                    let more = if names.len() > 3 || *count > 3 {
-                        ", …"
-                    } else {
-                        ""
-                    };
-                    let names = names[..names.len().min(3)].join(", ");
+                (names, count) => {
+                    let is_cut = count > names.len() as u64;
+                    let more = if is_cut { ", …" } else { "" };
+                    let names = names.join(", ");
                     let at_least = if sites.is_more { " or more" } else { "" };
                     let subject = format!("{count}{at_least} sites");
                     let why = format!("{trouble}: {names}{more}{waiting}");
@@ -218,7 +210,7 @@ impl Alerts {
                     alert
                 }
             };
-            alert.since = since;
+            alert.since = of.since.map(Value::from);
         }
     }
 
@@ -336,15 +328,10 @@ mod tests {
         let mut first = vec![site("gate.example", "blocked", 36)];
         first.extend((0..4).map(|n| site(&format!("gone{n}.example"), "dns", 2)));
         first.push(site("ours.example", "by_hand", 5));
-        let by_reason = [("blocked", 1), ("dns", 4), ("by_hand", 1)];
-        let by_reason = by_reason.map(|(reason, count)| (reason.to_owned(), count));
+        // More than the overview lists.
+        first.extend((0..30).map(|n| site(&format!("ours{n}.example"), "by_hand", 5)));
         let snapshot = Snapshot {
-            sites: Some(crate::snapshot::Sites {
-                by_reason: BTreeMap::from(by_reason),
-                examined: 6,
-                is_more: false,
-                first,
-            }),
+            sites: Some(crate::snapshot::sites_in_trouble(&first, false)),
             ..Snapshot::default()
         };
         let alerts = of(&snapshot);
