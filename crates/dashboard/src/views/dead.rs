@@ -3,6 +3,7 @@
 use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
 use serde_json::json;
 use webfill_store::{CrawlId, PageFilter, PageRow, Place, Slice, iso_time};
+use webfill_table::unlike_a_formula;
 use webfill_wire::Outcome;
 
 use super::pages::row;
@@ -13,6 +14,9 @@ use crate::visit::Visit;
 /// The most rows of a file, and of a slice for it.
 const MOST_ROWS: usize = 100_000;
 const SLICE: u32 = 1_000;
+
+/// The most failed pages that are examined for a file: it is made while its visitor waits.
+const MOST_EXAMINED: u64 = 1_000_000;
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let slice = dead(visit, app, crawl, place(visit)?.as_ref(), ROWS).await?;
@@ -50,15 +54,20 @@ fn is_dead(page: &PageRow) -> bool {
 
 pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let mut text = String::from("url,outcome,status_code,site,found_on,fetched_at\r\n");
-    let (mut rows, mut from) = (0, None);
+    let (mut rows, mut examined, mut from) = (0, 0, None);
     loop {
         let slice = dead(visit, app, crawl, from.as_ref(), SLICE).await?;
         rows += slice.rows.len();
+        examined += slice.examined;
         for page in &slice.rows {
             text += &line(page);
         }
         from = slice.next;
-        if from.is_none() || rows >= MOST_ROWS {
+        if from.is_none() {
+            break;
+        }
+        if rows >= MOST_ROWS || examined >= MOST_EXAMINED {
+            text += &format!("\"Not complete: {examined} failed pages were examined\",,,,,\r\n");
             break;
         }
     }
@@ -79,6 +88,6 @@ fn line(page: &PageRow) -> String {
         page.parent.as_deref().unwrap_or_default(),
         &iso_time(page.started_at_ms),
     ];
-    let quoted = cells.map(|cell| format!("\"{}\"", cell.replace('"', "\"\"")));
+    let quoted = cells.map(|cell| format!("\"{}\"", unlike_a_formula(cell).replace('"', "\"\"")));
     quoted.join(",") + "\r\n"
 }
