@@ -13,13 +13,15 @@ const AGAIN_MS = 5_000;
 
 let events = null;
 let heard = 0;
+/** There is nothing more to be shown. */
+let isGone = false;
 
 function announce(text) {
   if (live.textContent !== text) live.textContent = text;
 }
 
 function listen() {
-  if (events || document.hidden) return;
+  if (isGone || events || document.hidden) return;
   heard = Date.now();
   events = new EventSource(snapshot.dataset.live);
   events.addEventListener("snapshot", (event) => {
@@ -32,6 +34,11 @@ function listen() {
     heard = Date.now();
     announce("Live.");
   });
+  events.addEventListener("gone", () => {
+    isGone = true;
+    fallSilent();
+    announce("Not live: this is no longer stored.");
+  });
   events.addEventListener("error", () => announce("Not live: the dashboard does not respond. The data shown is out of date."));
 }
 
@@ -42,7 +49,7 @@ function fallSilent() {
 
 // An answer that is no stream ends an EventSource for good, and a connection may be dead without a word.
 setInterval(() => {
-  if (document.hidden) return;
+  if (isGone || document.hidden) return;
   const isDead = !events || events.readyState === EventSource.CLOSED || Date.now() - heard > SILENT_MS;
   if (!isDead) return;
   fallSilent();

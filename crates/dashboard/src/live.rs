@@ -98,9 +98,14 @@ async fn send_events(
     let mut shown = String::new();
     let mut last_sent = began;
     while visit.still_holds() && began.elapsed() < LASTS {
-        // A crawl that was pruned: its page stays as it is, and a reload says so.
-        let Ok((now, number, at_ms)) = part.read(&visit).await else {
-            return;
+        let (now, number, at_ms) = match part.read(&visit).await {
+            Ok(read) => read,
+            // A crawl that was pruned: its page stays as it is. A stream that only ends is asked for again.
+            Err(problem) if problem.status == 404 => {
+                let _ = events.send("event: gone\ndata: 0\n\n".into()).await;
+                return;
+            }
+            Err(_) => return,
         };
         let event = if now != shown {
             shown = now;
