@@ -358,7 +358,12 @@ async fn what_was_answered_survives_the_death_of_every_process() {
     let path = folder.path().join("webfill.db");
     let start = || {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "writer_process", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "sqlite_files::writer_process",
+                "--ignored",
+                "--nocapture",
+            ])
             .env(WRITER_FILE, &path)
             .stdout(Stdio::null())
             .spawn()
