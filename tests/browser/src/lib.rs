@@ -178,8 +178,15 @@ impl Browser {
 
     /// Clicks the first element that a CSS selector matches, once it exists.
     pub fn click_at(&self, selector: &str) {
-        let element = self.wait_for(selector);
-        self.click(&element);
+        self.wait_until(selector, || {
+            let Element(id) = self.find(selector)?;
+            let path = format!("{}/element/{id}/click", self.session);
+            match call(self.port, "POST", &path, Some(&json!({}))) {
+                // The page has replaced it in the meantime.
+                Err(error) if error.contains("stale element reference") => None,
+                clicked => Some(clicked.unwrap_or_else(|error| panic!("{selector}: {error}"))),
+            }
+        });
     }
 
     /// Types into an element.
