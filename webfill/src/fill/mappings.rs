@@ -59,8 +59,10 @@ impl FieldOrigin {
     /// value everywhere.
     pub fn disputes(&self, url: &str, read: &FieldReading) -> bool {
         let is_first_of_several = read.values.len() == 1 && read.different > 1;
+        // A list may have a value twice.
+        let most = read.different.max(read.values.len());
         match (read.chain, self.expected) {
-            (_, Some(count)) if read.different < count => true,
+            (_, Some(count)) if most < count => true,
             (0, expected) => {
                 self.disputed.contains(url) || expected == Some(1) && is_first_of_several
             }
