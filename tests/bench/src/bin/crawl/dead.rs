@@ -13,7 +13,7 @@ const DELAY: &str = "0.5";
 const LIMIT_MIB: f64 = 8.0;
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
-    let sites = size.pick(200_000, 20_000);
+    let sites = size.pick(200_000, 60_000);
     println!("(i) {sites} sites that refuse every connection, one worker");
     let settings = bench_file("dead.toml").display().to_string();
     let flags = [
