@@ -16,7 +16,7 @@ use crate::{hash, masks};
 const MOST_TEXT_BYTES: usize = 128 << 10;
 const MOST_BLOCKS: usize = 4_000;
 
-/// The most text of a page in which times are masked, in bytes. Masking more would take too long.
+/// How many bytes of a page are searched for times to mask. A longer search would take too long.
 const MOST_MASKED_BYTES: usize = 1 << 20;
 
 /// A block with more bytes is split at the ends of sentences.

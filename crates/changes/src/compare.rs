@@ -159,8 +159,8 @@ fn cancel<'b>(
     });
 }
 
-/// Removes blocks in which a relative time has become a date: "2 days ago" is shown as a date after a while. Nothing
-/// else in the block may differ.
+/// Removes blocks whose only difference is that a relative time has become a date: sites replace "2 days ago" with the
+/// date after a while.
 fn cancel_relative(differing: &mut Difference<'_>) {
     let is_relative = |block: &&Block| timeless(&block.text).1;
     if !differing.gone.iter().any(is_relative) {

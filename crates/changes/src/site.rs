@@ -2,8 +2,8 @@
 //!
 //! Such text is counted night by night. For each block that is new on a page, it is counted how many of the pages
 //! checked since also have it newly, and how many do not. Blocks that are gone are counted in the same way. A block
-//! that comes or goes on nearly all pages belongs to the site, not to the page. The first pages that show it are
-//! reported as changed, because it cannot be distinguished from their own text yet. On a site with few pages, all of
+//! that appears or disappears on nearly all pages belongs to the site, not to the page. The first pages that show it
+//! are reported as changed, because it cannot be distinguished from their own text yet. On a site with few pages, all of
 //! them are reported. A place where this happened on several nights is not compared any more.
 //!
 //! If several pages have shown that something has no meaning, it is not compared on the other pages either: templates

@@ -21,7 +21,7 @@ const ROW_CHARS: usize = 60_000;
 const LEAST_CHARS: usize = 40;
 const MOST_CHARS: usize = 160;
 
-/// The column of rows in which any cell has the state.
+/// Stands for "any column" in `marks`, and for all columns together in `counts`.
 pub(super) const ANY: i64 = -1;
 
 const TABLES: &str = "
@@ -40,7 +40,7 @@ const TABLES: &str = "
         evidence INTEGER,            -- the byte where its evidence begins
         cells TEXT NOT NULL          -- [the beginning of a value, or null]
     ) STRICT;
-    -- The rows in which a column, or any (-1), has a cell of a state.
+    -- For each column (-1: any column) and state, the rows that have such a cell.
     CREATE TABLE marks (col INTEGER, state INTEGER, n INTEGER, PRIMARY KEY (col, state, n)) STRICT, WITHOUT ROWID;
     CREATE TABLE site_rows (site INTEGER, n INTEGER, PRIMARY KEY (site, n)) STRICT, WITHOUT ROWID;
     -- The cells of each state, by column and of all (-1).

@@ -23,7 +23,7 @@ use super::{Column, Grid, Kind, unread};
 /// A piece of the answer.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A group of rows of a Parquet file, which is in memory, ends after so many rows or bytes.
+/// The most rows and bytes in a row group of a Parquet file. A row group is held in memory until it is written.
 const GROUP_ROWS: usize = 20_000;
 const GROUP_BYTES: usize = 8 << 20;
 

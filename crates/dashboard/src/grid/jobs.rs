@@ -37,7 +37,7 @@ enum Job {
 /// What a visitor gets.
 pub(crate) enum Made {
     Ready(Box<Grid>),
-    /// So many rows are done.
+    /// The index is being made or sorted: the number of rows done so far.
     Preparing(u64),
 }
 
