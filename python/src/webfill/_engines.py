@@ -41,19 +41,20 @@ class Pyarrow:
         self.parquet: Any = import_module("pyarrow.parquet")
         # The entries of lists keep the name of their field.
         self.options: Any = {"compression": "zstd", "use_compliant_nested_type": False}
+        # Of the table that was written: Parquet lacks some types, such as times in whole seconds.
+        self.schema: Any = None
 
     def write(self, table: Any, path: Path) -> None:
-        if _library(table) == "pandas":
-            # A pandas table is read with its index and dtypes, which no Arrow stream has.
-            table = self.pa.Table.from_pandas(table)
-        elif not hasattr(table, "__arrow_c_stream__"):
+        if not hasattr(table, "__arrow_c_stream__"):
             table = self.pa.record_batch(table)
         if isinstance(table, self.pa.RecordBatch):
             table = self.pa.Table.from_batches([table])
         if isinstance(table, self.pa.Table):
+            self.schema = table.schema
             self.parquet.write_table(table, path, **self.options)
             return
         with self.pa.RecordBatchReader.from_stream(table) as reader:
+            self.schema = reader.schema
             with self.parquet.ParquetWriter(path, reader.schema, **self.options) as writer:
                 for batch in reader:
                     writer.write_batch(batch)
@@ -61,7 +62,34 @@ class Pyarrow:
     def stream(self, path: Path, is_ours: bool) -> Any:
         # Read group by group, so that only one group is in memory.
         file = self.parquet.ParquetFile(path)
-        return self.pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+        schema = self._given_types(file.schema_arrow)
+        batches = (self.pa.record_batch(_cast(batch.columns, schema), schema=schema) for batch in file.iter_batches())
+        return self.pa.RecordBatchReader.from_batches(schema, batches)
+
+    def read(self, path: Path) -> Any:
+        """Return a table."""
+        table = self.parquet.read_table(path)
+        schema = self._given_types(table.schema)
+        if schema.equals(table.schema):
+            return table
+        return self.pa.table(_cast(table.columns, schema), schema=schema)
+
+    def _given_types(self, stored: Any) -> Any:
+        """Return the stored schema with the types that the same columns had when they were given."""
+        if self.schema is None or self.schema.names != stored.names:
+            return stored
+        schema = stored
+        for position, (now, given) in enumerate(zip(stored, self.schema)):
+            if not now.type.equals(given.type) and self._can_cast(now.type, given.type):
+                schema = schema.set(position, now.with_type(given.type))
+        return schema
+
+    def _can_cast(self, stored: Any, given: Any) -> bool:
+        try:
+            self.pa.nulls(0, stored).cast(given)
+        except self.pa.ArrowException:
+            return False
+        return True
 
     def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
         if not rows:
@@ -73,7 +101,7 @@ class Pyarrow:
         return list(self.parquet.read_schema(path).names)
 
     def rows(self, path: Path, is_ours: bool) -> list[Row]:
-        rows: list[Row] = self.parquet.read_table(path).to_pylist()
+        rows: list[Row] = self.read(path).to_pylist()
         return rows
 
 
@@ -110,14 +138,54 @@ class Polars:
 class _Duckdb:
     def __init__(self) -> None:
         self.duckdb: Any = import_module("duckdb")
+        # Of the table that was written: Parquet lacks some types, such as HUGEINT and ENUM.
+        self.types: dict[str, str] = {}
 
     def write(self, table: Any, path: Path) -> None:
-        if _library(table) != "duckdb":
+        if library_of(table) != "duckdb":
             raise TypeError(f"DuckDB cannot write a {type(table).__name__}: pip install pyarrow or polars")
-        table.write_parquet(str(path), compression="zstd")
+        types = dict(zip(unique(table.columns), map(str, table.types)))
+        # DuckDB would store them as floating-point numbers, and lose digits.
+        whole = [
+            f"CAST({_quoted(name)} AS DECIMAL(38, 0)) AS {_quoted(name)}"
+            for name, kind in types.items()
+            if kind in {"HUGEINT", "UHUGEINT"}
+        ]
+        stored = table.project(f"* REPLACE ({', '.join(whole)})") if whole else table
+        stored.write_parquet(str(path), compression="zstd")
+        self.types = types
+        for name, kind in self._lost_types(path).items():
+            if not self._can_cast(path, name, kind):
+                raise TypeError(f"Parquet cannot hold the type {kind} of the column {name}: cast it")
 
     def stream(self, path: Path, is_ours: bool) -> Any:
-        return DuckdbStream(self.duckdb.connect(), path)
+        source = DuckdbStream(self.duckdb.connect(), path)
+        # A filled value may be none of the values of an ENUM, for example.
+        casts = [
+            f"CAST({_quoted(name)} AS {kind}) AS {_quoted(name)}"
+            for name, kind in self._lost_types(path).items()
+            if self._can_cast(path, name, kind)
+        ]
+        if casts:
+            source.relation = source.relation.project(f"* REPLACE ({', '.join(casts)})")
+        return source
+
+    def _lost_types(self, path: Path) -> dict[str, str]:
+        """Return the given types of the columns that Parquet holds in another type."""
+        relation = DuckdbStream(self.duckdb.connect(), path).relation
+        if list(relation.columns) != list(self.types):
+            return {}
+        stored = dict(zip(relation.columns, map(str, relation.types)))
+        return {name: kind for name, kind in self.types.items() if kind != stored[name]}
+
+    def _can_cast(self, path: Path, name: str, kind: str) -> bool:
+        """Whether all values of a column can be cast to a type."""
+        source, column = DuckdbStream(self.duckdb.connect(), path), _quoted(name)
+        try:
+            same = source.relation.aggregate(f"count({column}) = count(TRY_CAST({column} AS {kind}))")
+            return bool(same.fetchall()[0][0])
+        except self.duckdb.Error:
+            return False
 
     def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
         raise TypeError("DuckDB cannot read a list of dicts: pip install pyarrow or polars")
@@ -153,7 +221,7 @@ def engine_for(table: Any = None) -> Engine:
     ImportError
         If none is installed.
     """
-    library = _library(table)
+    library = library_of(table)
     wanted: Optional[str] = {"pandas": "pyarrow"}.get(library, library)
     names = [wanted] if wanted in _ENGINES else list(_ENGINES)
     for name in names:
@@ -163,5 +231,35 @@ def engine_for(table: Any = None) -> Engine:
     raise ImportError(f"reading and writing tables needs one of these: pip install {' or '.join(names)}")
 
 
-def _library(table: Any) -> str:
-    return type(table).__module__.split(".")[0].lstrip("_")
+def library_of(table: Any) -> str:
+    """Return the name of the library that a table comes from, also if its class is derived from one of the library."""
+    modules = [kind.__module__.split(".")[0].lstrip("_") for kind in type(table).__mro__]
+    return next((module for module in modules if module in {"pandas", *_ENGINES}), modules[0])
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Return the names of columns.
+
+    Raises
+    ------
+    TypeError
+        If two columns have the same name.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise TypeError(f"two columns are named {name!r}")
+        seen.add(name)
+    return list(names)
+
+
+def _cast(columns: Sequence[Any], schema: Any) -> list[Any]:
+    """Return columns in the types of a schema. What a filled value has beyond whole seconds, for example, is dropped."""
+    return [
+        column if column.type.equals(field.type) else column.cast(field.type, safe=False)
+        for column, field in zip(columns, schema)
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _rows
 from ._command import run
-from ._engines import Row, engine_for
+from ._engines import Row, engine_for, library_of, unique
 from ._errors import columns, flag
+from ._pandas import PandasTable
 from ._progress import Progress
 from ._tables import Table
 from ._uri import environment_of
@@ -41,7 +42,7 @@ class Filled(Table):
         Known values that their pages contradict. Write ``accept`` or ``reject`` into the column ``answer`` of the file
         and give it to ``fill`` as ``doubts``.
     summary : dict
-        ``rows``, ``gaps``, ``pages``, ``doubts``; ``all``: gaps, filled, expected precision; the same by column in
+        Counts: ``rows``, ``gaps``, ``pages``, ``doubts``; ``all``: gaps, filled, expected precision; the same by column in
         ``fields`` and by site in ``sites``; ``reasons``: why gaps are left.
     report : pathlib.Path
         A page with pictures for people.
@@ -72,27 +73,43 @@ class Filled(Table):
         self.text = text
 
     def to_dicts(self) -> list[Row]:
-        """Return the rows as dicts; those of a list of dicts with the types that they had."""
+        """Return the rows as dicts.
+
+        Returns
+        -------
+        list of dict
+            One for each row, in the order of the table. Those of a list of dicts have the types that they had, and cells
+            that were not filled are the same objects.
+
+        Raises
+        ------
+        ImportError
+            If the file is Parquet, and there is none of pyarrow, polars and DuckDB.
+        TypeError
+            If the file is in a format that only other libraries read, such as XLSX.
+        """
         if self._given.rows is not None:
             return _rows.FilledRows(self._given.rows, self.path).read()
         return super().to_dicts()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a DataFrame of pandas, with the index and dtypes that a pandas table had."""
-        if not self._given.dtypes:
+        """Return the rows as a DataFrame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As many rows and columns as the table has. A table of pandas keeps its index, names and dtypes; in columns of
+            objects, cells that were not filled are the same objects. A categorical column gets the categories that its
+            gaps were filled with.
+
+        Raises
+        ------
+        ImportError
+            If pandas or pyarrow is not installed.
+        """
+        if self._given.pandas is None:
             return super().to_pandas()
-        # Integers stay integers in a column of objects that has gaps.
-        frame: Any = self.to_arrow().to_pandas(integer_object_nulls=True)
-        for name, dtype in self._given.dtypes.items():
-            if dtype.name == "category":
-                dtype = _with_categories(dtype, frame[name])
-            if frame[name].dtype != dtype:
-                frame[name] = frame[name].astype(dtype)
-            if name in self._given.lists:
-                # Arrow has turned lists into arrays of NumPy.
-                frame[name] = [None if value is None else list(value) for value in frame[name]]
-        restored: pandas.DataFrame = frame
-        return restored
+        return self._given.pandas.restored(self.to_arrow())
 
     def __repr__(self) -> str:
         every = self.summary.get("all") or {"filled": 0, "gaps": self.summary["gaps"]}
@@ -116,12 +133,6 @@ class Filled(Table):
             f"<table><tbody>{bars}</tbody></table>{left}"
             f"<p>{html.escape(str(self.path))}, {html.escape(str(self.report))}</p></div>"
         )
-
-
-def _with_categories(dtype: Any, column: Any) -> Any:
-    """Return a categorical dtype that also has the values that gaps were filled with."""
-    new = [value for value in column.dropna().unique() if value not in dtype.categories]
-    return type(dtype)([*dtype.categories, *new], ordered=dtype.ordered) if new else dtype
 
 
 def _bar(name: str, counts: Mapping[str, Any]) -> str:
@@ -160,8 +171,7 @@ class _Given:
     def __init__(self, table: Any, folder: Union[str, os.PathLike[str]], name: Optional[str]) -> None:
         self.rows: Optional[list[Mapping[str, Any]]] = None
         self.engine: Any = None
-        self.dtypes: dict[Any, Any] = {}
-        self.lists: set[Any] = set()
+        self.pandas: Optional[PandasTable] = None
         if isinstance(table, (str, os.PathLike)):
             self.path = Path(table)
             return
@@ -169,7 +179,7 @@ class _Given:
             rows = list(table)
             if not all(isinstance(row, Mapping) for row in rows):
                 raise TypeError("a list of something else than dicts is no table")
-            names = list(dict.fromkeys(str(key) for row in rows for key in row))
+            names = unique([str(key) for key in dict.fromkeys(key for row in rows for key in row)])
             self.path = _write(folder, name, ".jsonl", lambda path: _rows.write(rows, path), lambda _: names)
             self.rows = rows
             return
@@ -179,11 +189,19 @@ class _Given:
                 "a list of dicts, or the path of a file"
             )
         self.engine = engine_for(table)
-        if type(table).__module__.split(".")[0] == "pandas":
-            self.dtypes = dict(table.dtypes.items())
-            objects = [name for name, dtype in self.dtypes.items() if dtype == object]
-            self.lists = {name for name in objects if any(isinstance(value, list) for value in table[name])}
-        self.path = _write(folder, name, ".parquet", lambda path: self.engine.write(table, path), self.engine.names)
+        if library_of(table) == "pandas":
+            if not hasattr(table, "columns"):
+                raise TypeError(f"a {type(table).__name__} of pandas is no table: give a DataFrame")
+            self.pandas = PandasTable(table)
+        self.path = _write(folder, name, ".parquet", lambda path: self._store(table, path), self.engine.names)
+
+    def _store(self, table: Any, path: Path) -> None:
+        try:
+            self.engine.write(table if self.pandas is None else self.pandas.storable(table), path)
+        except (OSError, ImportError, MemoryError):
+            raise
+        except Exception as error:  # of the library, which has its own
+            raise TypeError(f"the table cannot be stored as Parquet: {error}") from error
 
 
 def _name_of(names: Sequence[str]) -> str:
@@ -199,11 +217,13 @@ def _write(
     names: Callable[[Path], Sequence[str]],
 ) -> Path:
     """Write the table as a whole. A file that is the same stays, so that a run that uses it goes on."""
+    if name is not None and (not name or name.startswith(".") or "/" in name or "\0" in name):
+        raise ValueError(f"the name {name!r} is no name of a file")
     Path(folder).mkdir(parents=True, exist_ok=True)
     new = Path(folder) / f".new-{os.getpid()}-{threading.get_ident()}{suffix}"
     try:
         write(new)
-        path = Path(folder) / f"{name or _name_of([suffix, *names(new)])}{suffix}"
+        path = Path(folder) / f"{name or _name_of([suffix, *unique(names(new))])}{suffix}"
         if not (path.exists() and filecmp.cmp(new, path, shallow=False)):
             new.replace(path)
         return path
@@ -263,7 +283,7 @@ def fill(
     sample : int, default 30
         Pages of each site and kind of URL to learn from.
     precision : float, default 0.95
-        Fill only values that are right with at least this probability.
+        Fill only values that are right with at least this probability, between 0 and 1.
     check : {"none", "sample", "all"}, default "sample"
         Rows whose known values are compared with their pages, beside those with gaps.
     doubts : path, optional
@@ -298,8 +318,14 @@ def fill(
         If the table or an argument cannot be used; nothing was requested.
     WebfillError
         If the run failed; its message is the program's sentence.
+    TypeError
+        If ``table`` is no table, or Parquet cannot hold one of its types, or two columns have the same name.
+    ValueError
+        If ``name`` is no name of a file, or the name of a column in an argument has a comma.
     ImportError
         If no installed library can write the table as Parquet.
+    KeyboardInterrupt
+        After Ctrl-C, once fetches in flight have finished.
 
     Examples
     --------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 from pathlib import Path
 from typing import Any, Callable, Optional
+from uuid import UUID
 
 from ._engines import Row
 from ._tables import Table
@@ -20,11 +21,18 @@ def encoded(row: Mapping[str, Any]) -> Row:
     >>> encoded({"price": Decimal("1.50"), "on": date(2026, 1, 2), "tags": ["a"], "note": None})
     {'price': '1.50', 'on': '2026-01-02', 'tags': ['a'], 'note': None}
     """
-    return {str(name): _encoded(value) for name, value in row.items()}
+    return {str(name): _cell(name, value) for name, value in row.items()}
+
+
+def _cell(name: object, value: Any) -> Any:
+    try:
+        return _encoded(value)
+    except TypeError as error:
+        raise TypeError(f"the column {name!r}: {error}") from error
 
 
 def _encoded(value: Any) -> Any:
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, (str, bool, int, float)):
         return value
@@ -32,7 +40,7 @@ def _encoded(value: Any) -> Any:
         return [_encoded(one) for one in value]
     if isinstance(value, Mapping):
         return encoded(value)
-    if isinstance(value, Decimal):
+    if isinstance(value, (Decimal, UUID, timedelta)):
         return str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()
@@ -54,6 +62,8 @@ class FilledRows:
     def read(self) -> list[Row]:
         """Return the rows."""
         readers: dict[str, Optional[Callable[[str], Any]]] = {}
+        # Names that are no texts are texts in the file.
+        names = {str(name): name for row in self._rows for name in row}
         filled: list[Row] = []
         for given, now in zip(self._rows, Table(self._path).to_dicts()):
             row, before = dict(given), encoded(given)
@@ -61,12 +71,12 @@ class FilledRows:
                 if name in before and before[name] == value:
                     continue
                 if name not in readers:
-                    readers[name] = self._reader_of(name)
-                row[name] = _read(readers[name], value)
+                    readers[name] = self._reader_of(names.get(name, name))
+                row[names.get(name, name)] = _read(readers[name], value)
             filled.append(row)
         return filled
 
-    def _reader_of(self, name: str) -> Optional[Callable[[str], Any]]:
+    def _reader_of(self, name: Any) -> Optional[Callable[[str], Any]]:
         """Return what reads the values of a column, if all its values are of one such type."""
         kinds = {type(row[name]) for row in self._rows if not _is_gap(row.get(name))}
         return _reader_of(kinds.pop()) if len(kinds) == 1 else None
@@ -82,7 +92,7 @@ def _read(reader: Optional[Callable[[str], Any]], value: Any) -> Any:
         return value
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether JSON has no such value: None, NaN, and what pandas has for them."""
     if isinstance(value, float):
         return not isfinite(value)
@@ -92,7 +102,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _is_gap(value: Any) -> bool:
-    return _is_missing(value) or (isinstance(value, str) and not value)
+    return is_missing(value) or (isinstance(value, str) and not value)
 
 
 def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
@@ -105,7 +115,7 @@ def _reader_of(kind: Any) -> Optional[Callable[[str], Any]]:
     >>> _reader_of(int) is None
     True
     """
-    if issubclass(kind, Decimal):
+    if issubclass(kind, (Decimal, UUID)):
         return lambda text: kind(text)
     if kind.__module__.partition(".")[0] == "pandas":
         # In Python 3.9, passing the class itself would drop the zone.

@@ -53,7 +53,23 @@ class Table:
         self._sources: list[Any] = []
 
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
-        """Return the rows as an Arrow stream (the Arrow PyCapsule interface)."""
+        """Return the rows as an Arrow stream (the Arrow PyCapsule interface).
+
+        Parameters
+        ----------
+        requested_schema : PyCapsule, optional
+            Schema that the stream should be cast to, where its library can.
+
+        Returns
+        -------
+        PyCapsule
+            A stream of record batches: a row for each row of the file, a column for each column.
+
+        Raises
+        ------
+        ImportError
+            If there is none of pyarrow, polars and DuckDB.
+        """
         source = self._arrow()
         if isinstance(source, DuckdbStream):
             self._sources.append(source)
@@ -61,12 +77,34 @@ class Table:
         return stream
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a DataFrame of pandas, with the index and dtypes that a pandas table had."""
+        """Return the rows as a DataFrame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each row of the file, a column for each column.
+
+        Raises
+        ------
+        ImportError
+            If pandas or pyarrow is not installed.
+        """
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a DataFrame of polars."""
+        """Return the rows as a DataFrame of polars.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each row of the file, a column for each column.
+
+        Raises
+        ------
+        ImportError
+            If polars is not installed.
+        """
         engine = Polars()
         frame: polars.DataFrame
         if self.path.suffix == ".parquet":
@@ -76,14 +114,38 @@ class Table:
         return frame
 
     def to_arrow(self) -> Any:
-        """Return the rows as a ``pyarrow.Table``."""
-        engine = Pyarrow()
+        """Return the rows as a table of pyarrow.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row for each row of the file, a column for each column.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed.
+        """
+        engine = self._engine if isinstance(self._engine, Pyarrow) else Pyarrow()
         if self.path.suffix == ".parquet":
-            return engine.parquet.read_table(self.path)
+            return engine.read(self.path)
         return engine.stream_of_rows(*self._rows_and_names())
 
     def to_dicts(self) -> list[Row]:
-        """Return the rows as dicts, by the names of the columns."""
+        """Return the rows as dicts, by the names of the columns.
+
+        Returns
+        -------
+        list of dict
+            One for each row of the file, in its order.
+
+        Raises
+        ------
+        ImportError
+            If the file is Parquet, and there is none of pyarrow, polars and DuckDB.
+        TypeError
+            If the file is in a format that only other libraries read, such as XLSX.
+        """
         if self._lines is not None:
             return [json.loads(line) for line in _text_of(self._lines).split("\n") if line.strip()]
         if self.path.suffix == ".parquet":
