@@ -1,11 +1,15 @@
 """Types, as programs see them that use what was installed."""
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import webfill
+from webfill import mapping
 
 PROGRAM = '''
 from __future__ import annotations
@@ -74,3 +78,47 @@ def test_pyright_strict(tmp_path):
     unknown = [one for one in completeness["symbols"] if one["isExported"] and not one["isTypeKnown"]]
     assert not unknown, json.dumps(unknown, indent=1)
     assert (Path(webfill.__file__).parent / "py.typed").exists()
+
+
+def public_names():
+    """All public names: classes, and functions with the classes that they belong to."""
+    modules = [(webfill, name) for name in webfill.__all__] + [(mapping, name) for name in mapping.__all__]
+    for module, name in modules:
+        found = getattr(module, name)
+        if not inspect.isclass(found) and not inspect.isfunction(found):
+            continue
+        yield name, found
+        for method in vars(found) if inspect.isclass(found) else []:
+            function = inspect.getattr_static(found, method)
+            if inspect.isfunction(function) and (not method.startswith("_") or method == "__arrow_c_stream__"):
+                yield f"{name}.{method}", function
+
+
+def sections_of(found):
+    """The sections of a docstring in NumPy style: the names that each lists."""
+    doc = inspect.getdoc(found) or ""
+    parts = re.split(r"(?m)^(\w+)\n-+\n", doc)
+    listed = {}
+    for title, text in zip(parts[1::2], parts[2::2]):
+        heads = re.findall(r"(?m)^(\S[^\n]*)$", text)
+        listed[title] = [name.strip().lstrip("*") for head in heads for name in head.split(" : ")[0].split(",")]
+        if title in {"Parameters", "Attributes"}:
+            assert all(" : " in head for head in heads), (found, heads)
+        assert title == "Examples" or re.search(r"(?m)^    \S", text), (found, title)
+    return parts[0].strip(), listed
+
+
+@pytest.mark.parametrize(("name", "found"), list(public_names()), ids=lambda one: one if isinstance(one, str) else "")
+def test_docstrings_name_arguments_results_and_errors(name, found):
+    summary, sections = sections_of(found)
+    assert summary.split("\n\n")[0].endswith("."), summary
+    arguments = found.__init__ if inspect.isclass(found) and "Parameters" in sections else found
+    parameters = [] if inspect.isclass(arguments) else list(inspect.signature(arguments).parameters)
+    parameters = [one for one in parameters if one != "self"]
+    # Those that go together are documented together.
+    assert sorted(sections.get("Parameters", [])) == sorted(parameters)
+    if inspect.isclass(found):
+        own = [one for one in inspect.get_annotations(found) if not one.startswith("_")]
+        assert set(own) <= set(sections.get("Attributes", []))
+    elif found.__name__ != "close":
+        assert "Raises" in sections and "Returns" in sections

@@ -100,9 +100,13 @@ def crawl(
         Seconds between two requests to a site without a ``Crawl-delay`` in its robots.txt.
     follow : {"mapped", "all", "none"}, default "mapped"
         Links to follow.
-    max_pages, max_time : optional
-        Limits that end the crawl gracefully; it is not ``complete`` then.
-    app, lane, workers, patience, allow_private_networks, keep_bodies, changes
+    max_pages : int, optional
+        Most pages; then the crawl ends gracefully and is not ``complete``.
+    max_time : str, optional
+        Longest time, such as ``"90s"`` or ``"2h"``; the same.
+    patience : str, optional
+        How long to wait for sites that do not answer, as ``max_time``.
+    app, lane, workers, allow_private_networks, keep_bodies, changes : optional
         As the options of the command ``webfill crawl``.
     config : path, optional
         Settings file. Its ``store`` does not count: give ``store`` here.
@@ -122,6 +126,8 @@ def crawl(
         If an argument or a mapping cannot be used; nothing was requested.
     WebfillError
         If the crawl failed, such as when no URL could be fetched; its message is the program's sentence.
+    KeyboardInterrupt
+        After Ctrl-C, once fetches in flight have finished.
     """
     uri = uri_of(store)
     arguments = [

@@ -101,6 +101,11 @@ class Fleet(_Commands):
         Folder of keys; needed beyond this machine.
     config : path, optional
         Settings file, of which only the address and the keys are used.
+
+    Attributes
+    ----------
+    address : str
+        Address of the dispatcher.
     """
 
     def feed(self, requests: Requests) -> Fed:
@@ -109,7 +114,7 @@ class Fleet(_Commands):
         Parameters
         ----------
         requests : dict or iterable of dict
-            Crawl requests, such as ``{"url": ..., "appid": ..., "crawlid": ...}``.
+            Crawl requests, such as ``{"url": ..., "appid": ..., "crawlid": ...}``. An iterable is read once.
 
         Returns
         -------
@@ -120,29 +125,115 @@ class Fleet(_Commands):
         ------
         RequestsRefusedError
             If some were refused; the others were accepted.
+        WebfillError
+            If the dispatcher cannot be reached, or refuses the key.
         """
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
             _write_requests(requests, file)
             return _fed(run([*self._action("feed", file.name), "--progress=none"]))
 
     def info(self, app: str, crawl: Optional[str] = None) -> dict[str, Any]:
-        """Return what is pending of an application, or of one crawl."""
+        """Return what is pending of an application, or of one crawl.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str, optional
+            Id of one crawl; without it, all crawls of the application.
+
+        Returns
+        -------
+        dict
+            For a crawl its ``state``, ``done``, ``total_pending``, ``outcomes`` and why it waits; for an application its
+            crawls that have something pending. Points in time are seconds since 1970.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(run(self._action("info", app, crawl)))
 
     def status(self) -> dict[str, Any]:
-        """Return the state of the fleet."""
+        """Return the state of the fleet.
+
+        Returns
+        -------
+        dict
+            Supervisors, stored pages, unfinished crawls. Keys that end with ``_s`` and ``_ms`` have that unit.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(run(self._action("status")))
 
     def stop(self, app: str, crawl: str) -> dict[str, Any]:
-        """Stop a crawl permanently: drop its pending tasks and accept no more."""
+        """Stop a crawl permanently: drop its pending tasks and accept no more.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``total_purged``: how many pending tasks were dropped.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(run(self._action("stop", app, crawl)))
 
     def pause(self, app: str, crawl: str) -> dict[str, Any]:
-        """Pause a crawl until it is resumed. No fetch starts after the answer."""
+        """Pause a crawl until it is resumed. No fetch starts after the answer.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``action``, ``appid`` and ``crawlid``.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(run(self._action("pause", app, crawl)))
 
     def resume(self, app: str, crawl: str) -> dict[str, Any]:
-        """Resume a paused crawl."""
+        """Resume a paused crawl.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``action``, ``appid`` and ``crawlid``.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(run(self._action("resume", app, crawl)))
 
     def retry(
@@ -154,13 +245,52 @@ class Fleet(_Commands):
         statuses: Sequence[int] = (),
         site: Optional[str] = None,
     ) -> dict[str, Any]:
-        """Queue finished tasks with these outcomes again, such as ``["timeout", "http_error"]``."""
+        """Queue finished tasks with some outcomes again.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+        outcomes : list of str
+            Outcomes of the tasks, such as ``["timeout", "http_error"]``.
+        statuses : list of int, optional
+            Only those with one of these HTTP statuses.
+        site : str, optional
+            Only those of this site, such as ``"shop.example"``.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``total_requeued``: how many tasks are queued again.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(run(self._retry(app, crawl, outcomes, statuses, site)))
 
     def follow(self, app: Optional[str] = None) -> Follower:
         """Iterate over results and notifications as they come, each a dict, until the loop is left.
 
         A subscriber that is slow or not there misses messages; the store misses none.
+
+        Parameters
+        ----------
+        app : str, optional
+            Only messages of this application.
+
+        Returns
+        -------
+        Follower
+            An iterator; leave it by ``with``, ``close()`` or Ctrl-C.
+
+        Raises
+        ------
+        WebfillError
+            From the iterator, if the dispatcher cannot be reached or refuses.
 
         Examples
         --------
@@ -170,7 +300,7 @@ class Fleet(_Commands):
 
 
 class Follower(Iterator[dict[str, Any]]):
-    """Messages of a fleet. Leave it by ``with``, ``close()`` or Ctrl-C."""
+    """Messages of a fleet, each a dict. Leave it by ``with``, ``close()`` or Ctrl-C."""
 
     def __init__(self, arguments: list[str]) -> None:
         self._stderr = tempfile.TemporaryFile()
@@ -228,32 +358,149 @@ class Follower(Iterator[dict[str, Any]]):
 
 
 class AsyncFleet(_Commands):
-    """The same as :class:`Fleet` for asyncio."""
+    """The same as :class:`Fleet` for asyncio.
+
+    Parameters
+    ----------
+    address : str, default "tcp://127.0.0.1:5555"
+        Address of the dispatcher's tasks socket.
+    keys : path, optional
+        Folder of keys; needed beyond this machine.
+    config : path, optional
+        Settings file, of which only the address and the keys are used.
+
+    Attributes
+    ----------
+    address : str
+        Address of the dispatcher.
+    """
 
     async def feed(self, requests: Requests) -> Fed:
-        """Send crawl requests, as :meth:`Fleet.feed`."""
+        """Send crawl requests, as :meth:`Fleet.feed`.
+
+        Parameters
+        ----------
+        requests : dict or iterable of dict
+            Crawl requests, such as ``{"url": ..., "appid": ..., "crawlid": ...}``. An iterable is read once.
+
+        Returns
+        -------
+        Fed
+            How many were accepted.
+
+        Raises
+        ------
+        RequestsRefusedError
+            If some were refused; the others were accepted.
+        WebfillError
+            If the dispatcher cannot be reached, or refuses the key.
+        """
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
             _write_requests(requests, file)
             return _fed(await _run([*self._action("feed", file.name), "--progress=none"]))
 
     async def info(self, app: str, crawl: Optional[str] = None) -> dict[str, Any]:
-        """Return what is pending of an application, or of one crawl."""
+        """Return what is pending of an application, or of one crawl.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str, optional
+            Id of one crawl; without it, all crawls of the application.
+
+        Returns
+        -------
+        dict
+            For a crawl its ``state``, ``done``, ``total_pending``, ``outcomes`` and why it waits; for an application its
+            crawls that have something pending. Points in time are seconds since 1970.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(await _run(self._action("info", app, crawl)))
 
     async def status(self) -> dict[str, Any]:
-        """Return the state of the fleet."""
+        """Return the state of the fleet.
+
+        Returns
+        -------
+        dict
+            Supervisors, stored pages, unfinished crawls. Keys that end with ``_s`` and ``_ms`` have that unit.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(await _run(self._action("status")))
 
     async def stop(self, app: str, crawl: str) -> dict[str, Any]:
-        """Stop a crawl permanently."""
+        """Stop a crawl permanently: drop its pending tasks and accept no more.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``total_purged``: how many pending tasks were dropped.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(await _run(self._action("stop", app, crawl)))
 
     async def pause(self, app: str, crawl: str) -> dict[str, Any]:
-        """Pause a crawl until it is resumed."""
+        """Pause a crawl until it is resumed. No fetch starts after the answer.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``action``, ``appid`` and ``crawlid``.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(await _run(self._action("pause", app, crawl)))
 
     async def resume(self, app: str, crawl: str) -> dict[str, Any]:
-        """Resume a paused crawl."""
+        """Resume a paused crawl.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``action``, ``appid`` and ``crawlid``.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(await _run(self._action("resume", app, crawl)))
 
     async def retry(
@@ -265,11 +512,51 @@ class AsyncFleet(_Commands):
         statuses: Sequence[int] = (),
         site: Optional[str] = None,
     ) -> dict[str, Any]:
-        """Queue finished tasks with these outcomes again."""
+        """Queue finished tasks with some outcomes again.
+
+        Parameters
+        ----------
+        app : str
+            Application.
+        crawl : str
+            Id of the crawl.
+        outcomes : list of str
+            Outcomes of the tasks, such as ``["timeout", "http_error"]``.
+        statuses : list of int, optional
+            Only those with one of these HTTP statuses.
+        site : str, optional
+            Only those of this site, such as ``"shop.example"``.
+
+        Returns
+        -------
+        dict
+            The dispatcher's answer, with ``total_requeued``: how many tasks are queued again.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached, or refuses; its message is the program's sentence.
+        """
         return _answer(await _run(self._retry(app, crawl, outcomes, statuses, site)))
 
     async def follow(self, app: Optional[str] = None) -> AsyncIterator[dict[str, Any]]:
-        """Iterate over results and notifications as they come: ``async for message in fleet.follow("prices")``."""
+        """Iterate over results and notifications as they come: ``async for message in fleet.follow("prices")``.
+
+        Parameters
+        ----------
+        app : str, optional
+            Only messages of this application.
+
+        Returns
+        -------
+        AsyncIterator of dict
+            The messages; ``aclose()`` ends the subscription.
+
+        Raises
+        ------
+        WebfillError
+            If the dispatcher cannot be reached or refuses.
+        """
         process = await _start(self._dump(app))
         assert process.stdout is not None and process.stderr is not None
         try:

@@ -17,7 +17,13 @@ from ._tables import Table
 
 
 class Export(Table):
-    """What was read from a store when this was made: a Parquet file among the temporary ones, gone with this object."""
+    """What was read from a store when this was made: a Parquet file among the temporary ones, gone with this object.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The file.
+    """
 
     def __init__(self, what: str, uri: str, arguments: list[str]) -> None:
         folder = tempfile.mkdtemp(prefix="webfill-")
@@ -30,7 +36,18 @@ class Export(Table):
         ).expect(0)
 
     def to_dicts(self) -> list[Row]:
-        """Read the store again, as dicts with the members of an export as JSON lines: objects are dicts."""
+        """Read the store again.
+
+        Returns
+        -------
+        list of dict
+            One for each row, with the members of an export as JSON lines: objects are dicts.
+
+        Raises
+        ------
+        WebfillError
+            If the store cannot be read.
+        """
         ended = run([*self._command, "--format=jsonl"], environment=self._environment).expect(0)
         return ended.json_lines()
 
@@ -42,6 +59,11 @@ class Store:
     ----------
     uri : str or path, default "sqlite:webfill.db"
         ``sqlite:FILE``, ``mongodb://...``, or the path of a SQLite store. It is not shown in the list of processes.
+
+    Attributes
+    ----------
+    uri : str
+        The address.
 
     Examples
     --------
@@ -66,7 +88,7 @@ class Store:
         sources: bool = False,
         with_gone: bool = False,
     ) -> Export:
-        """Read records: a row for each, with a column for each field.
+        """Read records.
 
         Parameters
         ----------
@@ -80,22 +102,54 @@ class Store:
         Returns
         -------
         Export
-            A table with the types of the values.
+            A row for each record, with a column for each field, in the type of its values.
 
         Raises
         ------
         WebfillError
-            If there is no such store.
+            If there is no such store, or it cannot be read.
         """
         arguments = [*_of(app, crawl), *flag("dataset", dataset), *flag("sources", sources)]
         return Export("records", self.uri, [*arguments, *flag("with-gone", with_gone)])
 
     def pages(self, *, app: Optional[str] = None, crawl: Optional[str] = None) -> Export:
-        """Read pages: a row for each URL, with its outcome, its fields, times and sizes."""
+        """Read pages.
+
+        Parameters
+        ----------
+        app, crawl : str, optional
+            Only those of this application or crawl.
+
+        Returns
+        -------
+        Export
+            A row for each URL, with its outcome, its fields, times (UTC) and sizes (bytes).
+
+        Raises
+        ------
+        WebfillError
+            If there is no such store, or it cannot be read.
+        """
         return Export("pages", self.uri, _of(app, crawl))
 
     def changes(self, *, app: Optional[str] = None, crawl: Optional[str] = None) -> Export:
-        """Read changes: a row for each page that was new, changed, removed or has returned."""
+        """Read changes.
+
+        Parameters
+        ----------
+        app, crawl : str, optional
+            Only those of this application or crawl.
+
+        Returns
+        -------
+        Export
+            A row for each page that was new, changed, removed or has returned, with the time (UTC).
+
+        Raises
+        ------
+        WebfillError
+            If there is no such store, or it cannot be read.
+        """
         return Export("changes", self.uri, _of(app, crawl))
 
     def __repr__(self) -> str:

@@ -95,6 +95,11 @@ def check(*paths: _PathLike) -> list[Fault]:
     list of Fault
         Every fault and every warning; empty if there is none.
 
+    Raises
+    ------
+    WebfillError
+        If a file cannot be read.
+
     Examples
     --------
     >>> import pathlib, tempfile, webfill
@@ -146,7 +151,7 @@ def test(
         Only these fields.
     url : str, optional
         URL of the page.
-    contact, allow_private_networks, config
+    contact, allow_private_networks, config : optional
         As of ``webfill.crawl``.
 
     Returns
@@ -219,6 +224,8 @@ def learn(
         Learn rows for pages that list several records.
     output : path, optional
         Write the mapping to this file, which must not exist.
+    contact, allow_private_networks : optional
+        As of ``webfill.crawl``, for ``fetch``.
     flags : list of str
         Further arguments of ``webfill mapping learn``, such as ``["--force"]``.
 
@@ -277,6 +284,8 @@ def repair(
         Replace the file; the old one is kept beside it.
     output : path, optional
         Write the repaired mapping to this file, which must not exist.
+    flags : list of str
+        Further arguments of ``webfill mapping repair``.
 
     Returns
     -------
