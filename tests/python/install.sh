@@ -18,7 +18,7 @@ tests/venv.sh python auditwheel,build,hatchling \
 [ "${1:-}" = --tests ] || exit 0
 
 cache=$PWD/.cache/python-tools
-tables_of_old=(pandas==2.3.3 polars==1.36.1 pyarrow==21.0.0 duckdb==1.4.5 tqdm==4.70.1 pytest==8.4.2 pytest-xdist==3.8.0)
+tables_of_old=(pandas==2.3.3 polars==1.36.1 pyarrow==21.0.0 duckdb==1.4.4 duckdb-extension-sqlite-scanner==1.4.4 tqdm==4.70.1 pytest==8.4.2 pytest-xdist==3.8.0)
 tables=(pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1 duckdb==2.0.1 tqdm==4.70.1 pytest==9.2.0 pytest-xdist==3.8.0)
 others=(ipykernel==7.4.0 jsonschema==4.26.0 mypy==2.4.1 nbclient==0.11.0 pandas-stubs==3.1.0.261029 'pyright[nodejs]==1.1.414' mcp==2.3.0)
 

@@ -1,0 +1,68 @@
+"""The recipes of docs/how-to/python.md, as they are written there."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import made_site
+import polars
+import pytest
+import webfill
+from test_crawls import crawl
+
+PAGE = (Path(__file__).parents[2] / "docs/how-to/python.md").read_text(encoding="utf-8")
+
+
+def recipe(words):
+    """The block of code that contains these words."""
+    [code] = [code for code in re.findall(r"```(?:python|sql)\n(.*?)```", PAGE, re.S) if words in code]
+    return code
+
+
+def test_evidence_is_queried_in_place(site):
+    polars.DataFrame(made_site.rows()).write_parquet("books.parquet")
+    webfill.fill("books.parquet", **site.options())
+    counts = dict(duckdb.sql(recipe("books.evidence.parquet")).fetchall())
+    assert counts["title"] == sum(made_site.is_gap(book, 0) for book in range(2 * made_site.BOOKS)), counts
+
+
+def test_a_table_is_refreshed_every_night(site, monkeypatch):
+    polars.DataFrame(made_site.rows()).write_parquet("books.parquet")
+    fill = webfill.fill
+    monkeypatch.setattr(webfill, "fill", lambda table, **given: fill(table, **{**site.options(), **given}))
+    results = []
+    for _ in range(2):
+        names = {"webfill": webfill}
+        exec(recipe("refresh_after="), names)
+        results.append(names["done"].to_polars())
+    assert results[0].equals(results[1]) and results[0]["title"].null_count() == 0
+    # The second night requests nothing that is younger than a week.
+    assert len(site.asked) == 2 * made_site.BOOKS
+
+
+def a_store(site, path):
+    store = crawl(site, path, dataset="people").store
+    Path("books.db").rename("webfill.db")
+    return store
+
+
+def test_a_store_is_queried(site, tmp_path):
+    a_store(site, tmp_path)
+    code = recipe("records(dataset=").replace("SELECT city", "found = duckdb.sql(\"SELECT title").replace("duckdb.sql(\"found", "found")
+    names = {"webfill": webfill, "duckdb": duckdb}
+    exec(code, names)
+    assert sorted(names["found"].fetchall()) == sorted((made_site.truth(book)["title"], 1) for book in range(4))
+
+
+# The extension as a package, which exists for some versions of DuckDB.
+EXTENSION = find_spec("duckdb_extension_sqlite_scanner")
+
+
+@pytest.mark.skipif(EXTENSION is None, reason="DuckDB's extension sqlite is not installed")
+def test_a_store_is_queried_in_place(site, tmp_path):
+    a_store(site, tmp_path)
+    connection = duckdb.connect()
+    [file] = Path(EXTENSION.origin).parent.glob("extensions/*/*.duckdb_extension")
+    connection.execute(f"LOAD '{file}'")
+    assert connection.sql(recipe("TYPE sqlite")).fetchall() == [("ok", 4)]
