@@ -94,8 +94,9 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 	python3 .ci/check_dependencies.py
 	python3 .ci/check_metadata.py
 
+# PROGRAM=target/debug/webfill is packed instead of an optimised build: a rehearsal in minutes, which judges no sizes.
 release: ## Walk through all that a release needs: checks, packages, sizes; publishes nothing
-	@python3 .ci/release.py
+	@python3 .ci/release.py $(PROGRAM)
 
 fuzz: ## Feed every reader of foreign input hostile input; TIME=120 seconds each, TARGETS="urls pages"
 	@deploy/install-build-deps.sh

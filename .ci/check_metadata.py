@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Judges whether the crates could be published: their metadata, and the files of their packages. Needs no network.
 
-    .ci/check_metadata.py              as `make check` does
-    .ci/check_metadata.py --release    also what is only known at a release: the address of the repository
+The address of the repository and the permission to publish are decided at a release (`.ci/release.py`): here, all crates
+must have the same.
 """
 
 import json
@@ -19,32 +19,45 @@ KEYWORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,19}")
 INCLUDED = re.compile(r'include(?:_str|_bytes)?!\(\s*"([^"]+)"')
 
 
-def faults_of(package, version, is_release):
+def faults_of(package, version):
     """What a manifest lacks, a line each.
 
-    >>> package = {"description": "x", "license": "MIT", "readme": "README.md", "repository": None, "publish": None,
-    ...     "keywords": ["crawler"], "categories": ["web-programming"], "dependencies": [
-    ...     {"name": "a", "path": "/a", "req": "^0.1.0", "kind": None}, {"name": "t", "path": "/t", "req": "*", "kind": "dev"}]}
-    >>> list(faults_of(package, "0.1.0", False))
+    >>> package = {"description": "x", "license": "MIT", "readme": "README.md", "keywords": ["crawler"],
+    ...     "categories": ["web-programming"], "dependencies": [{"name": "a", "path": "/a", "req": "^0.1.0", "kind": None},
+    ...     {"name": "t", "path": "/t", "req": "*", "kind": "dev"}]}
+    >>> list(faults_of(package, "0.1.0"))
     []
-    >>> list(faults_of(package, "0.2.0", True))
-    ['no repository', 'a is wanted in version ^0.1.0, not ^0.2.0']
-    >>> list(faults_of({**package, "description": None, "keywords": ["two words"], "publish": []}, "0.1.0", True))
-    ['no description', 'no repository', 'the keyword `two words` is none', 'publish = false']
+    >>> list(faults_of(package, "0.2.0"))
+    ['a is wanted in version ^0.1.0, not ^0.2.0']
+    >>> list(faults_of({**package, "description": None, "keywords": ["two words"]}, "0.1.0"))
+    ['no description', 'the keyword `two words` is none']
     """
-    wanted = ["description", "license", "keywords", "categories", "readme"] + ["repository"] * is_release
-    yield from (f"no {key}" for key in wanted if not package[key])
+    yield from (f"no {key}" for key in ("description", "license", "keywords", "categories", "readme") if not package[key])
     for key in ("keywords", "categories"):
         if len(package[key]) > MOST_WORDS:
             yield f"more than {MOST_WORDS} {key}"
     yield from (f"the keyword `{word}` is none" for word in package["keywords"] if not KEYWORD.fullmatch(word))
-    if is_release and package["publish"] is not None:
-        yield "publish = false"
     for dependency in package["dependencies"]:
         # Dependencies of tests need no version, because packages leave them out then.
         is_left_out = dependency["kind"] == "dev" and dependency["req"] == "*"
         if dependency.get("path") and not is_left_out and dependency["req"] != f"^{version}":
             yield f"{dependency['name']} is wanted in version {dependency['req']}, not ^{version}"
+
+
+def faults_of_differences(packages):
+    """Crates that differ where all must agree.
+
+    >>> one = {"name": "a", "repository": "https://x.example", "publish": None}
+    >>> list(faults_of_differences([one, {**one, "name": "b"}]))
+    []
+    >>> list(faults_of_differences([one, {**one, "name": "b", "repository": None, "publish": []}]))
+    ['a and b differ in `repository`', 'a and b differ in `publish`']
+    """
+    first = packages[0]
+    for key in ("repository", "publish"):
+        other = next((one for one in packages if one[key] != first[key]), None)
+        if other:
+            yield f"{first['name']} and {other['name']} differ in `{key}`"
 
 
 def included(text):
@@ -96,14 +109,16 @@ def normal(parts):
 
 
 def main():
-    is_release = "--release" in sys.argv[1:]
     metadata = ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"]
     found = json.loads(subprocess.run(metadata, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     packages = [one for one in found["packages"] if Path(one["manifest_path"]).parent.relative_to(ROOT).parts[0] != "tests"]
     faults = 0
+    for fault in faults_of_differences(packages):
+        print(fault, file=sys.stderr)
+        faults += 1
     for package in packages:
         folder = Path(package["manifest_path"]).parent
-        for fault in [*faults_of(package, package["version"], is_release), *faults_of_files(folder)]:
+        for fault in [*faults_of(package, package["version"]), *faults_of_files(folder)]:
             print(f"{folder.relative_to(ROOT)}/Cargo.toml: {fault}", file=sys.stderr)
             faults += 1
     print(f"metadata: {len(packages)} crates, {faults} faults")
