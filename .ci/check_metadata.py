@@ -60,6 +60,17 @@ def faults_of_differences(packages):
             yield f"{first['name']} and {other['name']} differ in `{key}`"
 
 
+def faults_of_tests(packages):
+    """Crates of tests, which `cargo publish --workspace` must leave out.
+
+    >>> list(faults_of_tests([{"name": "a", "publish": []}, {"name": "b", "publish": None}]))
+    ['b belongs to the tests: `publish = false` is missing']
+    """
+    for one in packages:
+        if one["publish"] != []:
+            yield f"{one['name']} belongs to the tests: `publish = false` is missing"
+
+
 def included(text):
     """The files that a source includes, but for its tests.
 
@@ -111,9 +122,11 @@ def normal(parts):
 def main():
     metadata = ["cargo", "metadata", "--no-deps", "--locked", "--format-version", "1"]
     found = json.loads(subprocess.run(metadata, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-    packages = [one for one in found["packages"] if Path(one["manifest_path"]).parent.relative_to(ROOT).parts[0] != "tests"]
+    is_of_tests = lambda one: Path(one["manifest_path"]).relative_to(ROOT).parts[0] == "tests"
+    packages = [one for one in found["packages"] if not is_of_tests(one)]
     faults = 0
-    for fault in faults_of_differences(packages):
+    of_tests = faults_of_tests([one for one in found["packages"] if is_of_tests(one)])
+    for fault in [*faults_of_differences(packages), *of_tests]:
         print(fault, file=sys.stderr)
         faults += 1
     for package in packages:

@@ -63,12 +63,12 @@ def undecided_in_manifest(manifest):
     >>> list(undecided_in_manifest('[workspace.package]\\nrepository = "https://x.example/webfill"\\n'))
     []
     >>> [one[:45] for one in undecided_in_manifest("[workspace.package]\\npublish = false\\n")]
-    ['Cargo.toml: name the address of the repositor', 'Cargo.toml: remove `publish = false` from [wo']
+    ['Cargo.toml: name the address of the repositor', 'Cargo.toml: set `publish = true` in [workspac']
     """
     if not re.search(r'(?m)^repository = "https://', manifest):
         yield "Cargo.toml: name the address of the repository: `repository` in [workspace.package], `repository.workspace = true` in each crate"
     if re.search(r"(?m)^publish = false", manifest):
-        yield "Cargo.toml: remove `publish = false` from [workspace.package], once the project shall be public"
+        yield "Cargo.toml: set `publish = true` in [workspace.package], once the project shall be public"
 
 
 def undecided_in_project(project):
