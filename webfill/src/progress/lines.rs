@@ -57,3 +57,35 @@ pub fn print(line: &Value) {
     webfill_service::say!("{line}");
     printed.push_back(Instant::now());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_second_at_most_ten_lines_are_printed() {
+        let started = Instant::now();
+        let printed: Vec<Duration> = (0..2 * MOST_A_SECOND + 1)
+            .map(|number| {
+                print_message(&format!("line {number}"));
+                started.elapsed()
+            })
+            .collect();
+        assert!(printed[MOST_A_SECOND] >= SECOND, "{printed:?}");
+        assert!(printed[2 * MOST_A_SECOND] >= 2 * SECOND, "{printed:?}");
+    }
+
+    #[test]
+    fn counts_are_printed_when_they_have_changed_and_the_last_ones_are_old_enough() {
+        let mut counts = Counts::default();
+        let printed = |counts: &Counts| counts.printed.as_ref().map(|(_, line)| line.clone());
+        counts.show(json!(1));
+        counts.show(json!(2));
+        assert_eq!(printed(&counts), Some(json!(1)));
+        std::thread::sleep(COUNTS_EVERY);
+        counts.show(json!(3));
+        assert_eq!(printed(&counts), Some(json!(3)));
+        counts.show_last(json!(4));
+        assert_eq!(printed(&counts), Some(json!(4)));
+    }
+}
