@@ -1,6 +1,7 @@
 //! The tools for a fleet. Each sends one action as public JSON, and the dispatcher decides by the key whether to allow
 //! it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ const WHOLE: &str = "`webfill info`, `why` and `status` with --json print the wh
 
 pub struct Fleet {
     connection: ConnectionOptions,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
 }
 
 impl Fleet {
@@ -34,7 +35,7 @@ impl Fleet {
         connection.resolve()?;
         Ok(Fleet {
             connection,
-            permits: Semaphore::new(AT_A_TIME),
+            permits: Arc::new(Semaphore::new(AT_A_TIME)),
         })
     }
 
@@ -114,9 +115,14 @@ impl Fleet {
         &self,
         ask: impl FnOnce(&ConnectionOptions) -> Result<Value, Fault> + Send + 'static,
     ) -> Result<Value, Fault> {
-        let _permit = self.permits.acquire().await.map_err(Fault::error)?;
+        let permits = Arc::clone(&self.permits);
+        let permit = permits.acquire_owned().await.map_err(Fault::error)?;
         let connection = self.connection.clone();
-        let asked = tokio::task::spawn_blocking(move || ask(&connection));
+        let asked = tokio::task::spawn_blocking(move || {
+            // A cancelled call leaves its connection open until the dispatcher answers, and it counts until then.
+            let _permit = permit;
+            ask(&connection)
+        });
         asked.await.map_err(Fault::error)?
     }
 }
@@ -124,4 +130,38 @@ impl Fleet {
 fn progress(answer: &Value) -> String {
     let count = |key: &str| answer[key].as_u64().unwrap_or_default();
     format!("{} done, {} pending", count("done"), count("total_pending"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_cancelled_request_counts_until_its_connection_ends() {
+        let connection = ConnectionOptions {
+            dispatcher: Some(String::from("tcp://127.0.0.1:9")),
+            keys: None,
+            config: None,
+        };
+        let fleet = Fleet::new(connection).unwrap();
+        let (end, ended) = mpsc::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let asked = fleet.ask(move |_| {
+                let _ = ended.recv();
+                Ok(Value::Null)
+            });
+            let cancelled = tokio::time::timeout(Duration::from_millis(20), asked).await;
+            assert!(cancelled.is_err());
+            assert_eq!(fleet.permits.available_permits(), AT_A_TIME - 1);
+            drop(end);
+            let all = fleet.permits.acquire_many(AT_A_TIME as u32).await;
+            assert!(all.is_ok());
+        });
+    }
 }
