@@ -49,6 +49,7 @@ use webfill_service::{ExitStatus, Fault, log, signals};
 use self::collection::Collection;
 use self::deciding::State;
 use self::doubts::Answers;
+pub use self::doubts::open as open_doubts;
 use self::evidence::Sources;
 use self::judging::Verdict;
 use self::mappings::Mappings;

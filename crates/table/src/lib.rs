@@ -60,5 +60,6 @@ pub use kind::Kind;
 pub use reader::{TableReader, open, open_sheet};
 pub use sample::Sample;
 pub use shape::Shape;
+pub use text::text_of;
 pub use understand::{Field, Reasons, Understanding, UrlColumn, Wishes, understand};
 pub use write::{ChangeCell, FillGap, WrittenTable, write_changed, write_filled};

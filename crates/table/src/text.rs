@@ -11,6 +11,7 @@ mod source;
 mod utf16;
 
 pub(crate) use buffer::Buffer;
+pub use encoding::text_of;
 pub(crate) use encoding::{decode, encode};
 pub(crate) use sink::TextSink;
 pub(crate) use source::TextSource;

@@ -6,7 +6,7 @@
 //! The accepted value is that of the page, as the project has noted it: a spreadsheet may have changed the cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::ErrorKind;
+use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -263,18 +263,21 @@ impl Line {
     }
 }
 
-/// The lines of a file of doubts, which a spreadsheet may have written with its own delimiter.
-fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
-    let unread = |error: String| Fault::usage(format!("cannot read {}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
-    let text = text.trim_start_matches('\u{feff}');
+/// Opens a file of doubts, which a spreadsheet may have saved in its own encoding and with its own delimiter.
+pub fn open(file: &Path) -> std::io::Result<csv::Reader<Cursor<String>>> {
+    let text = webfill_table::text_of(&std::fs::read(file)?);
     let head = text.lines().next().unwrap_or_default();
     let delimiter = [b';', b'\t']
         .into_iter()
         .find(|sign| head.contains(char::from(*sign)));
-    let mut reader = csv::ReaderBuilder::new()
+    Ok(csv::ReaderBuilder::new()
         .delimiter(delimiter.unwrap_or(b','))
-        .from_reader(text.as_bytes());
+        .from_reader(Cursor::new(text)))
+}
+
+fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
+    let unread = |error: String| Fault::usage(format!("cannot read {}: {error}", file.display()));
+    let mut reader = open(file).map_err(|error| unread(error.to_string()))?;
     let heads = reader
         .headers()
         .map_err(|error| unread(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! Reads the evidence and the doubts of a table in parts, from the files beside it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -10,7 +10,7 @@ use webfill_service::Fault;
 
 use super::answer::{Answer, MOST_ROW_BYTES, size};
 use super::arguments::{ResultsArguments, WhatArgument};
-use crate::fill::Project;
+use crate::fill::{Project, open_doubts};
 
 /// The most entries in an answer.
 const MOST_ROWS: u32 = 100;
@@ -29,10 +29,11 @@ pub fn read(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault
     let unread = |error: &dyn std::fmt::Display| {
         Fault::error(format!("cannot read {}: {error}", path.display()))
     };
-    let file = File::open(&path).map_err(|error| match error.kind() {
+    let unopened = |error: io::Error| match error.kind() {
         ErrorKind::NotFound => Fault::usage("there are no results yet: `fill` completes the table"),
         _ => unread(&error),
-    })?;
+    };
+    let file = File::open(&path).map_err(unopened)?;
     let changed = changed_ms(&file).map_err(|error| unread(&error))?;
     let start = match &given.cursor {
         Some(cursor) => start(cursor, changed)?,
@@ -40,7 +41,7 @@ pub fn read(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault
     };
     let entries: Box<dyn Iterator<Item = Entry>> = match given.what {
         WhatArgument::Evidence => Box::new(lines(BufReader::new(file), start)),
-        WhatArgument::Doubts => Box::new(records(file, start)),
+        WhatArgument::Doubts => Box::new(records(open_doubts(&path).map_err(unopened)?, start)),
     };
     let limit = given.limit.clamp(1, MOST_ROWS) as usize;
     let (rows, end) =
@@ -56,7 +57,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// When a file was last changed. In another version of the file, entries have other positions.
-fn changed_ms(file: &File) -> std::io::Result<u128> {
+fn changed_ms(file: &File) -> io::Result<u128> {
     let changed = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
     Ok(changed.map(|since| since.as_millis()).unwrap_or_default())
 }
@@ -125,8 +126,7 @@ fn lines(mut file: impl BufRead, start: u64) -> impl Iterator<Item = Entry> {
     })
 }
 
-fn records(file: File, start: u64) -> impl Iterator<Item = Entry> {
-    let mut table = csv::Reader::from_reader(file);
+fn records<R: io::Read>(mut table: csv::Reader<R>, start: u64) -> impl Iterator<Item = Entry> {
     let titles = table.headers().cloned().unwrap_or_default();
     let skipped = usize::try_from(start).unwrap_or(usize::MAX);
     table.into_records().skip(skipped).map(move |record| {

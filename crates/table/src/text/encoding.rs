@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::WINDOWS_1252;
+use encoding_rs::{UTF_8, WINDOWS_1252};
 
 use crate::format::Encoding;
 
@@ -12,6 +12,17 @@ pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
         Encoding::Windows1252 => WINDOWS_1252.decode_without_bom_handling(bytes).0,
         _ => String::from_utf8_lossy(bytes),
     }
+}
+
+/// The text of a whole file that a spreadsheet may have saved: in UTF-8, in UTF-16 with a byte order mark, or in
+/// windows-1252. The mark is left out.
+pub fn text_of(bytes: &[u8]) -> String {
+    let (text, _, is_broken) = UTF_8.decode(bytes);
+    match is_broken {
+        true => WINDOWS_1252.decode_without_bom_handling(bytes).0,
+        false => text,
+    }
+    .into_owned()
 }
 
 /// Encodes a text. An error names the character that the encoding lacks.
@@ -44,4 +55,26 @@ pub(crate) fn is_windows_1252(beginning: &[u8]) -> bool {
         invalid += u64::from(!chunk.invalid().is_empty());
     }
     invalid > valid / 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_of_a_whole_file_is_recognised() {
+        let utf16: Vec<u8> = "\u{feff}Zoë"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        for bytes in [
+            "Zoë".as_bytes(),
+            "\u{feff}Zoë".as_bytes(),
+            b"Zo\xeb",
+            &utf16,
+        ] {
+            assert_eq!(text_of(bytes), "Zoë", "{bytes:?}");
+        }
+        assert_eq!(text_of(b""), "");
+    }
 }
