@@ -60,14 +60,9 @@ pub struct McpOptions {
     /// Folder of keys (see `webfill keys`): agents have their rights; needed for a dispatcher beyond this machine
     #[arg(long, value_name = "DIR", requires = "dispatcher")]
     pub keys: Option<PathBuf>,
-    /// Let agents read this store
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "WEBFILL_STORE",
-        hide_env_values = true
-    )]
-    pub store: Option<String>,
+    /// Let agents read this store; without URI, that of the variable `WEBFILL_STORE`, which no list of processes shows
+    #[arg(long, value_name = "URI", num_args = 0..=1)]
+    pub store: Option<Option<String>>,
     /// Let agents complete tables in this folder and below; links out of it are refused
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
@@ -77,6 +72,20 @@ pub struct McpOptions {
     /// Settings file, also for completing tables
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+impl McpOptions {
+    /// The store that agents may read. The variable alone gives them nothing, because it may be set for other commands.
+    fn named_store(&self) -> Result<Option<String>, Fault> {
+        let Some(named) = &self.store else {
+            return Ok(None);
+        };
+        let of_variable = || std::env::var("WEBFILL_STORE").ok();
+        let uri = named.clone().or_else(of_variable);
+        uri.map(Some).ok_or_else(|| {
+            Fault::usage("--store: name the store, or set the variable WEBFILL_STORE")
+        })
+    }
 }
 
 /// Runs the command.
@@ -107,6 +116,7 @@ impl Server {
     fn new(options: McpOptions, closing: watch::Receiver<bool>) -> Result<Server, Fault> {
         // Checked before the first agent connects, as other commands do at their start.
         Settings::load(options.config.as_deref())?.validate()?;
+        let store = options.named_store()?;
         let connection = ConnectionOptions {
             dispatcher: options.dispatcher,
             keys: options.keys,
@@ -116,7 +126,7 @@ impl Server {
             Some(_) => Some(Arc::new(Fleet::new(connection)?)),
             None => None,
         };
-        let store = options.store.as_deref().map(StoredData::new).transpose()?;
+        let store = store.as_deref().map(StoredData::new).transpose()?;
         let tables = options.folder.map(|folder| {
             Tables::new(
                 &folder,
@@ -255,7 +265,8 @@ impl ServerHandler for Server {
         // The agent should read the reason, so it is a result of the tool, not an error of the protocol.
         let refused = |fault: Fault| {
             let message: String = fault.message.chars().take(LONGEST_REFUSAL).collect();
-            CallToolResult::error(vec![ContentBlock::text(message)])
+            let texts = [message.as_str(), answer::REFUSAL_NOTICE];
+            CallToolResult::error(texts.map(ContentBlock::text).to_vec())
         };
         let answered = ran.and_then(|answer| answer.into_json());
         Ok(answered
