@@ -33,13 +33,16 @@ pub(super) fn find(values: &[&Cell]) -> Option<String> {
 }
 
 fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
-    let (least_lists, longest_entry) = match used {
-        Use::Lists => (2, 200),
-        Use::Often | Use::Any => (3, 60),
+    let (least_lists, least_different, longest_entry) = match used {
+        Use::Lists => (1, 1, 200),
+        Use::Often | Use::Any => (3, 2, 60),
     };
-    let several = |text: &&&str| parts(text, sign).nth(1).is_some();
-    let lists = texts.iter().filter(several).count();
-    if lists < least_lists || lists * 5 < texts.len() {
+    let lists = texts
+        .iter()
+        .filter(|text| parts(text, sign).nth(1).is_some());
+    let different: HashSet<&&str> = lists.clone().collect();
+    let lists = lists.count();
+    if lists < least_lists || lists * 5 < texts.len() || different.len() < least_different {
         return false;
     }
     // In how many different cells each entry stands. That a whole cell comes again says nothing about its parts.
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn lists_are_distinguished_from_texts_with_signs() {
-        let table: [(&[&str], Option<&str>); 17] = [
+        let table: [(&[&str], Option<&str>); 20] = [
             (
                 &[
                     "(325) 674-2000; (325) 674-2650",
@@ -217,6 +220,14 @@ mod tests {
                 Some("; "),
             ),
             (&["a | b", "c", "d", "e", "f", "g"], None),
+            // Of a column of lists, few may be known.
+            (&["drama|crime"], Some("|")),
+            (&["drama; crime"], None),
+            // One text that comes again shows no list.
+            (
+                &["(1) 2; (3) 4", "(1) 2; (3) 4", "(1) 2; (3) 4", "(5) 6"],
+                None,
+            ),
             (&["a; b", "b; c", "a", "c; a"], Some("; ")),
             (&["drama|crime", "crime|war", "war|drama"], Some("|")),
             (
