@@ -112,3 +112,77 @@ fn a_column_of_few_values_is_filled_though_wrong_ones_stand_on_their_pages() {
     let of_colour = doubts.iter().filter(|doubt| doubt[2] == "colour");
     assert_eq!(of_colour.count(), LAMPS / 8, "{doubts:#?}");
 }
+
+const KITCHENS: [&str; 10] = [
+    "American",
+    "Indian",
+    "Southern",
+    "Eclectic",
+    "Continental",
+    "American",
+    "Mexican",
+    "American",
+    "Cafe",
+    "Thai",
+];
+
+/// The description of the first house names a Mexican dish.
+fn serve_houses(web: &Web) {
+    web.site("houses.example").otherwise(|request| -> Reply {
+        let house: Option<usize> = request
+            .path
+            .strip_prefix("/house/")
+            .and_then(|number| number.parse().ok());
+        let Some((house, kitchen)) = house.zip(house.and_then(|house| KITCHENS.get(house))) else {
+            return page("Nothing here").status(404).into();
+        };
+        let dish = if house == 0 { "Mexican" } else { "hot" };
+        let text = format!(
+            "<html><head><title>House {house}</title></head><body><h1>House {house} of the town</h1>\
+             <p>Come early, for lunch is crowded: the menu has eggs, soups, a {dish} dish called migas, and salads.</p>\
+             <table><tr><th>Kitchen</th><td class=\"kitchen\">{kitchen}</td></tr>\
+             <tr><th>Telephone</th><td class=\"tel\">907/279-{}</td></tr></table></body></html>",
+            1_000 + house * 37
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+}
+
+#[test]
+fn a_wrong_value_that_is_a_word_of_a_description_does_not_give_up_its_column() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve_houses(&web);
+    let mut text = String::from("id,link,kitchen,telephone\n");
+    for house in 0..KITCHENS.len() {
+        let kitchen = match house {
+            0 => "Mexican",
+            1..6 => KITCHENS[house],
+            _ => "",
+        };
+        let telephone = match house % 3 {
+            0 => String::new(),
+            _ => format!("907/279-{}", 1_000 + house * 37),
+        };
+        text += &format!("h{house},http://houses.example/house/{house},{kitchen},{telephone}\n");
+    }
+    work.write("books.csv", text);
+    Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+        .finish()
+        .expect(0);
+    let filled = rows(&work, "books.filled.csv");
+    for (house, row) in filled.iter().enumerate().skip(6) {
+        assert_eq!(row[2], KITCHENS[house], "house {house}");
+    }
+    let doubts = rows(&work, "books.doubts.csv");
+    let cells: Vec<[&str; 2]> = doubts
+        .iter()
+        .map(|doubt| [&*doubt[1], &*doubt[2]])
+        .collect();
+    assert_eq!(cells, [["h0", "kitchen"]]);
+}

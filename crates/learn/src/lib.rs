@@ -30,6 +30,7 @@ mod report;
 mod rows;
 mod same;
 mod score;
+mod sentences;
 mod shape;
 mod stale;
 mod steps;
@@ -44,6 +45,7 @@ pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
 pub use rows::{learn_rows, records_on, select_rows};
 pub use same::{common_form, is_misspelt_value, is_same_value};
+pub use sentences::is_word_of_sentence;
 pub use types::{
     CandidateReport, Disagreement, FieldReport, KnownRow, LearnError, Learned, LearnedMapping,
     LeftOut, Limits, Page, RowsReport, RowsTask, Said, SelectedRows, Task,

@@ -10,6 +10,7 @@ use webfill_mapping::PageKind;
 
 use crate::dates::{self, Way};
 use crate::fold::{Spelling, Wanted, collapsed, folded};
+use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
 use crate::types::Page;
 
@@ -27,6 +28,9 @@ const LONGEST: usize = 4_000;
 
 /// The longest element that counts as a value. Longer ones are sections.
 const LONGEST_ELEMENT: usize = 1_000;
+
+/// The most places that contain a value among other words, of which one may be more than a word of a sentence.
+const MOST_AROUND: usize = 20;
 
 /// Attributes that contain values.
 const ATTRIBUTES: &[&str] = &[
@@ -424,10 +428,14 @@ impl<'d> Places<'d> {
         found.take(most).collect()
     }
 
-    /// Whether the page contains the value in any spelling.
+    /// Whether the page contains the value in any spelling. A word of a sentence may be there by chance.
     pub(crate) fn mentions(&self, wanted: &Wanted) -> bool {
         let has_date = |day: &String| !self.around_date(day, 1).is_empty();
-        self.holds(wanted)
+        let is_value = |&(place, start): &(usize, usize)| {
+            !is_word_of_sentence(&self.all[place].text, start, wanted.text.len())
+        };
+        let around = self.around(wanted, MOST_AROUND);
+        around.iter().any(is_value)
             || !self.of(wanted).is_empty()
             || wanted.day.as_ref().is_some_and(has_date)
     }

@@ -1,31 +1,38 @@
 //! The words around a value on its page, for people who check it.
 
-use webfill_learn::folded;
+use webfill_learn::{folded, is_word_of_sentence};
 use webfill_values::collapsed;
 
 /// Characters before and after the value.
 const AROUND: usize = 60;
 
 /// The text of a page with its tags taken away: a rough one, in which values are found again.
-pub struct PlainText {
+pub struct PlainText<'p> {
+    page: &'p str,
     text: String,
     folded: Option<String>,
 }
 
-impl PlainText {
-    pub fn of(page: &str) -> PlainText {
+/// Whether a value stands on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    Not,
+    /// As words of sentences alone.
+    InSentences,
+    Apart,
+}
+
+impl<'p> PlainText<'p> {
+    pub fn of(page: &'p str) -> PlainText<'p> {
         let mut text = String::with_capacity(page.len() / 2);
-        let mut rest = page;
-        while let Some(open) = rest.find('<') {
-            text.push_str(&rest[..open]);
-            text.push(' ');
-            let is_tag = rest[open + 1..]
-                .starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
-            let end = is_tag.then(|| rest[open..].find('>')).flatten();
-            rest = &rest[end.map_or(open + 1, |end| open + end + 1)..];
+        for (at, run) in texts(page).enumerate() {
+            if at > 0 {
+                text.push(' ');
+            }
+            text.push_str(run);
         }
-        text.push_str(rest);
         PlainText {
+            page,
             text: collapsed(&decoded(&text)),
             folded: None,
         }
@@ -35,17 +42,33 @@ impl PlainText {
     /// a longer word or number.
     pub fn has(&mut self, value: &str) -> bool {
         let text = self.folded.get_or_insert_with(|| folded(&self.text));
+        places(text, &folded(value)).next().is_some()
+    }
+
+    /// The same, and whether it is more than a word of sentences.
+    pub fn stands(&mut self, value: &str) -> Stands {
+        if !self.has(value) {
+            return Stands::Not;
+        }
         let value = folded(value);
-        let mut places = text.match_indices(&value);
-        places.any(|(at, _)| {
-            let (before, after) = (&text[..at], &text[at + value.len()..]);
-            let goes_on = |one: Option<char>, other: Option<char>| {
-                one.zip(other)
-                    .is_some_and(|(one, other)| is_one_word(one, other))
-            };
-            !goes_on(before.chars().next_back(), value.chars().next())
-                && !goes_on(value.chars().next_back(), after.chars().next())
-        })
+        if !value.chars().all(char::is_alphabetic) {
+            return Stands::Apart;
+        }
+        let mut is_in_sentence = false;
+        for run in texts(self.page).filter(|run| run.len() >= value.len()) {
+            let text = folded(&collapsed(&decoded(run)));
+            for at in places(&text, &value) {
+                if !is_word_of_sentence(&text, at, value.len()) {
+                    return Stands::Apart;
+                }
+                is_in_sentence = true;
+            }
+        }
+        match is_in_sentence {
+            true => Stands::InSentences,
+            // Tags part it.
+            false => Stands::Apart,
+        }
     }
 
     /// The value with the words around it.
@@ -62,6 +85,37 @@ impl PlainText {
         let end = after.map_or(self.text.len(), |(place, _)| end + place);
         Some(webfill_values::trimmed(&self.text[begin..end]).to_owned())
     }
+}
+
+/// The texts between the tags of a page.
+fn texts(page: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(page);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let Some(open) = text.find('<') else {
+            rest = None;
+            return Some(text);
+        };
+        let is_tag =
+            text[open + 1..].starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
+        let end = is_tag.then(|| text[open..].find('>')).flatten();
+        rest = Some(&text[end.map_or(open + 1, |end| open + end + 1)..]);
+        Some(&text[..open])
+    })
+}
+
+/// Where a value is in a text, and no part of a longer word or number.
+fn places(text: &str, value: &str) -> impl Iterator<Item = usize> {
+    let places = text.match_indices(value).map(|(at, _)| at);
+    places.filter(move |&at| {
+        let (before, after) = (&text[..at], &text[at + value.len()..]);
+        let goes_on = |one: Option<char>, other: Option<char>| {
+            one.zip(other)
+                .is_some_and(|(one, other)| is_one_word(one, other))
+        };
+        !goes_on(before.chars().next_back(), value.chars().next())
+            && !goes_on(value.chars().next_back(), after.chars().next())
+    })
 }
 
 /// Whether two characters side by side belong to one word or number. Scripts without small letters may have no spaces.
@@ -130,11 +184,19 @@ mod tests {
         let mut text = PlainText::of("<p>since 1998, 12kg, 日本語</p>");
         assert!(text.has("12") && text.has("1998") && text.has("本"));
         assert!(!text.has("98") && !text.has("199"));
+        let page = "<p>The menu has eggs, salads, soups, a Mexican dish called <i>migas</i>, and <b>Thai</b> soups are on the menu of the day</p>\
+            <p>Cuisine: American</p><p>An American diner with a long menu for people in a hurry</p>";
+        let mut text = PlainText::of(page);
+        assert_eq!(text.stands("Greek"), Stands::Not);
+        assert_eq!(text.stands("Mexican"), Stands::InSentences);
+        assert_eq!(text.stands("American"), Stands::Apart);
+        assert_eq!(text.stands("Thai"), Stands::Apart);
         // As lists are compared with what was read.
         let mut text = PlainText::of("<p>Dinner, Lunch</p><p>Soup,Salad</p><p>1,234</p>");
         assert!(text.has("Dinner,Lunch") && text.has("soup, salad") && !text.has("1, 234"));
         assert_eq!(text.around("nothing"), None);
-        let long = PlainText::of(&format!("{} here {}", "é".repeat(500), "ü".repeat(500)));
+        let page = format!("{} here {}", "é".repeat(500), "ü".repeat(500));
+        let long = PlainText::of(&page);
         assert_eq!(long.around("here").unwrap().chars().count(), AROUND * 2 + 4);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use webfill_mapping::{Engine, Limits, MappingIndex, PageInput, Wants};
 use webfill_service::Fault;
 
-use super::excerpt::PlainText;
+use super::excerpt::{PlainText, Stands};
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
 use super::table::Table;
@@ -59,7 +59,7 @@ pub struct FieldReading {
 #[derive(Debug)]
 pub struct Unread {
     pub value: String,
-    /// Whether it stands on the page. `None`: it does, and is so short that it would on any page.
+    /// Whether it stands on the page. `None`: it does, and may by chance, because it is short, or a word of a sentence.
     pub stands: Option<bool>,
     /// How likely a wrong value of the column stands there: the share of other rows' values that do.
     pub chance: f32,
@@ -219,7 +219,12 @@ impl Column {
     }
 
     /// Compares known values that were not read with the page, as those of other rows are.
-    fn compare(&self, unread: Vec<String>, values: &[String], text: &mut PlainText) -> Vec<Unread> {
+    fn compare(
+        &self,
+        unread: Vec<String>,
+        values: &[String],
+        text: &mut PlainText<'_>,
+    ) -> Vec<Unread> {
         if unread.is_empty() {
             return Vec::new();
         }
@@ -231,8 +236,11 @@ impl Column {
             .map(|other| (other, text.has(&other.value)))
             .collect();
         let compared = unread.into_iter().map(|value| {
-            let stands = text.has(&value);
-            let is_distinctive = value.chars().count() >= LEAST_CHARS;
+            let stands = match text.stands(&value) {
+                Stands::Not => Some(false),
+                Stands::Apart if value.chars().count() >= LEAST_CHARS => Some(true),
+                Stands::Apart | Stands::InSentences => None,
+            };
             let own = form(&value);
             let (mut all, mut standing) = (0.0, 0.0);
             for (other, stands) in &others {
@@ -246,7 +254,7 @@ impl Column {
                 standing += if *stands { rows } else { 0.0 };
             }
             Unread {
-                stands: (!stands || is_distinctive).then_some(stands),
+                stands,
                 chance: standing / (all + 1.0),
                 value,
             }
@@ -325,6 +333,16 @@ mod tests {
         for chance in [of_standing, of_other] {
             assert!((chance - 0.5).abs() < 0.02, "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_word_of_a_sentence_may_stand_there_by_chance() {
+        let page =
+            "<h1>Meitner</h1><p>She wrote to Curie about what she had seen in her laboratory</p>";
+        let of = |page: &str| chances(&["Byron", "Hopper"], &["Curie"], page)[0].0;
+        assert_eq!(of(page), None);
+        assert_eq!(of(&format!("{page}<b>Curie</b>")), Some(true));
+        assert_eq!(of("<h1>Meitner</h1>"), Some(false));
     }
 
     #[test]

@@ -1,0 +1,42 @@
+//! Words in sentences: a page with a description has words of all kinds, so that one of them there says little.
+
+/// A shorter text is a name, a label with its value, or a heading.
+const FEWEST_WORDS: usize = 8;
+
+/// Whether the value, which is at this place of the text, is one word of a sentence. One of several words, or with
+/// digits, is seldom in a sentence by chance.
+pub fn is_word_of_sentence(text: &str, start: usize, length: usize) -> bool {
+    let value = &text[start..start + length];
+    let (before, after) = (&text[..start], &text[start + length..]);
+    let follows_word = before.ends_with(' ') && before.trim_end().ends_with(char::is_alphabetic);
+    let precedes_word = after
+        .strip_prefix(' ')
+        .is_some_and(|after| after.starts_with(char::is_alphabetic));
+    value.chars().all(char::is_alphabetic)
+        && (follows_word || precedes_word)
+        && text.split_whitespace().nth(FEWEST_WORDS - 1).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_sentences_are_told_from_values() {
+        let is_one = |text: &str, value: &str| {
+            let start = text.find(value).unwrap();
+            is_word_of_sentence(text, start, value.len())
+        };
+        let sentence =
+            "The menu has eggs, a Mexican egg dish called migas, and Salads for 12 people";
+        assert!(is_one(sentence, "Mexican") && is_one(sentence, "Salads"));
+        // A number, several words, a short text, a list, an object in a script.
+        assert!(!is_one(sentence, "12") && !is_one(sentence, "egg dish"));
+        assert!(!is_one("Cuisine: Mexican", "Mexican"));
+        let list = "American, Chinese, French, Greek, Indian, Italian, Japanese, Mexican, Thai";
+        assert!(!is_one(list, "Mexican"));
+        let script =
+            r#"var a = {"name": "Ada's", "kind": "Mexican", "open": "at noon and at night"}"#;
+        assert!(!is_one(script, "Mexican"));
+    }
+}
