@@ -1,17 +1,40 @@
-//! Made catalogues, and tables of their things that lack some values and have wrong ones.
+//! Tables of the things on pages whose values are known: some of the values are deleted, and some of the rest are wrong.
+
+use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use webfill_bench::made_sites::made_site;
-use webfill_bench::sites::{Failure, LabelledPage};
+use webfill_bench::sites::{Failure, LabelledPage, Site, even};
 
 /// A table of labels and values, a German description list, linked data, attributes.
 const LAYOUTS: [&str; 4] = ["rows", "definitions", "linked-data", "attributes"];
 
-/// Not every site has each of them.
-pub const FIELDS: [&str; 6] = ["name", "maker", "price", "date", "city", "colour"];
+/// Not every made site has each of them.
+const FIELDS: [&str; 6] = ["name", "maker", "price", "date", "city", "colour"];
 
+/// Between the values of a list in one cell.
+const BETWEEN: &str = "|";
+
+/// Pages of things of one kind, and the columns of their table.
 pub struct Catalogue {
-    pub pages: Vec<LabelledPage>,
+    pub name: String,
+    pub fields: Vec<String>,
+    pub things: Vec<Thing>,
+}
+
+/// A page, and the true value of each column.
+pub struct Thing {
+    pub url: String,
+    pub html: String,
+    pub truth: Vec<Truth>,
+}
+
+/// The values of a cell; none if the page has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Truth {
+    /// One value. Each of these spellings of it is on the page.
+    Spellings(Vec<String>),
+    List(Vec<String>),
 }
 
 /// The content of a cell of the table.
@@ -24,40 +47,107 @@ pub enum Given {
     Wrong(String),
 }
 
-/// A row: its URL, the true values (empty: there is none), and what is given.
 pub struct Row {
     pub url: String,
-    pub truth: [String; FIELDS.len()],
-    pub given: [Given; FIELDS.len()],
+    pub truth: Vec<Truth>,
+    pub given: Vec<Given>,
 }
 
 pub struct Table {
+    pub fields: Vec<String>,
     pub rows: Vec<Row>,
 }
 
-impl Catalogue {
-    /// With this many pages of each site.
-    pub fn make(pages: usize) -> Catalogue {
-        let mut catalogue = Catalogue { pages: Vec::new() };
-        for layout in LAYOUTS {
-            for mut page in made_site(layout, pages).pages {
-                // As the others, `webfill fill` reaches them without TLS.
-                let url = page.url.as_str().replacen("https:", "http:", 1);
-                page.url = url.parse().expect("it was a URL");
-                catalogue.pages.push(page);
-            }
-        }
-        catalogue
+impl Truth {
+    pub fn is_empty(&self) -> bool {
+        self.values().is_empty()
     }
 
-    /// The same for the same shares.
-    pub fn table(&self, deleted: f64, wrong: f64) -> Table {
-        let mut chance = Rng::with_seed((deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64);
-        let truths: Vec<[String; FIELDS.len()]> = self.pages.iter().map(truth_of).collect();
-        let mut rows = Vec::with_capacity(truths.len());
-        for (page, truth) in self.pages.iter().zip(&truths) {
-            let given = std::array::from_fn(|field| {
-                if truth[field].is_empty() {
+    /// As a cell of the table has it.
+    pub fn text(&self) -> String {
+        match self {
+            Truth::Spellings(values) => values.first().cloned().unwrap_or_default(),
+            Truth::List(values) => values.join(BETWEEN),
+        }
+    }
+
+    /// Whether a filled cell has it.
+    pub fn is(&self, cell: &str) -> bool {
+        // Pages cut off some texts, and have the whole in another place.
+        let is_same = |value: &String| match even(value).trim_end().strip_suffix("...") {
+            Some(begin) => even(cell).starts_with(begin.trim_end()),
+            None => even(value) == even(cell),
+        };
+        match self {
+            Truth::Spellings(values) => {
+                values.iter().any(is_same) || self.is_empty() && cell.is_empty()
+            }
+            Truth::List(values) => {
+                let values: BTreeSet<String> = values.iter().map(|value| even(value)).collect();
+                let filled = cell.split(BETWEEN).map(even);
+                filled
+                    .filter(|value| !value.is_empty())
+                    .collect::<BTreeSet<String>>()
+                    == values
+            }
+        }
+    }
+
+    fn values(&self) -> &[String] {
+        match self {
+            Truth::Spellings(values) | Truth::List(values) => values,
+        }
+    }
+}
+
+impl Catalogue {
+    /// Four sites in four layouts, with this many pages each.
+    pub fn made(pages: usize) -> Catalogue {
+        let sites = LAYOUTS.map(|layout| made_site(layout, pages));
+        let pages = sites.into_iter().flat_map(|site| site.pages);
+        Catalogue {
+            name: "made".to_owned(),
+            fields: FIELDS.map(str::to_owned).to_vec(),
+            things: pages.map(|page| Thing::made(&page)).collect(),
+        }
+    }
+
+    /// The sites of one kind, with all of their fields.
+    pub fn of_sites(name: &str, sites: &[Site]) -> Catalogue {
+        let pages = || sites.iter().flat_map(|site| &site.pages);
+        let fields: BTreeSet<&String> = pages().flat_map(|page| page.truth.keys()).collect();
+        let fields: Vec<String> = fields.into_iter().cloned().collect();
+        let mut things = Vec::new();
+        for site in sites {
+            let lists: Vec<bool> = fields.iter().map(|field| is_list(site, field)).collect();
+            for page in &site.pages {
+                let truth = fields.iter().zip(&lists).map(|(field, is_list)| {
+                    let values = page.truth.get(field).cloned().unwrap_or_default();
+                    match is_list {
+                        true => Truth::List(values),
+                        false => Truth::Spellings(values),
+                    }
+                });
+                things.push(Thing::new(page, truth.collect()));
+            }
+        }
+        Catalogue {
+            name: name.to_owned(),
+            fields,
+            things,
+        }
+    }
+
+    /// The same for the same shares and the same draw.
+    pub fn table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
+        let shares = (deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64;
+        let mut chance = Rng::with_seed(draw * 1_000_000 + shares);
+        let things = &self.things;
+        let mut rows = Vec::with_capacity(things.len());
+        for thing in things {
+            let given = (0..self.fields.len()).map(|field| {
+                let truth = &thing.truth[field];
+                if truth.is_empty() {
                     return Given::Nothing;
                 }
                 if chance.f64() < deleted {
@@ -66,48 +156,92 @@ impl Catalogue {
                 if chance.f64() >= wrong {
                     return Given::Right;
                 }
-                let other = &truths[chance.usize(..truths.len())][field];
-                match other.is_empty() || *other == truth[field] {
+                let other = &things[chance.usize(..things.len())].truth[field];
+                match other.is_empty() || other.text() == truth.text() {
                     true => Given::Right,
-                    false => Given::Wrong(other.clone()),
+                    false => Given::Wrong(other.text()),
                 }
             });
             rows.push(Row {
-                url: page.url.to_string(),
-                truth: truth.clone(),
-                given,
+                url: thing.url.clone(),
+                truth: thing.truth.clone(),
+                given: given.collect(),
             });
         }
         // The sites are mixed, as in tables of people.
         chance.shuffle(&mut rows);
-        Table { rows }
+        Table {
+            fields: self.fields.clone(),
+            rows,
+        }
     }
 }
 
-fn truth_of(page: &LabelledPage) -> [String; FIELDS.len()] {
-    FIELDS.map(|field| {
-        let values = page.truth.get(field);
-        let value = values.and_then(|values| values.first());
-        let value = value.cloned().unwrap_or_default();
-        match field {
-            // People keep plain numbers.
-            "price" => value.replace(['$', ','], ""),
-            _ => value,
+/// Whether a field of a site has several values. If they share a word, or one has the others within it, they are
+/// spellings of one value.
+fn is_list(site: &Site, field: &str) -> bool {
+    let words = |value: &String| -> BTreeSet<String> {
+        let words = value.split_whitespace().map(str::to_lowercase);
+        words
+            .filter(|word| word.contains(char::is_alphabetic))
+            .collect()
+    };
+    let are_spellings = |values: &&&Vec<String>| {
+        let has_all = |one: &String| values.iter().all(|other| one.contains(other.as_str()));
+        let mut of_all = values.iter().map(words);
+        let first = of_all.next().unwrap_or_default();
+        let shared = of_all.fold(first, |shared, words| &shared & &words);
+        !shared.is_empty() || values.iter().any(has_all)
+    };
+    let of_pages = site.pages.iter().filter_map(|page| page.truth.get(field));
+    let several: Vec<&Vec<String>> = of_pages.filter(|values| values.len() > 1).collect();
+    several.iter().filter(are_spellings).count() * 2 < several.len()
+}
+
+impl Thing {
+    fn new(page: &LabelledPage, truth: Vec<Truth>) -> Thing {
+        Thing {
+            // `webfill fill` reaches all of them without TLS.
+            url: page.url.as_str().replacen("https:", "http:", 1),
+            html: page.html.clone(),
+            truth,
         }
-    })
+    }
+
+    fn made(page: &LabelledPage) -> Thing {
+        let truth = FIELDS.map(|field| {
+            let values = page.truth.get(field);
+            let value = values.and_then(|values| values.first());
+            let value = value.map(|value| match field {
+                // People keep plain numbers.
+                "price" => value.replace(['$', ','], ""),
+                _ => value.clone(),
+            });
+            Truth::Spellings(value.into_iter().collect())
+        });
+        Thing::new(page, truth.to_vec())
+    }
+}
+
+impl Row {
+    /// The host of its page.
+    pub fn site(&self) -> &str {
+        let url = self.url.trim_start_matches("http://");
+        url.split('/').next().unwrap_or_default()
+    }
 }
 
 impl Table {
     pub fn text(&self) -> Result<Vec<u8>, Failure> {
         let mut out = csv::Writer::from_writer(Vec::new());
-        let heads = ["id", "url"].into_iter().chain(FIELDS);
-        out.write_record(heads)?;
+        let heads = ["id", "url"].into_iter();
+        out.write_record(heads.chain(self.fields.iter().map(String::as_str)))?;
         for (number, row) in self.rows.iter().enumerate() {
             let mut cells = vec![format!("t{number}"), row.url.clone()];
             for (given, truth) in row.given.iter().zip(&row.truth) {
                 cells.push(match given {
                     Given::Nothing | Given::Gap => String::new(),
-                    Given::Right => truth.clone(),
+                    Given::Right => truth.text(),
                     Given::Wrong(value) => value.clone(),
                 });
             }

@@ -6,19 +6,26 @@ use std::path::Path;
 use serde_json::Value;
 use webfill_bench::sites::Failure;
 
-use crate::catalogue::{FIELDS, Given, Table};
+use crate::catalogue::{Given, Row, Table};
 
 /// Cells, by the place of the row and of the field.
 type Cells = BTreeSet<(usize, usize)>;
 
+/// Counts of one table, or of several.
+#[derive(Default)]
 pub struct Judged {
-    /// The values of the filled table.
-    filled: Vec<Vec<String>>,
     /// Gaps whose page has a value, and those that are filled rightly and wrongly. A value for a gap whose page has
     /// none is wrong.
     gaps: usize,
     right: usize,
     wrong: usize,
+    /// Gaps in columns of which the site has a right known value, and those of them that are filled.
+    known_fields: (usize, usize),
+    rows: usize,
+    right_rows: usize,
+    /// Rows with such gaps, and those of them that have all of them filled rightly, and nothing filled wrongly.
+    rows_with_gaps: usize,
+    completed: usize,
     /// Known values on fetched pages, and those of them that are listed as doubts.
     wrong_known: (usize, usize),
     right_known: (usize, usize),
@@ -30,30 +37,27 @@ impl Judged {
         if filled.len() != table.rows.len() {
             return Err("the filled table has other rows".into());
         }
-        let listed = listed(folder)?;
+        let listed = listed(table, folder)?;
         let fetched = fetched_rows(folder)?;
-        let mut judged = Judged {
-            filled: filled.iter().map(|row| row[2..].to_vec()).collect(),
-            gaps: 0,
-            right: 0,
-            wrong: 0,
-            wrong_known: (0, 0),
-            right_known: (0, 0),
-        };
-        let mut wrong: BTreeMap<&str, usize> = BTreeMap::new();
-        for (at, row) in table.rows.iter().enumerate() {
-            for (field, name) in FIELDS.into_iter().enumerate() {
-                let value = &judged.filled[at][field];
-                let known = match &row.given[field] {
+        let known_fields = known_fields(table);
+        let mut judged = Judged::default();
+        for (at, (row, filled)) in table.rows.iter().zip(&filled).enumerate() {
+            let (gaps, right, wrong) = (judged.gaps, judged.right, judged.wrong);
+            let mut is_right = true;
+            for (field, (given, truth)) in row.given.iter().zip(&row.truth).enumerate() {
+                let value = &filled[2 + field];
+                is_right &= truth.is(value);
+                let known = match given {
                     Given::Nothing | Given::Gap => {
-                        judged.gaps += usize::from(row.given[field] == Given::Gap);
+                        judged.gaps += usize::from(*given == Given::Gap);
+                        if *given == Given::Gap && known_fields.contains(&(row.site(), field)) {
+                            judged.known_fields.0 += 1;
+                            judged.known_fields.1 += usize::from(!value.is_empty());
+                        }
                         match value.is_empty() {
                             true => {}
-                            false if *value == row.truth[field] => judged.right += 1,
-                            false => {
-                                judged.wrong += 1;
-                                *wrong.entry(name).or_default() += 1;
-                            }
+                            false if truth.is(value) => judged.right += 1,
+                            false => judged.wrong += 1,
                         }
                         continue;
                     }
@@ -65,22 +69,53 @@ impl Judged {
                     known.1 += usize::from(listed.contains(&(at, field)));
                 }
             }
+            judged.rows += 1;
+            judged.right_rows += usize::from(is_right);
+            let gaps = judged.gaps - gaps;
+            let is_completed = judged.right - right == gaps && judged.wrong == wrong;
+            judged.rows_with_gaps += usize::from(gaps > 0);
+            judged.completed += usize::from(gaps > 0 && is_completed);
         }
-        println!(
-            "  {} gaps, {} filled rightly, {} wrongly {wrong:?}; {} of {} wrong and {} of {} right known values listed",
-            judged.gaps,
-            judged.right,
-            judged.wrong,
-            judged.wrong_known.1,
-            judged.wrong_known.0,
-            judged.right_known.1,
-            judged.right_known.0
-        );
         Ok(judged)
+    }
+
+    pub fn add(&mut self, other: &Judged) {
+        self.gaps += other.gaps;
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.rows += other.rows;
+        self.right_rows += other.right_rows;
+        self.rows_with_gaps += other.rows_with_gaps;
+        self.completed += other.completed;
+        for (own, others) in [
+            (&mut self.known_fields, other.known_fields),
+            (&mut self.wrong_known, other.wrong_known),
+            (&mut self.right_known, other.right_known),
+        ] {
+            own.0 += others.0;
+            own.1 += others.1;
+        }
+    }
+
+    pub fn print(&self) {
+        println!(
+            "  {} gaps, {} filled rightly, {} wrongly; {} of {} wrong and {} of {} right known values listed",
+            self.gaps,
+            self.right,
+            self.wrong,
+            self.wrong_known.1,
+            self.wrong_known.0,
+            self.right_known.1,
+            self.right_known.0
+        );
     }
 
     pub fn coverage(&self) -> f64 {
         share(self.right + self.wrong, self.gaps)
+    }
+
+    pub fn coverage_of_known_fields(&self) -> f64 {
+        share(self.known_fields.1, self.known_fields.0)
     }
 
     pub fn precision(&self) -> f64 {
@@ -95,15 +130,85 @@ impl Judged {
         share(self.right_known.1, self.right_known.0)
     }
 
-    pub fn right_rows(&self, table: &Table) -> f64 {
-        let rows = table.rows.iter().zip(&self.filled);
-        let right = rows.filter(|(row, filled)| row.truth[..] == filled[..]);
-        share(right.count(), table.rows.len())
+    pub fn right_rows(&self) -> f64 {
+        share(self.right_rows, self.rows)
     }
+
+    pub fn completed_rows(&self) -> f64 {
+        share(self.completed, self.rows_with_gaps)
+    }
+}
+
+/// The sites and fields with a right known value.
+fn known_fields(table: &Table) -> BTreeSet<(&str, usize)> {
+    let of_row = |row: &Row| {
+        let given = row.given.iter().enumerate();
+        let right = given.filter(|(_, given)| **given == Given::Right);
+        right.map(|(field, _)| field).collect::<Vec<_>>()
+    };
+    let rows = table.rows.iter();
+    rows.flat_map(|row| of_row(row).into_iter().map(|field| (row.site(), field)))
+        .collect()
 }
 
 fn share(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
+}
+
+/// Prints the gaps that are filled wrongly or not at all, and the known values that are listed wrongly or not at all,
+/// with what the evidence says of them.
+pub fn show(table: &Table, folder: &Path) -> Result<(), Failure> {
+    let filled: Vec<Vec<String>> = records(&folder.join("books.filled.csv"))?;
+    let listed = listed(table, folder)?;
+    let evidence = evidence(folder)?;
+    for (at, row) in table.rows.iter().enumerate() {
+        for (field, (given, truth)) in row.given.iter().zip(&row.truth).enumerate() {
+            let value = &filled[at][2 + field];
+            let is_listed = listed.contains(&(at, field));
+            let what = match given {
+                Given::Gap | Given::Nothing if truth.is(value) => continue,
+                Given::Gap | Given::Nothing if value.is_empty() => "lost",
+                Given::Gap | Given::Nothing => "WRONG",
+                Given::Right if is_listed => "FALSE DOUBT",
+                Given::Wrong(_) if !is_listed => "NOT LISTED",
+                _ => continue,
+            };
+            let name = &table.fields[field];
+            let lines = evidence.get(&(at, name.clone()));
+            let lines = lines.map(Vec::as_slice).unwrap_or_default();
+            let of = |member: &str| {
+                lines
+                    .first()
+                    .map_or("", |line| line[member].as_str().unwrap_or_default())
+            };
+            let read = lines.iter().filter_map(|line| line["value"].as_str());
+            println!(
+                "    {what}: {} {name}: {:?}, read {:?}, {} {} {}",
+                row.url.trim_start_matches("http://"),
+                truth.text(),
+                read.collect::<Vec<_>>(),
+                of("state"),
+                lines
+                    .first()
+                    .map_or(&Value::Null, |line| &line["confidence"]),
+                of("refusal"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The lines of the evidence by row and column.
+fn evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
+    let text = std::fs::read_to_string(folder.join("books.evidence.jsonl"))?;
+    let mut lines: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line)?;
+        let row = place(line["id"].as_str().unwrap_or_default())?;
+        let column = line["column"].as_str().unwrap_or_default().to_owned();
+        lines.entry((row, column)).or_default().push(line);
+    }
+    Ok(lines)
 }
 
 fn records(file: &Path) -> Result<Vec<Vec<String>>, Failure> {
@@ -115,10 +220,10 @@ fn records(file: &Path) -> Result<Vec<Vec<String>>, Failure> {
 }
 
 /// The cells in the file of doubts.
-fn listed(folder: &Path) -> Result<Cells, Failure> {
+fn listed(table: &Table, folder: &Path) -> Result<Cells, Failure> {
     let mut cells = Cells::new();
     for row in records(&folder.join("books.doubts.csv"))? {
-        let field = FIELDS.iter().position(|field| *field == row[2]);
+        let field = table.fields.iter().position(|field| *field == row[2]);
         cells.insert((place(&row[1])?, field.ok_or("a doubt of another column")?));
     }
     Ok(cells)
@@ -126,15 +231,10 @@ fn listed(folder: &Path) -> Result<Cells, Failure> {
 
 /// The rows whose page was fetched.
 fn fetched_rows(folder: &Path) -> Result<BTreeSet<usize>, Failure> {
-    let text = std::fs::read_to_string(folder.join("books.evidence.jsonl"))?;
-    let mut fetched: BTreeMap<usize, bool> = BTreeMap::new();
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(line)?;
-        let row = place(line["id"].as_str().unwrap_or_default())?;
-        *fetched.entry(row).or_default() |= !line["fetched_at"].is_null();
-    }
-    let fetched = fetched.into_iter().filter(|(_, is_fetched)| *is_fetched);
-    Ok(fetched.map(|(row, _)| row).collect())
+    let evidence = evidence(folder)?;
+    let is_fetched = |lines: &[Value]| lines.iter().any(|line| !line["fetched_at"].is_null());
+    let fetched = evidence.iter().filter(|(_, lines)| is_fetched(lines));
+    Ok(fetched.map(|((row, _), _)| *row).collect())
 }
 
 /// The place of the row with an id.

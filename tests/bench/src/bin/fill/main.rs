@@ -3,12 +3,15 @@
 //!
 //! Four sites in four layouts have the same number of pages each. A table links to all of them; some of its values are
 //! deleted, and some of the rest replaced by those of other rows. The outputs are judged against the values that the
-//! pages are made of.
+//! pages are made of. The same with [tables of few rows](few), of made and of real sites.
 //!
-//!     fill             all of it
-//!     fill --keep DIR  the tables and all outputs are kept in this new folder
+//!     fill                      all of it
+//!     fill many | few | real    one part: many rows, few rows of made sites, few rows of those of LEARN_PAGES
+//!     fill --draws N --show     few rows drawn so many times, and each value that is lost or wrong
+//!     fill --keep DIR           the tables and all outputs are kept in this new folder
 
 mod catalogue;
+mod few;
 mod judging;
 mod running;
 mod web;
@@ -17,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use catalogue::{Catalogue, Table};
+use few::Reached;
 use judging::Judged;
 use running::{accept_all, fill, forget_mappings};
 use webfill_bench::sites::Failure;
@@ -31,6 +35,7 @@ struct Aim {
 }
 
 /// A way to spoil a table.
+#[derive(Clone, Copy)]
 struct Draw {
     name: &'static str,
     deleted: f64,
@@ -98,31 +103,65 @@ const MEMORY: Aim = Aim {
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
+    let options = Options::read(size)?;
     let temporary = tempfile::tempdir()?;
-    let folder = kept_folder()?.unwrap_or_else(|| temporary.path().to_owned());
-    let catalogue = Catalogue::make(size.pick(1_000, 100));
-    let address = web::serve(&catalogue)?;
-    let mut verdicts = usual(&catalogue, &folder, &address)?;
+    let folder = options.kept.as_deref().unwrap_or(temporary.path());
+    let mut verdicts = Vec::new();
+    if options.wants("many") {
+        verdicts.extend(many(size, folder)?);
+    }
+    let measure = |name: &str, catalogues: &[Catalogue], reached: &[Reached]| {
+        few::measure(
+            name,
+            catalogues,
+            reached,
+            options.draws,
+            options.shows,
+            folder,
+        )
+    };
+    if options.wants("few") {
+        verdicts.extend(measure("few rows", &few::made(), &few::ON_MADE)?);
+    }
+    if options.wants("real") {
+        match std::env::var_os("LEARN_PAGES") {
+            Some(pages) => {
+                let catalogues = few::real(Path::new(&pages))?;
+                verdicts.extend(measure("LEARN_PAGES", &catalogues, &few::ON_REAL)?);
+            }
+            None => println!("fill: LEARN_PAGES names no folder of pages with true values"),
+        }
+    }
+    Ok(report(&verdicts, size))
+}
+
+/// Tables of four sites with the same number of rows each.
+fn many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
+    let catalogue = Catalogue::made(size.pick(1_000, 100));
+    let address = web::serve(catalogue.things.iter())?;
+    let mut verdicts = usual(&catalogue, folder, &address)?;
     for draw in [&SPARSE, &DIRTY] {
-        let table = catalogue.table(draw.deleted, draw.wrong);
-        let folder = new_folder(&folder, draw)?;
+        let table = catalogue.table(draw.deleted, draw.wrong, 0);
+        let folder = new_folder(folder, draw)?;
         let cost = fill(&table, &folder, &address, None)?;
         println!("{}: {:.1} s", draw.name, cost.seconds);
         let judged = Judged::of(&table, &folder)?;
+        judged.print();
         verdicts.push(draw.verdict(&COVERAGE, judged.coverage()));
         verdicts.push(draw.verdict(&PRECISION, judged.precision()));
     }
-    Ok(report(&verdicts, size))
+    Ok(verdicts)
 }
 
 /// The usual table, and what it costs.
 fn usual(catalogue: &Catalogue, folder: &Path, address: &str) -> Result<Vec<Verdict>, Failure> {
     let draw = &USUAL;
-    let table = catalogue.table(draw.deleted, draw.wrong);
+    let table = catalogue.table(draw.deleted, draw.wrong, 0);
     let folder = new_folder(folder, draw)?;
     let cost = fill(&table, &folder, address, None)?;
     println!("{}: {:.1} s, with the fetching", draw.name, cost.seconds);
     let judged = Judged::of(&table, &folder)?;
+    judged.print();
     // With all pages there, the same command learns, reads, judges and writes, and fetches nothing.
     forget_mappings(&folder)?;
     let again = fill(&table, &folder, address, None)?;
@@ -134,7 +173,7 @@ fn usual(catalogue: &Catalogue, folder: &Path, address: &str) -> Result<Vec<Verd
     Ok(vec![
         draw.verdict(&COVERAGE, judged.coverage()),
         draw.verdict(&PRECISION_OF_USUAL, judged.precision()),
-        draw.verdict(&RIGHT_ROWS, accepted.right_rows(&table)),
+        draw.verdict(&RIGHT_ROWS, accepted.right_rows()),
         draw.verdict(&WRONG_LISTED, judged.wrong_listed()),
         draw.verdict(&RIGHT_LISTED, judged.right_listed()),
         draw.verdict(&SECONDS, again.core_seconds),
@@ -163,15 +202,40 @@ fn new_folder(folder: &Path, draw: &Draw) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-fn kept_folder() -> Result<Option<PathBuf>, Failure> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.as_slice() {
-        [] => Ok(None),
-        [flag, folder] if flag == "--keep" => {
-            std::fs::create_dir(folder)?;
-            Ok(Some(PathBuf::from(folder)))
+struct Options {
+    part: Option<String>,
+    draws: u64,
+    shows: bool,
+    kept: Option<PathBuf>,
+}
+
+impl Options {
+    fn read(size: Size) -> Result<Options, Failure> {
+        let mut options = Options {
+            part: None,
+            draws: size.pick(3, 1),
+            shows: false,
+            kept: None,
+        };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let mut next = || words.next().ok_or(format!("{word}: which one?"));
+            match word.as_str() {
+                "--draws" => options.draws = next()?.parse()?,
+                "--show" => options.shows = true,
+                "--keep" => {
+                    let folder = PathBuf::from(next()?);
+                    std::fs::create_dir(&folder)?;
+                    options.kept = Some(folder);
+                }
+                _ => options.part = Some(word),
+            }
         }
-        _ => Err("fill [--keep DIR]".into()),
+        Ok(options)
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.part.as_deref().is_none_or(|wanted| wanted == part)
     }
 }
 

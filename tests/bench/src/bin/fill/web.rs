@@ -7,18 +7,17 @@ use std::sync::Arc;
 
 use webfill_bench::sites::Failure;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::Thing;
 
 /// Pages by host and path.
 type Pages = HashMap<String, String>;
 
-/// Serves all pages until the process ends, and returns the address.
-pub fn serve(catalogue: &Catalogue) -> Result<String, Failure> {
-    let pages = catalogue.pages.iter();
-    let pages: Pages = pages
-        .map(|page| {
-            let name = page.url.as_str().trim_start_matches("http://");
-            (name.to_owned(), page.html.clone())
+/// Serves the pages of all things until the process ends, and returns the address.
+pub fn serve<'t>(things: impl Iterator<Item = &'t Thing>) -> Result<String, Failure> {
+    let pages: Pages = things
+        .map(|thing| {
+            let name = thing.url.trim_start_matches("http://");
+            (name.to_owned(), thing.html.clone())
         })
         .collect();
     let pages = Arc::new(pages);

@@ -1,0 +1,162 @@
+//! Tables of few rows, as most are: ten pages of each site. Some sites are made; those of the folder that `LEARN_PAGES`
+//! names are real.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use webfill_bench::made_verticals::MEASURED;
+use webfill_bench::sites::{Failure, Site, labelled_sites};
+use webfill_bench::{Limit, Verdict};
+
+use crate::catalogue::Catalogue;
+use crate::judging::{self, Judged};
+use crate::running::fill;
+use crate::{DIRTY, Draw, SPARSE, USUAL, new_folder, web};
+
+/// Pages of a made site, and sites of one kind.
+const PAGES: usize = 10;
+const SITES: u64 = 2;
+
+/// What is reached today on such tables, spoilt in one way.
+pub struct Reached {
+    draw: Draw,
+    coverage: f64,
+    precision: f64,
+    wrong_listed: f64,
+}
+
+/// What is reached on made sites.
+pub const ON_MADE: [Reached; 3] = [
+    Reached {
+        draw: USUAL,
+        coverage: 0.8,
+        precision: 0.985,
+        wrong_listed: 0.8,
+    },
+    Reached {
+        draw: SPARSE,
+        coverage: 0.2,
+        precision: 0.97,
+        wrong_listed: 0.0,
+    },
+    Reached {
+        draw: DIRTY,
+        coverage: 0.7,
+        precision: 0.98,
+        wrong_listed: 0.7,
+    },
+];
+
+/// What is reached on real sites.
+pub const ON_REAL: [Reached; 3] = [
+    Reached {
+        draw: USUAL,
+        coverage: 0.95,
+        precision: 0.992,
+        wrong_listed: 0.97,
+    },
+    Reached {
+        draw: SPARSE,
+        coverage: 0.4,
+        precision: 0.985,
+        wrong_listed: 0.0,
+    },
+    Reached {
+        draw: DIRTY,
+        coverage: 0.85,
+        precision: 0.985,
+        wrong_listed: 0.85,
+    },
+];
+
+/// A table for each kind of made things.
+pub fn made() -> Vec<Catalogue> {
+    let of_kind = |vertical: &&webfill_bench::made_verticals::Vertical| {
+        let sites: Vec<Site> = (0..SITES).map(|site| vertical.site(site, PAGES)).collect();
+        Catalogue::of_sites(vertical.name, &sites)
+    };
+    MEASURED.iter().map(|vertical| of_kind(&vertical)).collect()
+}
+
+/// A table for the sites whose names begin alike.
+pub fn real(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
+    let mut kinds: BTreeMap<String, Vec<Site>> = BTreeMap::new();
+    for site in labelled_sites(folder)? {
+        let kind = site.name.split('-').next().unwrap_or_default().to_owned();
+        kinds.entry(kind).or_default().push(site);
+    }
+    let catalogues = kinds
+        .iter()
+        .map(|(kind, sites)| Catalogue::of_sites(kind, sites));
+    Ok(catalogues.collect())
+}
+
+/// Fills the tables, drawn so many times.
+pub fn measure(
+    name: &str,
+    catalogues: &[Catalogue],
+    reached: &[Reached],
+    draws: u64,
+    shows: bool,
+    folder: &Path,
+) -> Result<Vec<Verdict>, Failure> {
+    let address = web::serve(catalogues.iter().flat_map(|one| &one.things))?;
+    let mut verdicts = Vec::new();
+    for one in reached {
+        let mut all = Judged::default();
+        println!("{name}, {}:", one.draw.name);
+        for draw in 1..=draws {
+            for catalogue in catalogues {
+                let table = catalogue.table(one.draw.deleted, one.draw.wrong, draw);
+                let of_draw = folder.join(format!("{name}-{}-{draw}", catalogue.name));
+                let folder = new_folder(&of_draw, &one.draw)?;
+                fill(&table, &folder, &address, None)?;
+                all.add(&Judged::of(&table, &folder)?);
+                if shows {
+                    judging::show(&table, &folder)?;
+                }
+            }
+        }
+        all.print();
+        verdicts.extend(one.verdicts(name, &all));
+    }
+    Ok(verdicts)
+}
+
+impl Reached {
+    fn verdicts(&self, name: &str, judged: &Judged) -> Vec<Verdict> {
+        let verdict = |what: &str, figure, limit| Verdict {
+            what: format!("{name}, {}: {what}", self.draw.name),
+            figure,
+            limit,
+        };
+        vec![
+            verdict(
+                "gaps filled",
+                judged.coverage(),
+                Limit::AtLeast(self.coverage),
+            ),
+            verdict(
+                "of fields that the site knows",
+                judged.coverage_of_known_fields(),
+                Limit::None,
+            ),
+            verdict(
+                "filled values that are right",
+                judged.precision(),
+                Limit::AtLeast(self.precision),
+            ),
+            verdict("rows completed", judged.completed_rows(), Limit::None),
+            verdict(
+                "wrong ones listed",
+                judged.wrong_listed(),
+                Limit::AtLeast(self.wrong_listed),
+            ),
+            verdict(
+                "right ones listed",
+                judged.right_listed(),
+                Limit::AtMost(0.005),
+            ),
+        ]
+    }
+}
