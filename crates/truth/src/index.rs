@@ -137,17 +137,19 @@ impl Index {
     fn fit_values(&mut self, texts: &[&str]) {
         let text = |value: u32| texts.get(value as usize).copied();
         let mut profiles: Vec<Profile> = self.shapes.iter().map(|_| Profile::default()).collect();
+        let mut cells: Vec<(u32, u32)> = Vec::new();
         for item in &self.items {
-            let claimed = self
-                .readings(item)
-                .iter()
-                .filter(|reading| reading.leads)
-                .map(|reading| reading.value);
+            let leading = self.readings(item).iter().filter(|reading| reading.leads);
+            let claimed = leading.map(|reading| reading.value);
             let known = self.known(item).iter().map(|known| known.value);
-            claimed
-                .chain(known)
-                .filter_map(text)
-                .for_each(|text| profiles[item.field as usize].add(text));
+            cells.extend(claimed.chain(known).map(|value| (item.field, value)));
+        }
+        cells.sort_unstable();
+        for of_value in cells.chunk_by(|a, b| a == b) {
+            let (field, value) = of_value[0];
+            if let Some(text) = text(value) {
+                profiles[field as usize].add(text, of_value.len());
+            }
         }
         profiles.iter_mut().for_each(Profile::close);
         for item in &self.items {
@@ -244,4 +246,44 @@ fn distinct(numbers: impl Iterator<Item = u32>) -> u32 {
     all.sort_unstable();
     all.dedup();
     all.len() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_many_rows_does_not_make_others_unusual() {
+        let claim = |item: u32, value: u32| Claim {
+            item,
+            field: 0,
+            value,
+            page: item,
+            site: 0,
+            layout: 0,
+            rule: 0,
+            anchor: 0,
+        };
+        let fits = |texts: &[&str]| -> Vec<u8> {
+            let values = (0..30).map(|item| item.min(texts.len() as u32 - 1));
+            let claims: Vec<Claim> = (0..)
+                .zip(values)
+                .map(|(item, value)| claim(item, value))
+                .collect();
+            let index = Index::new(&Evidence {
+                fields: &[FieldShape::Single],
+                claims: &claims,
+                known: &[],
+                texts,
+                chosen: &[],
+            });
+            index.readings.iter().map(|reading| reading.fit).collect()
+        };
+        let makers = ["Panasonic", "Fuji", "Canon"];
+        assert!(fits(&makers).iter().all(|fit| *fit == 0));
+        let years: Vec<String> = (0..29).map(|age| (1990 + age).to_string()).collect();
+        let mut texts: Vec<&str> = vec!["Panasonic"];
+        texts.extend(years.iter().map(String::as_str));
+        assert_eq!(fits(&texts)[0], 2);
+    }
 }

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 
 /// The number of buckets of [`Profile::fit`]: usual, rare, and unlike any other.
 pub(crate) const FITS: usize = 3;
-/// The fewest values that make a profile.
+/// The fewest values that make a profile. Fewer different ones show only which kinds of characters are usual.
 const LEAST_VALUES: usize = 20;
 
 /// The usual appearance of one field's values.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     values: usize,
+    different: usize,
+    kinds: HashMap<u8, usize>,
     shapes: HashMap<Shape, usize>,
     numbers: Vec<f64>,
 }
@@ -19,17 +21,21 @@ pub(crate) struct Profile {
 type Shape = (u8, u8);
 
 impl Profile {
-    pub fn add(&mut self, text: &str) {
-        self.values += 1;
-        *self.shapes.entry(shape(text)).or_default() += 1;
+    /// Adds a value that so many cells have.
+    pub fn add(&mut self, text: &str, cells: usize) {
+        self.values += cells;
+        self.different += 1;
+        let shape = shape(text);
+        *self.kinds.entry(shape.0).or_default() += cells;
+        *self.shapes.entry(shape).or_default() += cells;
         if let Ok(number) = text.parse::<f64>()
             && number.is_finite()
         {
-            self.numbers.push(number);
+            self.numbers.extend(std::iter::repeat_n(number, cells));
         }
     }
 
-    /// Completes the profile. Must be called after the last value was added.
+    /// Completes the profile. Must be called after the last value was added; each is added once.
     pub fn close(&mut self) {
         self.numbers.sort_by(f64::total_cmp);
     }
@@ -39,8 +45,14 @@ impl Profile {
         if self.values < LEAST_VALUES {
             return 0;
         }
+        let shape = shape(text);
         // The value itself was counted too.
-        let alike = self.shapes.get(&shape(text)).map_or(0, |count| count - 1) as f64;
+        if self.different < LEAST_VALUES {
+            let is_alone = self.kinds.get(&shape.0).is_none_or(|count| *count < 2);
+            let by_kind = if is_alone { 2 } else { 0 };
+            return by_kind.max(self.fit_of_number(text));
+        }
+        let alike = self.shapes.get(&shape).map_or(0, |count| count - 1) as f64;
         let share = alike / self.values as f64;
         let by_shape = match share {
             _ if share >= 0.02 => 0,
@@ -91,7 +103,7 @@ mod tests {
 
     fn profile(values: impl Iterator<Item = String>) -> Profile {
         let mut profile = Profile::default();
-        values.for_each(|value| profile.add(&value));
+        values.for_each(|value| profile.add(&value, 1));
         profile.close();
         profile
     }
@@ -100,11 +112,19 @@ mod tests {
     fn a_price_out_of_range_and_a_label_are_no_years() {
         let mut years = profile((0..100).map(|age| (1920 + age).to_string()));
         for odd in ["Year:", "19"] {
-            years.add(odd);
+            years.add(odd, 1);
         }
         years.close();
         assert_eq!([years.fit("1987"), years.fit("2025")], [0, 0]);
         assert_eq!([years.fit("Year:"), years.fit("19")], [2, 2]);
+    }
+
+    #[test]
+    fn few_different_values_show_which_characters_are_usual() {
+        let mut makers = profile(["Fuji", "Panasonic", "12 MP"].map(String::from).into_iter());
+        makers.add("Canon", 18);
+        assert_eq!(makers.fit("Panasonic"), 0);
+        assert_eq!(makers.fit("12 MP"), 2);
     }
 
     #[test]
