@@ -265,6 +265,8 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
         .iter()
         .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     let pages = group.pages.len();
+    // The third text of each part is that of other things where a list is shorter, whatever anchors lead to the parts.
+    let is_counted = found.multiple && found.candidates[best].counts_positions();
     firsts
         .take(3)
         .map(|&one| {
@@ -274,7 +276,7 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
                 .filter(|&page| reads(best, page) || reads(one, page))
                 .collect();
             let likeness = read.iter().map(|&page| scores.likeness(best, one, page));
-            let agreement = match read.len() < FEWEST_COMPARED {
+            let agreement = match read.len() < FEWEST_COMPARED || is_counted {
                 true => 0.0,
                 false => likeness.sum::<f64>() / read.len() as f64,
             };

@@ -207,7 +207,8 @@ pub struct CandidateReport {
     pub anchor: String,
     /// URLs of the pages where it reads a known value.
     pub agree: Vec<String>,
-    /// The share of all pages of the group on which it reads the same as the chosen one.
+    /// The share of all pages of the group on which it reads the same as the chosen one; 0 if that is a list which is
+    /// read by positions.
     pub agreement: f64,
 }
 

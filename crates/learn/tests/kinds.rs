@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use webfill_learn::{Learned, Page, learn};
 
-use crate::made::{page, read, task};
+use crate::made::{NAMES, page, read, task};
 
 /// The surroundings of a value, where `V` is the value and `N` a number of the page.
 struct Kind {
@@ -637,4 +637,41 @@ fn one_page_shows_no_form() {
         let (value, _) = read_unseen(&pages(&kind));
         assert_eq!(value, None, "{}", form.name);
     }
+}
+
+#[test]
+fn a_list_that_is_read_by_positions_is_confirmed_by_no_other_anchor() {
+    let of = |number: usize, second: &str| {
+        let known = [(
+            "people",
+            [format!("{} King", NAMES[number]), second.to_owned()],
+        )];
+        let text = format!(
+            "<title>House</title><table id=profile class=profile><tr><td>Main office<br>{number} Main Street<br>{}</td>\
+             <td>Admissions<br>Town {number}<br>{second}</td></tr></table>",
+            known[0].1[0]
+        );
+        let known: Vec<&str> = known[0].1.iter().map(String::as_str).collect();
+        let known: &[(&str, &[&str])] = &[("people", &known)];
+        page(
+            &format!("person/{number}"),
+            text,
+            if number == 0 { known } else { &[] },
+        )
+    };
+    let pages: Vec<Page> = (0..6)
+        .map(|number| match number {
+            0 | 1 => of(number, &format!("{} Shelley", NAMES[number])),
+            _ => of(number, "Open at noon"),
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let field = &learned.mappings[0].fields[0];
+    let chain = field.processors.as_ref().unwrap().to_string();
+    assert!(field.multiple && chain.contains("[3]"), "{chain}");
+    let agreements: Vec<f64> = field.candidates.iter().map(|one| one.agreement).collect();
+    assert!(
+        agreements.iter().all(|agreement| *agreement == 0.0),
+        "{agreements:?}"
+    );
 }
