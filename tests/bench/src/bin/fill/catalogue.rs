@@ -141,7 +141,14 @@ impl Catalogue {
     /// The same for the same shares and the same draw.
     pub fn table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
         let shares = (deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64;
-        let mut chance = Rng::with_seed(draw * 1_000_000 + shares);
+        // Tables of one draw are not spoilt alike.
+        let seed = self
+            .name
+            .bytes()
+            .fold(draw * 1_000_000 + shares, |sum, byte| {
+                sum.wrapping_mul(1_000_003) ^ u64::from(byte)
+            });
+        let mut chance = Rng::with_seed(seed);
         let things = &self.things;
         let mut rows = Vec::with_capacity(things.len());
         for thing in things {
