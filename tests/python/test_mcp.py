@@ -271,6 +271,35 @@ def test_doubts_are_read_as_a_spreadsheet_has_saved_them(folder, delimiter, enco
     run(of_tables(folder), session)
 
 
+def test_a_run_that_was_started_elsewhere_is_seen(folder, site):
+    site.answers = 5
+    fill = [webfill.find_bin(), "fill", folder / "books.csv", "--config", folder.parent / "webfill.toml"]
+    terminal = subprocess.Popen(fill, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    async def session(client):
+        state = (await call(client, "fill_state", table="books.csv", wait_seconds=0))["data"]
+        assert state["state"].startswith("running, not started by this server"), state
+        assert "not started by this server" in await refusal(client, "fill_stop", table="books.csv")
+        assert "in use by another fill" in await refusal(client, "fill", table="books.csv")
+        told = []
+
+        async def progress(number, total, message):
+            told.append(message)
+            site.answers = 10**9
+
+        # Waits for the end.
+        state = (await call(client, "fill_state", progress, table="books.csv", wait_seconds=120))["data"]
+        assert terminal.wait(timeout=10) == 0 and state["state"] == "not running", state
+        assert state["summary"]["stage"] == "complete" and "running" in told[0]
+
+    try:
+        wait_for("a page is held", lambda: len(site.asked) > site.answers)
+        run(of_tables(folder), session)
+    finally:
+        terminal.kill()
+        terminal.wait()
+
+
 def test_nothing_outside_the_folder_is_used(folder, site):
     outside = folder.parent / "outside"
     outside.mkdir()

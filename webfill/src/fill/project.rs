@@ -1,7 +1,7 @@
 //! The folder of a table's work, `books.webfill` beside `books.csv`, and the files that are written beside the table.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,6 +75,12 @@ impl Project {
         let name = self.table.file_name().unwrap_or_default();
         write_atomically(&self.owner(), name.to_string_lossy().as_bytes())?;
         Ok(lock)
+    }
+
+    /// Whether a process works on the table. Holds the lock for a moment, as [`Project::open`] expects.
+    pub fn is_running(&self) -> bool {
+        let lock = File::open(self.state().join("fill.lock"));
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// The name of the table whose work this is.

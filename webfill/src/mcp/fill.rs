@@ -1,7 +1,8 @@
 //! The tools for tables: they start runs of `webfill fill`, and show their progress and results.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
@@ -18,6 +19,12 @@ use crate::fill::Project;
 const WHOLE: &str = "the files beside the table have the whole";
 
 const STOPPED: &str = "stopped; `fill` resumes it";
+
+/// The state of a table that another process completes.
+const ELSEWHERE: &str = "running, not started by this server: `fill_stop` does not stop it";
+
+/// How often to check for the end of a run that another process has started.
+const POLL_EVERY: Duration = Duration::from_millis(500);
 
 pub struct Tables {
     folder: Folder,
@@ -47,9 +54,9 @@ impl Tables {
         caller: &mut Caller,
     ) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.folder.table(&given.table)?;
+        let table = self.table(&given.table).await?;
         let mut arguments = self.fixed.clone();
-        arguments.extend(self.arguments(&given)?);
+        arguments.extend(self.arguments(&given).await?);
         arguments.extend([String::from("--"), path(&table)?]);
         let fill = self
             .fills
@@ -58,10 +65,16 @@ impl Tables {
         let mut stopping = StopOnDrop(Some(Arc::clone(&fill)));
         wait(&fill, given.wait_seconds, caller).await;
         stopping.0 = None;
-        self.show(&table, Some(&*fill))
+        self.show(&table, Some(&*fill)).await
     }
 
-    fn arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
+    /// The path of a table.
+    async fn table(&self, name: &str) -> Result<PathBuf, Fault> {
+        let (folder, name) = (self.folder.clone(), name.to_owned());
+        aside(move || folder.table(&name)).await?
+    }
+
+    async fn arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
         let mut arguments = Vec::new();
         let mut add = |name: &str, value: Option<String>| {
             arguments.extend(value.map(|value| format!("--{name}={value}")));
@@ -78,9 +91,11 @@ impl Tables {
             CheckArgument::All => "all",
         });
         add("check", check.map(str::to_owned));
-        let doubts = given.doubts.as_deref();
-        let doubts = doubts.map(|doubts| path(&self.folder.file(doubts)?));
-        add("doubts", doubts.transpose()?);
+        if let Some(doubts) = given.doubts.clone() {
+            let folder = self.folder.clone();
+            let doubts = aside(move || folder.file(&doubts)).await??;
+            add("doubts", Some(path(&doubts)?));
+        }
         if given.dry_run {
             arguments.push("--dry-run".into());
         }
@@ -93,12 +108,17 @@ impl Tables {
         caller: &mut Caller,
     ) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.folder.table(&given.table)?;
-        let fill = self.fills.get(&table);
-        if let Some(fill) = &fill {
-            wait(fill, given.wait_seconds, caller).await;
+        let table = self.table(&given.table).await?;
+        // An ended run of this server does not count if another process has started one since.
+        let fill = match self.fills.get(&table) {
+            Some(fill) if fill.is_running() || !is_running(&table).await? => Some(fill),
+            _ => None,
+        };
+        match &fill {
+            Some(fill) => wait(fill, given.wait_seconds, caller).await,
+            None => wait_elsewhere(&table, given.wait_seconds, caller).await?,
         }
-        self.show(&table, fill.as_deref())
+        self.show(&table, fill.as_deref()).await
     }
 
     pub async fn stop(
@@ -107,22 +127,24 @@ impl Tables {
         caller: &mut Caller,
     ) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.folder.table(&given.table)?;
+        let table = self.table(&given.table).await?;
         let fill = self.fills.get(&table).filter(|fill| fill.is_running());
         let Some(fill) = fill else {
             let name = given.table;
-            return Err(Fault::usage(format!("{name} is not being completed")));
+            return Err(Fault::usage(match is_running(&table).await? {
+                true => format!("{name} is {ELSEWHERE}"),
+                false => format!("{name} is not being completed"),
+            }));
         };
         fill.stop();
         wait(&fill, given.wait_seconds, caller).await;
-        self.show(&table, Some(&*fill))
+        self.show(&table, Some(&*fill)).await
     }
 
     pub async fn results(&self, given: Result<ResultsArguments, Fault>) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.folder.table(&given.table)?;
-        let read = tokio::task::spawn_blocking(move || cells::read(&Project::of(&table), &given));
-        read.await.map_err(Fault::error)?
+        let table = self.table(&given.table).await?;
+        aside(move || cells::read(&Project::of(&table), &given)).await?
     }
 
     /// Ends all runs.
@@ -131,13 +153,16 @@ impl Tables {
     }
 
     /// The progress of a table; an error if its run has failed.
-    fn show(&self, table: &Path, fill: Option<&Fill>) -> Result<Answer, Fault> {
+    async fn show(&self, table: &Path, fill: Option<&Fill>) -> Result<Answer, Fault> {
+        let is_elsewhere = fill.is_none() && is_running(table).await?;
         let FillState { progress, end } = fill
             .map(|fill| fill.state.borrow().clone())
             .unwrap_or_default();
         let name = self.folder.name_of(table);
-        let summary = summary(&Project::of(table).overview());
+        let overview = Project::of(table).overview();
+        let summary = aside(move || summary(&overview)).await?;
         let state = match (&end, fill) {
+            _ if is_elsewhere => ELSEWHERE,
             // Until the run has read its table, a signal ends it without an exit code.
             (Some(End { code: None, .. }), Some(fill)) if fill.was_asked_to_stop() => STOPPED,
             (Some(end), fill) => match state_of(&name, end)? {
@@ -161,6 +186,31 @@ impl Tables {
         });
         Ok(Answer::new(shown, WHOLE))
     }
+}
+
+/// Does work that reads files, so that other calls are answered meanwhile.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(Fault::error)
+}
+
+/// Whether any process completes the table.
+async fn is_running(table: &Path) -> Result<bool, Fault> {
+    let project = Project::of(table);
+    aside(move || project.is_running()).await
+}
+
+/// Waits for the end of a run that another process has started.
+async fn wait_elsewhere(table: &Path, seconds: u64, caller: &mut Caller) -> Result<(), Fault> {
+    let deadline = Caller::deadline(seconds);
+    while is_running(table).await? {
+        caller.report(ELSEWHERE.to_owned()).await;
+        let poll = tokio::time::sleep(POLL_EVERY);
+        if caller.wait(deadline, poll).await.is_none() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The state of a run that ended by itself or was stopped.

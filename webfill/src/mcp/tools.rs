@@ -93,7 +93,7 @@ pub fn of_tables() -> Vec<Tool> {
         tool::<TableArguments>(
             "fill_state",
             "Show how far a table is: its state, progress, and summary (coverage and precision by column and site, \
-             reasons of gaps, count of doubts).",
+             reasons of gaps, count of doubts). Also of a run that was started elsewhere.",
             reads(),
         ),
         tool::<TableArguments>(
