@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wheel docs reference quick test chaos power ratings fleet check release fuzz bench
+.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet check release fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -57,6 +57,10 @@ test: ## Build everything and run all tests
 	@tests/released.sh || { [ -z "$${REQUIRE_RELEASED:-}" ] && echo "without the released program: tests that need it say so" >&2; }
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
+
+# A difference is for people to judge: it is shown, and no failure.
+screenshots: ## Compare the dashboard's screenshots of the last tests with those before: which differ, and by how much
+	@cargo run --quiet --package webfill-test-browser --locked --bin compare-screenshots
 
 # SEED=N deals the faults out in the same order again; SECONDS=N is how long new rounds begin.
 chaos: ## Crawl for minutes while processes, networks and clocks fail at random

@@ -6,6 +6,8 @@
 //! hosts that its pages request, and every request is recorded ([`Browser::requested`]).
 
 mod driver;
+mod keyboard;
+pub mod looks;
 mod pictures;
 
 use std::process::Child;
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use driver::{call, start_driver};
+pub use keyboard::Keyboard;
 
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
@@ -207,6 +210,21 @@ impl Browser {
             .collect();
         let actions = json!({"actions": [{"type": "key", "id": "keyboard", "actions": presses}]});
         self.post("/actions", &actions);
+    }
+
+    /// Drags the mouse from one point of the window to another.
+    pub fn drag(&self, from: (i64, i64), to: (i64, i64)) {
+        let go =
+            |(x, y): (i64, i64)| json!({"type": "pointerMove", "duration": 50, "x": x, "y": y});
+        let steps = json!([
+            go(from),
+            {"type": "pointerDown", "button": 0},
+            go(((from.0 + to.0) / 2, (from.1 + to.1) / 2)),
+            go(to),
+            {"type": "pointerUp", "button": 0},
+        ]);
+        let mouse = json!({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps});
+        self.post("/actions", &json!({"actions": [mouse]}));
     }
 
     /// Runs a script in the page. Returns the script's value.

@@ -1,8 +1,8 @@
 //! Screenshots of pages.
 
 use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,15 +13,15 @@ use crate::{Browser, text_of};
 /// Higher pages are cut.
 const MOST_HIGH: u32 = 4_000;
 
+/// A picture of this age is of an earlier run.
+const FORMER: Duration = Duration::from_secs(30 * 60);
+
 /// The time to repaint after a change of the window's size; charts are drawn again.
 const PAINTED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Browser {
     /// Stores a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people. Returns its path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
-        let folder = screenshots();
-        fs::create_dir_all(&folder).expect("our own folder");
-        let path = folder.join(format!("{name}.png"));
         let metrics = self.command("Page.getLayoutMetrics", json!({}));
         let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
         let width = size("cssLayoutViewport", "clientWidth");
@@ -29,15 +29,40 @@ impl Browser {
         // The window is made as high as the page: content beyond a window's end is painted without its frames.
         let before = *self.size.lock().expect("no test panics in it");
         self.override_size(width, height);
-        std::thread::sleep(PAINTED_WITHIN);
-        let picture = self.command("Page.captureScreenshot", json!({"format": "png"}));
+        let path = self.screenshot_of_window(name);
         match before {
             Some((width, height)) => self.override_size(width, height),
             None => drop(self.command("Emulation.clearDeviceMetricsOverride", json!({}))),
         }
+        path
+    }
+
+    /// The same of the part of the page that is seen without scrolling.
+    pub fn screenshot_of_window(&self, name: &str) -> PathBuf {
+        let folder = screenshots();
+        fs::create_dir_all(&folder).expect("our own folder");
+        let path = folder.join(format!("{name}.png"));
+        std::thread::sleep(PAINTED_WITHIN);
+        let picture = self.command("Page.captureScreenshot", json!({"format": "png"}));
+        keep_former(&path);
         let picture = BASE64_STANDARD.decode(text_of(picture["data"].clone()));
         fs::write(&path, picture.expect("a picture")).expect("our own file");
         path
+    }
+}
+
+/// The picture of the run before, for comparison (`compare-screenshots`).
+fn keep_former(path: &Path) {
+    let written = fs::metadata(path).and_then(|known| known.modified());
+    let age = written
+        .ok()
+        .and_then(|at| SystemTime::now().duration_since(at).ok());
+    if let (Some(folder), Some(name)) = (path.parent(), path.file_name())
+        && age.is_some_and(|age| age > FORMER)
+    {
+        let former = folder.join("former");
+        let _ = fs::create_dir_all(&former);
+        let _ = fs::rename(path, former.join(name));
     }
 }
 

@@ -1,0 +1,109 @@
+//! A person without a mouse, who counts keys.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::{Browser, ENTER, TAB, text_of};
+
+/// So many keys lead to everything on a page, or something is wrong.
+const MOST_TABS: usize = 250;
+
+/// The name of what has the focus, as it is read out.
+const FOCUSED: &str = "const one = document.activeElement;
+    if (!one || one === document.body) return '';
+    const labels = [...(one.labels ?? [])].map((label) => label.innerText);
+    const own = one.matches('a, button, summary') ? one.innerText : '';
+    return [one.getAttribute('aria-label') ?? '', ...labels, own].join(' ').replace(/\\s+/g, ' ').trim()";
+
+/// Whether people see where the focus is.
+const IS_SEEN: &str = "const one = document.activeElement; const style = getComputedStyle(one);
+    const box = one.getBoundingClientRect();
+    return one.tagName === 'IFRAME' || (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2
+        && box.width > 0 && box.bottom > 0 && box.top < innerHeight)";
+
+pub struct Keyboard<'b> {
+    pub browser: &'b Browser,
+    began: Instant,
+    keys: Cell<usize>,
+    steps: Cell<usize>,
+}
+
+impl<'b> Keyboard<'b> {
+    pub fn new(browser: &'b Browser) -> Keyboard<'b> {
+        Keyboard {
+            browser,
+            began: Instant::now(),
+            keys: Cell::new(0),
+            steps: Cell::new(0),
+        }
+    }
+
+    pub fn press(&self, keys: &[char]) {
+        self.browser.press(keys);
+        self.keys.set(self.keys.get() + keys.len());
+    }
+
+    pub fn types(&self, text: &str) {
+        self.press(&text.chars().collect::<Vec<_>>());
+    }
+
+    /// The name of what has the focus.
+    pub fn focused(&self) -> String {
+        text_of(self.browser.run(FOCUSED, json!([])))
+    }
+
+    /// Presses Tab until something with this in its name has the focus. The focus must be seen at every stop.
+    pub fn tab_to(&self, name: &str) {
+        let mut passed = Vec::new();
+        while !self.focused().contains(name) {
+            assert!(passed.len() < MOST_TABS, "no `{name}` among {passed:?}");
+            self.press(&[TAB]);
+            passed.push(self.focused());
+            assert_eq!(
+                self.browser.run(IS_SEEN, json!([])),
+                true,
+                "the focus is not seen: `{}`",
+                self.focused()
+            );
+        }
+    }
+
+    /// Passes over the navigation of a page.
+    pub fn skip_to_content(&self) {
+        self.tab_to("Skip to content");
+        self.press(&[ENTER]);
+    }
+
+    /// A step of the job: goes to something and presses Enter.
+    pub fn enter(&self, name: &str) {
+        self.tab_to(name);
+        self.press(&[ENTER]);
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    /// Waits for a page by its heading.
+    pub fn wait_for_page(&self, heading: &str) {
+        self.browser.wait_until(heading, || {
+            let title = self.browser.text_at("h1")?;
+            title.contains(heading).then_some(())
+        });
+    }
+
+    /// A step that is a key of its own.
+    pub fn step(&self, keys: &[char]) {
+        self.press(keys);
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    /// Prints what the job has taken.
+    pub fn report(&self, job: &str) {
+        println!(
+            "{job}: {} steps, {} keys, {:.1} s",
+            self.steps.get(),
+            self.keys.get(),
+            self.began.elapsed().as_secs_f64()
+        );
+    }
+}

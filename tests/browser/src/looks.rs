@@ -1,0 +1,118 @@
+//! Judges an open page as people see it: on four screens, in light and dark. It must be accessible by the rules of WCAG
+//! 2.2 at level AA (axe-core), and whole: nothing is cut off, and nothing but tables within themselves is scrolled
+//! sideways. The pictures are kept for people.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::Browser;
+
+/// A phone, a small and a usual laptop, a large screen.
+pub const WIDTHS: [u32; 4] = [390, 1024, 1440, 2560];
+
+const HEIGHT: u32 = 900;
+
+/// From this width on, no table needs to be scrolled sideways.
+const ROOMY: u32 = 1440;
+
+/// The tags of the rules: those of level AA up to WCAG 2.2, whose newest ones have to be named, and best practices.
+const TAGS: &str =
+    "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice']";
+
+/// In the dark, only colours are different.
+const COLOURS: &str = "['color-contrast', 'link-in-text-block']";
+
+/// What is cut off: elements that hide a part of their text, and those that reach beyond the screen outside of what
+/// scrolls.
+const CUT_OFF: &str = "
+    const clips = (one) => ['hidden', 'clip'].includes(getComputedStyle(one).overflowX);
+    const scrolls = (one) => { for (; one && one !== document.body; one = one.parentElement)
+        if (['auto', 'scroll'].includes(getComputedStyle(one).overflowX)) return true; return false; };
+    const isSeen = (one) => !one.closest('.unseen, .skip, svg, input, select, textarea, canvas, .uplot, [hidden]') && one.getClientRects().length > 0;
+    const name = (one) => `${one.localName}.${one.className}: ${one.textContent.trim().slice(0, 60)}`;
+    return [...document.querySelectorAll('main *, header *, nav *')].filter(isSeen).filter((one) =>
+        (clips(one) && getComputedStyle(one).textOverflow !== 'ellipsis' && one.scrollWidth > one.clientWidth + 1)
+        || (one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one))).map(name).slice(0, 5);";
+
+/// Tables that have to be scrolled sideways.
+const SIDEWAYS: &str = "
+    const name = (one) => `${one.getAttribute('aria-label') ?? one.id}: ${one.scrollWidth} in ${one.clientWidth}`;
+    return [...document.querySelectorAll('.wide')].filter((one) => one.scrollWidth > one.clientWidth + 1).map(name);";
+
+/// Whether a page may have tables that are scrolled sideways on any screen: those of the user's own columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    Fit,
+    Scroll,
+}
+
+/// Judges the open page on each screen, and keeps a picture of each: `NAME-WIDTH[-dark].png`.
+pub fn judge(browser: &Browser, name: &str, tables: Tables) {
+    let axe = fs::read_to_string(axe()).expect("tests/dashboard/install.sh");
+    browser.run(&axe, json!([]));
+    for width in WIDTHS {
+        browser.set_size(width, HEIGHT);
+        for is_dark in [false, true] {
+            browser.prefer_dark(is_dark);
+            let shade = if is_dark { "-dark" } else { "" };
+            let what = format!("{name}-{width}{shade}");
+            judge_access(browser, &what, is_dark);
+            if !is_dark {
+                judge_width(browser, &what, width, tables);
+            }
+            browser.screenshot(&what);
+        }
+    }
+    browser.prefer_dark(false);
+    browser.set_size(ROOMY, HEIGHT);
+}
+
+fn axe() -> PathBuf {
+    PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../.cache/dashboard-tools/axe.min.js"
+    ))
+}
+
+fn judge_access(browser: &Browser, what: &str, is_dark: bool) {
+    let only = match is_dark {
+        false => format!("{{type: 'tag', values: {TAGS}}}"),
+        true => format!("{{type: 'rule', values: {COLOURS}}}"),
+    };
+    let script = format!(
+        "const done = arguments[arguments.length - 1];
+         axe.run(document, {{resultTypes: ['violations'], runOnly: {only}}}).then(done, (error) => done({{fault: String(error)}}))"
+    );
+    let judged = browser.run_and_wait(&script, json!([]));
+    let violations = judged["violations"].as_array();
+    let violations = violations.unwrap_or_else(|| panic!("{what}: {judged}"));
+    let reported: Vec<Value> = violations
+        .iter()
+        .map(|one| json!({"rule": one["id"], "help": one["help"], "at": one["nodes"][0]["html"], "why": one["nodes"][0]["failureSummary"]}))
+        .collect();
+    assert!(
+        reported.is_empty(),
+        "{what}: {}",
+        serde_json::to_string_pretty(&reported).expect("it is JSON")
+    );
+}
+
+/// A page is read by scrolling down, not sideways.
+fn judge_width(browser: &Browser, what: &str, width: u32, tables: Tables) {
+    let wide = browser.run("return document.documentElement.scrollWidth", json!([]));
+    assert!(
+        wide.as_u64().expect("a number") <= u64::from(width),
+        "{what} is {wide} wide"
+    );
+    assert_eq!(
+        browser.run(CUT_OFF, json!([])),
+        json!([]),
+        "{what} is cut off"
+    );
+    if width >= ROOMY && tables == Tables::Fit {
+        let sideways = browser.run(SIDEWAYS, json!([]));
+        assert_eq!(sideways, json!([]), "{what} is scrolled sideways");
+    }
+}
