@@ -4,6 +4,7 @@
 mod bench;
 mod by_fleet;
 mod dying;
+mod five_fields;
 mod hostile;
 mod jobs;
 mod kinds;

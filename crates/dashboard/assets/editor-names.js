@@ -44,12 +44,14 @@ export function nameFor(reply, known) {
   });
   const [column] = Object.entries(columns).sort((one, other) => other[1] - one[1])[0] ?? [];
   if (column && nameOf(column)) return nameOf(column);
+  // The heading of a page is its name, whatever is written beside it.
+  const isHeading = ({ processors }) => /\bh1\b/.test(processors[0]?.parameters?.expression ?? processors[0]?.parameters?.selector ?? "");
+  if (first && isHeading(first)) return "name";
   for (const { processors } of reply.candidates) {
     const name = nameOf(labelOf(processors));
     if (name) return name;
   }
-  const isHeading = reply.candidates.some(({ processors }) => /\bh1\b/.test(processors[0]?.parameters?.expression ?? processors[0]?.parameters?.selector ?? ""));
-  return isHeading ? "name" : "";
+  return reply.candidates.some(isHeading) ? "name" : "";
 }
 
 /** Kinds of values: how they look, and the steps that read them so. */

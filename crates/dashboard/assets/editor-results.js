@@ -2,35 +2,59 @@
 
 import { button, el, shown, table } from "./editor-dom.js";
 
+/** How a value compares with the known one: a sign, and words for those who hear the table. */
 const VERDICTS = {
-  differs: "something else is known",
-  not_read: "known, and not read",
-  empty: "nothing known, nothing read",
-  new: "read, nothing known",
-  same: "as known",
+  differs: ["≠", "something else is known"],
+  not_read: ["∅", "known, and not read"],
+  empty: ["–", "nothing read, nothing known"],
+  new: ["", ""],
+  same: ["✓", "as known"],
 };
 
-/** A trial: disagreements first; `show(page)` shows a page. */
-export function trial(reply, urlOf, show) {
-  const counts = reply.fields.map((one) => ({
-    className: one.differs || one.not_read ? "bad" : "",
-    cells: [one.field, ...["differs", "not_read", "empty", "new", "same"].map((verdict) => String(one[verdict]))],
-  }));
-  const isBad = (row) => row.verdict === "differs" || row.verdict === "not_read";
-  const rows = (all) => all.map((row) => ({
-    className: row.verdict,
-    cells: [row.field, VERDICTS[row.verdict], shown(row.read), row.known.join(" · "), pageLink(row.page, urlOf, show)],
-  }));
-  const heads = ["Field", "Verdict", "Read", "Known", "Page"];
-  const bad = reply.rows.filter(isBad);
-  const good = reply.rows.filter((row) => !isBad(row));
+const isBad = (row) => row.verdict === "differs" || row.verdict === "not_read";
+
+/**
+ * A trial: a row for each page, a column for each field, disagreements first. `show(page)` shows a page, `kindFor(field,
+ * values)` names the kind that values look like, and `readAs(field, kind)` reads them so.
+ */
+export function trial(reply, urlOf, show, kindFor, readAs) {
+  const names = reply.fields.map((one) => one.field);
+  const of = (page) => reply.rows.filter((row) => row.page === page);
+  const count = (rows, is) => rows.filter(is).length;
+  const isEmpty = (row) => row.verdict === "empty";
+  const shared = sharedOf(reply.pages.map((one) => urlOf(one.page)));
+  const rank = (one) => [one.error ? 1 : 0, count(of(one.page), isBad), count(of(one.page), isEmpty)];
+  const ranked = reply.pages.map((one) => ({ one, rank: rank(one) }));
+  ranked.sort((one, other) => other.rank.map((value, at) => value - one.rank[at]).find((by) => by) ?? 0);
+  const rows = ranked.map(({ one }) => {
+    const cells = names.map((name) => cell(of(one.page).find((row) => row.field === name)));
+    return { cells: [pageLink(one.page, urlOf, show, shortOf(urlOf(one.page), shared)), ...(one.error ? [el("span", { className: "fault" }, one.error)] : cells)] };
+  });
+  const heads = names.map((name) => [name, kindOffer(name, reply, kindFor, readAs)]);
+  const bad = count(reply.rows, isBad);
+  const isKnown = reply.rows.some((row) => row.known.length);
+  const caption = bad ? `${bad} ${bad === 1 ? "value disagrees" : "values disagree"} with known ones: those pages come first` : isKnown ? "All known values match" : "Nothing is known to compare with";
   return [
-    table("Fields, on all pages of the draft", ["Field", "differs", "not read", "empty", "new", "as known"], counts),
-    bad.length ? table(`Mismatches: ${bad.length}`, heads, rows(bad)) : el("p", {}, "All known values match."),
-    good.length ? el("details", { open: !bad.length }, el("summary", {}, `Other values: ${good.length}`), table("Matching or unknown values", heads, rows(good))) : null,
+    names.length ? table(caption, ["Page", ...heads], rows) : null,
     rowsOfPages(reply.pages, urlOf),
     pages(reply.pages, urlOf, show),
   ];
+}
+
+function cell(row) {
+  if (!row) return "";
+  const [sign, words] = VERDICTS[row.verdict];
+  const read = shown(row.read);
+  return el("span", { className: `verdict ${row.verdict}`, title: words },
+    sign ? `${sign} ` : null, words ? el("span", { className: "unseen" }, `${words}: `) : null, read,
+    isBad(row) ? el("span", { className: "known" }, `known: ${row.known.join(" · ")}`) : null);
+}
+
+/** Offers to read the values of a field as what they look like. */
+function kindOffer(name, reply, kindFor, readAs) {
+  const values = reply.rows.filter((row) => row.field === name).map((row) => row.read);
+  const kind = kindFor(name, values);
+  return kind && button(`Read as ${kind.name}`, () => readAs(name, kind), { className: "plain kind", title: `Each value looks like ${kind.title}.`, ariaLabel: `Read ${name} as ${kind.name}` });
 }
 
 /** The rows of pages, a table for each rule of each page. */
@@ -56,7 +80,20 @@ function pages(all, urlOf, show) {
   return el("section", {}, el("h3", {}, "Pages and their links"), all.map(reply));
 }
 
-const pageLink = (page, urlOf, show) => button(urlOf(page), () => show(page), { className: "plain address", ariaLabel: `Show ${urlOf(page)}` });
+const pageLink = (page, urlOf, show, text = urlOf(page)) => button(text, () => show(page), { className: "plain address", title: urlOf(page), ariaLabel: `Show ${urlOf(page)}` });
+
+/** The folder that all addresses share. */
+function sharedOf(urls) {
+  let shared = urls[0] ?? "";
+  for (const url of urls) while (!url.startsWith(shared)) shared = shared.slice(0, -1);
+  return shared.slice(0, shared.lastIndexOf("/") + 1);
+}
+
+/** What distinguishes a page from the others. */
+function shortOf(url, shared) {
+  const own = url.slice(shared.length) || url;
+  return own.length > 24 ? `${own.slice(0, 23)}…` : own;
+}
 
 /** A trace: each step with what it reads, finds and gives. */
 export function trace(reply) {
@@ -87,7 +124,7 @@ export function trace(reply) {
 }
 
 /** A proposal, which is applied only when it is asked for. */
-export function proposal(reply, apply) {
+export function proposal(reply, apply, applyAndSave) {
   const fields = (reply.fields ?? []).map((one) => ({
     className: one.broken && !one.accepted ? "bad" : "",
     cells: [one.field, one.broken === undefined ? "" : one.accepted ? "repaired" : one.broken ? "broken, not repaired" : "sound", one.why],
@@ -95,18 +132,21 @@ export function proposal(reply, apply) {
   const changes = reply.difference.some(([sign]) => sign !== " ");
   const line = ([sign, text]) => el(sign === "+" ? "ins" : sign === "-" ? "del" : "span", {}, `${sign} ${text}\n`);
   return [
+    changes && applyAndSave ? el("p", { className: "actions" }, button("Apply and save", () => applyAndSave(reply.mapping), { className: "main" })) : null,
     table("Fields", ["Field", "State", "Why"], fields),
     changes ? el("pre", { className: "difference", tabIndex: 0, ariaLabel: "Changes to the draft" }, reply.difference.map(line)) : el("p", {}, "No changes proposed."),
-    changes ? button("Apply to draft", () => apply(reply.mapping), { className: "main" }) : null,
+    changes ? button("Apply to draft", () => apply(reply.mapping), { className: applyAndSave ? "plain" : "main" }) : null,
   ];
 }
 
 /** Candidates for a field, the likeliest first. */
 export function candidates(reply, urlOf, use, mark) {
+  const text = (one, place) => JSON.stringify(one.values[place].value);
+  const alike = (one) => reply.of_pages.filter((_, place) => text(one, place) === text(reply.candidates[0], place)).length;
   const card = (one, at) => {
     const rows = reply.of_pages.map((page, place) => ({ cells: [urlOf(page), shown(one.values[place].value) || "nothing"] }));
     return el("li", { className: "candidate" },
-      el("p", {}, el("strong", {}, one.anchor), `, right on ${one.right} known, reads the same as the first on ${Math.round(one.agreement * 100)} % of the pages`),
+      el("p", {}, el("strong", {}, one.anchor), `, right on ${one.right} known${at ? `, reads the same as the first on ${alike(one)} of ${reply.of_pages.length} pages` : ""}`),
       el("code", {}, one.processors.map((step) => `${step.type} ${Object.values(step.parameters ?? {}).map((value) => JSON.stringify(value)).join(" ")}`).join(" → ")),
       el("details", { open: at === 0, ontoggle: () => mark(at) }, el("summary", {}, "Extracted values"), table("Values on all pages", ["Page", "Value"], rows)),
       button("Use this one", () => use(one), { className: at === 0 ? "main" : "plain", ariaLabel: `Use candidate ${at + 1}, ${one.anchor}` }));

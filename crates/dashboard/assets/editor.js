@@ -78,6 +78,7 @@ function renamed(before, now) {
 async function check() {
   try {
     take(await ask("check", typed()), false);
+    if (at("results").dataset.of === "trial") tryAll();
   } catch (error) {
     say(error.message, true);
   }
@@ -85,8 +86,9 @@ async function check() {
 
 /** Takes over what the server has; the editor keeps what is being typed. */
 function take(reply, isNew = true) {
-  const mapping = isNew || !draft ? reply.draft.mapping : draft.mapping;
-  draft = { ...reply.draft, mapping };
+  // What was pointed at since the request is not lost by its reply.
+  const { mapping, said } = isNew || !draft ? reply.draft : draft;
+  draft = { ...reply.draft, mapping, said: ofPages(said, reply.draft.pages) };
   if (isNew) edit(at("editor"), draft.mapping, changed, renamed);
   showFaults(at("editor"), at("faults"), reply.faults, reply.warnings);
   showPages();
@@ -100,6 +102,12 @@ function take(reply, isNew = true) {
   const isOfChecks = / to fix$|^Checked|^$/.test(at("status").textContent);
   if (!isNew && (count || isOfChecks)) say(count ? `${count} to fix` : "No errors found", count > 0);
   return count;
+}
+
+/** Clicks on pages that were removed are gone with them. */
+function ofPages(said, pages) {
+  const numbers = new Set(pages.map((one) => one.number));
+  return Object.fromEntries(Object.entries(said).map(([name, all]) => [name, all.filter((one) => numbers.has(one.page))]));
 }
 
 // Undo: the states that the server has taken, the present one last.
@@ -120,9 +128,11 @@ function undo() {
   if (past.length < 2) return;
   past.pop();
   const { mapping, said } = JSON.parse(past.at(-1));
-  draft.said = said;
+  // A value whose field was not made yet begins one when it is pointed at again.
+  const isMade = (name) => isOfRows(name) || (mapping.fields ?? []).some((one) => one.name === name);
+  draft.said = Object.fromEntries(Object.entries(said).filter(([name]) => isMade(name)));
   forgetOffer();
-  replaceMapping(mapping, "Undone").then(mark);
+  replaceMapping(mapping, "Undone").then(mark).then(tryAll);
 }
 
 at("undo").addEventListener("click", undo);
@@ -136,14 +146,15 @@ addEventListener("keydown", (event) => {
 function showFields() {
   const before = field();
   const names = (draft.mapping.fields ?? []).map((one) => one.name);
-  const fresh = freeName(draft.mapping.fields ?? []);
+  const unread = Object.keys(draft.said).filter((name) => isUnread(name) && hasClicks(name));
+  const fresh = nextName();
   const ofRows = [[ROWS, "the rows of the page"]];
   if (rule() || draft.said[ROWS]) {
     const fields = rule()?.fields ?? [];
     ofRows.push(...fields.map(({ name }) => [`${ROWS}.${name}`, `${name}, in each row`]));
     ofRows.push([`${ROWS}.${freeName(fields)}`, `a new field of each row (${freeName(fields)})`]);
   }
-  const options = [...names.map((name) => [name, name]), [fresh, `a new field (${fresh})`], ...ofRows];
+  const options = [...names.map((name) => [name, name]), ...unread.map((name) => [name, `${name}, not read yet`]), [fresh, "a new field"], ...ofRows];
   at("field-choice").replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
   const isThere = options.some(([value]) => value === before);
   at("field-choice").value = isThere ? before : fresh;
@@ -168,6 +179,7 @@ function showPage() {
   if (!one) {
     at("page-info").textContent = "No pages yet. Add some below.";
     at("adding").open = true;
+    at("url").focus();
     return;
   }
   const known = Object.entries(one.known).map(([name, values]) => `${name}: ${values.join(" · ")}`);
@@ -193,11 +205,16 @@ function saidHere() {
 
 const peek = () => (draft.said[field()] ?? []).find((one) => one.page === page()) ?? { right: [], wrong: [], absent: false };
 
+/** All values on this page that were pointed at. */
+const pointedHere = () => Object.entries(draft.said).filter(([name]) => !isOfRows(name)).flatMap(([, all]) => all.filter((one) => one.page === page()).flatMap((one) => one.right));
+
 function mark() {
   if (!draft || !frame.contentWindow) return;
   const { right, wrong, absent } = peek();
   at("absent").checked = absent;
-  const read = found[field()] ?? (isOfRows(field()) ? found[ROWS] : undefined) ?? [];
+  // Before a new value is pointed at, those that fields have already are marked.
+  const taken = isUnread(field()) && !hasClicks(field()) ? pointedHere() : undefined;
+  const read = taken ?? found[field()] ?? (isOfRows(field()) ? found[ROWS] : undefined) ?? [];
   frame.contentWindow.postMessage({ right, wrong, found: read.filter((one) => !right.includes(one) && !wrong.includes(one)) }, "*");
 }
 
@@ -210,22 +227,44 @@ addEventListener("message", (event) => {
   point(number, isWrong ? "wrong" : "right");
 });
 
-const isFresh = (name) => !isOfRows(name) && !(draft.mapping.fields ?? []).some((one) => one.name === name);
+/** A field that no chain reads yet. */
+const isUnread = (name) => !isOfRows(name) && !(draft.mapping.fields ?? []).some((one) => one.name === name);
+
+const hasClicks = (name) => (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
+
+/** The name of the next new field, until it gets one from its label. */
+const nextName = () => freeName([...(draft.mapping.fields ?? []), ...Object.keys(draft.said).filter(hasClicks).map((name) => ({ name }))]);
 
 /** The field that this element of the page belongs to already. */
 const fieldOf = (number) => Object.keys(draft.said).find((name) => !isOfRows(name) && draft.said[name]?.some((one) => one.page === page() && one.right.includes(number)));
 
+function choose(name) {
+  showFields();
+  at("field-choice").value = name;
+}
+
+/** Each new value begins a new field, unless a field was chosen before. */
 function point(number, sense) {
   const owner = fieldOf(number);
-  if (isFresh(field()) && owner) at("field-choice").value = owner;
+  if (isUnread(field()) && owner) choose(owner);
+  const name = field();
+  const isNew = isUnread(name) && !hasClicks(name);
   const here = saidHere();
   const had = here[sense].includes(number);
   for (const list of ["right", "wrong"]) here[list] = here[list].filter((one) => one !== number);
   if (!had) here[sense].push(number);
   here.absent = false;
+  // The next click need not wait for the answer to this one.
+  if (isNew) choose(nextName());
   mark();
-  findCandidates(isFresh(field()) && sense === "right" && !had);
+  if (isUnread(name) && sense === "right" && !had) inTurn(() => findNew(name));
+  else inTurn(() => findCandidates(name));
 }
+
+let turn = Promise.resolve();
+
+/** Clicks are answered one after the other, in their order. */
+const inTurn = (work) => (turn = turn.then(work));
 
 /** All rows of the pages, by those that were pointed at, and their fields. */
 function findRows() {
@@ -260,37 +299,39 @@ function useRule(reply) {
   if (!mapping.url_parsers?.length && reply.url_parsers?.length) mapping.url_parsers = reply.url_parsers;
 }
 
-/** By field, the number of the last request for candidates. */
-const requests = new Map();
+/** A new field gets its name, and the first candidate. */
+function findNew(name) {
+  // Meanwhile it was read, or its click was taken back.
+  if (!isUnread(name) || !hasClicks(name)) return null;
+  return doing("Finding candidates", async () => {
+    const reply = await ask("candidates", { ...typed(), field: name });
+    if (!hasClicks(name)) return "Clicks cleared";
+    if (!reply.candidates.length) {
+      choose(name);
+      offer({ field: name, reply });
+      mark();
+      return reply.why;
+    }
+    const isChosen = field() === name;
+    const named = nameAnew(name, reply);
+    if (isChosen) choose(named);
+    offer({ field: named, reply });
+    return useCandidate(reply.candidates[0]);
+  });
+}
 
-/** Candidates for the chosen field. A new field gets its name, and the first of them. */
-function findCandidates(isNew = false) {
-  const chosen = field();
-  let name = chosen;
+/** Candidates for a field that was chosen. */
+function findCandidates(name = field()) {
   if (isOfRows(name)) return findRows();
-  const number = (requests.get(chosen) ?? 0) + 1;
-  requests.set(chosen, number);
-  const has = (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
-  if (!has) {
+  if (!hasClicks(name)) {
     at("candidates").hidden = true;
     return doing("Keeping", async () => { await ask("check", typed()); remember(); return "Clicks cleared"; });
   }
   return doing("Finding candidates", async () => {
     const reply = await ask("candidates", { ...typed(), field: name });
-    // Another click has asked again meanwhile: its reply is about all clicks.
-    if (requests.get(chosen) !== number) return at("status").textContent;
-    if (isNew && reply.candidates.length) name = nameAnew(name, reply);
     offer({ field: name, reply });
-    if (!isNew || !reply.candidates.length) {
-      remember();
-      return reply.candidates.length ? `${reply.candidates.length} candidates for ${name}` : reply.why;
-    }
-    const text = await useCandidate(reply.candidates[0]);
-    // The next value pointed at is that of another field, unless one was chosen meanwhile.
-    if (field() === chosen) at("field-choice").value = freeName(draft.mapping.fields ?? []);
-    mark();
-    tryAll();
-    return text;
+    remember();
+    return reply.candidates.length ? `${reply.candidates.length} candidates for ${name}` : reply.why;
   });
 }
 
@@ -327,7 +368,7 @@ function offer(what) {
   const { field: name, reply } = what;
   at("candidates").hidden = false;
   at("candidates-head").textContent = `Candidates for ${name}`;
-  at("candidate-list").replaceChildren(...[kinds(reply), ...results.candidates(reply, urlOf, useCandidate, markCandidate)].flat(3).filter(Boolean));
+  at("candidate-list").replaceChildren(...results.candidates(reply, urlOf, useCandidate, markCandidate).flat(3).filter(Boolean));
   markCandidate(0);
 }
 
@@ -341,18 +382,19 @@ function restoreOffer() {
   }
 }
 
-/** Offers to read the values as what they look like. */
-function kinds(reply) {
-  const kind = kindOf((reply.candidates[0]?.values ?? []).map((one) => one.value));
-  if (!kind || (kind.isMultiple && reply.multiple)) return null;
-  const apply = () => {
-    const one = draft.mapping.fields?.find((one) => one.name === offered.field);
-    const chains = one?.alternatives ?? (one?.processors ? [one.processors] : []);
-    for (const chain of chains) chain.push(...structuredClone(kind.steps));
-    if (kind.isMultiple && one) one.multiple = true;
-    replaceMapping(draft.mapping, `${offered.field} is read as ${kind.title} now`).then(tryAll);
-  };
-  return el("p", { className: "kind" }, `Each value looks like ${kind.title}. `, el("button", { type: "button", className: "plain", onclick: apply }, `Read as ${kind.name}`));
+/** The kind that the values of a field look like, unless it is read so already. */
+function kindFor(name, values) {
+  const one = draft.mapping.fields?.find((one) => one.name === name);
+  const kind = kindOf(values);
+  const steps = (one?.alternatives ?? [one?.processors ?? []]).flat();
+  return one && kind && !(kind.isMultiple && one.multiple) && !steps.some((step) => step.type === kind.steps[0].type) ? kind : null;
+}
+
+function readAs(name, kind) {
+  const one = draft.mapping.fields.find((one) => one.name === name);
+  for (const chain of one.alternatives ?? [one.processors]) chain.push(...structuredClone(kind.steps));
+  if (kind.isMultiple) one.multiple = true;
+  replaceMapping(draft.mapping, `${name} is read as ${kind.title} now`).then(tryAll);
 }
 
 /** Marks what a candidate reads on this page. */
@@ -370,11 +412,14 @@ function useCandidate(candidate) {
   let one = mapping.fields.find((one) => one.name === name);
   if (!one) mapping.fields.push((one = { name }));
   delete one.alternatives;
-  one.processors = candidate.processors;
+  one.processors = structuredClone(candidate.processors);
   if (reply.multiple) one.multiple = true;
   const isPlaceholder = (pattern) => !pattern.pattern;
   if ((mapping.url_patterns ?? []).every(isPlaceholder) && reply.url_patterns?.length) mapping.url_patterns = reply.url_patterns;
-  return replaceMapping(mapping, `${name} is read by ${candidate.anchor} now`).then(() => at("status").textContent);
+  return replaceMapping(mapping, `${name} is read by ${candidate.anchor} now`).then(() => {
+    tryAll();
+    return at("status").textContent;
+  });
 }
 
 function replaceMapping(mapping, text) {
@@ -388,19 +433,24 @@ function replaceMapping(mapping, text) {
 
 // Results.
 
-function showResults(title, parts, isAsked = true) {
+function showResults(title, parts, isAsked = true, of = "") {
   at("results").hidden = false;
+  at("results").dataset.of = of;
   at("results-head").textContent = title;
   at("result-details").replaceChildren(...parts.flat(5).filter(Boolean));
   if (isAsked) at("results-head").focus();
 }
 
+let trials = 0;
+
 /** The values on all pages after a change, unless the draft has faults. */
 async function tryAll() {
+  const number = (trials += 1);
   if (at("save").disabled) return;
   try {
     const reply = await ask("trial", typed());
-    showResults("Values on all pages", results.trial(reply, urlOf, show), false);
+    if (number !== trials) return;
+    showResults("Values on all pages", results.trial(reply, urlOf, show, kindFor, readAs), false, "trial");
   } catch {
     // The button says why.
   }
@@ -410,7 +460,7 @@ const onclick = (id, work) => at(id)?.addEventListener("click", work);
 
 onclick("try", () => doing("Trying on all pages", async () => {
   const reply = await ask("trial", typed());
-  showResults("Values on all pages", results.trial(reply, urlOf, show));
+  showResults("Values on all pages", results.trial(reply, urlOf, show, kindFor, readAs), true, "trial");
   const bad = reply.rows.filter((row) => row.verdict === "differs" || row.verdict === "not_read").length;
   return bad ? `Mismatches with known values: ${bad}` : "All known values match";
 }));
@@ -425,16 +475,20 @@ onclick("trace", () => doing("Tracing", async () => {
 
 const propose = (action, title) => () => doing(title, async () => {
   const reply = await ask(action, typed());
-  showResults(title, results.proposal(reply, (mapping) => replaceMapping(mapping, "Applied. Review the draft, then save it")));
+  const apply = (mapping) => replaceMapping(mapping, "Applied. Review the draft, then save it").then(tryAll);
+  const applyAndSave = async (mapping) => {
+    await replaceMapping(mapping, "Applied");
+    if (!at("save").disabled) save();
+  };
+  showResults(title, results.proposal(reply, apply, bench.dataset.repairs ? applyAndSave : null));
   return "Draft not changed yet";
 });
 onclick("learn", propose("learn", "Proposed mapping"));
 onclick("repair", propose("repair", "Proposed repair"));
 
-at("saving").addEventListener("submit", (event) => {
-  event.preventDefault();
+function save() {
   const golden = at("with-golden").checked ? draft.pages.filter((one) => !one.is_former).map((one) => one.number) : [];
-  doing("Saving", async () => {
+  return doing("Saving", async () => {
     const reply = await ask("save", { ...typed(), golden });
     draft.edited.version = reply.version;
     at("file-name").readOnly = true;
@@ -443,6 +497,20 @@ at("saving").addEventListener("submit", (event) => {
     const problems = reply.problems.length ? `; not kept: ${reply.problems.join("; ")}` : "";
     return `Saved ${reply.path}${former}; ${reply.cases.length} golden cases kept${problems}`;
   });
+}
+
+/** Who opens a repair wants its proposal. It is made once: what was applied since is not replaced. */
+function proposeOnce() {
+  const key = `webfill-proposed-${bench.dataset.id}`;
+  const isNew = bench.dataset.repairs && draft.pages.some((one) => !one.is_former) && !sessionStorage.getItem(key);
+  if (!isNew) return;
+  sessionStorage.setItem(key, "yes");
+  propose("repair", "Proposed repair")();
+}
+
+at("saving").addEventListener("submit", (event) => {
+  event.preventDefault();
+  save();
 });
 
 onclick("reload", () => doing("Reloading in the fleet", async () => {
@@ -459,6 +527,7 @@ const onsubmit = (id, work) => at(id)?.addEventListener("submit", (event) => {
 const adding = (what) => async () => {
   const reply = await ask("add", { ...typed(), add: what() });
   take(reply, false);
+  if (at("results").dataset.of === "trial") tryAll();
   return reply.note;
 };
 onsubmit("add-url", async () => {
@@ -484,18 +553,18 @@ onclick("take-away", () => doing("Removing", async () => {
 }));
 
 at("page-choice").addEventListener("change", showPage);
-at("field-choice").addEventListener("change", () => { at("candidates").hidden = true; mark(); });
+at("field-choice").addEventListener("change", () => { if (offered?.field !== field()) at("candidates").hidden = true; mark(); });
 at("absent").addEventListener("change", (event) => {
   const here = saidHere();
   here.absent = event.target.checked;
   if (here.absent) here.right = [];
   mark();
-  findCandidates();
+  inTurn(() => findCandidates());
 });
 onclick("clear", () => {
   draft.said[field()] = (draft.said[field()] ?? []).filter((one) => one.page !== page());
   mark();
-  findCandidates();
+  inTurn(() => findCandidates());
 });
 
 
@@ -504,3 +573,4 @@ useSchema(schema);
 take(reply);
 restoreOffer();
 say(reply.faults.length ? `${reply.faults.length} to fix` : "");
+proposeOnce();

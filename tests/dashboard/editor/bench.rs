@@ -20,6 +20,15 @@ pub(super) struct Bench {
 impl Bench {
     /// Over the mappings of a workplace; `more` are further arguments, such as its store.
     pub(super) fn start(work: &Workplace, web: &Web, more: &[&str]) -> Bench {
+        Bench::of_process(work, web, more, "0.2")
+    }
+
+    /// With another delay between two requests to a site, in seconds.
+    pub(super) fn with_delay(work: &Workplace, web: &Web, delay: &str) -> Bench {
+        Bench::of_process(work, web, &[], delay)
+    }
+
+    fn of_process(work: &Workplace, web: &Web, more: &[&str], delay: &str) -> Bench {
         static DASHBOARDS: AtomicU32 = AtomicU32::new(0);
         let number = DASHBOARDS.fetch_add(1, Ordering::Relaxed);
         let [.., high, low] = std::process::id().to_be_bytes();
@@ -35,7 +44,7 @@ impl Bench {
             .arg(work.path("mappings"))
             .args(more)
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
-            .env("WEBFILL_POLITENESS_DELAY", "0.2")
+            .env("WEBFILL_POLITENESS_DELAY", delay)
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
             .in_folder(work.path("."))
             .time_limit(Duration::from_secs(600))

@@ -90,11 +90,11 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
         );
     }
     browser.screenshot("editor-trial");
-    looks::judge_whatever_the_screen(&browser, "editor-trial");
+    looks::judge_editor(&browser, "editor-trial");
     browser.click_at("#trace");
     at.wait_for_results("Each step on this page");
     browser.screenshot("editor-trace");
-    looks::judge_whatever_the_screen(&browser, "editor-trace");
+    looks::judge_editor(&browser, "editor-trace");
     browser.click_at("#save");
     browser.wait_until("the save", || at.status().contains("Saved").then_some(()));
     assert!(

@@ -1,0 +1,409 @@
+//! The script of docs/how-to/mapping-editor.md: from an empty start to a saved mapping of five fields with tests, in at
+//! most 12 clicks and 60 seconds by hand. Each step is printed, so that a person can follow it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_test_browser::{Browser, ENTER};
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Web, status};
+use webfill_tests::workplace::Workplace;
+
+use super::bench::Bench;
+
+const HOST: &str = "menschen.example";
+
+/// Name, date of birth, town, number of papers, page of the person.
+const PEOPLE: [[&str; 5]; 4] = [
+    ["Ada Lovelace", "10 December 1815", "London", "204", "ada"],
+    [
+        "Grace Hopper",
+        "9 December 1906",
+        "New York",
+        "341",
+        "grace",
+    ],
+    ["Emmy Noether", "23 March 1882", "Göttingen", "143", "emmy"],
+    [
+        "Sofja Kowalewskaja",
+        "15 January 1850",
+        "Stockholm",
+        "501",
+        "sofja",
+    ],
+];
+
+const MOST_CLICKS: usize = 12;
+
+/// What a person may take of the minute; the rest is for the site and for the program. A slow machine makes the test
+/// slower, never red.
+const MOST_BY_HAND: Duration = Duration::from_secs(30);
+
+/// The pages that the mapping is made on.
+const PAGES: usize = 2;
+
+/// How long a practised person takes, by the keystroke-level model: to move the mouse onto a target and click, to press
+/// a key, and to decide on the next step.
+const TO_CLICK: Duration = Duration::from_millis(1_300);
+const TO_TYPE: Duration = Duration::from_millis(280);
+const TO_DECIDE: Duration = Duration::from_millis(1_350);
+
+fn person([name, born, town, papers, page]: [&str; 5]) -> Page {
+    status(200)
+        .header("content-type", "text/html; charset=utf-8")
+        .body(format!(
+            "<html><head><title>{name} - People</title></head><body><nav><a href=/>All people</a></nav>\
+             <h1 class=person>{name}</h1><table><tr><th>Born</th><td class=born>{born}</td></tr>\
+             <tr><th>Town</th><td>{town}</td></tr><tr><th>Papers</th><td>{papers}</td></tr></table>\
+             <dl><dt>Website</dt><dd><a href=http://{page}.example/>http://{page}.example/</a></dd></dl>\
+             <footer>Printed on 1 January 2026</footer></body></html>"
+        ))
+}
+
+/// A person at the mapping editor, with the clicks and the time so far.
+struct Person<'b> {
+    browser: &'b Browser,
+    began: Instant,
+    clicks: usize,
+    /// The time that a person needs besides that of the program.
+    by_hand: Duration,
+}
+
+impl Person<'_> {
+    fn step(&mut self, words: &str) {
+        let took = self.began.elapsed().as_secs_f64();
+        println!("{took:5.1} s, {:2} clicks: {words}", self.clicks);
+        self.by_hand += TO_DECIDE;
+    }
+
+    fn click(&mut self, selector: &str) {
+        self.browser.click_at(selector);
+        self.clicks += 1;
+        self.by_hand += TO_CLICK;
+    }
+
+    fn click_on_page(&mut self, selector: &str) {
+        self.browser.enter_frame(&self.browser.wait_for("#frame"));
+        self.click(selector);
+        self.browser.leave_frames();
+    }
+
+    fn types(&mut self, text: &str) {
+        self.browser.press(&text.chars().collect::<Vec<_>>());
+        self.by_hand += TO_TYPE * text.chars().count() as u32;
+    }
+
+    /// Pastes where the focus is: two keys for a person.
+    fn pastes(&mut self, text: &str) {
+        let paste = "document.execCommand('insertText', false, arguments[0])";
+        self.browser.run(paste, json!([text]));
+        self.by_hand += TO_TYPE * 2;
+    }
+
+    fn wait_for_status(&self, text: &str) {
+        self.browser.wait_until(text, || {
+            let status = self.browser.text_at("#status")?;
+            status.contains(text).then_some(())
+        });
+    }
+
+    /// The names of the columns of the results.
+    fn wait_for_columns(&self, names: &[&str]) {
+        self.browser.wait_until("the columns", || {
+            let shown = columns(self.browser);
+            names
+                .iter()
+                .all(|name| shown.iter().any(|one| one == name))
+                .then_some(())
+        });
+    }
+}
+
+/// The first line of each head of the results.
+fn columns(browser: &Browser) -> Vec<String> {
+    let script = "return [...document.querySelectorAll('#results thead th')].map((one) => one.innerText.split('\\n')[0])";
+    serde_json::from_value(browser.run(script, json!([]))).expect("texts")
+}
+
+/// The text of each cell of the results, by row.
+fn results(browser: &Browser) -> Vec<Vec<String>> {
+    let script = "return [...document.querySelectorAll('#results table tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))";
+    serde_json::from_value(browser.run(script, json!([]))).expect("texts")
+}
+
+fn serve(web: &Web) {
+    let site = web.site(HOST);
+    for (number, one) in PEOPLE.into_iter().enumerate() {
+        site.serve(&format!("/{number}"), person(one));
+    }
+}
+
+#[needs(chromedriver)]
+#[test]
+fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
+    let (work, web) = (Workplace::new(), Web::start());
+    std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
+    serve(&web);
+    // As polite as by default: two pages of a site take fifteen seconds.
+    let bench = Bench::with_delay(&work, &web, "15");
+    let browser = Browser::start();
+    browser.set_size(1440, 900);
+    browser.open(&bench.url("/dashboard/"));
+    let mut person = Person {
+        browser: &browser,
+        began: Instant::now(),
+        clicks: 0,
+        by_hand: Duration::ZERO,
+    };
+    make_mapping(&mut person);
+    let (took, clicks) = (person.began.elapsed(), person.clicks);
+    let by_hand = person.by_hand;
+    println!(
+        "{clicks} clicks; {:.0} s by hand: {:.0} s for the site and the program, {:.0} s for the person",
+        (took + by_hand).as_secs_f64(),
+        took.as_secs_f64(),
+        by_hand.as_secs_f64()
+    );
+    browser.screenshot("editor-five-fields");
+    assert!(clicks <= MOST_CLICKS, "{clicks} clicks");
+    assert!(by_hand <= MOST_BY_HAND, "{by_hand:?}");
+    assert_eq!(browser.console(), Vec::<String>::new());
+    drop(browser);
+    judge(&work);
+}
+
+/// The script.
+fn make_mapping(person: &mut Person<'_>) {
+    person.step("Open System, Mapping editor.");
+    person.click(".doors li:last-child a");
+    person.click(".views a[href='/dashboard/editor']");
+    person.browser.wait_for("#new-name:focus");
+    person.step("Type a name for the mapping, press Enter.");
+    person.types("people");
+    person.types(&ENTER.to_string());
+    person.browser.wait_for("#url:focus");
+    person.step("Paste the URLs of two pages, press Fetch once.");
+    let urls = (0..PAGES).map(|number| format!("http://{HOST}/{number}\n"));
+    person.pastes(&urls.collect::<String>());
+    person.click("#add-url button");
+    person.wait_for_status("2 pages added");
+    person.step("Click the five values on the page, one after the other.");
+    for value in [
+        "h1",
+        "tr:nth-child(1) td",
+        "tr:nth-child(2) td",
+        "tr:nth-child(3) td",
+        "dd",
+    ] {
+        person.click_on_page(value);
+    }
+    person.wait_for_columns(&["name", "born", "town", "papers", "website"]);
+    person.step("Press Read as date, and Read as number, above the values.");
+    person.click("button[aria-label='Read born as date']");
+    person.wait_for_status("born is read as a date");
+    person.click("button[aria-label='Read papers as number']");
+    person.wait_for_status("papers is read as a number");
+    person.step("Press Save: the pages become golden cases.");
+    person.click("#save");
+    person.wait_for_status("2 golden cases kept");
+    person.step("Done.");
+}
+
+/// The saved mapping passes its tests, and reads a page that it has not seen.
+fn judge(work: &Workplace) {
+    for action in ["check", "test"] {
+        let mut run = Run::new(["mapping", action]);
+        if action == "test" {
+            run = run.arg("--all");
+        }
+        run.arg(work.path("mappings")).finish().expect(0);
+    }
+    let text = std::fs::read_to_string(work.path("mappings/people.json")).unwrap();
+    let mapping: Value = serde_json::from_str(&text).unwrap();
+    let names: Vec<&str> = mapping["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| field["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["name", "born", "town", "papers", "website"]);
+    let cases = std::fs::read_dir(work.path("mappings/golden/people")).unwrap();
+    let cases = cases.map(|entry| entry.unwrap().path());
+    let ada = cases
+        .filter(|path| path.extension().is_some_and(|it| it == "json"))
+        .map(|path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() })
+        .find(|case| case["fields"]["name"] == "Ada Lovelace")
+        .expect("a case of the first page");
+    let fields = &ada["fields"];
+    assert_eq!(fields["born"], "1815-12-10", "{fields}");
+    assert_eq!(fields["town"], "London", "{fields}");
+    assert_eq!(
+        fields["papers"].to_string().trim_matches('"'),
+        "204",
+        "{fields}"
+    );
+    assert_eq!(fields["website"], "http://ada.example/", "{fields}");
+}
+
+/// A draft with the pages of all people, in a browser.
+fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
+    let (work, web) = (Workplace::new(), Web::start());
+    std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
+    serve(&web);
+    let bench = Bench::start(&work, &web, &[]);
+    let draft = bench.begin("", "people");
+    for number in 0..PEOPLE.len() {
+        let url = format!("http://{HOST}/{number}");
+        bench.done(&draft, "add", &json!({"add": {"url": url}}));
+    }
+    let browser = Browser::start();
+    browser.set_size(1440, 900);
+    browser.open(&bench.url(&draft));
+    let person = Person {
+        browser: &browser,
+        began: Instant::now(),
+        clicks: 0,
+        by_hand: Duration::ZERO,
+    };
+    use_it(&bench, &draft, &person);
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+fn fields(bench: &Bench, draft: &str) -> Vec<String> {
+    let state = bench.state(draft);
+    let fields = state["draft"]["mapping"]["fields"].as_array().cloned();
+    let fields = fields.unwrap_or_default();
+    fields
+        .iter()
+        .map(|field| field["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[needs(chromedriver)]
+#[test]
+fn candidates_survive_a_reload_and_steps_are_undone() {
+    with_draft(|bench, draft, person| {
+        let browser = person.browser;
+        let click = |selector: &str| {
+            browser.enter_frame(&browser.wait_for("#frame"));
+            browser.click_at(selector);
+            browser.leave_frames();
+        };
+        click("h1");
+        person.wait_for_columns(&["name"]);
+        click("tr:nth-child(1) td");
+        person.wait_for_columns(&["name", "born"]);
+        browser.reload();
+        let head = browser.wait_until("the candidates", || {
+            browser
+                .text_at("#candidates:not([hidden]) h3")
+                .filter(|text| !text.is_empty())
+        });
+        assert_eq!(head, "Candidates for born");
+        assert!(browser.find(".candidate table").is_some());
+        // Another one of them is taken after the reload.
+        browser.click_at(".candidate:last-child button[aria-label^='Use candidate']");
+        person.wait_for_status("born is read by");
+        person.wait_for_columns(&["name", "born"]);
+        let before = bench.state(draft)["draft"]["mapping"].clone();
+        click("tr:nth-child(2) td");
+        person.wait_for_columns(&["name", "born", "town"]);
+        browser.click_at("#undo");
+        person.wait_for_status("Undone");
+        browser.wait_until("the former mapping", || {
+            (bench.state(draft)["draft"]["mapping"] == before).then_some(())
+        });
+        browser.wait_until("the former results", || {
+            (columns(browser) == ["Page", "name", "born"]).then_some(())
+        });
+        // A value pointed at again begins a field once more.
+        click("tr:nth-child(2) td");
+        person.wait_for_columns(&["name", "born", "town"]);
+        assert_eq!(fields(bench, draft), ["name", "born", "town"]);
+    });
+}
+
+#[needs(chromedriver)]
+#[test]
+fn results_are_beside_the_page_with_disagreements_first() {
+    let (work, web) = (Workplace::new(), Web::start());
+    std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
+    serve(&web);
+    // A crawl needs a mapping, but none of these pages.
+    let field = |name: &str| json!({"name": name, "processors": [{"type": "css", "parameters": {"selector": "h1"}}]});
+    let elsewhere = json!({"name": "elsewhere", "url_patterns": [{"type": "host", "pattern": "elsewhere.example"}],
+        "fields": [field("wohnort"), field("geboren")]});
+    work.write_json("mappings/elsewhere.json", &elsewhere);
+    let records: Vec<Value> = (0..PEOPLE.len())
+        .map(|number| {
+            // The record of the last one disagrees with its page, and the columns have the user's names.
+            let town = if number == 3 {
+                "Moscow"
+            } else {
+                PEOPLE[number][2]
+            };
+            json!({"id": format!("p{number}"), "urls": [format!("http://{HOST}/{number}")],
+                "fields": {"wohnort": town, "geboren": null}})
+        })
+        .collect();
+    let seeds = work.write_lines("people.jsonl", &records);
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0", "--keep-bodies", "--dataset", "people"])
+        .arg("--seeds")
+        .arg(seeds)
+        .finish();
+    let store = format!("sqlite:{}", work.path("store.db").display());
+    let bench = Bench::start(&work, &web, &["--store", &store]);
+    let draft = bench.begin("", "people");
+    let add = json!({"add": {"crawl": {"app": "local", "crawl": "test", "count": 10}}});
+    bench.done(&draft, "add", &add);
+    let browser = Browser::start();
+    browser.set_size(1440, 900);
+    browser.open(&bench.url(&draft));
+    let person = Person {
+        browser: &browser,
+        began: Instant::now(),
+        clicks: 0,
+        by_hand: Duration::ZERO,
+    };
+    browser.wait_for("#frame");
+    // Not on the page whose record disagrees.
+    let choose = "const choice = document.getElementById('page-choice');
+        choice.value = [...choice.options].find((one) => one.text.endsWith('/1')).value;
+        choice.dispatchEvent(new Event('change', {bubbles: true}))";
+    browser.wait_for("#page-choice option");
+    browser.run(choose, json!([]));
+    browser.enter_frame(&browser.wait_for("#frame"));
+    browser.wait_until("the page", || {
+        (browser.text_at("h1")? == PEOPLE[1][0]).then_some(())
+    });
+    browser.click_at("tr:nth-child(2) td");
+    browser.leave_frames();
+    // Named after the column of the table that knows the value, not after the label.
+    person.wait_for_columns(&["wohnort"]);
+    let rows = results(&browser);
+    assert_eq!(rows.len(), PEOPLE.len(), "{rows:?}");
+    assert!(
+        rows[0][1].contains("Stockholm") && rows[0][1].contains("Moscow"),
+        "{rows:?}"
+    );
+    assert!(rows[1..].iter().all(|row| row[1].contains('✓')), "{rows:?}");
+    // Beside the page: at the same height, to the right.
+    let boxes = "return ['frame', 'results'].map((id) => { const box = document.getElementById(id).getBoundingClientRect();
+        return [box.left, box.right, box.top, box.bottom]; })";
+    let boxes: [[f64; 4]; 2] = serde_json::from_value(browser.run(boxes, json!([]))).unwrap();
+    let [frame, results] = boxes;
+    assert!(results[0] >= frame[1], "{boxes:?}");
+    assert!(results[2] < frame[3] && frame[2] < results[3], "{boxes:?}");
+    // The expression of an XPath is written into most of the width of the form.
+    let widths = "const form = document.getElementById('editor').clientWidth;
+        return [...document.querySelectorAll('#editor .step input[type=text]')].map((one) => one.clientWidth / form)";
+    let widths: Vec<f64> = serde_json::from_value(browser.run(widths, json!([]))).unwrap();
+    assert!(
+        !widths.is_empty() && widths.iter().all(|share| *share > 0.6),
+        "{widths:?}"
+    );
+    browser.screenshot("editor-disagreement");
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
