@@ -8,6 +8,8 @@
   const isElement = (node) => node instanceof Element && /^n\d+$/.test(node.id);
   const numberOf = (element) => Number(element.id.slice(1));
   const numbered = (number) => document.getElementById("n" + number);
+  /** The elements that were read, where nothing is pointed at. */
+  const read = page.dataset.read === undefined ? null : page.dataset.read.split(" ").filter(Boolean).map(Number);
   let at = null;
 
   const closest = (node) => {
@@ -31,7 +33,7 @@
   };
 
   const point = (element, isWrong) => {
-    if (element) parent.postMessage(isWrong ? -numberOf(element) : numberOf(element), "*");
+    if (element && !read) parent.postMessage(isWrong ? -numberOf(element) : numberOf(element), "*");
   };
 
   const sibling = (element, step) => {
@@ -88,6 +90,11 @@
     for (const name of MARKS) if (Array.isArray(event.data[name])) mark(name, event.data[name]);
   });
 
+  if (read) {
+    mark("found", read);
+    document.querySelector(".found")?.scrollIntoView({ block: "center" });
+    return;
+  }
   // Ready to receive the elements to mark.
   parent.postMessage(0, "*");
 })();

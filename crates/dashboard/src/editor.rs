@@ -11,6 +11,7 @@
 
 mod actions;
 mod adding;
+pub(crate) mod alert_copies;
 mod by_fleet;
 mod copies;
 pub mod copy;

@@ -2,6 +2,7 @@
 //! view gets names unescaped.
 
 use crate::answer::{Problem, Shown};
+use crate::editor::alert_copies;
 use crate::editor::view as editor;
 use crate::form::Form;
 use crate::views::pages::{self, PagesOf};
@@ -58,6 +59,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["watch", name] => watch::show(visit, name).await,
         ["mappings"] => mappings::show(visit).await,
         ["mapping", name] => mapping::show(visit, name).await,
+        ["mapping", name, "copy"] => alert_copies::show(visit, name).await,
         ["mapping", name, "pages"] => pages::show(visit, PagesOf::Mapping(name)).await,
         ["charts"] => overview::charts(visit).await,
         ["crawls"] => crawls::show(visit).await,

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
+use webfill_test_browser::{Browser, Keyboard};
+use webfill_test_needs::needs;
 use webfill_tests::site::{Page, Web, status};
 use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
+use crate::looks;
 
 const HOST: &str = "shop.example";
 const THINGS: usize = 120;
@@ -41,37 +44,73 @@ fn mapping() -> Value {
     ]})
 }
 
-#[test]
-fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_on_request() {
-    let (work, web) = (Workplace::new(), Web::start());
-    std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
-    work.write_json("mappings/shop.json", &mapping());
-    let is_new = Arc::new(AtomicBool::new(false));
-    let layout = Arc::clone(&is_new);
-    web.site(HOST).otherwise(move |request| {
-        let number = request
-            .path
-            .trim_start_matches('/')
-            .parse()
-            .unwrap_or_default();
-        thing(number, layout.load(Ordering::SeqCst)).into()
-    });
-    let urls: Vec<String> = (0..THINGS)
-        .map(|number| format!("http://{HOST}/{number}"))
-        .collect();
-    let seeds = work.write("seeds.txt", urls.join("\n"));
-    for (crawl, changes) in [("first", false), ("second", true)] {
-        is_new.store(changes, Ordering::SeqCst);
-        work.crawl_without_delay(&web)
-            .args(["--delay", "0", "--keep-bodies"])
-            .instead("--crawl", crawl)
+/// A site that has changed its layout, and the mapping that read it before.
+struct Broken {
+    work: Workplace,
+    web: Web,
+    bench: Bench,
+}
+
+impl Broken {
+    fn new() -> Broken {
+        let (work, web) = (Workplace::new(), Web::start());
+        std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
+        work.write_json("mappings/shop.json", &mapping());
+        let is_new = Arc::new(AtomicBool::new(false));
+        let layout = Arc::clone(&is_new);
+        web.site(HOST).otherwise(move |request| {
+            let number = request
+                .path
+                .trim_start_matches('/')
+                .parse()
+                .unwrap_or_default();
+            thing(number, layout.load(Ordering::SeqCst)).into()
+        });
+        let urls: Vec<String> = (0..THINGS)
+            .map(|number| format!("http://{HOST}/{number}"))
+            .collect();
+        let seeds = work.write("seeds.txt", urls.join("\n"));
+        for (crawl, changes) in [("first", false), ("second", true)] {
+            is_new.store(changes, Ordering::SeqCst);
+            work.crawl_without_delay(&web)
+                .args(["--delay", "0", "--keep-bodies"])
+                .instead("--crawl", crawl)
+                .arg("--seeds")
+                .arg(&seeds)
+                .finish()
+                .expect(0);
+        }
+        let store = format!("sqlite:{}", work.path("store.db").display());
+        let bench = Bench::start(&work, &web, &["--store", &store]);
+        Broken { work, web, bench }
+    }
+
+    fn mapping(&self) -> Value {
+        let text = std::fs::read_to_string(self.work.path("mappings/shop.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// The fields that the mapping of the folder reads in a crawl of one page.
+    fn read_again(&self, number: usize) -> Value {
+        let seeds = format!("http://{HOST}/{number}");
+        self.work
+            .crawl_without_delay(&self.web)
+            .args(["--delay", "0"])
+            .instead("--crawl", "third")
             .arg("--seeds")
-            .arg(&seeds)
+            .arg(self.work.write("one.txt", seeds))
             .finish()
             .expect(0);
+        let stored = webfill_tests::stored::Stored::open(&self.work.path("store.db"));
+        let fields = stored.texts("SELECT fields FROM pages WHERE crawl_id = 'third'");
+        serde_json::from_str(&fields[0]).unwrap()
     }
-    let store = format!("sqlite:{}", work.path("store.db").display());
-    let bench = Bench::start(&work, &web, &["--store", &store]);
+}
+
+#[test]
+fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_on_request() {
+    let broken = Broken::new();
+    let bench = &broken.bench;
     let start = bench.visitor.get("/dashboard/editor");
     assert!(
         start.body.contains("Repair shop"),
@@ -115,28 +154,74 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
             .iter()
             .any(|line| line[0] == "-" && line[1].as_str().unwrap().contains("p.cost"))
     );
-    let file = || -> Value {
-        let text = std::fs::read_to_string(work.path("mappings/shop.json")).unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
-    assert_eq!(file(), mapping(), "it is a proposal");
+    assert_eq!(broken.mapping(), mapping(), "it is a proposal");
 
     bench.done(&draft, "save", &json!({"mapping": answer["mapping"]}));
-    assert_eq!(file()["fields"][2]["description"], "In pounds.");
+    assert_eq!(broken.mapping()["fields"][2]["description"], "In pounds.");
     assert_eq!(
-        file()["fields"][0],
+        broken.mapping()["fields"][0],
         mapping()["fields"][0],
         "what was whole stays"
     );
-    work.crawl_without_delay(&web)
-        .args(["--delay", "0"])
-        .instead("--crawl", "third")
-        .arg("--seeds")
-        .arg(work.write("one.txt", format!("http://{HOST}/77")))
-        .finish()
-        .expect(0);
-    let stored = webfill_tests::stored::Stored::open(&work.path("store.db"));
-    let fields = stored.texts("SELECT fields FROM pages WHERE crawl_id = 'third'");
-    let fields: Value = serde_json::from_str(&fields[0]).unwrap();
-    assert_eq!(fields["price"], price(77));
+    assert_eq!(broken.read_again(77)["price"], price(77));
+}
+
+/// The texts that are marked in a frame of the page of a mapping.
+fn marked(browser: &Browser, frame: &str) -> Vec<String> {
+    let frame = format!("iframe[title^='{frame}']");
+    browser.run(
+        "document.querySelector(arguments[0]).scrollIntoView()",
+        json!([frame]),
+    );
+    browser.enter_frame(&browser.wait_for(&frame));
+    browser.wait_for(".found");
+    let texts =
+        "return [...document.querySelectorAll('.found')].map((one) => one.textContent.trim())";
+    let texts = browser.run(texts, json!([]));
+    browser.leave_frames();
+    serde_json::from_value(texts).unwrap()
+}
+
+#[needs(chromedriver, axe)]
+#[test]
+fn people_mend_a_broken_mapping_by_keys() {
+    let broken = Broken::new();
+    let browser = Browser::start();
+    browser.set_size(1440, 900);
+    browser.open(&broken.bench.url("/dashboard/mapping/shop"));
+    // Before and after are side by side, with what is read on each.
+    let before = marked(&browser, "Before");
+    assert_eq!(before.len(), 3, "{before:?}");
+    assert_eq!(marked(&browser, "After"), ["The Shop"]);
+    browser.screenshot("mapping-broken");
+    looks::judge_whatever_the_screen(&browser, "mapping-broken");
+
+    browser.set_size(1440, 900);
+    browser.open(&broken.bench.url("/dashboard/"));
+    browser.wait_until("the alert", || {
+        browser
+            .page_text()
+            .contains("Needs attention")
+            .then_some(())
+    });
+    let by = Keyboard::new(&browser);
+    by.skip_to_content();
+    by.enter("Repair shop");
+    by.wait_for_page("Mapping shop");
+    browser.wait_until("the proposal", || {
+        let head = browser.text_at("#results-head")?;
+        (head == "Proposed repair").then_some(())
+    });
+    browser.screenshot("editor-repair");
+    by.enter("Apply and save");
+    browser.wait_until("the save", || {
+        let status = browser.text_at("#status")?;
+        status.contains("Saved").then_some(())
+    });
+    by.report("mend a broken mapping");
+    assert_eq!(browser.console(), Vec::<String>::new());
+    looks::judge_editor(&browser, "editor-repair");
+    let read = broken.read_again(77);
+    assert_eq!(read["price"], price(77));
+    assert_eq!(read["name"], "Thing 77");
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use webfill_service::whole_file::write_private;
 
 use super::drafts::Draft;
+use super::frame::Purpose;
 use super::job::Work;
 use super::{Editor, actions, frame};
 use crate::answer::{Problem, Shown, of_kind, with_header};
@@ -14,10 +15,15 @@ use crate::secrets::new_secret;
 pub(super) async fn show(bench: &Editor, id: &str, number: usize) -> Shown {
     let draft = bench.draft(id).await?;
     let copy = made(bench, &draft, number).await?;
+    document(&copy, Purpose::Pointing)
+}
+
+/// The document of a copy.
+pub(super) fn document(copy: &Value, purpose: Purpose<'_>) -> Shown {
     let nonce = new_secret().map_err(Problem::broken)?;
     let html = copy["html"].as_str().unwrap_or_default();
     let is_cut = copy["is_cut"].as_bool().unwrap_or_default();
-    let document = frame::document(html, is_cut, &nonce);
+    let document = frame::document(html, is_cut, purpose, &nonce);
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     let answer = of_kind(200, kind, document.into_bytes());
     let answer = with_header(answer, CONTENT_SECURITY_POLICY, &frame::policy(&nonce));

@@ -18,8 +18,38 @@ pub(super) fn policy(nonce: &str) -> String {
     )
 }
 
+/// What a copy is shown for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose<'a> {
+    /// Its elements are pointed at.
+    Pointing,
+    /// These elements were read.
+    Reading(&'a [u64]),
+}
+
+impl Purpose<'_> {
+    /// The attributes of the copy.
+    fn attributes(self) -> String {
+        match self {
+            Purpose::Pointing => String::from(
+                "role=\"application\" tabindex=\"0\" \
+                 aria-label=\"Copy of the page: arrow keys walk through its elements, Enter points at one, Delete marks it as wrong\" \
+                 aria-describedby=\"here\"",
+            ),
+            Purpose::Reading(elements) => {
+                let numbers: Vec<String> = elements.iter().map(u64::to_string).collect();
+                format!(
+                    "data-read=\"{}\" tabindex=\"0\" role=\"region\" aria-label=\"Copy of the page\"",
+                    numbers.join(" ")
+                )
+            }
+        }
+    }
+}
+
 /// The document. `copy` is the markup of a copy, `nonce` hexadecimal digits.
-pub(super) fn document(copy: &str, is_cut: bool, nonce: &str) -> String {
+pub(super) fn document(copy: &str, is_cut: bool, purpose: Purpose<'_>, nonce: &str) -> String {
+    let attributes = purpose.attributes();
     let cut = match is_cut {
         true => {
             "<p class=\"cut\" role=\"note\">The copy ends here: the page is too large to be shown in full.</p>"
@@ -29,9 +59,7 @@ pub(super) fn document(copy: &str, is_cut: bool, nonce: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Copy of the page</title>\
          <style nonce=\"{nonce}\">{STYLE}</style></head><body>\
-         <main><div id=\"page\" role=\"application\" tabindex=\"0\" \
-         aria-label=\"Copy of the page: arrow keys walk through its elements, Enter points at one, Delete marks it as wrong\" \
-         aria-describedby=\"here\">{copy}{cut}</div></main>\
+         <main><div id=\"page\" {attributes}>{copy}{cut}</div></main>\
          <div id=\"here\" role=\"status\"></div>\
          <script nonce=\"{nonce}\">{SCRIPT}</script></body></html>"
     )
@@ -43,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_document_has_one_script_and_a_policy_that_lets_no_other_run() {
-        let document = document("<h1 id=\"n4\">x</h1>", true, "abc");
+        let document = document("<h1 id=\"n4\">x</h1>", true, Purpose::Pointing, "abc");
         assert_eq!(document.matches("<script").count(), 1);
         assert_eq!(
             document.matches("</script").count(),
@@ -53,6 +81,8 @@ mod tests {
         assert_eq!(document.matches("</style").count(), 1);
         assert!(document.contains("<script nonce=\"abc\">"));
         let policy = policy("abc");
+        let read = super::document("", false, Purpose::Reading(&[4, 7]), "abc");
+        assert!(read.contains("data-read=\"4 7\""), "{read}");
         assert!(policy.starts_with("sandbox allow-scripts; default-src 'none';"));
         assert!(!policy.contains("allow-same-origin") && !policy.contains("unsafe"));
     }

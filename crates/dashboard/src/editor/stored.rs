@@ -167,6 +167,22 @@ pub(super) async fn recall(
     Ok(())
 }
 
+/// The URL and the text of a page that the standing alert of a mapping has kept.
+pub(super) async fn text_of_sample(
+    store: &dyn Store,
+    mapping: &str,
+    page: &str,
+) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+    let samples = store.samples(mapping).await?.into_iter();
+    let own = samples.filter(|sample| sample.alert.is_some() && sample.page == page);
+    let ids: Vec<String> = own.map(|sample| sample.id).collect();
+    let found = store.samples_with_texts(ids).await?.into_iter().last();
+    Ok(found.and_then(|sample| {
+        let text = zstd::bulk::decompress(&sample.text, MOST_TEXT).ok()?;
+        Some((sample.url, text))
+    }))
+}
+
 /// The pages kept by an alert: from before the change, and from after it with the values known before.
 pub(super) async fn pages_of_alert(
     store: &dyn Store,

@@ -182,7 +182,11 @@ async fn begun(
     bench.with_drafts(begin).await
 }
 
-async fn opened(bench: &Editor, name: &str) -> Result<(serde_json::Value, Edited), Problem> {
+/// A mapping of the folder, and where it is.
+pub(super) async fn opened(
+    bench: &Editor,
+    name: &str,
+) -> Result<(serde_json::Value, Edited), Problem> {
     let own = name.to_owned();
     let opened = bench.with_folder(move |folder| folder.open(&own)).await?;
     opened.ok_or_else(|| {

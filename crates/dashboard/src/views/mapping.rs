@@ -1,5 +1,7 @@
 //! A mapping: its health by field and by template, its alert and the evidence, its versions, its pages.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
 use webfill_store::PageFilter;
@@ -26,7 +28,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         true => part(stored(visit, name).await),
         false => (None, None),
     };
-    let (read, rows) = read.unwrap_or_default();
+    let (read, rows, texts) = read.unwrap_or_default();
     if read.is_none() && file.is_none() && rows.is_empty() && store_fault.is_none() {
         return Err(Problem::missing(format!(
             "unknown mapping {name}: it has read no page, and the mapping folder has no such mapping"
@@ -42,14 +44,17 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         "versions": report.map(|report| versions(report, file.as_ref())).unwrap_or_default(),
         "doubt": report.and_then(doubt),
         "curves": report.map(|report| visit.dashboard.health_log().curves(report, now_ms())),
-        "pair": report.and_then(pair),
+        "pair": report.and_then(|report| pair(report, &texts)),
         "alert_text": read.as_ref().and_then(|read| read.alert.as_ref()),
         "can_bench": can_bench(visit),
     });
     visit.page("mapping.html", &format!("Mapping {name}"), content)
 }
 
-async fn stored(visit: &Visit, name: &str) -> Result<(Option<Extraction>, Vec<Value>), Problem> {
+/// Its health, its last pages, and the keys of pages whose texts its alert has kept.
+type Stored = (Option<Extraction>, Vec<Value>, BTreeSet<String>);
+
+async fn stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
     let all = extractions(visit).await?;
     let read = all.iter().find(|one| one.mapping == name).cloned();
     let filter = PageFilter {
@@ -58,7 +63,10 @@ async fn stored(visit: &Visit, name: &str) -> Result<(Option<Extraction>, Vec<Va
     };
     let store = store(visit).await?;
     let slice = within(store.browse.pages(&filter, None, PAGES)).await?;
-    Ok((read, slice.rows.iter().map(pages::row).collect()))
+    let samples = within(store.store.samples(name)).await?.into_iter();
+    let texts = samples.filter(|sample| sample.alert.is_some());
+    let texts = texts.map(|sample| sample.page).collect();
+    Ok((read, slice.rows.iter().map(pages::row).collect(), texts))
 }
 
 /// The description in its file.
@@ -100,10 +108,28 @@ fn fields(report: &Value) -> Vec<Value> {
     list("fields").map(row).collect()
 }
 
-/// A page from before a break and one from after it, with what was read on each.
-fn pair(report: &Value) -> Option<Value> {
-    let last = |kind: &str| report["alert"][kind].as_array()?.last().cloned();
-    let (before, after) = (last("before")?, last("after")?);
+/// A page from before a break and one from after it, with what was read on each; if possible, pages whose texts were
+/// kept.
+fn pair(report: &Value, texts: &BTreeSet<String>) -> Option<Value> {
+    let has_text = |page: &&Value| page["id"].as_str().is_some_and(|id| texts.contains(id));
+    let kept = |kind: &str| {
+        let all = report["alert"][kind].as_array()?;
+        let with_text: Vec<&Value> = all.iter().filter(has_text).collect();
+        Some(match with_text.is_empty() {
+            true => all.iter().collect(),
+            false => with_text,
+        })
+    };
+    let (former, now): (Vec<&Value>, Vec<&Value>) = (kept("before")?, kept("after")?);
+    // The same page is compared best.
+    let same = now.iter().rev().find_map(|after| {
+        let before = former.iter().rfind(|one| one["url"] == after["url"])?;
+        Some((before, after))
+    });
+    let (before, after) = match same {
+        Some(pair) => pair,
+        None => (former.last()?, now.last()?),
+    };
     let names = before["fields"].as_object().into_iter().flatten();
     let rows = names.map(|(name, value)| {
         let now = after["fields"].get(name);
@@ -112,7 +138,10 @@ fn pair(report: &Value) -> Option<Value> {
     });
     let rows: Vec<Value> = rows.collect();
     let link = |page: &Value| json!({"id": page["id"], "url": page["url"], "at": page["at"]});
-    Some(json!({"before": link(&before), "after": link(&after), "rows": rows}))
+    let has_copies = has_text(before) && has_text(after);
+    Some(
+        json!({"has_copies": has_copies, "before": link(before), "after": link(after), "rows": rows}),
+    )
 }
 
 fn percent(share: &Value) -> Option<f64> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use webfill_service::child::{kill_with_parent, own_program};
 
@@ -75,12 +75,8 @@ fn dashboard_job() -> std::process::Command {
 
 impl Jobs {
     /// Carries out an order. The bodies are files, in the order of the pages. Dropping the future kills the child.
-    pub async fn run(&self, mut order: Order, bodies: &[PathBuf]) -> Result<Value, Trouble> {
-        let permit = timeout(TURN, self.permits.acquire()).await;
-        let Ok(Ok(_permit)) = permit else {
-            return Err(Trouble::Busy);
-        };
-        let machine = |error: io::Error| Trouble::Machine(error.to_string());
+    pub async fn run(&self, order: Order, bodies: &[PathBuf]) -> Result<Value, Trouble> {
+        let _permit = self.permit().await?;
         let bodies = bodies.to_vec();
         let bodies = tokio::task::spawn_blocking(move || {
             let read = |path: &PathBuf| std::fs::read(path);
@@ -90,6 +86,23 @@ impl Jobs {
             .await
             .map_err(|error| machine(error.into()))?
             .map_err(machine)?;
+        self.carry_out(order, bodies).await
+    }
+
+    /// Carries out an order on bodies in memory.
+    pub async fn run_on(&self, order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, Trouble> {
+        let _permit = self.permit().await?;
+        self.carry_out(order, bodies).await
+    }
+
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, Trouble> {
+        match timeout(TURN, self.permits.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Trouble::Busy),
+        }
+    }
+
+    async fn carry_out(&self, mut order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, Trouble> {
         for (page, body) in order.pages.iter_mut().zip(&bodies) {
             page.bytes = body.len() as u64;
         }
@@ -116,6 +129,10 @@ impl Jobs {
         kill_with_parent(&mut command);
         Command::from(command).kill_on_drop(true).spawn()
     }
+}
+
+fn machine(error: io::Error) -> Trouble {
+    Trouble::Machine(error.to_string())
 }
 
 /// The output of an ended child.

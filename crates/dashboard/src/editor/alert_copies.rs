@@ -1,0 +1,62 @@
+//! The pages that a mapping's alert has kept, from before and after the change: copies in which all that the mapping
+//! reads is marked.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::frame::Purpose;
+use super::job::{Order, PageHead, Work};
+use super::{Editor, copies, stored, view};
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// The document of the frame for a page of the alert, which the address names.
+pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
+    let bench = visit.usable_editor()?;
+    let page = visit.asked("page").unwrap_or_default();
+    let opened = visit.store().await?;
+    let text = stored::text_of_sample(&*opened.store, mapping, page).await;
+    let (url, body) = text
+        .map_err(Problem::away)?
+        .ok_or_else(|| Problem::missing("the text of this page was not kept"))?;
+    let head = PageHead {
+        url,
+        // The text was decoded when it was stored.
+        content_type: Some(String::from("text/html; charset=utf-8")),
+        ending: String::new(),
+        bytes: body.len() as u64,
+        known: BTreeMap::new(),
+    };
+    let order = |work| Order {
+        work,
+        pages: vec![head.clone()],
+    };
+    let bodies = vec![body];
+    let read = match trace(bench, mapping).await? {
+        Some(work) => bench.jobs.run_on(order(work), bodies.clone()).await?,
+        None => Value::Null,
+    };
+    let copy = bench.jobs.run_on(order(Work::Copy), bodies).await?;
+    copies::document(&copy, Purpose::Reading(&elements(&read)))
+}
+
+/// Reads the page by the mapping as it is in the folder, if it can be used.
+async fn trace(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
+    let (text, edited) = view::opened(bench, mapping).await?;
+    let checking = bench.with_folder(move |folder| folder.check(&edited, &text));
+    let checked = checking.await?;
+    let mapping = mapping.to_owned();
+    let is_sound = checked.faults.is_empty();
+    Ok(is_sound.then_some(Work::Trace {
+        sources: checked.sources,
+        mapping,
+    }))
+}
+
+/// The elements that any field was read from.
+fn elements(read: &Value) -> Vec<u64> {
+    let of_fields = read["elements"].as_object().into_iter().flatten();
+    let numbers = of_fields.flat_map(|(_, numbers)| numbers.as_array().into_iter().flatten());
+    numbers.filter_map(Value::as_u64).collect()
+}
