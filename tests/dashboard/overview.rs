@@ -100,12 +100,15 @@ fn metrics_over_time_outlive_the_dispatcher() {
         })
     };
     let before = noted();
+    // The first value is that of the beginning of the first span, where rates are known.
+    let last = |list: &Value| list.as_array().and_then(|all| all.last().cloned());
     for figure in [
-        &before["queued"][0],
-        &before["pages_per_second"][0],
-        &before["ended"]["ok"][0],
+        last(&before["queued"]),
+        last(&before["pages_per_second"]),
+        last(&before["ended"]["ok"]),
     ] {
-        assert!(figure.as_f64() > Some(0.0), "{before}");
+        let figure = figure.and_then(|figure| figure.as_f64());
+        assert!(figure > Some(0.0), "{before}");
     }
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
@@ -177,4 +180,84 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
         .filter(|said| said.contains("Content Security Policy") || said.contains("Uncaught"))
         .collect();
     assert!(faults.is_empty(), "{faults:?}");
+}
+
+/// The times that charts begin and end with.
+fn shown(browser: &Browser) -> [f64; 2] {
+    let read =
+        "return (document.getElementById('charts').dataset.shown ?? '').split(' ').map(Number)";
+    let both = browser.run(read, serde_json::json!([]));
+    serde_json::from_value(both).expect("two times")
+}
+
+#[needs(chromedriver)]
+#[test]
+fn a_brush_over_one_chart_zooms_into_all() {
+    let fleet = Fleet::start();
+    fleet.feed_pages("a.example", "monday", 300);
+    let browser = Browser::start();
+    browser.set_size(1440, 900);
+    browser.open(&fleet.url("/dashboard/"));
+    browser.wait_until("charts are drawn", || browser.find("#charts .u-over"));
+    let whole = shown(&browser);
+    let place = "const over = document.querySelectorAll('#charts .u-over')[arguments[0]];
+        over.scrollIntoView({block: 'center'}); const box = over.getBoundingClientRect();
+        return [box.left, box.top, box.width, box.height];";
+    let place = |chart: u32| -> [f64; 4] {
+        let place = browser.run(place, serde_json::json!([chart]));
+        serde_json::from_value(place).expect("a box")
+    };
+    let [left, top, width, height] = place(0);
+    let at = |share: f64| ((left + share * width) as i64, (top + height / 2.0) as i64);
+    browser.drag(at(0.25), at(0.75));
+    browser.wait_for("#unzoom:not([hidden])");
+    let [from, to] = shown(&browser);
+    let part = (to - from) / (whole[1] - whole[0]);
+    assert!((0.4..0.6).contains(&part), "{whole:?}, then {from} to {to}");
+    // The other charts have the same span: a further brush over another one narrows it again.
+    let [left, top, width, height] = place(1);
+    let at = |share: f64| ((left + share * width) as i64, (top + height / 2.0) as i64);
+    browser.drag(at(0.0), at(0.5));
+    browser.wait_until("it is narrower", || {
+        let [again_from, again_to] = shown(&browser);
+        let is_part = (again_from - from).abs() < part * 20.0 && again_to < to - 1.0;
+        is_part.then_some(())
+    });
+    browser.click_at("#unzoom");
+    browser.wait_until("the whole span", || {
+        let [from, to] = shown(&browser);
+        (to - from >= whole[1] - whole[0]).then_some(())
+    });
+    assert!(browser.find("#unzoom[hidden]").is_some());
+}
+
+#[test]
+fn the_charts_of_a_run_begin_with_it() {
+    let fleet = Fleet::start();
+    fleet.feed_pages("a.example", "short", 5);
+    let visitor = fleet.visitor();
+    let path = format!("/dashboard/crawl/{}/short", crate::fleet::APP);
+    let chart = wait_for("the run is over, and in its charts", || {
+        let text = visitor.get(&format!("{path}/charts")).body;
+        let chart: Value = serde_json::from_str(&text).ok()?;
+        let pages = chart["ended"]["ok"].as_array()?.last()?.as_f64()?;
+        (pages > 0.0).then_some(chart)
+    });
+    let began = webfill_tests::stored::Stored::open(&fleet.work.path("store.db")).number(
+        "SELECT CAST(strftime('%s', started_at) AS INTEGER) FROM crawls WHERE crawl_id = 'short'",
+    );
+    assert_eq!(chart["at"][0], began, "{chart}");
+}
+
+#[test]
+fn the_timeline_of_a_site_begins_with_its_first_page() {
+    let fleet = Fleet::start();
+    fleet.feed_pages("a.example", "monday", 5);
+    let visitor = fleet.visitor();
+    wait_for("its pages are stored", || {
+        let page = visitor.get("/dashboard/site/a.example").body;
+        let (_, timeline) = page.split_once("id=\"timeline\"")?;
+        let timeline = timeline.split("</section>").next()?;
+        (timeline.contains("open") && timeline.contains("<time")).then_some(())
+    });
 }

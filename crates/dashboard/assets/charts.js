@@ -7,6 +7,8 @@ const choice = document.getElementById("span");
 const unzoom = document.getElementById("unzoom");
 const AGAIN_MS = 30_000;
 const SOON_MS = 5_000;
+/** So long a run is young: what it does is asked for more often. */
+const YOUNG_S = 600;
 const HEIGHT = 190;
 
 /** The groups of outcomes: each has one colour on all pages, and one pattern, because not everybody sees colours. */
@@ -45,6 +47,7 @@ function linesOf(name, metrics) {
 function zoomTo(range) {
   zoom = range;
   unzoom.hidden = !zoom;
+  charts.dataset.shown = (zoom ?? span).map(Math.round).join(" ");
   for (const chart of drawn.values()) chart.setScale("x", { min: (zoom ?? span)[0], max: (zoom ?? span)[1] });
 }
 
@@ -96,6 +99,11 @@ async function draw() {
   if (!answer?.ok || zoom) return;
   const metrics = await answer.json();
   span = [metrics.from, metrics.to];
+  charts.dataset.shown = span.join(" ");
+  if (metrics.to - metrics.from < YOUNG_S) {
+    clearTimeout(timer);
+    timer = setTimeout(draw, SOON_MS);
+  }
   const isEmpty = metrics.at.length === 0;
   charts.hidden = isEmpty;
   noCharts.hidden = !isEmpty;

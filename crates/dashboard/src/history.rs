@@ -56,6 +56,9 @@ pub(crate) struct Sample {
     pub(crate) ended: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) records: Option<Kept>,
+    /// It stands for the beginning of its span: only its rates are known.
+    #[serde(skip)]
+    pub(crate) is_begin: bool,
     /// What unfinished crawls have done in the span, by `APP/CRAWL`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) runs: BTreeMap<String, RunSample>,
@@ -146,6 +149,7 @@ impl Counters {
             ended: since(&before.ended, &now.ended),
             records: snapshot.records.map(Kept::from),
             runs: runs.collect(),
+            is_begin: false,
         })
     }
 }
@@ -339,6 +343,16 @@ impl Sample {
         }
     }
 
+    /// The rates at the beginning of the span. How long the queue was then is not known.
+    fn at_begin(&self) -> Sample {
+        Sample {
+            is_begin: true,
+            records: None,
+            oldest: None,
+            ..self.clone()
+        }
+    }
+
     /// The part that concerns one crawl.
     pub(crate) fn of_run(&self, name: &str) -> Sample {
         let run = self.runs.get(name).cloned().unwrap_or_default();
@@ -357,6 +371,56 @@ impl Sample {
     }
 }
 
+/// Completes the samples of a run by what it has done outside of them: before the first one, since the last one, or too
+/// quickly for any. So its charts begin with it, and end with it. `totals` is all that it has done, over all its time.
+pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
+    let began = totals.at - totals.over;
+    let ends = totals.at.max(began + 1);
+    samples.retain(|sample| sample.at > began && sample.at - sample.over < ends);
+    if let Some(first) = samples.first_mut() {
+        first.over = first.over.min(first.at - began);
+    }
+    let mut known = BTreeMap::new();
+    for sample in samples.iter() {
+        add_counts(&mut known, sample.ended.clone());
+    }
+    let left = |(outcome, count): (&String, &u64)| {
+        let left = count.saturating_sub(known.get(outcome).copied().unwrap_or(0));
+        (left > 0).then(|| (outcome.clone(), left))
+    };
+    let ended: BTreeMap<String, u64> = totals.ended.iter().filter_map(left).collect();
+    let pages: u64 = ended.values().sum();
+    let first = samples.first().map(|sample| sample.at - sample.over);
+    if let Some(first) = first.filter(|first| first - began > EVERY_S) {
+        // Nothing was recorded at its beginning.
+        let before = Sample {
+            at: first,
+            over: first - began,
+            pages,
+            ended,
+            ..Sample::default()
+        };
+        samples.insert(0, before);
+        return;
+    }
+    match samples.last_mut().filter(|last| last.at >= ends) {
+        Some(last) => {
+            last.pages += pages;
+            add_counts(&mut last.ended, ended);
+        }
+        None => {
+            let since = samples.last().map_or(began, |last| last.at);
+            samples.push(Sample {
+                at: ends,
+                over: ends - since,
+                pages,
+                ended,
+                ..totals
+            });
+        }
+    }
+}
+
 fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
     for (outcome, count) in counts {
         *to.entry(outcome).or_default() += count;
@@ -364,7 +428,7 @@ fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
 }
 
 /// Samples in the form for charts: a list for each metric, in order of time; null where unknown. Outcomes are in their
-/// groups.
+/// groups. A rate holds over the whole span of its sample, from the first one on.
 pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     let mut columns = Columns::default();
     let names = samples.iter().flat_map(|sample| sample.ended.keys());
@@ -372,8 +436,12 @@ pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     let mut ended_before = None;
     for sample in samples {
         let begins = sample.at - sample.over;
-        if ended_before.is_some_and(|at| begins - at > EVERY_S) {
-            columns.push(begins, None, &groups);
+        let is_after_gap = ended_before.is_none_or(|at| begins - at > EVERY_S);
+        if let Some(at) = ended_before.filter(|_| is_after_gap) {
+            columns.push(at + 1, None, &groups);
+        }
+        if is_after_gap && sample.over > 0 {
+            columns.push(begins, Some(&sample.at_begin()), &groups);
         }
         columns.push(sample.at, Some(sample), &groups);
         ended_before = Some(sample.at);
@@ -407,8 +475,9 @@ impl Columns {
         };
         let records = sample.and_then(|sample| sample.records);
         self.at.push(at);
-        self.queued.push(sample.map(|sample| sample.queued));
-        self.leased.push(sample.map(|sample| sample.leased));
+        let level = sample.filter(|sample| !sample.is_begin);
+        self.queued.push(level.map(|sample| sample.queued));
+        self.leased.push(level.map(|sample| sample.leased));
         self.oldest.push(sample.and_then(|sample| sample.oldest));
         self.pages_per_second
             .push(sample.map(|sample| per_second(sample.pages, sample)));

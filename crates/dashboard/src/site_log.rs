@@ -29,6 +29,18 @@ pub(crate) struct Change {
     pub(crate) evidence: Value,
 }
 
+impl Change {
+    pub(crate) fn to_open(site: &str, at_ms: i64) -> Change {
+        Change {
+            site: site.to_owned(),
+            at_ms,
+            state: OPEN.to_owned(),
+            reason: String::new(),
+            evidence: Value::Null,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct SiteLog {
     changes: VecDeque<Change>,
@@ -92,13 +104,7 @@ impl SiteLog {
         }
         if is_whole {
             let recovered = self.troubled.keys().filter(|name| !seen.contains(*name));
-            changes.extend(recovered.map(|name| Change {
-                site: name.clone(),
-                at_ms: now_ms,
-                state: OPEN.to_owned(),
-                reason: String::new(),
-                evidence: Value::Null,
-            }));
+            changes.extend(recovered.map(|name| Change::to_open(name, now_ms)));
         }
         for change in &changes {
             self.add(change.clone());

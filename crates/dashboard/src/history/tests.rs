@@ -117,11 +117,50 @@ fn charts_have_gaps_where_nothing_was_noted() {
         history.note(sample(at));
     }
     let chart = chart_json(&history.between(0, 3_600, 1_000));
-    assert_eq!(chart["at"], json!([60, 120, 960, 1_020, 1_080]));
-    assert_eq!(chart["queued"], json!([5, 5, null, 5, 5]));
-    assert_eq!(chart["pages_per_second"], json!([1.0, 1.0, null, 1.0, 1.0]));
-    assert_eq!(chart["ended"]["ok"], json!([0.1, 0.1, null, 0.1, 0.1]));
-    assert_eq!(chart["resolved"], json!([null, null, null, null, null]));
+    // Rates hold from the beginning of a span, the queue is known at its end.
+    assert_eq!(chart["at"], json!([0, 60, 120, 121, 960, 1_020, 1_080]));
+    assert_eq!(chart["queued"], json!([null, 5, 5, null, null, 5, 5]));
+    let rates = |rate: f64| json!([rate, rate, rate, null, rate, rate, rate]);
+    assert_eq!(chart["pages_per_second"], rates(1.0));
+    assert_eq!(chart["ended"]["ok"], rates(0.1));
+    assert_eq!(chart["resolved"], json!(vec![Value::Null; 7]));
+}
+
+#[test]
+fn the_chart_of_a_run_begins_and_ends_with_it() {
+    let ended = |count: u64| BTreeMap::from([("ok".to_owned(), count)]);
+    let of = |at: i64, over: i64, count: u64| Sample {
+        at,
+        over,
+        pages: count,
+        ended: ended(count),
+        ..Sample::default()
+    };
+    let completed = |mut samples: Vec<Sample>, totals: Sample| {
+        complete_run(&mut samples, totals);
+        let spans = samples
+            .iter()
+            .map(|one| (one.at - one.over, one.at, one.pages));
+        spans.collect::<Vec<_>>()
+    };
+    // Nothing was recorded, as of a run of seconds.
+    assert_eq!(completed(vec![], of(1_012, 12, 8)), [(1_000, 1_012, 8)]);
+    // It began and ended between two readings.
+    let samples = vec![of(990, 30, 0), of(1_020, 30, 0), of(1_060, 30, 0)];
+    assert_eq!(completed(samples, of(1_012, 12, 8)), [(1_000, 1_020, 8)]);
+    assert_eq!(completed(vec![], of(1_000, 0, 8)), [(1_000, 1_001, 8)]);
+    // What came after the last sample.
+    let samples = vec![of(900, 30, 0), of(1_030, 30, 5)];
+    assert_eq!(
+        completed(samples, of(1_040, 40, 8)),
+        [(1_000, 1_030, 5), (1_030, 1_040, 3)]
+    );
+    // What came before the dashboard.
+    let samples = vec![of(1_530, 30, 5)];
+    assert_eq!(
+        completed(samples, of(1_530, 530, 105)),
+        [(1_000, 1_500, 100), (1_500, 1_530, 5)]
+    );
 }
 
 #[test]

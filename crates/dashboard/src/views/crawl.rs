@@ -14,7 +14,7 @@ use super::changes::row as change_row;
 use super::reading::{part, store, within};
 use super::{overview, words};
 use crate::answer::{Problem, Shown};
-use crate::history::Sample;
+use crate::history::{self, Kept, Sample};
 use crate::snapshot::records_at_end;
 use crate::templates::encoded;
 use crate::visit::Visit;
@@ -101,13 +101,50 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.needs_app(app)?;
     let (store, id) = (store(visit).await?, CrawlId::new(app, crawl));
     let kept = within(store.store.get_crawl(&id)).await?;
-    let (began_ms, ended_ms) = match kept {
+    let (began_ms, ended_ms) = match &kept {
         Some(kept) => (Some(kept.started_at_ms), kept.finished_at_ms),
         None => (None, None),
     };
+    let records = records_of(visit, &store, &id, kept.as_ref()).await?;
+    let totals = kept.as_ref().map(|kept| totals(kept, &records));
     let name = id.to_string();
-    let reduce = |sample: Sample| sample.of_run(&name);
+    let is_whole = overview::span(visit) == 0;
+    let reduce = |samples: Vec<Sample>| {
+        let mut own: Vec<Sample> = samples.iter().map(|sample| sample.of_run(&name)).collect();
+        if let Some(totals) = totals.clone().filter(|_| is_whole) {
+            history::complete_run(&mut own, totals);
+        }
+        own
+    };
     Ok(overview::metrics(visit, began_ms, ended_ms, reduce))
+}
+
+/// All that a crawl has done, as the store has it.
+fn totals(kept: &Crawl, records: &Value) -> Sample {
+    let at_ms = kept.finished_at_ms.unwrap_or(kept.updated_at_ms);
+    let (at, began) = (
+        at_ms.div_euclid(1_000),
+        kept.started_at_ms.div_euclid(1_000),
+    );
+    let ended = kept.counts.get("outcomes").and_then(Value::as_object);
+    let ended = ended.into_iter().flatten();
+    Sample {
+        at,
+        over: at - began,
+        queued: kept
+            .counts
+            .get("queued")
+            .and_then(Value::as_u64)
+            .unwrap_or(0),
+        ended: ended
+            .filter_map(|(outcome, count)| Some((outcome.clone(), count.as_u64()?)))
+            .collect(),
+        records: records["resolved"].as_u64().map(|resolved| Kept {
+            resolved,
+            ..Kept::default()
+        }),
+        ..Sample::default()
+    }
 }
 
 async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem> {

@@ -98,15 +98,15 @@ pub(crate) async fn charts(visit: &Visit) -> Shown {
     let snapshot = visit.dashboard.snapshot().await;
     let crawls = snapshot.crawls.as_ref();
     let began_ms = crawls.and_then(|crawls| crawls.running_since_ms);
-    Ok(metrics(visit, began_ms, None, |sample| sample))
+    Ok(metrics(visit, began_ms, None, |samples| samples))
 }
 
-/// The metrics of a span: the requested one, or else since `began_ms`. Each sample is reduced to what is shown.
+/// The metrics of a span: the requested one, or else since `began_ms`. The samples are reduced to what is shown.
 pub(crate) fn metrics(
     visit: &Visit,
     began_ms: Option<i64>,
     ended_ms: Option<i64>,
-    reduce: impl Fn(history::Sample) -> history::Sample,
+    reduce: impl Fn(Vec<history::Sample>) -> Vec<history::Sample>,
 ) -> Answer {
     let now = now_ms().div_euclid(1_000);
     let history = visit.dashboard.history();
@@ -120,8 +120,7 @@ pub(crate) fn metrics(
         }
         span => (now - span, now),
     };
-    let samples = history.between(from, to, MOST_POINTS).into_iter();
-    let samples: Vec<history::Sample> = samples.map(reduce).collect();
+    let samples = reduce(history.between(from, to, MOST_POINTS));
     let mut chart = history::chart_json(&samples);
     chart["from"] = from.into();
     chart["to"] = to.into();
@@ -129,7 +128,7 @@ pub(crate) fn metrics(
 }
 
 /// The requested span.
-fn span(visit: &Visit) -> i64 {
+pub(crate) fn span(visit: &Visit) -> i64 {
     let asked = visit.asked("span").and_then(|span| span.parse().ok());
     let is_known = |span: &i64| SPANS.iter().any(|(known, _)| known == span);
     asked.filter(is_known).unwrap_or(0)

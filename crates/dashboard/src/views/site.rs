@@ -37,7 +37,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     let is_bound = visit.visitor.rights.is_bound();
     let timeline = match is_bound {
         true => Vec::new(),
-        false => timeline(visit, site),
+        false => timeline(visit, site, read.first),
     };
     let content = json!({
         "site": site,
@@ -51,17 +51,24 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     visit.page("site.html", &format!("Site {site}"), content)
 }
 
-/// The states of a site as they followed each other, the latest first.
-fn timeline(visit: &Visit, site: &str) -> Vec<Value> {
-    let changes = visit.dashboard.site_log().of_site(site, CHANGES);
+/// The states of a site as they followed each other, the latest first. The first one is that of its first page.
+fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
+    let mut changes = visit.dashboard.site_log().of_site(site, CHANGES);
+    let is_cut = changes.len() == CHANGES;
+    let earliest_ms = changes.last().map_or(i64::MAX, |change| change.at_ms);
+    let first = first.filter(|first| !is_cut && first.at_ms < earliest_ms);
+    changes.extend(first.map(|first| Change::to_open(site, first.at_ms)));
     let mut until_ms = None;
     let row = |change: &Change| {
         let over_ms = until_ms.map(|until_ms: i64| until_ms - change.at_ms);
         until_ms = Some(change.at_ms);
+        let may_be_earlier =
+            first.is_some_and(|first| !first.is_exact && first.at_ms == change.at_ms);
         json!({
             "state": change.state,
             "because": words::of_backoff(&change.reason),
             "at_ms": change.at_ms,
+            "may_be_earlier": may_be_earlier,
             "over_s": over_ms.map(|ms| ms as f64 / 1_000.0),
             "evidence": change.evidence,
         })
@@ -95,11 +102,20 @@ async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Proble
         .map(Some)
 }
 
+/// The first known page of a site.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    at_ms: i64,
+    /// Otherwise there are earlier ones.
+    is_exact: bool,
+}
+
 /// What the store has about a site.
 #[derive(Default)]
 struct Stored {
     state: Option<Value>,
     rows: Vec<Value>,
+    first: Option<First>,
     /// Its pace, as the machines share it.
     clock: Option<Value>,
     robots: Vec<Robots>,
@@ -113,7 +129,12 @@ async fn stored(visit: &Visit, site: &str) -> Result<Stored, Problem> {
         ..PageFilter::default()
     };
     let slice = within(store.browse.pages(&filter, None, PAGES)).await?;
+    let first = slice.rows.last().map(|page| First {
+        at_ms: page.started_at_ms,
+        is_exact: slice.next.is_none(),
+    });
     let mut read = Stored {
+        first,
         rows: slice.rows.iter().map(pages::row).collect(),
         ..Stored::default()
     };
