@@ -127,7 +127,7 @@ fn wakes_a_site(scene: &Scene, browser: &Browser) {
     scene.refuses.store(false, Ordering::SeqCst);
     let site = scene.fleet.web.site(BLOCKS);
     let so_far = site.visits().len();
-    browser.open(&scene.fleet.url("/dashboard/sites"));
+    browser.open(&scene.fleet.url(&format!("/dashboard/site/{BLOCKS}")));
     click(browser, "Wake");
     wait_for("it is asked again", || {
         (site.visits().len() > so_far).then_some(())

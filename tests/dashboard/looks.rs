@@ -2,35 +2,45 @@
 //! accessible, in light and dark and on a narrow screen. The pictures are kept for people
 //! (`target/dashboard-screenshots/`).
 
-use std::fs;
-use std::path::Path;
-
-use serde_json::{Value, json};
+use serde_json::json;
 use webfill_test_browser::Browser;
+use webfill_test_browser::looks::{Tables, judge};
 use webfill_test_needs::needs;
 
 use crate::fleet::{APP, Fleet};
-use crate::scene::{BLOCKS, CRAWL, DATASET, LONG, LONG_CRAWL, RECORDS_CRAWL, Scene, WATCH};
+use crate::scene::{
+    BLOCKS, CLOSED, CRAWL, DATASET, DEAD, LONG, LONG_CRAWL, RECORDS_CRAWL, SCRIPTED, Scene, WATCH,
+};
 
-const WIDE: (u32, u32) = (1280, 900);
-const NARROW: (u32, u32) = (360, 740);
-
-/// The rules of WCAG 2.2 at level AA, and best practices.
-const RULES: &str = r#"{"resultTypes": ["violations"]}"#;
+/// The views are shared out among so many tests: each takes minutes.
+const PARTS: usize = 3;
 
 #[needs(chromedriver, axe)]
 #[test]
 fn every_place_is_shown_whole_to_everybody() {
+    judge_views(0);
+}
+
+#[needs(chromedriver, axe)]
+#[test]
+fn every_place_is_shown_whole_to_everybody_second_part() {
+    judge_views(1);
+}
+
+#[needs(chromedriver, axe)]
+#[test]
+fn every_place_is_shown_whole_to_everybody_third_part() {
+    judge_views(2);
+}
+
+fn judge_views(part: usize) {
     let scene = Scene::new();
     let browser = Browser::start();
     browser.set_zone("Europe/Berlin");
     let own = scene.fleet.url("/");
-    for (name, path) in places(&scene) {
-        browser.set_size(WIDE.0, WIDE.1);
-        browser.prefer_dark(false);
+    for (name, path) in places(&scene).into_iter().skip(part).step_by(PARTS) {
         browser.open(&scene.fleet.url(&path));
         judge_page(&browser, &path);
-        browser.screenshot(&format!("place-{name}"));
         judge_whatever_the_screen(&browser, &format!("place-{name}"));
     }
     for url in browser.requested() {
@@ -41,23 +51,14 @@ fn every_place_is_shown_whole_to_everybody() {
     }
 }
 
-/// Checks that everyone can use the open page, in light and dark and on a narrow screen. Keeps pictures of the last
-/// two.
+/// Checks that everyone can use the open page, on each screen. Keeps pictures.
 pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
-    let axe = fs::read_to_string(axe()).expect("tests/dashboard/install.sh");
-    browser.set_size(WIDE.0, WIDE.1);
-    browser.prefer_dark(false);
-    browser.run(&axe, json!([]));
-    judge_access(browser, &format!("{name}, light"));
-    browser.prefer_dark(true);
-    judge_access(browser, &format!("{name}, dark"));
-    browser.screenshot(&format!("{name}-dark"));
-    browser.set_size(NARROW.0, NARROW.1);
-    browser.prefer_dark(false);
-    judge_access(browser, &format!("{name}, narrow"));
-    judge_width(browser, name);
-    browser.screenshot(&format!("{name}-narrow"));
-    browser.set_size(WIDE.0, WIDE.1);
+    judge(browser, name, Tables::Fit);
+}
+
+/// The same of the mapping editor, whose results have the user's own columns.
+pub(crate) fn judge_editor(browser: &Browser, name: &str) {
+    judge(browser, name, Tables::Scroll);
 }
 
 /// Every view, with a name for its picture.
@@ -101,6 +102,10 @@ fn places(scene: &Scene) -> Vec<(&'static str, String)> {
         ("sites", "/dashboard/sites".into()),
         ("sites-all", "/dashboard/sites?state=all".into()),
         ("site", format!("/dashboard/site/{BLOCKS}")),
+        ("site-dead", format!("/dashboard/site/{DEAD}")),
+        ("site-scripted", format!("/dashboard/site/{SCRIPTED}")),
+        ("site-closed", format!("/dashboard/site/{CLOSED}")),
+        ("crawl-dead", format!("{}/dead", crawl(CRAWL))),
         ("site-pages", "/dashboard/site/vereine.example/pages".into()),
         ("records", "/dashboard/records".into()),
         (
@@ -138,10 +143,6 @@ pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
         .unwrap_or_else(|| panic!("no page of {site} where {sql}"));
     let parts: Vec<String> = id.split('/').map(crate::http::encoded).collect();
     format!("/dashboard/page/{}", parts.join("/"))
-}
-
-fn axe() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/dashboard-tools/axe.min.js")
 }
 
 /// Checks that apply to a page at any size.
@@ -185,30 +186,4 @@ fn judge_page(browser: &Browser, path: &str) {
         0,
         "{path}: times are the reader's"
     );
-}
-
-/// Checked by axe-core, whose script is in the page.
-fn judge_access(browser: &Browser, what: &str) {
-    let script = format!(
-        "const done = arguments[arguments.length - 1]; axe.run(document, {RULES}).then(done, error => done({{fault: String(error)}}))"
-    );
-    let judged = browser.run_and_wait(&script, json!([]));
-    let violations = judged["violations"].as_array();
-    let violations = violations.unwrap_or_else(|| panic!("{what}: {judged}"));
-    let reported: Vec<Value> = violations
-        .iter()
-        .map(|one| json!({"rule": one["id"], "help": one["help"], "at": one["nodes"][0]["html"], "why": one["nodes"][0]["failureSummary"]}))
-        .collect();
-    assert!(
-        reported.is_empty(),
-        "{what}: {}",
-        serde_json::to_string_pretty(&reported).unwrap()
-    );
-}
-
-/// A narrow page is read by scrolling down, not sideways; wide content scrolls within itself.
-fn judge_width(browser: &Browser, path: &str) {
-    let width = browser.run("return document.documentElement.scrollWidth", json!([]));
-    let width = width.as_u64().expect("a number");
-    assert!(width <= u64::from(NARROW.0), "{path} is {width} wide");
 }

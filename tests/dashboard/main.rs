@@ -6,6 +6,7 @@ mod doing;
 mod editor;
 mod fleet;
 mod http;
+mod jobs;
 mod looks;
 mod mongodb;
 mod overview;

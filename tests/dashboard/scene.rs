@@ -1,11 +1,12 @@
-//! A fleet with content for every view: running and ended crawls, sites in trouble, complete and incomplete records,
+//! A fleet with content for every view, over a made web of eight sites: ordinary ones, with dead links, blocked, dead,
+//! changed, made by scripts, closed by robots.txt, and slow. Running and ended crawls, sites in trouble, complete and incomplete records,
 //! changes, alerts; with German and very long names, and with texts that try to be markup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use webfill_tests::site::{page, status};
+use webfill_tests::site::{page, script, status};
 
 use crate::fleet::{APP, Fleet, wait_for};
 
@@ -22,6 +23,12 @@ pub(crate) const WATCH: &str = "Preisbeobachtung-der-Donaudampfschifffahrtsgesel
 /// The site of the running crawl: läuft.example.
 pub(crate) const LONG_SITE: &str = "xn--luft-loa.example";
 pub(crate) const BLOCKS: &str = "blocks.example";
+/// A site that resets all connections.
+pub(crate) const DEAD: &str = "abgeschaltet.example";
+/// A site whose pages are empty without their scripts.
+pub(crate) const SCRIPTED: &str = "skripte.example";
+/// A site whose robots.txt disallows most of it.
+pub(crate) const CLOSED: &str = "privat.example";
 /// Text that would run as markup, reverse a line, or hide.
 pub(crate) const HOSTILE: &str =
     "<script>window.wasRun = 1</script><img src=x onerror='window.wasRun = 1'>\u{202e}txt.exe\u{0}";
@@ -54,7 +61,7 @@ impl Scene {
 
     fn feed(&self) {
         let site = self.fleet.web.site("vereine.example");
-        let request = |url: String, crawl: &str| json!({"url": url, "appid": APP, "crawlid": crawl, "maxdepth": 1, "allowed_domains": ["vereine.example", "blocks.example", "nowhere.example"]});
+        let request = |url: String, crawl: &str| json!({"url": url, "appid": APP, "crawlid": crawl, "maxdepth": 1, "allowed_domains": ["vereine.example", BLOCKS, DEAD, SCRIPTED, CLOSED]});
         let mut requests: Vec<Value> = (0..12)
             .map(|n| request(site.url(&format!("/{n}")), CRAWL))
             .collect();
@@ -64,6 +71,14 @@ impl Scene {
         ));
         let blocks = self.fleet.web.site(BLOCKS);
         requests.extend((0..6).map(|n| request(blocks.url(&format!("/{n}")), "blockiert")));
+        for (host, crawl) in [
+            (DEAD, "abgeschaltet"),
+            (SCRIPTED, "Skripte"),
+            (CLOSED, "privat"),
+        ] {
+            let site = self.fleet.web.site(host);
+            requests.extend((0..4).map(|n| request(site.url(&format!("/{n}")), crawl)));
+        }
         self.fleet.feed(&requests);
         self.fleet.feed_pages(LONG_SITE, LONG_CRAWL, 2_000);
         wait_for("the first crawl waits for nothing", || {
@@ -72,7 +87,8 @@ impl Scene {
         });
         wait_for("a site rests", || {
             let sites = self.ask(json!({"action": "sites", "backing_off": true}));
-            (sites["sites"][0]["site"] == BLOCKS).then_some(())
+            let mut listed = sites["sites"].as_array()?.iter();
+            listed.any(|one| one["site"] == BLOCKS).then_some(())
         });
     }
 
@@ -153,6 +169,14 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
             true => status(403).into(),
             false => page("frei").into(),
         });
+    fleet.web.site(DEAD).otherwise(|_| script().reset().into());
+    fleet.web.site(SCRIPTED).otherwise(|_| {
+        let html = "<html><head><title>Lädt …</title></head><body><div id=root></div><script>document.getElementById('root').textContent = 'da'</script></body></html>";
+        status(200).header("content-type", "text/html; charset=utf-8").body(html).into()
+    });
+    let closed = fleet.web.site(CLOSED);
+    closed.robots("User-agent: *\nDisallow: /1\nDisallow: /2\n");
+    closed.otherwise(|_| page("Offen").into());
     let members = fleet.web.site("mitglieder.example");
     members.serve(
         "/ada",

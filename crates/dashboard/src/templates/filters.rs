@@ -8,6 +8,7 @@
 //! | `time` | seconds since the epoch, or ISO 8601 text | a `<time>`, which scripts turn into the reader's zone |
 //! | `time_ms` | milliseconds since the epoch | the same |
 //! | `moments` | a sentence of the fleet that was made markup | its times (`08:42:49 UTC`) as `<time>`, too |
+//! | `site_link` | the same, with the name of a site | the name leads to the site |
 //! | `part` | text | percent-encoded, as one part of a path or a value in a query |
 
 use std::fmt::Write as _;
@@ -29,6 +30,11 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("moments", |markup: Value| {
         let markup = markup.as_str().unwrap_or_default();
         Value::from_safe_string(with_times(markup, now_ms()))
+    });
+    environment.add_filter("site_link", |markup: Value, site: Value| {
+        let (markup, site) = (markup.as_str(), site.as_str());
+        let linked = with_site(markup.unwrap_or_default(), site.unwrap_or_default());
+        Value::from_safe_string(linked)
     });
     environment.add_filter("part", |value: Value| encoded(&value.to_string()));
 }
@@ -160,6 +166,17 @@ fn moment_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
     None
 }
 
+/// Makes the first mention of a site lead to it. Names of hosts need no escaping.
+fn with_site(markup: &str, site: &str) -> String {
+    let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    if site.is_empty() || !site.chars().all(is_host) {
+        return markup.to_owned();
+    }
+    let path = encoded(site);
+    let link = format!("<a href=\"/dashboard/site/{path}\">{site}</a>");
+    markup.replacen(site, &link, 1)
+}
+
 /// A text as one part of a path, or as a value in a query.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -179,6 +196,18 @@ pub(crate) fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_site_of_a_sentence_leads_to_its_view() {
+        let link = "<a href=\"/dashboard/site/a.org\">a.org</a>";
+        assert_eq!(
+            with_site("1 site waits (a.org), 3 s left", "a.org"),
+            format!("1 site waits ({link}), 3 s left")
+        );
+        for site in ["", "b.org", "<b>", "a.org\""] {
+            assert_eq!(with_site("waits (a.org)", site), "waits (a.org)", "{site}");
+        }
+    }
 
     #[test]
     fn times_in_sentences_become_times_of_the_reader() {
