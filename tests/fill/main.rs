@@ -12,6 +12,7 @@ mod forms;
 mod grid;
 mod layouts;
 mod made_web;
+mod manuals;
 mod progress;
 mod proof;
 mod refreshed;

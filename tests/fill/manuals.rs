@@ -1,0 +1,225 @@
+//! A real table, of the manuals of Python and PostgreSQL as Debian installs them, served on loopback under their own
+//! names: for the pictures of the README.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use webfill_test_browser::{Browser, ENTER};
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Reply, Web, document, status};
+use webfill_tests::workplace::Workplace;
+
+use super::review::Dashboard;
+
+/// Each site, the folder of its manual, and the path of the folder on the site.
+const MANUALS: [(&str, &str, &str); 2] = [
+    (
+        "docs.python.org",
+        "/usr/share/doc/python3.11-doc/html",
+        "/3.11",
+    ),
+    (
+        "www.postgresql.org",
+        "/usr/share/doc/postgresql-doc-15/html",
+        "/docs/15",
+    ),
+];
+
+/// What a page says of its subject.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    url: String,
+    values: [Option<String>; 3],
+}
+
+fn serve(web: &Web) {
+    for (host, folder, path) in MANUALS {
+        web.site(host).otherwise(move |request| {
+            let file = request.path.strip_prefix(path).map(|file| {
+                let file = file.trim_start_matches('/');
+                Path::new(folder).join(file)
+            });
+            let read = file.filter(|file| file.extension().is_some_and(|it| it == "html"));
+            let read = read.and_then(|file| fs::read(file).ok());
+            let page = read.map(|body| document("text/html; charset=utf-8", body));
+            Reply::from(page.unwrap_or_else(|| status(404)))
+        });
+    }
+}
+
+/// The pages of a folder, in order of their names.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|it| it == "html"));
+    pages.sort();
+    pages
+}
+
+/// The text between two marks, without its elements.
+fn between(html: &str, begin: &str, end: &str) -> Option<String> {
+    let (_, rest) = html.split_once(begin)?;
+    let (inside, _) = rest.split_once(end)?;
+    let mut text = String::new();
+    let mut is_tag = false;
+    for c in inside.chars() {
+        match c {
+            '<' => is_tag = true,
+            '>' => is_tag = false,
+            c if !is_tag => text.push(c),
+            _ => {}
+        }
+    }
+    let text = text
+        .replace("&amp;", "&")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">");
+    let text = text.replace(['¶', '\u{f0c1}'], "");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// Modules of Python: summary, file of the source, chapter.
+fn modules() -> Vec<Entry> {
+    let (host, folder, path) = MANUALS[0];
+    let read = |file: &PathBuf| {
+        let html = fs::read_to_string(file).ok()?;
+        let heading = between(&html, "<h1>", "</h1>")?;
+        let (name, summary) = heading.split_once(" — ")?;
+        let file = file.file_name()?.to_string_lossy().into_owned();
+        Some(Entry {
+            name: name.to_owned(),
+            url: format!("http://{host}{path}/library/{file}"),
+            values: [
+                Some(summary.to_owned()),
+                between(&html, "Source code:</strong>", "</p>"),
+                between(&html, "accesskey=\"U\">", "</a>"),
+            ],
+        })
+    };
+    let files = pages(&format!("{folder}/library"));
+    files.iter().filter_map(read).collect()
+}
+
+/// Commands of PostgreSQL: summary, none, chapter.
+fn commands() -> Vec<Entry> {
+    let (host, folder, path) = MANUALS[1];
+    let read = |file: &PathBuf| {
+        let name = file.file_name()?.to_string_lossy().into_owned();
+        let html = fs::read_to_string(file)
+            .ok()
+            .filter(|_| name.starts_with("sql-"))?;
+        let (_, body) = html.split_once("refnamediv")?;
+        let line = between(body, "<p>", "</p>")?;
+        let (_, summary) = line.split_once(" — ")?;
+        Some(Entry {
+            name: between(body, "<span class=\"refentrytitle\">", "</span>")?,
+            url: format!("http://{host}{path}/{name}"),
+            values: [
+                Some(summary.to_owned()),
+                None,
+                between(&html, "<th width=\"60%\" align=\"center\">", "</th>"),
+            ],
+        })
+    };
+    pages(folder).iter().filter_map(read).collect()
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// The table: a third of the values is missing, and some are those of other rows.
+fn table(entries: &[Entry]) -> String {
+    let mut text = String::from("name,url,summary,source,chapter,reviewer\n");
+    for (row, entry) in entries.iter().enumerate() {
+        let _ = write!(text, "{},{}", quoted(&entry.name), entry.url);
+        for column in 0..3 {
+            let mixed = (row * 3 + column + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+            let value = match mixed % 100 {
+                0..35 => None,
+                97.. => entries[(row + 11) % entries.len()].values[column].as_ref(),
+                _ => entry.values[column].as_ref(),
+            };
+            let value = value.map_or_else(String::new, |value| quoted(value));
+            let _ = write!(text, ",{value}");
+        }
+        text.push_str(",\n");
+    }
+    text
+}
+
+/// A picture of what is seen of the page, without scrolling.
+fn picture(browser: &Browser, name: &str) {
+    browser.set_size(1280, 800);
+    let path = browser.screenshot_of_window(&format!("readme-{name}"));
+    println!("{}", path.display());
+}
+
+#[needs(chromedriver, python3_doc, postgresql_doc)]
+#[test]
+#[ignore = "makes pictures of real manuals for the README"]
+fn pictures_of_a_real_table() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web);
+    let mut entries = modules();
+    entries.extend(commands());
+    println!("{} rows", entries.len());
+    assert!(
+        entries.len() > 300,
+        "install python3-doc and postgresql-doc-15"
+    );
+    work.write("manuals.csv", table(&entries));
+    Run::new([
+        "fill",
+        "manuals.csv",
+        "--keep",
+        "reviewer",
+        "--delay",
+        "0.02",
+    ])
+    .args([
+        "--progress",
+        "none",
+        "--check",
+        "all",
+        "--allow-private-networks",
+    ])
+    .args(web.resolve_args())
+    .in_folder(work.path("."))
+    .finish()
+    .expect(0);
+    let dashboard = Dashboard::with(&work, &["--fill", "manuals.webfill"]);
+    let browser = Browser::start();
+    browser.set_size(1280, 800);
+    browser.open(&dashboard.url("/dashboard/table/manuals/rows"));
+    browser.wait_for("td.c-filled");
+    browser.run("document.querySelector('td.c-filled').focus()", json!([]));
+    browser.press(&[ENTER]);
+    browser.wait_for("#pane #evidence");
+    picture(&browser, "rows");
+    browser.open(&dashboard.url("/dashboard/table/manuals/review"));
+    browser.wait_for("#review");
+    picture(&browser, "review");
+    browser.open(&dashboard.url("/dashboard/table/manuals"));
+    picture(&browser, "table");
+    drop(dashboard);
+    let store = format!(
+        "sqlite:{}",
+        work.path("manuals.webfill/webfill.db").display()
+    );
+    let dashboard = Dashboard::with(
+        &work,
+        &["--store", &store, "--mappings", "manuals.webfill/mappings"],
+    );
+    browser.open(&dashboard.url("/dashboard/crawl/local/fill"));
+    browser.wait_for("h1");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    picture(&browser, "run");
+    browser.open(&dashboard.url("/dashboard/mappings"));
+    picture(&browser, "mappings");
+}
