@@ -11,6 +11,9 @@
 
 mod place;
 
+use std::fmt;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use webfill_wire::Outcome;
@@ -102,6 +105,8 @@ pub struct RecordFilter {
     pub state: Option<RecordState>,
     /// A prefix of the record ids. Only within a dataset.
     pub id_prefix: Option<String>,
+    /// The first id, in the order of ids. Only within a dataset, and not for lists of the latest resolved.
+    pub from_id: Option<String>,
     /// Only records in a crawl of one of these applications.
     pub apps: Option<Vec<String>>,
 }
@@ -133,6 +138,52 @@ pub struct WholeRecord {
 }
 
 pub const MAX_CRAWLS_OF_RECORD: usize = 100;
+
+/// A whole record in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedRecord {
+    /// Where the list continues behind it.
+    pub place: Place,
+    pub id: String,
+    pub record: WholeRecord,
+}
+
+/// A condition on the [document](WholeRecord::document) of a record. It is checked where the records are read.
+#[derive(Clone)]
+pub struct RecordCondition(Arc<dyn Fn(&Value) -> bool + Send + Sync>);
+
+impl RecordCondition {
+    pub fn new(takes: impl Fn(&Value) -> bool + Send + Sync + 'static) -> RecordCondition {
+        RecordCondition(Arc::new(takes))
+    }
+
+    pub fn takes(&self, document: &Value) -> bool {
+        (self.0)(document)
+    }
+}
+
+/// All records.
+impl Default for RecordCondition {
+    fn default() -> RecordCondition {
+        RecordCondition::new(|_| true)
+    }
+}
+
+impl fmt::Debug for RecordCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecordCondition")
+    }
+}
+
+/// How a page has ended, and what was read on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageResult {
+    pub id: String,
+    pub url: String,
+    pub outcome: Outcome,
+    /// Its values, unless they take more than [`MAX_FIELDS_OF_ROW`] bytes.
+    pub fields: Option<Map<String, Value>>,
+}
 
 /// A number of rows, counted up to a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -256,6 +307,21 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<Slice<RecordRow>, StoreError>;
 
+    /// The same with everything known about each record, only those that meet the condition.
+    async fn whole_records(
+        &self,
+        filter: &RecordFilter,
+        condition: &RecordCondition,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<ListedRecord>, StoreError>;
+
+    /// The records of a dataset, counted up to `count_to`.
+    async fn dataset(&self, name: &str, count_to: u64) -> Result<DatasetRow, StoreError>;
+
+    /// How the pages with these keys have ended. Pages that are not stored are left out.
+    async fn page_results(&self, ids: &[String]) -> Result<Vec<PageResult>, StoreError>;
+
     /// A record, by its [key](crate::record_key).
     async fn record(&self, key: &str) -> Result<Option<WholeRecord>, StoreError>;
 
@@ -302,16 +368,17 @@ impl PageFilter {
 impl RecordFilter {
     /// Whether the filter accepts a record, regardless of applications.
     pub(crate) fn takes(&self, row: &RecordRow) -> bool {
-        let state = match row.resolved_at_ms {
-            Some(_) => RecordState::Resolved,
-            None => RecordState::Open,
+        self.takes_record(&row.dataset, &row.id, row.resolved_at_ms.is_some())
+    }
+
+    pub(crate) fn takes_record(&self, dataset: &str, id: &str, is_resolved: bool) -> bool {
+        let state = match is_resolved {
+            true => RecordState::Resolved,
+            false => RecordState::Open,
         };
-        let begins = |prefix: &String| row.id.starts_with(prefix.as_str());
+        let begins = |prefix: &String| id.starts_with(prefix.as_str());
         self.state.is_none_or(|wanted| wanted == state)
-            && self
-                .dataset
-                .as_ref()
-                .is_none_or(|name| *name == row.dataset)
+            && self.dataset.as_ref().is_none_or(|name| name == dataset)
             && self.id_prefix.as_ref().is_none_or(begins)
     }
 
@@ -326,21 +393,25 @@ impl RecordFilter {
             None => String::new(),
         };
         let after = from.map(|place| place.part(0));
-        range(&prefix, after)
+        let least = self.dataset.as_ref().zip(self.from_id.as_ref());
+        let least = least.map(|(dataset, id)| [dataset, "/", id].concat());
+        range(&prefix, after, least.as_deref())
     }
 
     /// Like [`RecordFilter::keys`], but for ids within a dataset.
     pub(crate) fn ids(&self, from: Option<&Place>) -> (String, String) {
         let after = from.map(|place| parts_of_key(place.part(0)).1);
-        range(self.id_prefix.as_deref().unwrap_or_default(), after)
+        let prefix = self.id_prefix.as_deref().unwrap_or_default();
+        range(prefix, after, self.from_id.as_deref())
     }
 }
 
-/// The range of texts that begin with `prefix` and come after `after`.
-fn range(prefix: &str, after: Option<&str>) -> (String, String) {
+/// The range of texts that begin with `prefix` and come after `after`, but not before `least`.
+fn range(prefix: &str, after: Option<&str>, least: Option<&str>) -> (String, String) {
     // No other text comes between a text and the same text followed by NUL.
     let next = after.map(|after| format!("{after}\0"));
     let first = next.unwrap_or_default().max(prefix.to_owned());
+    let first = first.max(least.unwrap_or_default().to_owned());
     (first, format!("{prefix}{}", char::MAX))
 }
 

@@ -44,9 +44,9 @@ mod validators;
 
 pub use bodies::{Bodies, BodiesConfig, Body, BodyChange, DroppedBodies};
 pub use browse::{
-    Browse, ChangeListFilter, Count, CrawlCounts, CrawlFilter, DatasetRow, MAX_CRAWLS_OF_RECORD,
-    MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter, PageRow, Place, PlaceError, RecordFilter, RecordRow,
-    Slice, WholeRecord,
+    Browse, ChangeListFilter, Count, CrawlCounts, CrawlFilter, DatasetRow, ListedRecord,
+    MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter, PageResult, PageRow, Place,
+    PlaceError, RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord,
 };
 pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
@@ -73,7 +73,8 @@ pub use mongodb::{
 };
 pub use page::{MAX_ENTRY_BYTES, Page, page_id, site_versions_id};
 pub use record::{
-    MAX_RECORD_ID_BYTES, MappingOrder, MappingRules, Record, RecordCounts, RecordState, has_value,
+    Decided, Decision, DecisionAnswer, MAX_RECORD_ID_BYTES, MappingOrder, MappingRules, Record,
+    RecordCounts, RecordState, has_value,
 };
 pub use reread::{Reread, RereadAnswer, ValueChange, ValueCounts};
 pub use retention::{Cutoff, Dropped, RetentionConfig};

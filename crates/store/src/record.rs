@@ -16,6 +16,7 @@
 //!   So a failed refresh costs nothing, and pages that disagree do not take turns.
 //! - A value in another spelling does not replace the present one.
 //! - A list that continues on further pages becomes a value once all of them are read; see [`gathered`](self).
+//! - A person's decision about a value is final, until the user's input has another one; see [`deciding`](self).
 //! - A value that is replaced by the user's input or by a refresh becomes *history*, with its source. The same applies
 //!   if a page is read again without fetching: its values replace those from this fetch or earlier ones of the page.
 
@@ -25,6 +26,7 @@ use serde_json::{Map, Value, json};
 use crate::dataset_name::{DatasetName, record_key};
 use crate::timestamp::iso_time;
 
+mod deciding;
 mod filling;
 mod gathered;
 mod identity;
@@ -35,6 +37,7 @@ mod spelling;
 mod taking_back;
 mod urls;
 
+pub use deciding::{Decided, Decision, DecisionAnswer};
 pub use filling::{MappingOrder, MappingRules};
 use gathered::PARTS;
 use identity::{Doubt, evidence_in, evidence_weight};
@@ -213,7 +216,10 @@ impl StoredRecord {
             changed |= self.gather(name, page, evidence, rules);
         }
         for (name, value) in page.fields {
-            if !has_value(value) || continued.contains(&name.as_str()) {
+            if !has_value(value)
+                || continued.contains(&name.as_str())
+                || self.is_closed_to(name, value)
+            {
                 continue;
             }
             if self.missing.contains(name) {

@@ -60,7 +60,7 @@ impl StoredData {
                 RecordStateArgument::Resolved => RecordState::Resolved,
             }),
             id_prefix: given.id_prefix,
-            apps: None,
+            ..RecordFilter::default()
         };
         if filter.id_prefix.is_some() && filter.dataset.is_none() {
             return Err(Fault::usage("id_prefix needs `dataset`"));

@@ -40,7 +40,8 @@ impl Place {
         }
     }
 
-    pub(crate) fn key(key: impl Into<String>) -> Place {
+    /// The place behind the record of this [key](crate::record_key).
+    pub fn key(key: impl Into<String>) -> Place {
         Place {
             order: Order::Key,
             key: vec![key.into()],

@@ -21,8 +21,9 @@ use super::members::date;
 use super::{bodies, content_changes, export, indexes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
-    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
-    RecordFilter, RecordRow, Slice, WholeRecord, rows_of,
+    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListedRecord, PageFilter,
+    PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord,
+    rows_of,
 };
 use crate::change::Change;
 use crate::crawl::{Crawl, CrawlId};
@@ -114,6 +115,32 @@ impl Browse for Mongo {
     ) -> Result<Slice<RecordRow>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         self.call(async move |db: Db| records::list(&db, &filter, from, rows_of(limit)).await)
+            .await
+    }
+
+    async fn whole_records(
+        &self,
+        filter: &RecordFilter,
+        condition: &RecordCondition,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<ListedRecord>, StoreError> {
+        let (filter, condition, from) = (filter.clone(), condition.clone(), from.cloned());
+        self.call(async move |db: Db| {
+            records::list_whole(&db, &filter, &condition, from, rows_of(limit)).await
+        })
+        .await
+    }
+
+    async fn dataset(&self, name: &str, count_to: u64) -> Result<DatasetRow, StoreError> {
+        let name = name.to_owned();
+        self.call(async move |db: Db| records::dataset(&db, &name, count_to).await)
+            .await
+    }
+
+    async fn page_results(&self, ids: &[String]) -> Result<Vec<PageResult>, StoreError> {
+        let ids = ids.to_vec();
+        self.call(async move |db: Db| pages::results(&db, &ids).await)
             .await
     }
 

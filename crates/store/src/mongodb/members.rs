@@ -1,6 +1,6 @@
 //! Members of documents: times and integers.
 
-use mongodb::bson::{DateTime, RawDocument};
+use mongodb::bson::{Bson, DateTime, Document, RawDocument, doc};
 
 pub(super) fn date(at_ms: i64) -> DateTime {
     DateTime::from_millis(at_ms)
@@ -11,6 +11,17 @@ pub(super) fn time(stored: &RawDocument, name: &str) -> Option<i64> {
         .get_datetime(name)
         .ok()
         .map(DateTime::timestamp_millis)
+}
+
+/// In a projection, a member that is an object of at most so many bytes, or null.
+pub(super) fn short_object(name: &str, most_bytes: usize) -> Document {
+    let member = format!("${name}");
+    let is_object = doc! {"$eq": [{"$type": &member}, "object"]};
+    let is_short = doc! {"$and": [
+        is_object.clone(),
+        {"$lte": [{"$bsonSize": {"$cond": [is_object, &member, {}]}}, most_bytes as i64]},
+    ]};
+    doc! {"$cond": [is_short, member, Bson::Null]}
 }
 
 pub(super) fn integer(stored: &RawDocument, name: &str) -> Option<i64> {

@@ -7,6 +7,7 @@
 //! Reads use the read concern `majority`, so that no decision is based on a write that is lost when a new primary is
 //! elected.
 
+mod deciding;
 mod filling;
 mod rows;
 mod taking_back;
@@ -28,7 +29,9 @@ use crate::crawl::CrawlId;
 use crate::dataset_name::parts_of_key;
 use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, StoredRecord};
+use crate::record::{
+    Decided, Decision, Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, StoredRecord,
+};
 use crate::source_document::{DatasetRecord, RecordPut};
 use crate::store::Records;
 use crate::timestamp::parse_iso_time;
@@ -579,6 +582,14 @@ impl Records for Mongo {
             })
         };
         ids.into_iter().zip(settled).map(refusal).collect()
+    }
+
+    async fn decide(&self, decision: Decision, now_ms: i64) -> Result<Decided, StoreError> {
+        let entry = format!("record {:.80}", decision.record);
+        let decided = self
+            .call(async move |db: Db| deciding::decide(&db, &decision, now_ms).await)
+            .await?;
+        decided.map_err(|reason| StoreError::Entry { entry, reason })
     }
 
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {

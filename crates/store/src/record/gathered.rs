@@ -67,8 +67,8 @@ impl StoredRecord {
     ) -> bool {
         let is_missing = self.missing.iter().any(|one| one == name);
         let source = self.sources.get(name).cloned();
-        // Nothing is added to the user's own list.
-        if source.is_none() && !is_missing {
+        // Nothing is added to the user's own list, or to one that a person has accepted.
+        if (source.is_none() && !is_missing) || self.is_final(name) {
             return false;
         }
         let is_refresh = is_missing && source.is_some();
@@ -116,7 +116,7 @@ impl StoredRecord {
         };
         self.note_gaps(page.mapping, awaited, page.started_at_ms);
         match assembled {
-            Assembled::Complete(order) if !entries(&parts, &order).is_empty() => {
+            Assembled::Complete(order) if self.may_be_list(name, &entries(&parts, &order)) => {
                 match self.may_replace(name, &parts[order[0]], rules, is_refresh) {
                     true => self.take_list(name, parts, &order, page),
                     false => self.keep_candidates(name, parts),
@@ -136,6 +136,10 @@ impl StoredRecord {
                 }
             }
         }
+    }
+
+    fn may_be_list(&self, name: &str, entries: &[Value]) -> bool {
+        !entries.is_empty() && !self.is_closed_to(name, &Value::Array(entries.to_vec()))
     }
 
     /// Whether a complete list that begins with this part takes precedence over the present value.

@@ -13,6 +13,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::deciding::shown_decisions;
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
@@ -125,8 +126,8 @@ impl StoredRecord {
 
     /// The user's value of a field, unless another one is wanted.
     fn known(&self, name: &str) -> Option<&Value> {
-        let is_users =
-            !self.sources.contains_key(name) && !self.missing.iter().any(|one| one == name);
+        let is_users = self.is_final(name)
+            || !self.sources.contains_key(name) && !self.missing.iter().any(|one| one == name);
         let value = self.fields.get(name).filter(|_| is_users)?;
         has_value(value).then_some(value)
     }
@@ -177,7 +178,8 @@ impl StoredRecord {
             evidence.is_some_and(|evidence| evidence < u64::from(SURE))
                 && forks.contains(&source["mapping"])
         };
-        !forks.is_empty() && self.sources.values().any(is_unsure)
+        let mut open = self.sources.iter().filter(|(name, _)| !self.is_final(name));
+        !forks.is_empty() && open.any(|(_, source)| is_unsure(source))
     }
 
     /// Notes why a page did not fill the record or this field. Returns whether this is new.
@@ -281,14 +283,17 @@ pub(super) fn evidence_in(source: &Value) -> Option<u32> {
     source[EVIDENCE].as_u64().map(|evidence| evidence as u32)
 }
 
-/// In a stored record, replaces the doubts by the reasons why pages did not fill it, by URL. Removes them if there are
-/// none.
+/// In a stored record, replaces the doubts by the reasons why pages did not fill it, by URL, and by the decisions of
+/// people. Removes them if there are none.
 pub(crate) fn explain_doubts(record: &mut Map<String, Value>) {
     let Some(doubts) = record.shift_remove("doubts") else {
         return;
     };
     if let Some(Value::Object(pages)) = doubts.get("pages").filter(|pages| **pages != json!({})) {
         record.insert("doubts".to_owned(), Value::Object(pages.clone()));
+    }
+    if let Some(decisions) = shown_decisions(&doubts) {
+        record.insert("decisions".to_owned(), Value::Object(decisions));
     }
 }
 

@@ -54,7 +54,7 @@ impl StoredRecord {
         let (record, refresh) = (&input.record, &input.refresh);
         if entry.enters {
             // Doubts are reported for one crawl at a time.
-            self.doubts.clear();
+            self.clear_doubts();
         }
         self.take_input(input, entry, now_ms);
         let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
@@ -137,6 +137,7 @@ impl StoredRecord {
         if is_there && (is_repeated || self.has_written(name, value)) {
             return false;
         }
+        self.forget_decision(name);
         let former = self.fields.insert(name.to_owned(), value.clone());
         let source = self.sources.shift_remove(name);
         let corrects = source.is_some();
@@ -196,6 +197,9 @@ impl StoredRecord {
     /// Marks for refreshing those of these fields that have a value.
     pub(super) fn mark_for_refresh(&mut self, names: &[String]) {
         for name in names {
+            if self.is_final(name) {
+                continue;
+            }
             let is_filled = self.fields.get(name).is_some_and(has_value);
             if is_filled && !self.missing.contains(name) {
                 self.missing.push(name.clone());

@@ -26,7 +26,7 @@ impl StoredRecord {
         self.missing
             .retain(|name| !is_asked_again(name) || is_continued(name));
         for (name, value) in page.fields {
-            if has_value(value) && !is_continued(name) {
+            if has_value(value) && !is_continued(name) && !self.is_closed_to(name, value) {
                 self.replace_own(name, value, page, evidence);
             }
         }

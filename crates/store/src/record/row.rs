@@ -177,7 +177,7 @@ impl StoredRecord {
 
     /// Takes back a value from the same fetch of the page. Returns whether there was one.
     fn take_back_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
-        if self.sources.get(name) != Some(source) {
+        if self.sources.get(name) != Some(source) || self.is_final(name) {
             return false;
         }
         let former = self.sources.remove(name);
@@ -201,6 +201,9 @@ impl StoredRecord {
                 self.fields.insert(name.to_owned(), Value::Null);
             }
             return is_new;
+        }
+        if self.is_closed_to(name, value) {
+            return false;
         }
         let former = self.sources.get(name).cloned();
         if has_value(&kept) {

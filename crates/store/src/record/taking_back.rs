@@ -31,7 +31,9 @@ impl StoredRecord {
         };
         let sources = self.sources.iter();
         let taken = sources.filter(|(_, source)| is_of_fetch(source) || is_of_list(source));
-        let taken: Vec<String> = taken.map(|(name, _)| name.clone()).collect();
+        let taken = taken.map(|(name, _)| name.clone());
+        // What a person has accepted stays.
+        let taken: Vec<String> = taken.filter(|name| !self.is_final(name)).collect();
         for name in taken {
             if let Some(source) = self.sources.shift_remove(&name) {
                 self.keep_parts(&name, source, is_of_fetch);

@@ -19,8 +19,9 @@ use super::fault::Fault;
 use super::{changes as page_changes, content_changes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
-    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
-    RecordFilter, RecordRow, Slice, WholeRecord, rows_of,
+    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListedRecord, PageFilter,
+    PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord,
+    rows_of,
 };
 use crate::change::Change;
 use crate::crawl::{Crawl, CrawlId};
@@ -100,6 +101,33 @@ impl Browse for Sqlite {
         let (filter, from) = (filter.clone(), from.cloned());
         let read = move |conn: &_| records::list(conn, &filter, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await
+    }
+
+    async fn whole_records(
+        &self,
+        filter: &RecordFilter,
+        condition: &RecordCondition,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<ListedRecord>, StoreError> {
+        let (filter, condition, from) = (filter.clone(), condition.clone(), from.cloned());
+        let wanted = rows_of(limit);
+        let read =
+            move |conn: &_| records::list_whole(conn, &filter, &condition, from.as_ref(), wanted);
+        self.browsing.read(read).await
+    }
+
+    async fn dataset(&self, name: &str, count_to: u64) -> Result<DatasetRow, StoreError> {
+        let name = name.to_owned();
+        let read = move |conn: &_| records::dataset(conn, name, count_to);
+        self.browsing.read(read).await
+    }
+
+    async fn page_results(&self, ids: &[String]) -> Result<Vec<PageResult>, StoreError> {
+        let ids = ids.to_vec();
+        self.browsing
+            .read(move |conn| pages::results(conn, &ids))
+            .await
     }
 
     async fn record(&self, key: &str) -> Result<Option<WholeRecord>, StoreError> {

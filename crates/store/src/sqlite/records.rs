@@ -15,7 +15,8 @@ use crate::dataset_name::parts_of_key;
 use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{
-    Entry, FillRules, Lost, MAX_RECORD_ID_BYTES, PageValues, RecordState, RowValues, StoredRecord,
+    Decided, Decision, Entry, FillRules, Lost, MAX_RECORD_ID_BYTES, PageValues, RecordState,
+    RowValues, StoredRecord,
 };
 use crate::reread::FieldChange;
 use crate::site_clock::clamped;
@@ -208,6 +209,24 @@ pub(super) fn fill_again(
     Ok(changes)
 }
 
+/// Applies a person's decision about a value.
+fn decide(conn: &Connection, decision: &Decision, now_ms: i64) -> Result<Decided, Fault> {
+    let key = &decision.record;
+    let Some(mut stored) = load(conn, key)? else {
+        return Ok(Decided::Unknown);
+    };
+    let before = stored.state();
+    let decided = stored.decide(decision, now_ms);
+    if decided == Decided::Done {
+        keep(conn, key, &stored)?;
+        source_documents::mark_unwritten(conn, key)?;
+        if stored.state() != before {
+            count_change(conn, key, stored.state())?;
+        }
+    }
+    Ok(decided)
+}
+
 pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
     let sql = "SELECT fields, sources, missing, resolved_at, candidates, history, urls, given,
         written, doubts, row FROM records WHERE _id = ?1";
@@ -389,6 +408,14 @@ impl Records for Sqlite {
         let crawl = crawl.to_string();
         let put = move |conn: &_, record: &_| put(conn, &crawl, record, now_ms);
         self.write_each(records, describe_record, put).await
+    }
+
+    async fn decide(&self, decision: Decision, now_ms: i64) -> Result<Decided, StoreError> {
+        let name = |decision: &Decision| format!("record {:.80}", decision.record);
+        let decide = move |conn: &_, decision: &_| decide(conn, decision, now_ms);
+        self.write_each(vec![decision], name, decide)
+            .await
+            .remove(0)
     }
 
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
-use crate::record::{Record, RecordState};
+use crate::record::{Decided, Decision, Record, RecordState};
 use crate::source_document::{DatasetRecord, RecordPut};
 
 /// Puts records into crawls, with the values that the user gave.
@@ -34,6 +34,9 @@ pub trait Records: Send + Sync {
         records: Vec<DatasetRecord>,
         now_ms: i64,
     ) -> Vec<Result<RecordPut, StoreError>>;
+
+    /// Applies a person's decision about a value.
+    async fn decide(&self, decision: Decision, now_ms: i64) -> Result<Decided, StoreError>;
 
     /// The values of records that are not from pages, by the records' keys. Unknown records are left out.
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use webfill_store::{
     Browse, Change, ChangeKind, ChangeListFilter, Count, CrawlFilter, Cursor, DatasetRow, JudgedTo,
-    Judgement, RecordFilter, RecordRow, SitePhase, SiteState, page_id,
+    Judgement, RecordCondition, RecordFilter, RecordRow, SitePhase, SiteState, page_id,
 };
 
 use super::browsing::{OUTCOMES, save_pages, url};
@@ -162,6 +162,87 @@ pub(crate) async fn a_record_is_shown_with_all_that_is_known_of_it(clients: &Cli
     let fields = json!({"name": "Ada", "b": 1});
     assert_eq!(listed[0].fields.clone().map(Value::Object), Some(fields));
     assert_eq!(listed[1].fields, None, "it is too long for a list");
+}
+
+pub(crate) async fn whole_records_are_listed_by_condition_and_from_an_id(clients: &Clients) {
+    let ids = put_records(&*clients.first.store).await;
+    let browse = &*clients.second.browse;
+    let every_third = RecordCondition::new(|document| {
+        let number = document["fields"]["n"].as_u64();
+        number.is_some_and(|number| number.is_multiple_of(3))
+    });
+    for is_prepared in [false, true] {
+        if is_prepared {
+            browse.prepare().await.unwrap();
+        }
+        for state in [None, Some(RecordState::Open), Some(RecordState::Resolved)] {
+            let filter = RecordFilter {
+                dataset: Some("people".into()),
+                state,
+                ..RecordFilter::default()
+            };
+            let listed = walk!(3, |from, few| {
+                browse.whole_records(&filter, &every_third, from, few)
+            });
+            let expected = ids.iter().enumerate().filter(|(number, _)| {
+                let is_of_state = match state {
+                    None => true,
+                    Some(RecordState::Resolved) => number % 2 == 0,
+                    Some(RecordState::Open) => number % 2 == 1,
+                };
+                number % 3 == 0 && is_of_state
+            });
+            let expected: BTreeSet<&str> = expected.map(|(_, id)| id.as_str()).collect();
+            let found: BTreeSet<&str> = listed.iter().map(|one| one.id.as_str()).collect();
+            assert_eq!((found, listed.len()), (expected.clone(), expected.len()));
+            for one in &listed {
+                assert_eq!(one.record.document["record_id"], json!(one.id));
+                assert_eq!(one.record.crawls, [crawl_id()]);
+            }
+            if state != Some(RecordState::Resolved) {
+                let filter = RecordFilter {
+                    from_id: Some("n07".into()),
+                    ..filter
+                };
+                let all = RecordCondition::default();
+                let listed = walk!(4, |from, few| {
+                    browse.whole_records(&filter, &all, from, few)
+                });
+                let found: Vec<&str> = listed.iter().map(|one| one.id.as_str()).collect();
+                assert_eq!(found[0], "n07");
+                assert!(found.iter().all(|id| *id >= "n07"), "{found:?}");
+            }
+        }
+        let dataset = browse.dataset("people", 5).await.unwrap();
+        let more = Count {
+            counted: 5,
+            is_more: true,
+        };
+        assert_eq!(dataset.total, more);
+    }
+}
+
+pub(crate) async fn the_results_of_pages_are_found_by_their_keys(clients: &Clients) {
+    let store = &*clients.first.store;
+    let browse = &*clients.second.browse;
+    let long = "x".repeat(5_000);
+    for (url, fields) in [
+        ("https://example.com/1", json!({"name": "Ada"})),
+        ("https://example.com/2", json!({"long": long})),
+    ] {
+        save(store, page_with(url, fields), &[]).await.unwrap();
+    }
+    let ids =
+        [1, 2, 3].map(|number| page_id("app", "c1", &format!("https://example.com/{number}")));
+    let found = browse.page_results(&ids).await.unwrap();
+    let of = |id: &String| found.iter().find(|page| page.id == *id);
+    let first = of(&ids[0]).unwrap();
+    assert_eq!(first.url, "https://example.com/1");
+    assert_eq!(first.outcome, Outcome::Ok);
+    assert_eq!(json!(first.fields), json!({"name": "Ada"}));
+    assert_eq!(of(&ids[1]).unwrap().fields, None, "they are too long");
+    assert_eq!(of(&ids[2]), None);
+    assert!(browse.page_results(&[]).await.unwrap().is_empty());
 }
 
 pub(crate) async fn crawls_are_listed_the_last_first(clients: &Clients) {

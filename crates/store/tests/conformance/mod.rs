@@ -12,6 +12,7 @@ pub(crate) mod choosing;
 pub(crate) mod claiming;
 pub(crate) mod content_changes;
 pub(crate) mod counting;
+pub(crate) mod deciding;
 pub(crate) mod dropping;
 pub(crate) mod exporting;
 pub(crate) mod filling;
@@ -91,6 +92,8 @@ macro_rules! conformance_tests {
             counting: records_of_an_unknown_crawl_are_refused,
             counting: a_record_that_was_read_elsewhere_before_is_reported,
             counting: a_crawl_comes_back_and_keeps_its_first_start,
+            deciding: a_decision_is_kept_and_counted_and_undone,
+            deciding: a_decision_is_written_back_to_the_users_documents,
             claiming: a_crawl_is_claimed_by_one_process_at_a_time,
             claiming: a_claim_that_lapsed_is_taken_over_and_its_owner_learns_it,
             claiming: a_successor_in_the_same_folder_takes_the_claim_at_once,
@@ -147,6 +150,8 @@ macro_rules! conformance_tests {
             listing: records_are_listed_by_dataset_state_and_id,
             listing: datasets_are_listed_with_counts_up_to_a_limit,
             listing: a_record_is_shown_with_all_that_is_known_of_it,
+            listing: whole_records_are_listed_by_condition_and_from_an_id,
+            listing: the_results_of_pages_are_found_by_their_keys,
             listing: crawls_are_listed_the_last_first,
             listing: what_is_stored_of_a_crawl_is_counted_up_to_a_limit,
             listing: changes_are_listed_the_last_first,

@@ -6,7 +6,7 @@ use super::*;
 const COLLECTION: &str = "db.people";
 
 /// A record that was read from document 1. These fields may be written back.
-fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
+pub(super) fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
         urls: Vec::new(),
         record: record("1", fields),
@@ -21,7 +21,7 @@ fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     }
 }
 
-async fn put_into(
+pub(super) async fn put_into(
     store: &dyn Store,
     id: &CrawlId,
     input: DatasetRecord,
@@ -37,7 +37,7 @@ async fn unwritten(store: &dyn Store) -> Vec<Unwritten> {
 }
 
 /// Name and value of each field of the only record that is to be written back.
-async fn values(store: &dyn Store) -> Vec<(String, Value)> {
+pub(super) async fn values(store: &dyn Store) -> Vec<(String, Value)> {
     let unwritten = unwritten(store).await;
     let fields = unwritten.into_iter().flat_map(|record| record.fields);
     fields.map(|field| (field.name, field.value)).collect()

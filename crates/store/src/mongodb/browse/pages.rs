@@ -1,13 +1,15 @@
 //! Lists the pages of the database, the latest fetched first.
 
-use mongodb::bson::{Bson, Document, RawDocument, doc};
+use mongodb::Collection;
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{Listing, before, broken, key, place_of};
-use crate::browse::{Order, PageFilter, PageRow, Place, Slice};
-use crate::mongodb::command::Db;
+use crate::browse::{MAX_FIELDS_OF_ROW, Order, PageFilter, PageResult, PageRow, Place, Slice};
+use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{PAGES_BY_MAPPING, PAGES_BY_OUTCOME, PAGES_BY_SITE};
-use crate::mongodb::members::integer;
+use crate::mongodb::members::{integer, short_object};
+use crate::mongodb::value;
 
 pub(super) async fn list(
     db: &Db,
@@ -114,6 +116,39 @@ fn members() -> Document {
         .into_iter()
         .map(|name| (name.to_owned(), Bson::Int32(1)))
         .collect()
+}
+
+/// How pages have ended, by their keys.
+pub(super) async fn results(db: &Db, ids: &[String]) -> Result<Vec<PageResult>, Fault> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pages: Collection<RawDocumentBuf> = db.database.collection("pages");
+    let members =
+        doc! {"url": 1, "outcome": 1, "fields": short_object("fields", MAX_FIELDS_OF_ROW)};
+    let find = async {
+        let found = pages
+            .find(doc! {"_id": {"$in": ids}})
+            .projection(members)
+            .batch_size(ids.len().clamp(1, 1_000) as u32);
+        let mut cursor = found.await?;
+        let mut read = Vec::with_capacity(ids.len());
+        while cursor.advance().await? {
+            read.push(result(cursor.current()));
+        }
+        Ok(read)
+    };
+    with_timeout(find).await?.into_iter().collect()
+}
+
+fn result(stored: &RawDocument) -> Result<PageResult, Fault> {
+    let text = |name: &str| stored.get_str(name).map_err(|_| broken("page", stored));
+    Ok(PageResult {
+        id: key(stored).to_owned(),
+        url: text("url")?.to_owned(),
+        outcome: text("outcome")?.parse().map_err(Fault::InvalidEntry)?,
+        fields: stored.get_document("fields").ok().map(value::object),
+    })
 }
 
 /// The place of a document, and its row if the filter accepts it.

@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 use super::crawls::count;
 use super::{Listing, SEARCH_TIME, before, key, place_of};
 use crate::browse::{
-    Count, DatasetRow, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place, RecordFilter,
-    RecordRow, Slice, WholeRecord, is_of,
+    Count, DatasetRow, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place,
+    RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord, is_of,
 };
 use crate::crawl::CrawlId;
 use crate::dataset_name::parts_of_key;
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::RECORDS_BY_STATE;
-use crate::mongodb::members::time;
+use crate::mongodb::members::{short_object, time};
 use crate::mongodb::{export, value};
 use crate::record::RecordState;
 use crate::store::ExportKind;
@@ -28,38 +28,89 @@ pub(super) async fn list(
     from: Option<Place>,
     wanted: usize,
 ) -> Result<Slice<RecordRow>, Fault> {
-    let begun = from.as_ref().map(Place::order);
-    let followed = match (&filter.dataset, filter.state) {
-        (Some(dataset), Some(RecordState::Open)) => {
-            Some((open(dataset, filter, from.as_ref(), wanted), Order::Key))
-        }
-        (Some(dataset), Some(RecordState::Resolved))
-            if filter.id_prefix.is_none() && begun != Some(Order::Key) =>
-        {
-            Some((resolved(dataset, from.as_ref(), wanted), Order::Newest))
-        }
-        _ => None,
-    };
-    if let Some((listing, order)) = followed {
-        let listed = listing.slice(db, |stored| placed(stored, filter, order));
-        if let Some(slice) = listed.await? {
-            return Ok(slice);
-        }
-    }
-    let by_key = listing(keys(filter, from.as_ref()), doc! {"_id": 1}, "_id_", wanted);
-    let listed = by_key.slice(db, |stored| placed(stored, filter, Order::Key));
-    Ok(listed.await?.unwrap_or_else(Slice::end))
+    let read = |stored: &RawDocument, order| placed(stored, filter, order);
+    follow(db, filter, from, (members(), wanted), read).await
 }
 
-fn listing(which: Document, order: Document, index: &str, wanted: usize) -> Listing<'_> {
-    Listing {
+pub(super) async fn list_whole(
+    db: &Db,
+    filter: &RecordFilter,
+    condition: &RecordCondition,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<ListedRecord>, Fault> {
+    let read = |stored: &RawDocument, order| {
+        let place = place_in(order, key(stored), time(stored, "resolved_at"));
+        let taken = whole_if_taken(stored, filter, condition);
+        let listed = taken.map(|(id, record)| ListedRecord {
+            place: place.clone(),
+            id,
+            record,
+        });
+        Ok((place, listed))
+    };
+    follow(db, filter, from, (Document::new(), wanted), read).await
+}
+
+fn whole_if_taken(
+    stored: &RawDocument,
+    filter: &RecordFilter,
+    condition: &RecordCondition,
+) -> Option<(String, WholeRecord)> {
+    let (dataset, id) = parts_of_key(key(stored));
+    let is_resolved = time(stored, "resolved_at").is_some();
+    if !filter.takes_record(dataset, id, is_resolved) || !is_of_apps(stored, filter) {
+        return None;
+    }
+    let document = export::row(ExportKind::Records, stored);
+    let record = condition.takes(&document).then(|| WholeRecord {
+        crawls: crawls_of(stored),
+        document,
+    })?;
+    Some((id.to_owned(), record))
+}
+
+/// Reads a slice along the index that holds the wanted records, or along their keys.
+async fn follow<T>(
+    db: &Db,
+    filter: &RecordFilter,
+    from: Option<Place>,
+    (members, wanted): (Document, usize),
+    read: impl Fn(&RawDocument, Order) -> Result<(Place, Option<T>), Fault>,
+) -> Result<Slice<T>, Fault> {
+    let listing = |which, order, index| Listing {
         collection: "records",
         which,
         order,
         index,
-        members: members(),
+        members: members.clone(),
         wanted,
+    };
+    let begun = from.as_ref().map(Place::order);
+    let followed = match (&filter.dataset, filter.state) {
+        (Some(dataset), Some(RecordState::Open)) => {
+            let which = open(dataset, filter, from.as_ref());
+            let open = listing(which, doc! {"_id": 1}, RECORDS_BY_STATE);
+            Some((open, Order::Key))
+        }
+        (Some(dataset), Some(RecordState::Resolved))
+            if filter.id_prefix.is_none() && begun != Some(Order::Key) =>
+        {
+            let order = doc! {"resolved_at": -1, "_id": -1};
+            let resolved = listing(resolved(dataset, from.as_ref()), order, RECORDS_BY_STATE);
+            Some((resolved, Order::Newest))
+        }
+        _ => None,
+    };
+    if let Some((listing, order)) = followed {
+        let listed = listing.slice(db, |stored| read(stored, order));
+        if let Some(slice) = listed.await? {
+            return Ok(slice);
+        }
     }
+    let by_key = listing(keys(filter, from.as_ref()), doc! {"_id": 1}, "_id_");
+    let listed = by_key.slice(db, |stored| read(stored, Order::Key));
+    Ok(listed.await?.unwrap_or_else(Slice::end))
 }
 
 fn keys(filter: &RecordFilter, from: Option<&Place>) -> Document {
@@ -67,39 +118,28 @@ fn keys(filter: &RecordFilter, from: Option<&Place>) -> Document {
     doc! {"_id": {"$gte": first, "$lt": end}}
 }
 
-fn open(
-    dataset: &str,
-    filter: &RecordFilter,
-    from: Option<&Place>,
-    wanted: usize,
-) -> Listing<'static> {
+fn open(dataset: &str, filter: &RecordFilter, from: Option<&Place>) -> Document {
     let mut which = keys(filter, from);
     which.insert("dataset", dataset);
     which.insert("resolved_at", Bson::Null);
-    listing(which, doc! {"_id": 1}, RECORDS_BY_STATE, wanted)
+    which
 }
 
-fn resolved(dataset: &str, from: Option<&Place>, wanted: usize) -> Listing<'static> {
+fn resolved(dataset: &str, from: Option<&Place>) -> Document {
     // Matches every date, but neither null nor missing values.
     let mut which = doc! {"dataset": dataset, "resolved_at": {"$gte": DateTime::MIN}};
     if let Some(place) = from {
         which.extend(before("resolved_at", place));
     }
-    let order = doc! {"resolved_at": -1, "_id": -1};
-    listing(which, order, RECORDS_BY_STATE, wanted)
+    which
 }
 
 fn members() -> Document {
-    let is_short = doc! {"$and": [
-        {"$eq": [{"$type": "$fields"}, "object"]},
-        {"$lte": [{"$bsonSize": {"$cond": [{"$eq": [{"$type": "$fields"}, "object"]}, "$fields", {}]}},
-            MAX_FIELDS_OF_ROW as i64]},
-    ]};
     doc! {
         "missing": 1,
         "resolved_at": 1,
         "crawls": 1,
-        "fields": {"$cond": [is_short, "$fields", Bson::Null]},
+        "fields": short_object("fields", MAX_FIELDS_OF_ROW),
     }
 }
 
@@ -110,15 +150,19 @@ fn placed(
     order: Order,
 ) -> Result<(Place, Option<RecordRow>), Fault> {
     let record = read(stored);
-    let place = match order {
-        Order::Key => Place::key(&record.key),
-        Order::Newest => {
-            let at = DateTime::from_millis(record.resolved_at_ms.unwrap_or_default());
-            place_of(at, &record.key)
-        }
-    };
+    let place = place_in(order, &record.key, record.resolved_at_ms);
     let is_taken = filter.takes(&record) && is_of_apps(stored, filter);
     Ok((place, is_taken.then_some(record)))
+}
+
+fn place_in(order: Order, key: &str, resolved_at_ms: Option<i64>) -> Place {
+    match order {
+        Order::Key => Place::key(key),
+        Order::Newest => {
+            let at = DateTime::from_millis(resolved_at_ms.unwrap_or_default());
+            place_of(at, key)
+        }
+    }
 }
 
 fn read(stored: &RawDocument) -> RecordRow {
@@ -185,7 +229,7 @@ pub(super) async fn datasets(
             slice.next = after.map(Place::key);
             break;
         }
-        slice.rows.push(row(db, &name, count_to).await?);
+        slice.rows.push(dataset(db, &name, count_to).await?);
         slice.examined += 1;
         after = Some(name);
     }
@@ -204,7 +248,7 @@ async fn dataset_after(db: &Db, after: Option<&str>) -> Result<Option<String>, F
     Ok(found.map(|stored| parts_of_key(key(&stored)).0.to_owned()))
 }
 
-async fn row(db: &Db, name: &str, count_to: u64) -> Result<DatasetRow, Fault> {
+pub(super) async fn dataset(db: &Db, name: &str, count_to: u64) -> Result<DatasetRow, Fault> {
     let all = doc! {"_id": {"$gte": format!("{name}/"), "$lt": format!("{name}0")}};
     let open = doc! {"dataset": name, "resolved_at": Bson::Null};
     let (total, open) = tokio::try_join!(

@@ -1,9 +1,10 @@
 //! Lists the pages of the file, the latest stored first.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
 
 use super::has_index;
-use crate::browse::{PageFilter, PageRow, Place, Slice};
+use crate::browse::{MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place, Slice};
 use crate::crawl::CrawlId;
 use crate::sqlite::columns::time;
 use crate::sqlite::fault::Fault;
@@ -141,6 +142,32 @@ fn read(row: &Row<'_>) -> Result<PageRow, Fault> {
         elapsed_ms: row.get::<_, i64>(15)?.unsigned_abs(),
         attempts: row.get(16)?,
     })
+}
+
+/// How pages have ended, by their keys.
+pub(super) fn results(conn: &Connection, ids: &[String]) -> Result<Vec<PageResult>, Fault> {
+    let sql = format!(
+        "SELECT url, outcome, CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
+        FROM pages WHERE _id = ?1"
+    );
+    let mut select = conn.prepare_cached(&sql)?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let mut rows = select.query([id])?;
+        let Some(row) = rows.next()? else { continue };
+        let fields: Option<String> = row.get(2)?;
+        let fields = fields.and_then(|fields| serde_json::from_str::<Value>(&fields).ok());
+        found.push(PageResult {
+            id: id.clone(),
+            url: row.get(0)?,
+            outcome: row
+                .get::<_, String>(1)?
+                .parse()
+                .map_err(Fault::InvalidEntry)?,
+            fields: fields.and_then(|fields| fields.as_object().cloned()),
+        });
+    }
+    Ok(found)
 }
 
 /// The content hash of a page, if it has one.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::has_index;
 use crate::browse::{
-    Count, DatasetRow, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place, RecordFilter,
-    RecordRow, Slice, WholeRecord, is_of,
+    Count, DatasetRow, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place,
+    RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord, is_of,
 };
 use crate::crawl::CrawlId;
 use crate::record::RecordState;
@@ -39,27 +39,77 @@ const COUNT_OPEN: &str = "SELECT count(*) FROM (SELECT 1 FROM records INDEXED BY
 const CRAWLS: &str = "SELECT app_id, crawl_id FROM crawl_records JOIN crawls ON crawls.key = crawl
     WHERE record = ?1 ORDER BY crawl DESC LIMIT ?2";
 
-fn select(which: &str) -> String {
-    format!(
-        "SELECT _id, dataset, record_id, missing, resolved_at,
-            CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
-        FROM records {which}"
-    )
-}
-
 pub(super) fn list(
     conn: &Connection,
     filter: &RecordFilter,
     from: Option<&Place>,
     wanted: usize,
 ) -> Result<Slice<RecordRow>, Fault> {
+    let columns = format!(
+        "SELECT _id, dataset, record_id, missing, resolved_at,
+            CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
+        FROM records"
+    );
+    let read = |row: &Row<'_>, order| placed(conn, row, filter, order);
+    follow(conn, &columns, filter, from, wanted, read)
+}
+
+pub(super) fn list_whole(
+    conn: &Connection,
+    filter: &RecordFilter,
+    condition: &RecordCondition,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<ListedRecord>, Fault> {
+    let read = |row: &Row<'_>, order| {
+        let place = place_of(order, &row.get::<_, String>(1)?, row.get(9)?, || row.get(3))?;
+        let taken = whole_if_taken(conn, row, filter, condition)?;
+        let listed = taken.map(|(id, record)| ListedRecord {
+            place: place.clone(),
+            id,
+            record,
+        });
+        Ok((place, listed))
+    };
+    follow(conn, RECORD_COLUMNS, filter, from, wanted, read)
+}
+
+fn whole_if_taken(
+    conn: &Connection,
+    row: &Row<'_>,
+    filter: &RecordFilter,
+    condition: &RecordCondition,
+) -> Result<Option<(String, WholeRecord)>, Fault> {
+    let (key, dataset, id): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
+    let is_resolved = row.get::<_, Option<String>>(9)?.is_some();
+    if !filter.takes_record(&dataset, &id, is_resolved) {
+        return Ok(None);
+    }
+    let document = Value::Object(row_object(row, &mut 0)?);
+    if !condition.takes(&document) || !is_of_apps(conn, &key, filter)? {
+        return Ok(None);
+    }
+    let crawls = crawls_of(conn, &key)?;
+    Ok(Some((id, WholeRecord { document, crawls })))
+}
+
+/// Reads a slice along the index that holds the wanted records, or along their keys.
+fn follow<T>(
+    conn: &Connection,
+    columns: &str,
+    filter: &RecordFilter,
+    from: Option<&Place>,
+    wanted: usize,
+    mut read: impl FnMut(&Row<'_>, Order) -> Result<(Place, Option<T>), Fault>,
+) -> Result<Slice<T>, Fault> {
+    let select = |which: &str| format!("{columns} {which}");
     let begun_by_key = from.is_some_and(|place| place.order() == Order::Key);
     match (&filter.dataset, filter.state) {
         (Some(dataset), Some(RecordState::Open)) if has_index(conn, BY_STATE)? => {
             let (first, end) = filter.ids(from);
             let mut open = conn.prepare_cached(&select(OPEN))?;
             let rows = open.query(params![dataset, first, end])?;
-            slice(rows, wanted, |row| placed(conn, row, filter, Order::Key))
+            slice(rows, wanted, |row| read(row, Order::Key))
         }
         (Some(dataset), Some(RecordState::Resolved))
             if filter.id_prefix.is_none() && !begun_by_key && has_index(conn, BY_STATE)? =>
@@ -68,14 +118,13 @@ pub(super) fn list(
             let (at, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
             let mut resolved = conn.prepare_cached(&select(RESOLVED))?;
             let rows = resolved.query(params![dataset, at, id])?;
-            slice(rows, wanted, |row| placed(conn, row, filter, Order::Newest))
+            slice(rows, wanted, |row| read(row, Order::Newest))
         }
         _ => {
             let (first, end) = filter.keys(from);
             let mut all = conn.prepare_cached(&select(BY_KEY))?;
-            slice(all.query([first, end])?, wanted, |row| {
-                placed(conn, row, filter, Order::Key)
-            })
+            let rows = all.query([first, end])?;
+            slice(rows, wanted, |row| read(row, Order::Key))
         }
     }
 }
@@ -102,12 +151,21 @@ fn placed(
             None => None,
         },
     };
-    let place = match order {
-        Order::Key => Place::key(&record.key),
-        Order::Newest => Place::newest([resolved_at.unwrap_or_default(), record.id.clone()]),
-    };
+    let place = place_of(order, &record.key, resolved_at, || Ok(record.id.clone()))?;
     let is_taken = filter.takes(&record) && is_of_apps(conn, &record.key, filter)?;
     Ok((place, is_taken.then_some(record)))
+}
+
+fn place_of(
+    order: Order,
+    key: &str,
+    resolved_at: Option<String>,
+    id: impl FnOnce() -> rusqlite::Result<String>,
+) -> Result<Place, Fault> {
+    Ok(match order {
+        Order::Key => Place::key(key),
+        Order::Newest => Place::newest([resolved_at.unwrap_or_default(), id()?]),
+    })
 }
 
 fn is_of_apps(conn: &Connection, key: &str, filter: &RecordFilter) -> Result<bool, Fault> {
@@ -167,17 +225,21 @@ pub(super) fn datasets(
             slice.next = after.map(Place::key);
             return Ok(slice);
         }
-        slice.rows.push(DatasetRow {
-            total: count(conn, COUNT_ALL, &name, count_to)?,
-            open: match has_index(conn, BY_STATE)? {
-                true => count(conn, COUNT_OPEN, &name, count_to)?,
-                false => Count::none_yet(),
-            },
-            name: name.clone(),
-        });
+        slice.rows.push(dataset(conn, name.clone(), count_to)?);
         slice.examined += 1;
         after = Some(name);
     }
+}
+
+pub(super) fn dataset(conn: &Connection, name: String, count_to: u64) -> Result<DatasetRow, Fault> {
+    Ok(DatasetRow {
+        total: count(conn, COUNT_ALL, &name, count_to)?,
+        open: match has_index(conn, BY_STATE)? {
+            true => count(conn, COUNT_OPEN, &name, count_to)?,
+            false => Count::none_yet(),
+        },
+        name,
+    })
 }
 
 fn count(conn: &Connection, sql: &str, dataset: &str, count_to: u64) -> Result<Count, Fault> {

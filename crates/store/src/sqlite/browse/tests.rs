@@ -65,12 +65,15 @@ fn list_all(conn: &Connection, from: Option<&Place>) {
                 dataset: dataset.clone(),
                 state,
                 id_prefix: id_prefix.clone(),
+                from_id: some("q"),
                 apps: some("app").map(|app| vec![app]),
             };
             records::list(conn, &filter, from, 50).unwrap();
+            records::list_whole(conn, &filter, &RecordCondition::default(), from, 50).unwrap();
         }
     }
     records::datasets(conn, 100, from, 50).unwrap();
+    records::dataset(conn, "d".to_owned(), 100).unwrap();
     for crawl in [None, Some(crawl())] {
         let filter = ChangeListFilter {
             crawl,
@@ -122,6 +125,7 @@ fn every_list_follows_an_index() {
         records::whole(&conn, "people/1").unwrap();
         page_changes::find_one(&conn, "app/c1/x").unwrap();
         pages::hash(&conn, "app/c1/x").unwrap();
+        pages::results(&conn, &["app/c1/x".to_owned()]).unwrap();
         conn.trace_v2(TraceEventCodes::empty(), None::<fn(TraceEvent<'_>)>)
             .unwrap();
         assert_eq!(detours(&conn), Vec::<String>::new());

@@ -1,0 +1,460 @@
+//! Decisions of people about single values of a record.
+//!
+//! - An accepted or typed value is final: no page replaces it and no refresh asks for another one. A page's value keeps
+//!   its source, a typed one has a source without a URL. Both are written back like values of pages.
+//! - A rejected value does not come back, from whatever page. Its field is missing until another value comes.
+//! - A value that the user's input has since is newer than any decision, and ends it.
+//! - The last state before the first decision is kept, so that all decisions about a field can be undone.
+//!
+//! Decisions are kept with the record's doubts, under [`DECIDED`].
+
+use serde_json::{Map, Value, json};
+
+use super::{MAX_CANDIDATE_BYTES, StoredRecord, has_value, spelling};
+use crate::timestamp::iso_time;
+
+/// The member of a record's doubts with the decisions, by field: `{answer, by, at, rejected, former}`.
+pub(super) const DECIDED: &str = "decided";
+
+/// The most rejected values of a field. Beyond that, the oldest are forgotten.
+const MAX_REJECTED: usize = 16;
+
+/// A person's decision about a field of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// The record's key.
+    pub record: String,
+    pub field: String,
+    /// The value that the person has seen; null if there is none. If it has changed since, nothing is decided.
+    pub seen: Value,
+    pub answer: DecisionAnswer,
+    /// The person's name, if it is known.
+    pub by: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum DecisionAnswer {
+    /// The present value is right.
+    Accept,
+    /// Another value of a page is right; its source has the members `url`, `mapping` and `at`.
+    AcceptOther { value: Value, source: Value },
+    /// The value is the one that the person has typed.
+    Type(Value),
+    /// The value is wrong; without one, all candidates are.
+    Reject,
+    /// Takes all decisions about the field back.
+    Undo,
+}
+
+/// The result of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    Done,
+    /// There is no such record, or it has no such field.
+    Unknown,
+    /// The value is no longer the one that the person has seen.
+    Changed,
+    /// There is nothing to accept, to reject or to undo, or the value is too large.
+    Nothing,
+}
+
+impl StoredRecord {
+    /// Applies a decision.
+    pub(crate) fn decide(&mut self, decision: &Decision, now_ms: i64) -> Decided {
+        let name = decision.field.as_str();
+        if !self.fields.contains_key(name) && !self.missing.iter().any(|one| one == name) {
+            return Decided::Unknown;
+        }
+        let kept = self.fields.get(name).cloned().unwrap_or_default();
+        if kept != decision.seen {
+            return Decided::Changed;
+        }
+        let done = match &decision.answer {
+            DecisionAnswer::Undo => self.undo_decision(name),
+            DecisionAnswer::Accept if has_value(&kept) => {
+                self.note_decision(decision, "accepted", now_ms);
+                self.missing.retain(|one| one != name);
+                true
+            }
+            DecisionAnswer::AcceptOther { value, source } if is_usable(value) => {
+                self.note_decision(decision, "accepted", now_ms);
+                self.replace(name, value, source.clone(), now_ms);
+                true
+            }
+            DecisionAnswer::Type(value) if is_usable(value) => {
+                self.note_decision(decision, "edited", now_ms);
+                let source = json!({"url": null, "mapping": null, "at": iso_time(now_ms)});
+                self.replace(name, value, source, now_ms);
+                true
+            }
+            DecisionAnswer::Reject => self.reject(decision, &kept, now_ms),
+            _ => false,
+        };
+        if !done {
+            return Decided::Nothing;
+        }
+        self.settle_rivals();
+        self.update_resolved(now_ms);
+        Decided::Done
+    }
+
+    /// Whether this very decision has been applied. An undone one leaves no trace.
+    pub(crate) fn has_decision(&self, decision: &Decision, now_ms: i64) -> bool {
+        self.decision(&decision.field).is_some_and(|known| {
+            known["at"] == iso_time(now_ms) && known["by"].as_str() == decision.by.as_deref()
+        })
+    }
+
+    fn replace(&mut self, name: &str, value: &Value, source: Value, now_ms: i64) {
+        let former = self.fields.insert(name.to_owned(), value.clone());
+        let former_source = self.sources.insert(name.to_owned(), source);
+        if let Some(former) = former.filter(|former| former != value) {
+            self.remember(name, former, former_source, now_ms);
+        }
+        self.drop_candidate(name, value);
+        self.missing.retain(|one| one != name);
+    }
+
+    /// Returns whether there was a value of a page to reject.
+    fn reject(&mut self, decision: &Decision, kept: &Value, now_ms: i64) -> bool {
+        let name = decision.field.as_str();
+        let candidates = self.candidates.get(name).and_then(Value::as_array);
+        let wrong: Vec<Value> = match has_value(kept) {
+            true => vec![kept.clone()],
+            false => {
+                let candidates = candidates.into_iter().flatten();
+                candidates.map(|one| one["value"].clone()).collect()
+            }
+        };
+        if wrong.is_empty() {
+            return false;
+        }
+        self.note_decision(decision, "rejected", now_ms);
+        if has_value(kept) {
+            let source = self.sources.shift_remove(name);
+            self.fields.insert(name.to_owned(), Value::Null);
+            self.remember(name, kept.clone(), source, now_ms);
+        }
+        for value in &wrong {
+            self.drop_candidate(name, value);
+        }
+        if let Some(Value::Array(rejected)) =
+            self.decision_mut(name).map(|one| &mut one["rejected"])
+        {
+            rejected.extend(wrong);
+            let surplus = rejected.len().saturating_sub(MAX_REJECTED);
+            rejected.drain(..surplus);
+        }
+        if !self.missing.iter().any(|one| one == name) {
+            self.missing.push(name.to_owned());
+        }
+        true
+    }
+
+    fn drop_candidate(&mut self, name: &str, value: &Value) {
+        if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
+            candidates.retain(|one| !spelling::is_one(&one["value"], value));
+            if candidates.is_empty() {
+                self.candidates.shift_remove(name);
+            }
+        }
+    }
+
+    /// Writes a decision down, with the state before the first one.
+    fn note_decision(&mut self, decision: &Decision, answer: &str, now_ms: i64) {
+        let name = decision.field.as_str();
+        let former = match self.decision(name) {
+            Some(known) => known["former"].clone(),
+            None => json!({
+                "value": self.fields.get(name),
+                "source": self.sources.get(name),
+                "candidates": self.candidates.get(name),
+                "missing": self.missing.iter().any(|one| one == name),
+            }),
+        };
+        let rejected = self.decision(name).map(|known| known["rejected"].clone());
+        let noted = json!({
+            "answer": answer,
+            "by": decision.by,
+            "at": iso_time(now_ms),
+            "rejected": rejected.unwrap_or_else(|| json!([])),
+            "former": former,
+        });
+        let decided = self.doubts.entry(DECIDED).or_insert_with(|| json!({}));
+        decided[name] = noted;
+    }
+
+    fn undo_decision(&mut self, name: &str) -> bool {
+        let Some(decision) = self.forget_decision(name) else {
+            return false;
+        };
+        let former = &decision["former"];
+        self.fields.insert(name.to_owned(), former["value"].clone());
+        for (members, member) in [
+            (&mut self.sources, &former["source"]),
+            (&mut self.candidates, &former["candidates"]),
+        ] {
+            match member.is_null() {
+                true => members.shift_remove(name),
+                false => members.insert(name.to_owned(), member.clone()),
+            };
+        }
+        self.forget_if_back(name, &former["value"]);
+        self.missing.retain(|one| one != name);
+        if former["missing"] == true {
+            self.missing.push(name.to_owned());
+        }
+        true
+    }
+
+    /// Removes the decision about a field, because the user's input is newer.
+    pub(super) fn forget_decision(&mut self, name: &str) -> Option<Value> {
+        let decided = self.doubts.get_mut(DECIDED)?.as_object_mut()?;
+        let decision = decided.shift_remove(name);
+        if decided.is_empty() {
+            self.doubts.shift_remove(DECIDED);
+        }
+        decision
+    }
+
+    /// Removes the doubts about pages. Decisions stay.
+    pub(super) fn clear_doubts(&mut self) {
+        self.doubts.retain(|kind, _| kind == DECIDED);
+    }
+
+    fn decision(&self, name: &str) -> Option<&Value> {
+        self.doubts.get(DECIDED)?.get(name)
+    }
+
+    fn decision_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.doubts.get_mut(DECIDED)?.get_mut(name)
+    }
+
+    /// Whether a person has accepted or typed the present value.
+    pub(super) fn is_final(&self, name: &str) -> bool {
+        self.decision(name)
+            .is_some_and(|decision| decision["answer"] != "rejected")
+    }
+
+    /// Whether no page may give the field this value.
+    pub(super) fn is_closed_to(&self, name: &str, value: &Value) -> bool {
+        let Some(decision) = self.decision(name) else {
+            return false;
+        };
+        let mut rejected = decision["rejected"].as_array().into_iter().flatten();
+        decision["answer"] != "rejected" || rejected.any(|one| spelling::is_one(one, value))
+    }
+}
+
+/// A value is kept several times, so it must not be large.
+fn is_usable(value: &Value) -> bool {
+    has_value(value) && value.to_string().len() <= MAX_CANDIDATE_BYTES
+}
+
+/// The decisions for readers of a record: all but what only undoing needs.
+pub(super) fn shown_decisions(doubts: &Value) -> Option<Map<String, Value>> {
+    let mut decided = doubts.get(DECIDED)?.as_object()?.clone();
+    for decision in decided.values_mut().filter_map(Value::as_object_mut) {
+        decision.shift_remove("former");
+    }
+    Some(decided).filter(|decided| !decided.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filling::NOWHERE;
+    use super::super::{FillRules, PageValues, Record};
+    use super::*;
+    use crate::record::Entry;
+    use crate::source_document::DatasetRecord;
+
+    const AT_MS: i64 = 1_795_000_000_000;
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    fn fill(record: &mut StoredRecord, url: &str, mapping: &str, fields: Value, at_ms: i64) {
+        let fields = object(fields);
+        let page = PageValues {
+            fields: &fields,
+            url,
+            mapping: Some(mapping),
+            started_at_ms: at_ms,
+            ended_at_ms: at_ms + 1,
+            depth: Some(0),
+            leads: &NOWHERE,
+            is_of_other: false,
+            is_reread: false,
+        };
+        record.fill(&page, &FillRules::default());
+    }
+
+    fn put(record: &mut StoredRecord, fields: Value, want: &[&str]) {
+        let input = DatasetRecord::from(Record {
+            dataset: "d".parse().unwrap(),
+            id: String::from("1"),
+            fields: object(fields),
+            want: want.iter().map(|name| (*name).to_owned()).collect(),
+        });
+        let entry = Entry {
+            enters: true,
+            is_repeat: false,
+        };
+        record.put(&input, entry, AT_MS + 50);
+    }
+
+    fn decide(record: &mut StoredRecord, answer: DecisionAnswer) -> Decided {
+        let decision = Decision {
+            record: String::from("d/1"),
+            field: String::from("name"),
+            seen: record.fields.get("name").cloned().unwrap_or_default(),
+            answer,
+            by: Some(String::from("ada")),
+        };
+        record.decide(&decision, AT_MS + 10)
+    }
+
+    /// A record whose name a page has filled, with another one on a second page.
+    fn filled() -> StoredRecord {
+        let mut record = StoredRecord::default();
+        put(&mut record, json!({"name": null, "id": 7}), &["name"]);
+        fill(
+            &mut record,
+            "http://a.org/1",
+            "m",
+            json!({"name": "Ada"}),
+            AT_MS,
+        );
+        fill(
+            &mut record,
+            "http://a.org/2",
+            "m",
+            json!({"name": "Bob"}),
+            AT_MS,
+        );
+        assert_eq!(record.fields["name"], "Ada");
+        assert_eq!(record.candidates["name"][0]["value"], "Bob");
+        record
+    }
+
+    fn other() -> DecisionAnswer {
+        DecisionAnswer::AcceptOther {
+            value: json!("Bob"),
+            source: json!({"url": "http://a.org/2", "mapping": "m", "at": iso_time(AT_MS)}),
+        }
+    }
+
+    #[test]
+    fn an_accepted_value_stays_whatever_pages_say() {
+        for answer in [
+            DecisionAnswer::Accept,
+            other(),
+            DecisionAnswer::Type(json!("Eve")),
+        ] {
+            let mut record = filled();
+            assert_eq!(decide(&mut record, answer), Decided::Done);
+            let decided = record.clone();
+            fill(
+                &mut record,
+                "http://a.org/3",
+                "m",
+                json!({"name": "Zoe"}),
+                AT_MS + 20,
+            );
+            record.mark_for_refresh(&[String::from("name")]);
+            let taken = ("http://a.org/2", &*iso_time(AT_MS));
+            record.take_back(taken, &FillRules::default(), AT_MS + 30);
+            assert_eq!(record.fields, decided.fields);
+            assert_eq!(record.sources, decided.sources);
+            assert!(record.missing.is_empty());
+            // The same input again, without a value, says nothing new.
+            put(&mut record, json!({"name": null, "id": 7}), &["name"]);
+            assert_eq!(record.fields, decided.fields);
+            // Another value of the user does.
+            put(&mut record, json!({"name": "Mine"}), &["name"]);
+            assert_eq!(record.fields["name"], "Mine");
+            assert!(!record.is_final("name"));
+        }
+    }
+
+    #[test]
+    fn a_rejected_value_does_not_come_back_and_another_one_may_come() {
+        let mut record = filled();
+        assert_eq!(decide(&mut record, DecisionAnswer::Reject), Decided::Done);
+        assert_eq!(record.fields["name"], Value::Null);
+        assert_eq!(
+            (&*record.missing, &record.resolved_at),
+            (&[String::from("name")][..], &None)
+        );
+        fill(
+            &mut record,
+            "http://a.org/9",
+            "m",
+            json!({"name": "Ada"}),
+            AT_MS + 20,
+        );
+        assert_eq!(record.fields["name"], Value::Null);
+        // Without a value, the other candidates are rejected.
+        assert_eq!(decide(&mut record, DecisionAnswer::Reject), Decided::Done);
+        assert!(record.candidates.is_empty());
+        assert_eq!(
+            decide(&mut record, DecisionAnswer::Reject),
+            Decided::Nothing
+        );
+        fill(
+            &mut record,
+            "http://a.org/8",
+            "m",
+            json!({"name": "Bob"}),
+            AT_MS + 30,
+        );
+        assert_eq!(record.fields["name"], Value::Null);
+        fill(
+            &mut record,
+            "http://a.org/7",
+            "m",
+            json!({"name": "Zoe"}),
+            AT_MS + 40,
+        );
+        assert_eq!(record.fields["name"], "Zoe");
+        assert!(record.resolved_at.is_some());
+    }
+
+    #[test]
+    fn all_decisions_are_undone_at_once() {
+        let before = filled();
+        let mut record = before.clone();
+        decide(&mut record, DecisionAnswer::Reject);
+        decide(&mut record, other());
+        decide(&mut record, DecisionAnswer::Type(json!("Eve")));
+        assert_eq!(record.history["name"].as_array().unwrap().len(), 2);
+        assert_eq!(decide(&mut record, DecisionAnswer::Undo), Decided::Done);
+        assert_eq!(record.fields, before.fields);
+        assert_eq!(record.sources, before.sources);
+        assert_eq!(record.candidates, before.candidates);
+        assert_eq!(record.missing, before.missing);
+        assert_eq!(record.doubts, before.doubts);
+        assert_eq!(decide(&mut record, DecisionAnswer::Undo), Decided::Nothing);
+    }
+
+    #[test]
+    fn nothing_is_decided_about_what_nobody_has_seen() {
+        let mut record = filled();
+        let before = record.clone();
+        let decision = |field: &str, seen: Value, answer| Decision {
+            record: String::from("d/1"),
+            field: field.to_owned(),
+            seen,
+            answer,
+            by: None,
+        };
+        let stale = decision("name", json!("Zoe"), DecisionAnswer::Reject);
+        assert_eq!(record.decide(&stale, AT_MS), Decided::Changed);
+        let unknown = decision("other", Value::Null, DecisionAnswer::Type(json!("x")));
+        assert_eq!(record.decide(&unknown, AT_MS), Decided::Unknown);
+        let large = DecisionAnswer::Type(json!("x".repeat(MAX_CANDIDATE_BYTES)));
+        assert_eq!(decide(&mut record, large), Decided::Nothing);
+        assert_eq!(record, before);
+    }
+}
