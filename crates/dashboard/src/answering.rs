@@ -60,9 +60,12 @@ impl Dashboard {
                 Some(None) => FIRST,
                 Some(Some(sample)) => {
                     let dashboard = Arc::clone(&self);
-                    // It writes to a disk. A sample that was not stored is a gap.
-                    let _ =
-                        tokio::task::spawn_blocking(move || dashboard.history().note(sample)).await;
+                    // A sample that was not stored is a gap.
+                    let note = move || {
+                        let writing = dashboard.history().note(sample);
+                        writing.write();
+                    };
+                    let _ = tokio::task::spawn_blocking(note).await;
                     Duration::from_secs(history::EVERY_S as u64)
                 }
             };

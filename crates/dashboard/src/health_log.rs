@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::line_file::LineFile;
+use crate::line_file::{LineFile, Writing};
 
 /// The most points of a mapping, and the most mappings with points.
 const MOST_POINTS: usize = 200;
@@ -72,7 +72,7 @@ impl HealthLog {
     }
 
     /// Takes the present reports of all mappings.
-    pub(crate) fn see(&mut self, reports: &[Value], now_ms: i64) {
+    pub(crate) fn see(&mut self, reports: &[Value], now_ms: i64) -> Writing {
         let points = reports.iter().filter_map(|report| point(report, now_ms));
         let is_due = |point: &Point| {
             let last = self.points.get(&point.mapping).and_then(|own| own.last());
@@ -85,7 +85,7 @@ impl HealthLog {
         for point in &points {
             self.add(point.clone());
         }
-        self.file.add(&points, self.points.values().flatten());
+        self.file.add(&points, self.points.values().flatten())
     }
 
     /// The curves of a mapping's fields, drawn into boxes of 100 by 40.
@@ -167,8 +167,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = HealthLog::open(Some(folder.path()));
         for (at, pages, now) in [(0, 10, 1.0), (100, 20, 1.0), (200, 30, 0.8), (300, 40, 0.3)] {
-            log.see(&[report(pages, now, Some(0.9))], at);
-            log.see(&[report(pages + 1, now, Some(0.9))], at + 1);
+            log.see(&[report(pages, now, Some(0.9))], at).write();
+            log.see(&[report(pages + 1, now, Some(0.9))], at + 1)
+                .write();
         }
         let log = HealthLog::open(Some(folder.path()));
         assert_eq!(log.points["shop"].len(), 4, "a page more is not a point");
@@ -193,7 +194,7 @@ mod tests {
     fn the_points_of_a_mapping_are_bounded_and_the_recent_ones_closer() {
         let mut log = HealthLog::default();
         for n in 0..2_000 {
-            log.see(&[report(n * 1_000, 1.0, None)], n as i64);
+            log.see(&[report(n * 1_000, 1.0, None)], n as i64).write();
         }
         let own = &log.points["shop"];
         assert!(own.len() <= MOST_POINTS, "{}", own.len());

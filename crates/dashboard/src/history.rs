@@ -2,20 +2,15 @@
 //! quarter of an hour for ninety days, in one file of JSON lines in the state folder. Without a state folder, samples
 //! are in memory.
 //!
-//! The file is appended to. It is rewritten (beside it, then renamed) when it has twice as many lines as are kept. A
-//! line cut off by a power loss is skipped, so at most some samples are lost. A sample covers the time since the
-//! previous one. What happened while nothing was recorded is unknown, and charts have a gap there.
+//! At most some samples are lost with the power. A sample covers the time since the previous one. What happened while nothing was recorded is unknown, and charts have a gap there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use webfill_service::state::PRIVATE;
 
+use crate::line_file::{LineFile, Writing};
 use crate::snapshot::{Records, Run, Snapshot};
 use crate::views::words::group_of;
 
@@ -167,34 +162,23 @@ fn since(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) -> BTreeMa
 #[derive(Debug)]
 pub(crate) struct History {
     samples: Vec<Sample>,
-    path: Option<PathBuf>,
-    /// The number of lines in the file.
-    lines: usize,
-    is_failing: bool,
+    file: LineFile,
     thinned_at: i64,
 }
 
 impl History {
-    /// Reads the stored samples. If the file cannot be read, the next sample begins a new one.
+    /// Reads the stored samples.
     pub(crate) fn open(state: Option<&Path>) -> History {
-        let path = state.map(|state| state.join(FILE));
+        let (file, samples) = LineFile::open(state, FILE, MOST);
         let mut history = History {
             samples: Vec::new(),
-            lines: 0,
-            path,
-            is_failing: false,
+            file,
             thinned_at: 0,
         };
-        if let Some(Ok(file)) = history.path.as_ref().map(File::open) {
-            let lines = BufReader::new(file).lines().map_while(Result::ok);
-            for line in lines.take(4 * MOST) {
-                history.lines += 1;
-                if let Ok(sample) = serde_json::from_str::<Sample>(&line) {
-                    history.insert(sample);
-                }
-            }
-            history.thin();
+        for sample in samples {
+            history.insert(sample);
         }
+        history.thin();
         history
     }
 
@@ -207,57 +191,10 @@ impl History {
     }
 
     /// Adds a sample.
-    pub(crate) fn note(&mut self, sample: Sample) {
-        let line = serde_json::to_string(&sample).unwrap_or_default() + "\n";
-        self.insert(sample);
+    pub(crate) fn note(&mut self, sample: Sample) -> Writing {
+        self.insert(sample.clone());
         self.thin();
-        let written = match self.lines >= 2 * MOST {
-            true => self.write_anew(),
-            false => self.append(&line),
-        };
-        match written {
-            Err(error) if !self.is_failing => {
-                self.is_failing = true;
-                tracing::warn!(event = "dashboard_history_unwritten", %error, "the dashboard's metrics over time cannot be stored");
-            }
-            Err(_) => {}
-            Ok(()) => self.is_failing = false,
-        }
-    }
-
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        let Some(path) = &self.path else {
-            return Ok(());
-        };
-        let mut options = OpenOptions::new();
-        let mut file = options.create(true).append(true).mode(PRIVATE).open(path)?;
-        file.write_all(line.as_bytes())?;
-        self.lines += 1;
-        Ok(())
-    }
-
-    fn write_anew(&mut self) -> io::Result<()> {
-        let Some(path) = &self.path else {
-            return Ok(());
-        };
-        let beside = path.with_extension("jsonl.new");
-        let mut text = String::new();
-        for sample in &self.samples {
-            text += &serde_json::to_string(sample).unwrap_or_default();
-            text.push('\n');
-        }
-        let mut options = OpenOptions::new();
-        options
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .mode(PRIVATE);
-        let mut file = options.open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)?;
-        self.lines = self.samples.len();
-        Ok(())
+        self.file.add(&[sample], self.samples.iter())
     }
 
     /// Drops samples that are too old, and merges old ones.

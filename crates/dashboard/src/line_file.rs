@@ -1,10 +1,14 @@
 //! A file of JSON lines that is appended to, and rewritten when it has become long. A line that was cut off by a power
 //! loss is skipped. What cannot be written is logged once, and lost with the process.
+//!
+//! What is recorded is in memory, under a lock that visitors take, too. So nothing is written under that lock: adding
+//! lines returns a [`Writing`], which is done after the lock is released.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +21,27 @@ pub(crate) struct LineFile {
     path: Option<PathBuf>,
     lines: usize,
     most: usize,
+    disk: Arc<Mutex<Disk>>,
+}
+
+/// Held while the file is written.
+#[derive(Debug, Default)]
+struct Disk {
     is_failing: bool,
+}
+
+/// Lines that are to be written, in the order in which they were added.
+#[must_use = "nothing is written before"]
+#[derive(Debug, Default)]
+pub(crate) struct Writing(Option<Lines>);
+
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    text: String,
+    /// They are all lines of the file.
+    is_whole: bool,
+    disk: Arc<Mutex<Disk>>,
 }
 
 impl LineFile {
@@ -48,29 +72,45 @@ impl LineFile {
         &mut self,
         added: &[T],
         all: impl Iterator<Item = &'a T>,
-    ) {
+    ) -> Writing {
         let Some(path) = self.path.clone().filter(|_| !added.is_empty()) else {
+            return Writing::default();
+        };
+        let is_whole = self.lines + added.len() > 2 * self.most;
+        let (text, lines) = match is_whole {
+            true => joined(all),
+            false => joined(added.iter()),
+        };
+        self.lines = match is_whole {
+            true => lines,
+            false => self.lines + lines,
+        };
+        Writing(Some(Lines {
+            path,
+            text,
+            is_whole,
+            disk: Arc::clone(&self.disk),
+        }))
+    }
+}
+
+impl Writing {
+    pub(crate) fn write(self) {
+        let Some(lines) = self.0 else {
             return;
         };
-        let written = match self.lines + added.len() > 2 * self.most {
-            true => {
-                let (text, lines) = joined(all);
-                self.lines = lines;
-                write_private(&path, text.as_bytes())
-            }
-            false => {
-                let (text, lines) = joined(added.iter());
-                self.lines += lines;
-                append(&path, &text)
-            }
+        let mut disk = lines.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = match lines.is_whole {
+            true => write_private(&lines.path, lines.text.as_bytes()),
+            false => append(&lines.path, &lines.text),
         };
         if let Err(error) = &written
-            && !self.is_failing
+            && !disk.is_failing
         {
-            let file = path.display();
+            let file = lines.path.display();
             tracing::warn!(event = "dashboard_file_unwritten", %file, %error, "what the dashboard records cannot be stored");
         }
-        self.is_failing = written.is_err();
+        disk.is_failing = written.is_err();
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::line_file::LineFile;
+use crate::line_file::{LineFile, Writing};
 
 /// The most changes kept.
 const MOST: usize = 5_000;
@@ -79,9 +79,8 @@ impl SiteLog {
         }
     }
 
-    /// Takes the present list of sites in trouble, in the form of the fleet; `is_whole` if it has all of them. Returns
-    /// whether any has changed.
-    pub(crate) fn see(&mut self, listed: &[Value], is_whole: bool, now_ms: i64) -> bool {
+    /// Takes the present list of sites in trouble, in the form of the fleet; `is_whole` if it has all of them.
+    pub(crate) fn see(&mut self, listed: &[Value], is_whole: bool, now_ms: i64) -> Writing {
         let mut changes = Vec::new();
         let mut seen = BTreeSet::new();
         for site in listed {
@@ -109,8 +108,7 @@ impl SiteLog {
         for change in &changes {
             self.add(change.clone());
         }
-        self.file.add(&changes, self.changes.iter());
-        !changes.is_empty()
+        self.file.add(&changes, self.changes.iter())
     }
 
     /// The changes of a site, the latest first.
@@ -129,6 +127,14 @@ mod tests {
 
     use super::*;
 
+    /// Returns whether any site has changed.
+    fn see(log: &mut SiteLog, listed: &[Value], is_whole: bool, now_ms: i64) -> bool {
+        let last = |log: &SiteLog| log.changes.back().cloned();
+        let (before, count) = (last(log), log.changes.len());
+        log.see(listed, is_whole, now_ms).write();
+        log.changes.len() > count || last(log) != before
+    }
+
     fn site(name: &str, state: &str, reason: &str) -> Value {
         json!({"site": name, "state": state, "reason": reason, "since": 2.0,
             "evidence": {"sign": "403", "url": "http://a.org/"}})
@@ -139,16 +145,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = SiteLog::open(Some(folder.path()));
         let blocked = [site("a.org", "backing_off", "blocked")];
-        assert!(log.see(&blocked, true, 5_000));
-        assert!(!log.see(&blocked, true, 6_000), "nothing has changed");
+        assert!(see(&mut log, &blocked, true, 5_000));
+        assert!(!see(&mut log, &blocked, true, 6_000), "nothing has changed");
         let mut log = SiteLog::open(Some(folder.path()));
-        assert!(!log.see(&blocked, true, 7_000), "it is known");
-        assert!(log.see(&[site("a.org", "unreachable", "dns")], true, 8_000));
+        assert!(!see(&mut log, &blocked, true, 7_000), "it is known");
+        assert!(see(
+            &mut log,
+            &[site("a.org", "unreachable", "dns")],
+            true,
+            8_000
+        ));
         assert!(
-            !log.see(&[], false, 9_000),
+            !see(&mut log, &[], false, 9_000),
             "a part of the list says nothing"
         );
-        assert!(log.see(&[], true, 10_000));
+        assert!(see(&mut log, &[], true, 10_000));
         let own = SiteLog::open(Some(folder.path())).of_site("a.org", 10);
         let reported: Vec<(i64, &str, &str)> = own
             .iter()
@@ -177,7 +188,7 @@ mod tests {
         };
         for n in 0..24 {
             let state = ["backing_off", "unreachable"][n % 2];
-            assert!(log.see(&all(state), true, 5_000));
+            assert!(see(&mut log, &all(state), true, 5_000));
         }
         assert_eq!(log.changes.len(), MOST);
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();

@@ -58,7 +58,7 @@ fn samples_outlive_the_process_and_a_line_that_was_cut_off() {
     let folder = folder();
     let mut history = History::open(Some(folder.path()));
     for minute in 1..=3 {
-        history.note(sample(minute * 60));
+        history.note(sample(minute * 60)).write();
     }
     let path = folder.path().join(FILE);
     let mut text = std::fs::read_to_string(&path).unwrap();
@@ -76,7 +76,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let mut history = History::open(Some(folder.path()));
     let minutes = 100 * 24 * 60;
     history.samples = (1..minutes).map(|minute| sample(minute * 60)).collect();
-    history.note(sample(minutes * 60));
+    history.note(sample(minutes * 60)).write();
     let kept = &history.samples;
     assert!(kept.len() <= MOST, "{}", kept.len());
     let oldest = &kept[0];
@@ -89,7 +89,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let newest = kept.last().unwrap();
     assert_eq!((newest.over, newest.pages), (60, 60));
     for minute in 0..2 * MOST as i64 {
-        history.note(sample((minutes + 1 + minute) * 60));
+        history.note(sample((minutes + 1 + minute) * 60)).write();
     }
     let lines = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
     assert!(lines.lines().count() <= 2 * MOST);
@@ -104,7 +104,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
 fn a_clock_set_back_removes_later_samples() {
     let mut history = History::open(None);
     for at in [60, 120, 180, 120] {
-        history.note(sample(at));
+        history.note(sample(at)).write();
     }
     let times: Vec<i64> = history.samples.iter().map(|sample| sample.at).collect();
     assert_eq!(times, [60, 120]);
@@ -114,7 +114,7 @@ fn a_clock_set_back_removes_later_samples() {
 fn charts_have_gaps_where_nothing_was_noted() {
     let mut history = History::open(None);
     for at in [60, 120, 1_020, 1_080] {
-        history.note(sample(at));
+        history.note(sample(at)).write();
     }
     let chart = chart_json(&history.between(0, 3_600, 1_000));
     // Rates hold from the beginning of a span, the queue is known at its end.
@@ -167,7 +167,7 @@ fn the_chart_of_a_run_begins_and_ends_with_it() {
 fn many_samples_are_merged_into_few() {
     let mut history = History::open(None);
     for minute in 1..=600 {
-        history.note(sample(minute * 60));
+        history.note(sample(minute * 60)).write();
     }
     let few = history.between(0, 10 * 3_600, 60);
     assert!((55..=62).contains(&few.len()), "{}", few.len());

@@ -103,7 +103,8 @@ impl Dashboard {
         let dashboard = Arc::clone(self);
         // It may write to a disk. What was not written is known until the process ends.
         let _ = tokio::task::spawn_blocking(move || {
-            dashboard.site_log().see(&listed, !is_more, now_ms())
+            let writing = dashboard.site_log().see(&listed, !is_more, now_ms());
+            writing.write();
         })
         .await;
         sites
@@ -118,7 +119,8 @@ impl Dashboard {
                 .filter(|state| state.id.starts_with("mapping/"));
             let healths = healths.filter_map(|state| serde_json::from_str(&state.state).ok());
             let reports: Vec<Value> = healths.map(|one: MappingHealth| one.report()).collect();
-            dashboard.health_log().see(&reports, now_ms());
+            let writing = dashboard.health_log().see(&reports, now_ms());
+            writing.write();
         })
         .await;
     }
