@@ -10,6 +10,7 @@ mod jobs;
 mod looks;
 mod mongodb;
 mod overview;
+mod records;
 mod scene;
 mod tables;
 mod views;

@@ -107,27 +107,46 @@ function show(content) {
   at.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
-/** Shows the answer of the pane in the grid; without a typed value, what stood there before one. */
+/** Shows the answer of the pane in the grid; without a typed value, what stood there before one. What has its answers
+ * applied at once says how the cell is now. */
 function mark(cell, part) {
+  if (part.dataset.current !== undefined) renew(cell, part.dataset);
   for (const old of ["accepted", "rejected", "edited"]) cell.classList.remove(`a-${old}`);
   const { answer, value } = part.dataset;
   const link = linkOf(cell);
   link.querySelector(".answered")?.remove();
-  write(link, answer ? value : "");
+  if (part.dataset.current === undefined) write(link, answer ? value : "");
   if (!answer) return;
   cell.classList.add(`a-${answer}`);
   link.append(Object.assign(document.createElement("span"), { className: "answered", textContent: answer }));
 }
 
+function renew(cell, { state, sign, current }) {
+  const former = [...cell.classList].find((name) => name.startsWith("c-"));
+  const link = linkOf(cell);
+  link.querySelector(".sign").textContent = sign;
+  link.querySelector("bdi")?.remove();
+  if (current) link.insertBefore(textOf(current), link.children[1]);
+  if (former === `c-${state}`) return;
+  cell.classList.replace(former, `c-${state}`);
+  link.querySelector(".unseen").textContent = ` ${state.replaceAll("-", " ")}`;
+}
+
+function textOf(value) {
+  const text = document.createElement("bdi");
+  text.textContent = value.length > 90 ? `${value.slice(0, 90)}…` : value;
+  return text;
+}
+
 function write(link, value) {
   if (!value && link.dataset.was === undefined) return;
-  let text = link.querySelector("bdi");
+  const text = link.querySelector("bdi");
   link.dataset.was ??= text?.textContent ?? "";
   const now = value || link.dataset.was;
   if (!value) delete link.dataset.was;
   if (!now) return text?.remove();
-  text ??= link.insertBefore(document.createElement("bdi"), link.children[1]);
-  text.textContent = now.length > 90 ? `${now.slice(0, 90)}…` : now;
+  text?.remove();
+  link.insertBefore(textOf(now), link.children[1]);
 }
 
 function open(cell) {

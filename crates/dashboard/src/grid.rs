@@ -1,4 +1,7 @@
-//! The grid of a table: the user's own rows and columns, with the state of each cell.
+//! The grid: rows and columns with the state of each cell. It has two sources: a table that is filled, and the records
+//! of a store, which need no index of their own ([`records`]). Both have one template, one script and one set of states.
+//!
+//! # Tables
 //!
 //! `webfill fill` writes tables and their evidence as files that are read from the beginning. For lists that are read by
 //! cursor, and filtered and sorted, there is an index of them, `grid.db` in the project folder: the beginning of each
@@ -13,7 +16,7 @@
 //! | reading a page of rows, by filter and order | [`listing`] |
 //! | the evidence of a cell | [`evidence`] |
 //! | the row as the user has written it, for answers | [`origin`] |
-//! | the filtered rows as a file | [`download`] |
+//! | the filtered rows as a file, of both sources | [`download`] |
 
 pub(crate) mod building;
 pub(crate) mod download;
@@ -22,6 +25,7 @@ pub(crate) mod files;
 pub(crate) mod jobs;
 pub(crate) mod listing;
 pub(crate) mod origin;
+pub(crate) mod records;
 pub(crate) mod state;
 
 use std::path::Path;

@@ -50,6 +50,7 @@ mod login;
 mod mapping_files;
 mod messages;
 mod paced;
+mod project_stores;
 mod route;
 mod secrets;
 mod service;

@@ -8,7 +8,8 @@ use crate::form::Form;
 use crate::views::pages::{self, PagesOf};
 use crate::views::{
     actions, audit, cell, changes, crawl, crawls, dead, doubts, find, grid, machines, mapping,
-    mappings, overview, page, record, records, review, site, sites, table, tables, watch, watches,
+    mappings, overview, page, record, record_cell, records, review, site, sites, table, tables,
+    watch, watches,
 };
 use crate::visit::Visit;
 
@@ -54,7 +55,11 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["site", site] => site::show(visit, site).await,
         ["site", site, "pages"] => pages::show(visit, PagesOf::Site(site)).await,
         ["records"] => records::show(visit).await,
+        [file] if let Some(ending) = file.strip_prefix("records.") => {
+            records::download(visit, ending).await
+        }
         ["record", dataset, id] => record::show(visit, dataset, id).await,
+        ["record", dataset, id, "cell"] => record_cell::show(visit, dataset, id).await,
         ["watches"] => watches::show(visit).await,
         ["watch", name] => watch::show(visit, name).await,
         ["mappings"] => mappings::show(visit).await,
@@ -75,6 +80,7 @@ pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     match parts {
         ["table", name, "review"] => review::take(visit, name, form).await,
         ["table", name, "cell"] => cell::take(visit, name, form).await,
+        ["record", dataset, id, "cell"] => record_cell::take(visit, dataset, id, form).await,
         ["do", action] => actions::take(visit, action, form).await,
         ["editor", rest @ ..] => editor::take(visit, rest, form).await,
         _ => Err(nothing_here()),

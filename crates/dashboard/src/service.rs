@@ -24,6 +24,7 @@ use crate::health_log::HealthLog;
 use crate::history::History;
 use crate::mapping_files::MappingFiles;
 use crate::messages::Messages;
+use crate::project_stores::ProjectStores;
 use crate::secrets::new_secret;
 use crate::sessions::Sessions;
 use crate::site_log::SiteLog;
@@ -67,6 +68,8 @@ pub struct Dashboard {
     pub(crate) store: StoreAccess,
     pub(crate) mapping_files: MappingFiles,
     pub(crate) tables: Tables,
+    /// The stores of these tables.
+    pub(crate) project_stores: ProjectStores,
     /// Work on the indexes of tables.
     pub(crate) table_jobs: Jobs,
     /// The tables that were dropped here.
@@ -113,6 +116,7 @@ impl Dashboard {
             store: StoreAccess::new(setup.store.clone(), setup.cache.clone()),
             mapping_files: MappingFiles::new(setup.mappings.clone()),
             tables: Tables::new(setup.tables.clone()),
+            project_stores: ProjectStores::default(),
             table_jobs: Jobs::default(),
             dropped: Mutex::default(),
             uploads: Semaphore::new(1),

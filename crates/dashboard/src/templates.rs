@@ -43,7 +43,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     template!("review.html"),
     template!("table.html"),
     template!("tables.html"),
-    template!("records.html"),
     template!("site.html"),
     template!("sites.html"),
     template!("watch.html"),

@@ -191,7 +191,7 @@ fn fields_of(files: &Files) -> BTreeSet<String> {
 }
 
 /// The text of a cell; a list as its entries, anything else as JSON.
-pub(super) fn text_of(cell: &Cell) -> Option<String> {
+pub(crate) fn text_of(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Missing => None,
         Cell::List(cells) => {
@@ -274,7 +274,7 @@ impl Columns {
 
 /// The kind of values that have been of a kind, and one more. A number is one that is written as programs do: `007` is a
 /// text.
-fn kind_with(kind: Kind, text: &str) -> Kind {
+pub(super) fn kind_with(kind: Kind, text: &str) -> Kind {
     let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|n| n.to_string() == text);
     let is_number = |text: &str| {
         let begins = text.trim_start_matches('-');

@@ -1,6 +1,7 @@
-//! The filtered rows as a file: CSV, JSON or Parquet, whole values, in the order of the table. It is written while it is
-//! read, so its length does not matter.
+//! The filtered rows as a file: CSV, JSON, JSON lines or Parquet, whole values, in the order of the table or of ids. It
+//! is written while it is read, so its length does not matter.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -12,13 +13,15 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
+use webfill_store::{Browse, Place, has_value};
 use webfill_table::{Cell, TableReader};
 
-use super::building::text_of;
+use super::building::{kind_with, text_of};
 use super::files::Files;
 use super::listing::{Filter, Sieve};
-use super::{Column, Grid, Kind, unread};
+use super::{Column, Grid, Kind, records, unread};
 
 /// A piece of the answer.
 const PIECE_BYTES: usize = 64 << 10;
@@ -31,6 +34,7 @@ const GROUP_BYTES: usize = 8 << 20;
 pub(crate) enum Format {
     Csv,
     Json,
+    JsonLines,
     Parquet,
 }
 
@@ -39,6 +43,7 @@ impl Format {
         match name {
             "csv" => Some(Format::Csv),
             "json" => Some(Format::Json),
+            "jsonl" => Some(Format::JsonLines),
             "parquet" => Some(Format::Parquet),
             _ => None,
         }
@@ -48,6 +53,7 @@ impl Format {
         match self {
             Format::Csv => "text/csv; charset=utf-8",
             Format::Json => "application/json",
+            Format::JsonLines => "application/x-ndjson; charset=utf-8",
             Format::Parquet => "application/vnd.apache.parquet",
         }
     }
@@ -86,30 +92,11 @@ impl Download {
 
     /// Writes all rows. The receiver may go away at any time.
     pub(crate) fn send(mut self, pieces: Sender<Bytes>) {
-        let out = Pieces {
-            to: pieces.clone(),
-            kept: Vec::with_capacity(PIECE_BYTES),
-        };
         let columns = self.grid.meta.columns.clone();
-        let written = match self.format {
-            Format::Csv => CsvRows::new(out, &columns).and_then(|rows| self.write(rows)),
-            Format::Json => self.write(JsonRows::new(out, &columns)),
-            Format::Parquet => ParquetRows::new(out, &columns).and_then(|rows| self.write(rows)),
-        };
-        let Err(error) = written else {
-            return;
-        };
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            tracing::warn!(event = "download_failed", %error, "a table could not be sent to its end");
-        }
-        // A file that ends early must not look whole. Of the other formats nothing can be read then.
-        if self.format == Format::Csv {
-            let line = format!("\r\nwebfill: this file is incomplete: {error}\r\n");
-            let _ = pieces.blocking_send(line.into());
-        }
+        send(self.format, &columns, pieces, |rows| self.write(rows));
     }
 
-    fn write(&mut self, mut to: impl Rows) -> io::Result<()> {
+    fn write(&mut self, to: &mut dyn Rows) -> io::Result<()> {
         let failed = |error: rusqlite::Error| io::Error::other(unread(&error));
         let sql = "SELECT states, sites FROM rows ORDER BY n";
         let mut select = self.grid.conn.prepare(sql).map_err(failed)?;
@@ -133,13 +120,156 @@ impl Download {
                 to.take(&row.cells)?;
             }
         }
-        to.finish()
+        Ok(())
+    }
+}
+
+/// The records of a download.
+pub(crate) struct RecordDownload {
+    pub(crate) browse: Arc<dyn Browse>,
+    pub(crate) filter: records::Filter,
+    pub(crate) format: Format,
+    /// Where the store is read.
+    pub(crate) handle: Handle,
+}
+
+/// Records are read in steps of so many.
+const STEP: usize = 500;
+
+/// The most columns of records. More are those of hostile data, or of no table.
+const MOST_COLUMNS: usize = 5_000;
+
+impl RecordDownload {
+    /// Reads the records twice: first for the names and kinds of their columns, then for their values. Fields that come
+    /// meanwhile are left out.
+    pub(crate) fn send(self, pieces: Sender<Bytes>) {
+        let mut found = Found::default();
+        let read = self.each(|document| found.take(document));
+        let columns = found.columns();
+        send(self.format, &columns, pieces, |rows| {
+            read?;
+            self.each(|document| rows.take(&found.cells(document)))
+        });
+    }
+
+    fn each(&self, mut take: impl FnMut(&Value) -> io::Result<()>) -> io::Result<()> {
+        let mut after: Option<Place> = None;
+        loop {
+            let page = records::page(self.browse.as_ref(), &self.filter, after, STEP, false);
+            let page = self.handle.block_on(page).map_err(io::Error::other)?;
+            for row in &page.rows {
+                take(&row.record.record.document)?;
+            }
+            after = match page.next {
+                None => return Ok(()),
+                Some(next) => Some(next.parse().map_err(io::Error::other)?),
+            };
+        }
+    }
+}
+
+/// The fields that records have, in the order in which they were found.
+#[derive(Default)]
+struct Found {
+    names: Vec<String>,
+    places: HashMap<String, usize>,
+    kinds: Vec<Kind>,
+}
+
+impl Found {
+    fn take(&mut self, document: &Value) -> io::Result<()> {
+        for name in records::names_of(document) {
+            let place = match self.places.get(name) {
+                Some(place) => *place,
+                None if self.names.len() >= MOST_COLUMNS => {
+                    return Err(io::Error::other(
+                        "the records have too many different fields",
+                    ));
+                }
+                None => {
+                    self.names.push(name.to_owned());
+                    self.kinds.push(Kind::Integer);
+                    self.places.insert(name.to_owned(), self.names.len() - 1);
+                    self.names.len() - 1
+                }
+            };
+            let value = &document["fields"][name];
+            self.kinds[place] = match records::cell_of(value) {
+                Cell::Missing => continue,
+                Cell::Number(text) => kind_with(self.kinds[place], &text),
+                _ if !has_value(value) => continue,
+                _ => Kind::Text,
+            };
+        }
+        Ok(())
+    }
+
+    /// The id comes first. A field of that name is named as in an export.
+    fn columns(&self) -> Vec<Column> {
+        const ID: &str = "id";
+        let column = |name: String, kind| Column {
+            name,
+            kind,
+            is_field: true,
+        };
+        let mut columns = vec![column(ID.to_owned(), Kind::Text)];
+        for (name, kind) in self.names.iter().zip(&self.kinds) {
+            let name = match name == ID || name.starts_with("fields.") {
+                true => format!("fields.{name}"),
+                false => name.clone(),
+            };
+            columns.push(column(name, *kind));
+        }
+        columns
+    }
+
+    fn cells(&self, document: &Value) -> Vec<Cell> {
+        let id = records::cell_of(&document["record_id"]);
+        let fields = self.names.iter();
+        let fields = fields.map(|name| records::cell_of(&document["fields"][name]));
+        std::iter::once(id).chain(fields).collect()
+    }
+}
+
+/// Sends all rows that `write` writes.
+fn send(
+    format: Format,
+    columns: &[Column],
+    pieces: Sender<Bytes>,
+    write: impl FnOnce(&mut dyn Rows) -> io::Result<()>,
+) {
+    let out = Pieces {
+        to: pieces.clone(),
+        kept: Vec::with_capacity(PIECE_BYTES),
+    };
+    let rows: io::Result<Box<dyn Rows>> = match format {
+        Format::Csv => CsvRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn Rows>),
+        Format::Json => Ok(Box::new(JsonRows::new(out, columns, false))),
+        Format::JsonLines => Ok(Box::new(JsonRows::new(out, columns, true))),
+        Format::Parquet => {
+            ParquetRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn Rows>)
+        }
+    };
+    let written = rows.and_then(|mut rows| {
+        write(rows.as_mut())?;
+        rows.finish()
+    });
+    let Err(error) = written else {
+        return;
+    };
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        tracing::warn!(event = "download_failed", %error, "a table could not be sent to its end");
+    }
+    // A file that ends early must not look whole. Of the other formats nothing can be read then.
+    if matches!(format, Format::Csv | Format::JsonLines) {
+        let line = format!("\r\nwebfill: this file is incomplete: {error}\r\n");
+        let _ = pieces.blocking_send(line.into());
     }
 }
 
 trait Rows {
     fn take(&mut self, cells: &[Cell]) -> io::Result<()>;
-    fn finish(self) -> io::Result<()>;
+    fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
 /// Sends what is written in pieces.
@@ -186,7 +316,7 @@ impl Rows for CsvRows {
         Ok(self.0.write_record(texts)?)
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(self: Box<Self>) -> io::Result<()> {
         let mut out = self.0.into_inner().map_err(|error| error.into_error())?;
         out.flush()
     }
@@ -200,17 +330,20 @@ fn safe(text: String) -> String {
     }
 }
 
+/// An array, or one line for each row.
 struct JsonRows {
     out: Pieces,
     names: Vec<String>,
+    is_lines: bool,
     has_rows: bool,
 }
 
 impl JsonRows {
-    fn new(out: Pieces, columns: &[Column]) -> JsonRows {
+    fn new(out: Pieces, columns: &[Column], is_lines: bool) -> JsonRows {
         JsonRows {
             out,
-            names: columns.iter().map(|column| column.name.clone()).collect(),
+            names: unique_names(columns),
+            is_lines,
             has_rows: false,
         }
     }
@@ -222,13 +355,21 @@ impl Rows for JsonRows {
         let object: Map<String, Value> = members
             .map(|(name, cell)| (name.clone(), json_of(cell)))
             .collect();
+        let object = Value::Object(object);
+        if self.is_lines {
+            return writeln!(self.out, "{object}");
+        }
         let begin = if self.has_rows { ",\n" } else { "[\n" };
         self.has_rows = true;
-        write!(self.out, "{begin}{}", Value::Object(object))
+        write!(self.out, "{begin}{object}")
     }
 
-    fn finish(mut self) -> io::Result<()> {
-        let end = if self.has_rows { "\n]\n" } else { "[]\n" };
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let end = match (self.is_lines, self.has_rows) {
+            (true, _) => "",
+            (false, true) => "\n]\n",
+            (false, false) => "[]\n",
+        };
         self.out.write_all(end.as_bytes())?;
         self.out.flush()
     }
@@ -303,24 +444,35 @@ impl Rows for ParquetRows {
         }
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.write_group()?;
         let mut out = self.file.into_inner().map_err(io::Error::other)?;
         out.flush()
     }
 }
 
-fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut fields = Vec::new();
+/// Names by which readers find columns. Of several columns with one name, the first has it.
+fn unique_names(columns: &[Column]) -> Vec<String> {
+    let own: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut names = Vec::with_capacity(columns.len());
     for column in columns {
-        // Readers find columns by name, so of two with one name the first has it.
-        let is_taken = names.contains(&column.name.as_str());
-        let name = match is_taken {
-            true => format!("{} ({})", column.name, names.len() + 1),
-            false => column.name.clone(),
-        };
-        names.push(&column.name);
+        let number = numbers.entry(&column.name).or_insert(1);
+        let mut name = column.name.clone();
+        while taken.contains(&name) || (*number > 1 && own.contains(name.as_str())) {
+            *number += 1;
+            name = format!("{} ({number})", column.name);
+        }
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+    let mut fields = Vec::new();
+    for (column, name) in columns.iter().zip(unique_names(columns)) {
         let (physical, logical) = match column.kind {
             Kind::Integer => (Physical::INT64, None),
             Kind::Number => (Physical::DOUBLE, None),

@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 use webfill_document::{Document, Limits};
-use webfill_store::{Browse, StoreUri, open_to_browse, page_id};
+use webfill_store::{Browse, page_id};
 
-use super::grid::{COLUMNS, files, made};
+use super::grid::{files, made};
+use super::grid_parts::COLUMNS;
 use super::page::text_of;
 use super::reading::within;
 use super::review::around;
@@ -134,7 +135,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let (files, cell) = find(visit, &project, asked).await?;
     let own = project.clone();
     let review = reading(move || own.review()).await?;
-    let copy = stored_copy(&project, &cell).await;
+    let copy = stored_copy(visit, &project, &cell).await;
     let separator = separator(files, &cell).await;
     let content = content(name, &cell, &review, copy, &separator);
     visit.page("cell.html", "Evidence", content)
@@ -174,10 +175,11 @@ fn content(
     let confidence = line.and_then(|line| line["confidence"].as_f64());
     let can_accept = !values.is_empty() && cell.state != State::Known;
     json!({
-        "name": name,
+        "trail": {"link": format!("/dashboard/table/{}", encoded(name)), "label": name},
+        "words": {"own": "Your table", "keep": "Keep table", "applied": "The next run of `webfill fill` applies it.", "row": "Row"},
+        "hidden": {"row": cell.n, "column": cell.column, "version": cell.version},
         "path": cell.path(name),
         "grid": format!("/dashboard/table/{0}/rows?after={1}&first={4}&cell=c{2}-{3}", encoded(name), cell.n - 1, cell.n, cell.column, cell.column / COLUMNS * COLUMNS),
-        "n": cell.n, "at": cell.column, "version": cell.version,
         "title": cell.title, "id": cell.name, "row": cell.row,
         "state": cell.state.shown(),
         "shown": cell.shown,
@@ -196,6 +198,8 @@ fn content(
         "candidates": candidates,
         "answer": answer.map(answered),
         "can_accept": can_accept,
+        "can_reject": can_accept,
+        "can_decide": true,
         "edit": answer.and_then(|answer| answer.value.clone()).or_else(|| match cell.state {
             State::Contradicted | State::Known => cell.text("known").map(str::to_owned),
             _ => Some(values.join(separator)).filter(|text| !text.is_empty()),
@@ -213,18 +217,20 @@ fn answered(answer: &CellAnswer) -> Value {
 }
 
 /// The words around the value in the copy of the page that the project keeps; nothing if there is none.
-async fn stored_copy(project: &Project, cell: &Cell) -> Option<Value> {
-    let url = cell.text("url")?.to_owned();
+async fn stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Value> {
+    let url = cell.text("url")?;
     let value = cell.values().into_iter().next()?;
     let file = project.folder().join("webfill.db");
-    if !file.is_file() {
-        return None;
-    }
-    let opened = within(open_to_browse(&StoreUri::Sqlite(file))).await.ok()?;
-    let browse: &dyn Browse = opened.browse.as_ref();
-    let id = page_id(APP, CRAWL, &url);
-    let page = within(browse.page(&id)).await.ok()??;
-    let body = within(browse.body(&id)).await.ok()??;
+    let opened = within(visit.dashboard.project_stores.get(&file))
+        .await
+        .ok()??;
+    passage_of(opened.browse.as_ref(), &page_id(APP, CRAWL, url), value).await
+}
+
+/// The words around a value in the copy of a page that a store keeps.
+pub(super) async fn passage_of(browse: &dyn Browse, id: &str, value: String) -> Option<Value> {
+    let page = within(browse.page(id)).await.ok()??;
+    let body = within(browse.body(id)).await.ok()??;
     let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
     let found = reading(move || {
         let text = text_of(&body, &kind).map_err(|problem| problem.text)?;
@@ -268,7 +274,7 @@ fn collapsed(text: &str) -> String {
 }
 
 /// What a form wants.
-enum Wanted {
+pub(super) enum Wanted {
     Page,
     /// The candidate of this place.
     Candidate(usize),
@@ -278,7 +284,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(form: &Form) -> Result<Wanted, Problem> {
+    pub(super) fn of(form: &Form) -> Result<Wanted, Problem> {
         match form.get("answer") {
             Some("accept") => match form.get("candidate") {
                 None => Ok(Wanted::Page),

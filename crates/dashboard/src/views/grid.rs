@@ -1,31 +1,22 @@
 //! The rows of a table as a grid, page by page, and the same rows as a file.
 
-use hyper::Response;
-use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
+use super::grid_parts::{self, ROWS, anew, number, place};
 use super::tables::{project, reading};
-use crate::answer::{Problem, Shown, streamed};
-use crate::grid::Grid;
+use crate::answer::{Problem, Shown};
 use crate::grid::download::{Download, Format};
 use crate::grid::files::Files;
 use crate::grid::jobs::Made;
 use crate::grid::listing::{Filter, Order, Page, Row};
 use crate::grid::state::State;
+use crate::grid::{Grid, Kind};
 use crate::tables::{Project, Review};
 use crate::templates::encoded;
 use crate::visit::Visit;
 
-/// The rows of a page, and the columns that it shows at a time.
-const ROWS: usize = 50;
-pub(super) const COLUMNS: usize = 40;
-
 /// The sites that are offered in the filter; any can be named in the address.
 const SITES: usize = 200;
-
-/// Pieces of a file that wait for a slow receiver.
-const PIECES: usize = 4;
 
 /// The request of a page.
 struct Asked {
@@ -40,35 +31,21 @@ struct Asked {
 
 impl Asked {
     fn of(visit: &Visit) -> Result<Asked, Problem> {
-        let number = |key: &str| -> Result<Option<u64>, Problem> {
-            let text = visit.asked(key).map(str::trim);
-            let read = text.map(|text| {
-                let read = text.parse();
-                read.map_err(|_| Problem::faulty(format!("{key}: expected a number")))
-            });
-            read.transpose()
-        };
-        let state = visit.asked("state").map(|name| {
-            let found = State::of_name(name);
-            found.ok_or_else(|| Problem::faulty(format!("no cell is `{name}`")))
-        });
-        let place = |key: &str| -> Result<Option<usize>, Problem> {
-            Ok(number(key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
-        };
-        let after = number("after")?;
+        let state = visit.asked("state").map(grid_parts::state_of_name);
+        let after = number(visit, "after")?;
         Ok(Asked {
             filter: Filter {
                 state: state.transpose()?,
-                column: place("column")?,
+                column: place(visit, "column")?,
                 site: visit.asked("site").map(str::to_owned),
             },
             order: Order {
-                column: place("sort")?,
+                column: place(visit, "sort")?,
                 is_descending: visit.asked("order") == Some("desc"),
             },
             after: after.map(|after| i64::try_from(after).unwrap_or(i64::MAX)),
-            from: number("from")?,
-            first: place("first")?.unwrap_or(0),
+            from: number(visit, "from")?,
+            first: place(visit, "first")?.unwrap_or(0),
         })
     }
 
@@ -146,18 +123,18 @@ pub(super) async fn made(
 }
 
 fn preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
-    let content = json!({"name": name, "preparing": rows, "again": visit.link(&[])});
+    let content = json!({"trail": trail(name), "preparing": rows, "again": visit.link(&[])});
     visit.page("grid.html", &format!("Rows of {name}"), content)
+}
+
+fn trail(name: &str) -> Value {
+    json!({"link": format!("/dashboard/table/{}", encoded(name)), "label": name})
 }
 
 fn content(visit: &Visit, name: &str, first: usize, listed: &Listed) -> Value {
     let (grid, page) = (&listed.grid, &listed.page);
     let columns = &grid.meta.columns;
-    let first = match first < columns.len() {
-        true => first,
-        false => 0,
-    };
-    let end = columns.len().min(first + COLUMNS);
+    let (first, end, window) = grid_parts::window(visit, first, columns.len());
     let path = format!("/dashboard/table/{}", encoded(name));
     let heads: Vec<Value> = (first..end).map(|at| head(visit, grid, at)).collect();
     let rows: Vec<Value> = page
@@ -166,97 +143,56 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &Listed) -> Value {
         .map(|row| shown_row(row, grid, (first, end), &listed.review, &path))
         .collect();
     let next = page.next.map(|next| next.to_string());
-    let next = next.map(|next| visit.link(&[("after", &next), ("from", "")]));
-    let window = |first: usize| visit.link(&[("first", &first.to_string())]);
+    let next = next.map(|next| anew(visit, &[("after", &next)]));
+    let asked = visit.asked("state").and_then(State::of_name);
     let states: Vec<Value> = State::all()
         .map(|state| {
-            let mut shown = state.shown();
             let count = listed.counts.iter().find(|(counted, _)| *counted == state);
-            shown["count"] = json!(count.map(|(_, count)| count));
-            let is_on = visit.asked("state") == Some(state.name());
-            let wanted = if is_on { "" } else { state.name() };
-            shown["is_on"] = is_on.into();
-            shown["link"] = visit
-                .link(&[("state", wanted), ("after", ""), ("from", "")])
-                .into();
-            shown
+            grid_parts::legend(visit, state, asked, count.map(|(_, count)| *count))
         })
+        .filter(|state| state["count"].as_u64() > Some(0) || state["is_on"] == true)
         .collect();
-    let query = visit.link(&[
-        ("after", ""),
-        ("from", ""),
-        ("sort", ""),
-        ("order", ""),
-        ("first", ""),
-    ]);
-    let query = query.split_once('?').map_or("", |(_, query)| query);
-    let files = ["csv", "json", "parquet"].map(|ending| {
-        let mark = if query.is_empty() { "" } else { "?" };
-        json!({"name": ending, "link": format!("{path}/rows.{ending}{mark}{query}")})
-    });
     let fields = columns.iter().enumerate();
     let fields = fields.filter(|(_, column)| column.is_field);
     let is_filtered = ["state", "site"]
         .iter()
         .any(|key| visit.asked(key).is_some());
     json!({
+        "trail": trail(name),
         "name": name,
-        "path": path,
         "columns": heads,
         "rows": rows,
+        "row_head": "Row",
         "row_count": grid.meta.rows,
         "column_count": columns.len(),
-        "first": first,
-        "window": {
-            "first": first + 1,
-            "last": end,
-            "previous": (first > 0).then(|| window(first.saturating_sub(COLUMNS))),
-            "next": (end < columns.len()).then(|| window(end)),
-        },
+        "unit": "rows",
+        "window": window,
         "states": states,
-        "fields": fields.map(|(at, column)| json!({"at": at, "name": column.name})).collect::<Vec<_>>(),
+        "fields": fields.map(|(at, column)| json!({"key": at.to_string(), "name": column.name})).collect::<Vec<_>>(),
         "sites": listed.sites.iter().map(|(name, rows)| json!({"name": name, "rows": rows})).collect::<Vec<_>>(),
+        "from": {"label": "From row", "value": visit.asked("from"), "is_number": true},
         "asked": {
-            "state": visit.asked("state"), "site": visit.asked("site"), "from": visit.asked("from"),
-            "column": visit.asked("column").and_then(|at| at.parse::<usize>().ok()),
-            "sort": visit.asked("sort"), "order": visit.asked("order"),
+            "state": visit.asked("state"), "site": visit.asked("site"), "column": visit.asked("column"),
         },
+        "hidden": {"sort": visit.asked("sort"), "order": visit.asked("order")},
         "is_filtered": is_filtered,
-        "has_evidence": grid.meta.has_evidence,
-        "files": files,
+        "has_states": grid.meta.has_evidence,
+        "files": grid_parts::files(visit, &format!("{path}/rows")),
         "all": path.clone() + "/rows",
         "list": {
             "next": next,
             "is_beginning": visit.asked("after").is_none() && visit.asked("from").is_none(),
-            "beginning": visit.link(&[("after", ""), ("from", "")]),
+            "beginning": anew(visit, &[]),
             "examined": page.examined,
         },
     })
 }
 
-/// A column, with the link that sorts by it: up, then down, then in the order of the table.
 fn head(visit: &Visit, grid: &Grid, at: usize) -> Value {
     let column = &grid.meta.columns[at];
-    let own = at.to_string();
-    let is_sorted = visit.asked("sort") == Some(&own);
-    let is_descending = visit.asked("order") == Some("desc");
-    let (sort, order) = match (is_sorted, is_descending) {
-        (false, _) => (own.as_str(), ""),
-        (true, false) => (own.as_str(), "desc"),
-        (true, true) => ("", ""),
-    };
-    let sorted = match (is_sorted, is_descending) {
-        (false, _) => "none",
-        (true, false) => "ascending",
-        (true, true) => "descending",
-    };
-    json!({
-        "at": at,
-        "name": column.name,
-        "is_number": column.kind != crate::grid::Kind::Text,
-        "sorted": sorted,
-        "link": visit.link(&[("sort", sort), ("order", order), ("after", ""), ("from", "")]),
-    })
+    let mut head = grid_parts::head(visit, at, &column.name, &at.to_string(), true);
+    head["is_number"] = (column.kind != Kind::Text).into();
+    head
 }
 
 fn shown_row(
@@ -272,7 +208,7 @@ fn shown_row(
         let mut shown = state.shown();
         shown["at"] = at.into();
         shown["text"] = json!(row.cells.get(at));
-        shown["is_number"] = (column.kind != crate::grid::Kind::Text).into();
+        shown["is_number"] = (column.kind != Kind::Text).into();
         if column.is_field {
             shown["link"] = format!("{path}/cell?row={}&column={at}", row.n).into();
             let answer = review.of_cell(row.number, &column.name);
@@ -293,7 +229,7 @@ fn shown_row(
         shown
     });
     let cells: Vec<Value> = cells.collect();
-    json!({"n": row.n, "number": row.number, "name": row.name, "cells": cells})
+    json!({"n": row.n, "index": row.n + 1, "number": row.number, "title": row.name, "cells": cells})
 }
 
 /// The filtered rows as a file.
@@ -301,10 +237,7 @@ pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
     let format = Format::of_name(ending).ok_or_else(|| Problem::missing("page not found"))?;
     let project = project(visit, name)?;
     let asked = Asked::of(visit)?;
-    let permits = std::sync::Arc::clone(&visit.dashboard.downloads);
-    let permit = permits.try_acquire_owned().map_err(|_| {
-        Problem::away("too many files are being downloaded: try again when one is complete")
-    })?;
+    let permit = grid_parts::permit(visit)?;
     let files = files(&project)?;
     let Made::Ready(grid) = made(visit, &files, None).await? else {
         return Err(Problem::away(
@@ -315,24 +248,7 @@ pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
     let filter = asked.filter;
     let opened = reading(move || Download::open(&files, *grid, &filter, format)).await;
     let download = opened.map_err(|problem| Problem::away(problem.text))?;
-    let (pieces, body) = mpsc::channel(PIECES);
-    // A thread of its own: a slow receiver holds it for long.
-    std::thread::spawn(move || {
-        download.send(pieces);
-        drop(permit);
-    });
-    let mut answer = Response::new(streamed(body));
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let plain = |letter: char| match letter {
-        letter if letter.is_ascii_alphanumeric() || "-_. ".contains(letter) => letter,
-        _ => '_',
-    };
-    let file: String = name.chars().map(plain).collect();
-    let named = HeaderValue::from_str(&format!("attachment; filename=\"{file}.{ending}\""));
-    if let Ok(named) = named {
-        headers.insert(CONTENT_DISPOSITION, named);
-    }
-    Ok(answer)
+    grid_parts::file((name, ending), format, permit, |pieces| {
+        download.send(pieces)
+    })
 }

@@ -1,18 +1,28 @@
-//! Datasets, and the records of a dataset by state.
+//! Datasets, and the records of a dataset as a grid.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_store::{Count, DatasetRow, RecordFilter, RecordRow, RecordState};
+use tokio::runtime::Handle;
+use webfill_store::{Browse, Count, DatasetRow, Place, RecordFilter, RecordState};
 
-use super::reading::{List, ROWS, place, store, within};
+use super::grid_parts::{self, BEGINNING, ROWS, anew};
+use super::reading::{self, List, store, within};
 use crate::answer::{Problem, Shown, see_other};
+use crate::grid::download::{Format, RecordDownload};
+use crate::grid::records::{self, Filter, MOST_SORTED, Page, Row};
+use crate::grid::state::State;
 use crate::templates::encoded;
 use crate::visit::Visit;
 
 /// The records of a dataset are counted up to this number.
 const COUNT_TO: u64 = 100_000;
 
-/// The values of a record shown in a list.
-const VALUES_IN_LIST: usize = 4;
+/// The columns of a dataset are those of so many of its records, and of those on the page.
+const SAMPLE: u32 = 100;
+
+/// The most columns of a page.
+const MOST_COLUMNS: usize = 1_000;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     match visit.asked("dataset") {
@@ -23,8 +33,11 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
 
 async fn datasets(visit: &Visit) -> Shown {
     visit.needs_whole_fleet()?;
-    let (store, from) = (store(visit).await?, place(visit)?);
-    let slice = within(store.browse.datasets(COUNT_TO, from.as_ref(), ROWS)).await?;
+    let (store, from) = (store(visit).await?, reading::place(visit)?);
+    let listed = store
+        .browse
+        .datasets(COUNT_TO, from.as_ref(), reading::ROWS);
+    let slice = within(listed).await?;
     let content = json!({"list": List::of(visit, &slice, dataset_row)});
     visit.page("datasets.html", "Records", content)
 }
@@ -41,6 +54,92 @@ fn dataset_row(dataset: &DatasetRow) -> Value {
     })
 }
 
+/// The request of a page.
+struct Asked {
+    filter: Filter,
+    after: Option<String>,
+    /// The column that records are sorted by, and whether the largest come first.
+    sort: Option<(String, bool)>,
+    /// The first column that is shown.
+    first: usize,
+}
+
+impl Asked {
+    fn of(visit: &Visit, dataset: &str) -> Result<Asked, Problem> {
+        let text = |key: &str| visit.asked(key).map(str::to_owned);
+        let state = record_state(visit)?;
+        let of_cells = visit
+            .asked("state")
+            .filter(|name| of_records(name).is_none());
+        let from_id = text("from");
+        if from_id.is_some() && state == Some(RecordState::Resolved) {
+            return Err(Problem::faulty(
+                "from: resolved records are in the order of their times, so they do not begin at an id",
+            ));
+        }
+        let is_descending = visit.asked("order") == Some("desc");
+        Ok(Asked {
+            filter: Filter {
+                records: RecordFilter {
+                    dataset: Some(dataset.to_owned()),
+                    state,
+                    id_prefix: text("id"),
+                    from_id,
+                    apps: visit.apps(),
+                },
+                state: of_cells.map(grid_parts::state_of_name).transpose()?,
+                column: text("column"),
+                site: text("site"),
+            },
+            after: text("after"),
+            sort: text("sort").map(|column| (column, is_descending)),
+            first: grid_parts::place(visit, "first")?.unwrap_or(0),
+        })
+    }
+
+    fn is_filtered(&self) -> bool {
+        let filter = &self.filter;
+        let records = &filter.records;
+        filter.state.is_some()
+            || filter.site.is_some()
+            || records.state.is_some()
+            || records.id_prefix.is_some()
+    }
+}
+
+/// Links may name the state of records in the place of that of cells.
+fn record_state(visit: &Visit) -> Result<Option<RecordState>, Problem> {
+    match visit.asked("records") {
+        Some(name) => match of_records(name) {
+            Some(state) => Ok(Some(state)),
+            None => Err(Problem::faulty("records: expected open or resolved")),
+        },
+        None => Ok(visit.asked("state").and_then(of_records)),
+    }
+}
+
+fn of_records(name: &str) -> Option<RecordState> {
+    match name {
+        "open" => Some(RecordState::Open),
+        "resolved" => Some(RecordState::Resolved),
+        _ => None,
+    }
+}
+
+/// The page that was read.
+struct Listed {
+    page: Page,
+    names: Vec<String>,
+    total: Count,
+}
+
+impl Listed {
+    /// Sorting reads all records.
+    fn can_sort(&self) -> bool {
+        !self.total.is_more
+    }
+}
+
 async fn records(visit: &Visit, dataset: &str) -> Shown {
     if let Some(id) = visit
         .asked("id")
@@ -49,43 +148,195 @@ async fn records(visit: &Visit, dataset: &str) -> Shown {
         let path = format!("/dashboard/record/{}/{}", encoded(dataset), encoded(id));
         return Ok(see_other(&path));
     }
-    let state = match visit.asked("state") {
-        None => None,
-        Some("open") => Some(RecordState::Open),
-        Some("resolved") => Some(RecordState::Resolved),
-        Some(_) => return Err(Problem::faulty("state: expected open or resolved")),
+    let asked = Asked::of(visit, dataset)?;
+    let store = store(visit).await?;
+    let browse = store.browse.as_ref();
+    let total = within(browse.dataset(dataset, MOST_SORTED)).await?.total;
+    let page = match &asked.sort {
+        Some(sort) if !total.is_more => sorted(browse, &asked, sort).await?,
+        _ => {
+            let after = asked.after.as_deref().map(str::parse::<Place>);
+            let after = after.transpose().map_err(Problem::faulty)?;
+            within(records::page(browse, &asked.filter, after, ROWS, true)).await?
+        }
     };
-    let filter = RecordFilter {
+    let sample = RecordFilter {
         dataset: Some(dataset.to_owned()),
-        state,
-        id_prefix: visit.asked("id").map(str::to_owned),
         apps: visit.apps(),
+        ..RecordFilter::default()
     };
-    let (store, from) = (store(visit).await?, place(visit)?);
-    let slice = within(store.browse.records(&filter, from.as_ref(), ROWS)).await?;
-    let content = json!({
-        "dataset": dataset,
-        "state": visit.asked("state"),
-        "id": visit.asked("id"),
-        "is_bound": visit.visitor.rights.is_bound(),
-        "list": List::of(visit, &slice, record_row),
+    let sample = within(browse.records(&sample, None, SAMPLE)).await?;
+    let of_sample = sample.rows.iter().flat_map(|row| {
+        let fields = row.fields.iter().flat_map(|fields| fields.keys());
+        fields.chain(&row.missing).map(String::as_str)
     });
-    visit.page("records.html", &format!("Records of {dataset}"), content)
+    let of_page = page.rows.iter();
+    let of_page = of_page.flat_map(|row| records::names_of(&row.record.record.document));
+    let named = [asked.filter.column.as_deref(), visit.asked("sort")];
+    let names = distinct(of_sample.chain(of_page).chain(named.into_iter().flatten()));
+    let listed = Listed { names, total, page };
+    let content = content(visit, dataset, &asked, &listed);
+    visit.page("grid.html", &format!("Records of {dataset}"), content)
 }
 
-fn record_row(record: &RecordRow) -> Value {
-    let fields = record.fields.iter().flatten();
-    let fields = fields.filter(|(_, value)| webfill_store::has_value(value));
-    let values: Vec<Value> = fields
-        .take(VALUES_IN_LIST)
-        .map(|(name, value)| json!({"name": name, "value": value}))
+async fn sorted(
+    browse: &dyn Browse,
+    asked: &Asked,
+    (column, is_descending): &(String, bool),
+) -> Result<Page, Problem> {
+    let after = asked.after.as_deref();
+    let order = (column.as_str(), *is_descending);
+    let read = records::sorted_page(browse, &asked.filter, order, after, ROWS);
+    let page = within(read).await?;
+    page.ok_or_else(|| Problem::missing("the list has changed meanwhile: begin at its first page"))
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    let new = names.filter(|name| seen.insert(*name));
+    new.take(MOST_COLUMNS).map(str::to_owned).collect()
+}
+
+fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Value {
+    let names = &listed.names;
+    let (first, end, window) = grid_parts::window(visit, asked.first, names.len());
+    let shown = &names[first..end];
+    let rows = listed.page.rows.iter().zip(1_usize..);
+    let rows: Vec<Value> = rows
+        .map(|(row, n)| shown_row(row, n, (first, shown), dataset))
         .collect();
+    let heads = shown.iter().enumerate();
+    let heads: Vec<Value> = heads
+        .map(|(at, name)| grid_parts::head(visit, first + at, name, name, listed.can_sort()))
+        .collect();
+    let filter = &asked.filter;
+    let states: Vec<Value> = State::all()
+        .filter(|state| !matches!(state, State::BelowPrecision | State::Kept))
+        .map(|state| legend(visit, state, filter.state))
+        .collect();
+    let next = listed.page.next.as_deref();
+    let is_bound = visit.visitor.rights.is_bound();
+    let path = format!("/dashboard/records?dataset={}", encoded(dataset));
+    let is_resolved = filter.records.state == Some(RecordState::Resolved);
+    let count = (!is_bound).then_some(listed.total.counted);
     json!({
-        "dataset": record.dataset,
-        "id": record.id,
-        "missing": record.missing,
-        "resolved_at_ms": record.resolved_at_ms,
-        "values": values,
-        "is_large": record.fields.is_none(),
+        "trail": match is_bound {
+            true => json!({"link": path, "label": dataset}),
+            false => json!({"link": "/dashboard/records", "label": "All datasets"}),
+        },
+        "name": dataset,
+        "columns": heads,
+        "rows": rows,
+        "row_head": "Id",
+        "row_count": count.filter(|_| !listed.total.is_more),
+        "least_count": count.filter(|_| listed.total.is_more),
+        "column_count": names.len(),
+        "unit": "records",
+        "window": window,
+        "states": states,
+        "fields": names.iter().map(|name| json!({"key": name, "name": name})).collect::<Vec<_>>(),
+        "sites": [],
+        "types_site": true,
+        "selects": [{"name": "records", "label": "Records", "asked": filter.records.state.map(name_of), "options": ["open", "resolved"]}],
+        "prefix": {"label": "Id begins with", "value": visit.asked("id")},
+        "from": (!is_resolved).then(|| json!({"label": "From id", "value": visit.asked("from")})),
+        "asked": {
+            "state": filter.state.map(State::name), "site": filter.site, "column": filter.column,
+        },
+        "hidden": {"dataset": dataset, "sort": visit.asked("sort"), "order": visit.asked("order")},
+        "is_filtered": asked.is_filtered(),
+        "has_states": true,
+        "notes": notes(asked, listed),
+        "files": grid_parts::files(visit, "/dashboard/records"),
+        "all": "/dashboard/records",
+        "list": {
+            "next": next.map(|next| visit.link(&[("after", next)])),
+            "is_beginning": asked.after.is_none() && visit.asked("from").is_none(),
+            "beginning": anew(visit, &[]),
+            "examined": listed.page.examined,
+        },
+    })
+}
+
+/// What cannot be had, and why.
+fn notes(asked: &Asked, listed: &Listed) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !listed.can_sort() {
+        notes.push(format!(
+            "Columns cannot be sorted: the store has no index of values, and more than {MOST_SORTED} records are too many to sort for a page."
+        ));
+    }
+    if asked.filter.state.is_some() || asked.filter.site.is_some() {
+        notes.push(String::from(
+            "The store has no index of cells and sites. Each page searches a limited number of records; a file searches all of them.",
+        ));
+    }
+    notes
+}
+
+fn name_of(state: RecordState) -> &'static str {
+    match state {
+        RecordState::Open => "open",
+        RecordState::Resolved => "resolved",
+    }
+}
+
+/// A state with the link that lists the records with it. The state of records stays.
+fn legend(visit: &Visit, state: State, asked: Option<State>) -> Value {
+    let mut shown = grid_parts::legend(visit, state, asked, None);
+    shown["meaning"] = records::meaning(state).into();
+    if let Some(records) = visit
+        .asked("state")
+        .filter(|name| of_records(name).is_some())
+    {
+        let values = [("records", records), ("state", state.name())];
+        shown["link"] = visit.link(&[&BEGINNING[..], &values].concat()).into();
+    }
+    shown
+}
+
+fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &str) -> Value {
+    let (record, document) = (&row.record, &row.record.record.document);
+    let path = path_of(dataset, &record.id);
+    let cells = names.iter().zip(first..).map(|(name, at)| {
+        let state = records::state_of(document, name, &row.pages);
+        let value = &document["fields"][name];
+        let mut shown = state.shown();
+        shown["at"] = at.into();
+        shown["text"] = json!(records::beginning(value));
+        shown["is_number"] = value.is_number().into();
+        if state != State::Kept {
+            shown["link"] = format!("{path}/cell?field={}", encoded(name)).into();
+            shown["answer"] = json!(records::answer_of(document, name));
+        }
+        shown
+    });
+    let cells: Vec<Value> = cells.collect();
+    json!({
+        "n": n, "title": record.id, "label": record.id, "link": path,
+        "is_open": document["resolved_at"].is_null(),
+        "cells": cells,
+    })
+}
+
+pub(super) fn path_of(dataset: &str, id: &str) -> String {
+    format!("/dashboard/record/{}/{}", encoded(dataset), encoded(id))
+}
+
+/// The filtered records as a file.
+pub(crate) async fn download(visit: &Visit, ending: &str) -> Shown {
+    let format = Format::of_name(ending).ok_or_else(|| Problem::missing("page not found"))?;
+    let dataset = visit.asked("dataset");
+    let dataset = dataset.ok_or_else(|| Problem::faulty("dataset: expected a name"))?;
+    let asked = Asked::of(visit, dataset)?;
+    let permit = grid_parts::permit(visit)?;
+    let download = RecordDownload {
+        browse: Arc::clone(&store(visit).await?.browse),
+        filter: asked.filter,
+        format,
+        handle: Handle::current(),
+    };
+    grid_parts::file((dataset, ending), format, permit, |pieces| {
+        download.send(pieces)
     })
 }

@@ -1,0 +1,88 @@
+//! The stores of tables that are filled: opened when a cell is first shown, and kept open for the next ones.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::Mutex;
+use webfill_store::{Browsing, StoreError, StoreUri, open_to_browse};
+
+/// The most stores that are open at a time, each with its threads. The one that was used least recently is closed.
+const MOST: usize = 8;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct ProjectStores(Mutex<Vec<Opened>>);
+
+struct Opened {
+    path: PathBuf,
+    /// Another file may come in its place.
+    file: (u64, u64),
+    browsing: Browsing,
+}
+
+impl ProjectStores {
+    /// The store in a file, if there is such a file.
+    pub(crate) async fn get(&self, path: &Path) -> Result<Option<Browsing>, StoreError> {
+        let own = path.to_owned();
+        let found = tokio::task::spawn_blocking(move || std::fs::metadata(own));
+        let found = found.await.ok().and_then(Result::ok);
+        let file = found.filter(Metadata::is_file);
+        let file = file.map(|file| (file.dev(), file.ino()));
+        let mut all = self.0.lock().await;
+        let place = all.iter().position(|opened| opened.path == path);
+        let known = place.map(|place| all.remove(place));
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        let opened = match known.filter(|opened| opened.file == file) {
+            Some(opened) => opened,
+            None => Opened {
+                path: path.to_owned(),
+                file,
+                browsing: open_to_browse(&StoreUri::Sqlite(path.to_owned())).await?,
+            },
+        };
+        let browsing = opened.browsing.clone();
+        all.push(opened);
+        let surplus = all.len().saturating_sub(MOST);
+        all.drain(..surplus);
+        Ok(Some(browsing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use webfill_store::open;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_is_opened_once_until_another_file_comes_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = async |path: &Path| drop(open(&StoreUri::Sqlite(path.to_owned()), None).await);
+        let (stores, path) = (ProjectStores::default(), folder.path().join("webfill.db"));
+        assert!(stores.get(&path).await.unwrap().is_none());
+        make(&path).await;
+        let first = stores.get(&path).await.unwrap().unwrap();
+        let again = stores.get(&path).await.unwrap().unwrap();
+        assert!(Arc::ptr_eq(&first.browse, &again.browse));
+        let other = folder.path().join("other.db");
+        make(&other).await;
+        std::fs::rename(&other, &path).unwrap();
+        let new = stores.get(&path).await.unwrap().unwrap();
+        assert!(!Arc::ptr_eq(&first.browse, &new.browse));
+        for number in 0..2 * MOST {
+            let path = folder.path().join(format!("{number}.db"));
+            make(&path).await;
+            stores.get(&path).await.unwrap().unwrap();
+        }
+        assert_eq!(stores.0.lock().await.len(), MOST);
+        std::fs::remove_file(folder.path().join("15.db")).unwrap();
+        let gone = stores.get(&folder.path().join("15.db")).await;
+        assert!(gone.unwrap().is_none());
+        assert_eq!(stores.0.lock().await.len(), MOST - 1);
+    }
+}

@@ -1,0 +1,154 @@
+//! What both sources of the grid share: heads, cells, the legend, the window of columns, and files.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use hyper::body::Bytes;
+use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{self, Sender};
+
+use crate::answer::{Problem, Shown, streamed};
+use crate::grid::download::Format;
+use crate::grid::state::State;
+use crate::visit::Visit;
+
+/// The rows of a page, and the columns that it shows at a time.
+pub(super) const ROWS: usize = 50;
+pub(super) const COLUMNS: usize = 40;
+
+/// Pieces of a file that wait for a slow receiver.
+const PIECES: usize = 4;
+
+/// The formats of files, with their names for people.
+const FILES: [(&str, &str); 4] = [
+    ("csv", "CSV"),
+    ("json", "JSON"),
+    ("jsonl", "JSON lines"),
+    ("parquet", "Parquet"),
+];
+
+/// Where a list begins anew.
+pub(super) const BEGINNING: [(&str, &str); 2] = [("after", ""), ("from", "")];
+
+/// The links of a page, with other values in its query and from the beginning of the list.
+pub(super) fn anew(visit: &Visit, values: &[(&str, &str)]) -> String {
+    visit.link(&[&BEGINNING[..], values].concat())
+}
+
+/// The columns that are shown, from `first` on, and the links to others.
+pub(super) fn window(visit: &Visit, first: usize, columns: usize) -> (usize, usize, Value) {
+    let first = if first < columns { first } else { 0 };
+    let end = columns.min(first + COLUMNS);
+    let link = |first: usize| visit.link(&[("first", &first.to_string())]);
+    let window = json!({
+        "first": first + 1,
+        "last": end,
+        "previous": (first > 0).then(|| link(first.saturating_sub(COLUMNS))),
+        "next": (end < columns).then(|| link(end)),
+    });
+    (first, end, window)
+}
+
+/// A column, with the link that sorts by it: up, then down, then in the order of the table. `key` names it in the
+/// address.
+pub(super) fn head(visit: &Visit, at: usize, name: &str, key: &str, can_sort: bool) -> Value {
+    let is_sorted = visit.asked("sort") == Some(key);
+    let is_descending = visit.asked("order") == Some("desc");
+    let (sort, order) = match (is_sorted, is_descending) {
+        (false, _) => (key, ""),
+        (true, false) => (key, "desc"),
+        (true, true) => ("", ""),
+    };
+    let sorted = match (is_sorted, is_descending) {
+        (false, _) => "none",
+        (true, false) => "ascending",
+        (true, true) => "descending",
+    };
+    let link = can_sort.then(|| anew(visit, &[("sort", sort), ("order", order)]));
+    json!({"at": at, "name": name, "sorted": sorted, "link": link})
+}
+
+/// The states, each with the link that lists the rows with it; `count` is null where it is not known.
+pub(super) fn legend(
+    visit: &Visit,
+    state: State,
+    asked: Option<State>,
+    count: Option<u64>,
+) -> Value {
+    let mut shown = state.shown();
+    let is_on = asked == Some(state);
+    let wanted = if is_on { "" } else { state.name() };
+    shown["count"] = json!(count);
+    shown["is_on"] = is_on.into();
+    shown["link"] = anew(visit, &[("state", wanted)]).into();
+    shown
+}
+
+/// The links to the files of a list: its own, without the page and the order. `files` is the address of its files
+/// without their endings.
+pub(super) fn files(visit: &Visit, files: &str) -> Vec<Value> {
+    let query = anew(visit, &[("sort", ""), ("order", ""), ("first", "")]);
+    let query = query.split_once('?').map_or("", |(_, query)| query);
+    let mark = if query.is_empty() { "" } else { "?" };
+    let link = |(ending, label): (&str, &str)| json!({"label": label, "link": format!("{files}.{ending}{mark}{query}")});
+    FILES.into_iter().map(link).collect()
+}
+
+/// A number of the query.
+pub(super) fn number(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
+    let text = visit.asked(key).map(str::trim);
+    let read = text.map(|text| {
+        let read = text.parse();
+        read.map_err(|_| Problem::faulty(format!("{key}: expected a number")))
+    });
+    read.transpose()
+}
+
+/// The same as a place in a list.
+pub(super) fn place(visit: &Visit, key: &str) -> Result<Option<usize>, Problem> {
+    Ok(number(visit, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+}
+
+pub(super) fn state_of_name(name: &str) -> Result<State, Problem> {
+    let found = State::of_name(name);
+    found.ok_or_else(|| Problem::faulty(format!("no cell is `{name}`")))
+}
+
+/// A permit for a download, which has a thread for as long as it takes.
+pub(super) fn permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
+    let permits = Arc::clone(&visit.dashboard.downloads);
+    permits.try_acquire_owned().map_err(|_| {
+        Problem::away("too many files are being downloaded: try again when one is complete")
+    })
+}
+
+/// Sends a file while it is written.
+pub(super) fn file(
+    (name, ending): (&str, &str),
+    format: Format,
+    permit: OwnedSemaphorePermit,
+    send: impl FnOnce(Sender<Bytes>) + Send + 'static,
+) -> Shown {
+    let (pieces, body) = mpsc::channel(PIECES);
+    // A thread of its own: a slow receiver holds it for long.
+    std::thread::spawn(move || {
+        send(pieces);
+        drop(permit);
+    });
+    let mut answer = Response::new(streamed(body));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let plain = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() || "-_. ".contains(letter) => letter,
+        _ => '_',
+    };
+    let file: String = name.chars().map(plain).collect();
+    let named = HeaderValue::from_str(&format!("attachment; filename=\"{file}.{ending}\""));
+    if let Ok(named) = named {
+        headers.insert(CONTENT_DISPOSITION, named);
+    }
+    Ok(answer)
+}

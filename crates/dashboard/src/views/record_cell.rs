@@ -1,0 +1,380 @@
+//! A cell of a record: its value, where that is from, other values, and the forms that decide about it. A decision is
+//! applied to the record at once, and kept with it.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use webfill_store::{
+    Browsing, Decided, Decision, DecisionAnswer, ListedRecord, PageResult, Place, WholeRecord,
+    has_value, page_id,
+};
+
+use super::cell::{Wanted, passage_of};
+use super::reading::{store, within};
+use super::records::path_of;
+use crate::answer::{Problem, Shown, see_other};
+use crate::form::Form;
+use crate::grid::building::text_of;
+use crate::grid::records::{
+    Row, answer_of, cell_of, meaning, other_values, row, state_of, value_on_page,
+};
+use crate::grid::state::State;
+use crate::messages::Message;
+use crate::secrets::hex;
+use crate::snapshot::now_ms;
+use crate::templates::encoded;
+use crate::visit::Visit;
+
+/// What stands between the values of a list where a person types them.
+const SEPARATOR: &str = ";";
+
+/// A cell, with all that is known of it.
+struct Cell {
+    dataset: String,
+    id: String,
+    field: String,
+    row: Row,
+    state: State,
+}
+
+impl Cell {
+    async fn find(
+        visit: &Visit,
+        store: &Browsing,
+        (dataset, id): (&str, &str),
+        field: Option<&str>,
+    ) -> Result<Cell, Problem> {
+        let missing = || Problem::missing(format!("record {id} of dataset {dataset} not found"));
+        let key = format!("{dataset}/{id}");
+        let record = within(store.browse.record(&key)).await?;
+        let record = record.ok_or_else(missing)?;
+        if !is_visible(visit, &record) {
+            // As if it did not exist: visitors who may not see it need not know about it.
+            return Err(missing());
+        }
+        let field = field.ok_or_else(|| Problem::faulty("field: expected a name"))?;
+        let listed = ListedRecord {
+            place: Place::key(key),
+            id: id.to_owned(),
+            record,
+        };
+        let row = within(row(store.browse.as_ref(), listed)).await?;
+        let row = row.ok_or_else(missing)?;
+        let state = state_of(&row.record.record.document, field, &row.pages);
+        if state == State::Kept && row.record.record.document["fields"].get(field).is_none() {
+            return Err(Problem::missing("the record has no such field"));
+        }
+        Ok(Cell {
+            dataset: dataset.to_owned(),
+            id: id.to_owned(),
+            field: field.to_owned(),
+            row,
+            state,
+        })
+    }
+
+    fn document(&self) -> &Value {
+        &self.row.record.record.document
+    }
+
+    /// The part of a member of the record that is this field's.
+    fn own(&self, member: &str) -> &Value {
+        &self.document()[member][&self.field]
+    }
+
+    fn value(&self) -> &Value {
+        self.own("fields")
+    }
+
+    /// Whether the value was given with the record.
+    fn is_given(&self) -> bool {
+        has_value(self.value()) && self.own("sources").is_null()
+    }
+
+    /// The page that has a value for a field that no page has filled.
+    fn page(&self) -> Option<(&PageResult, &Value)> {
+        let is_open = self.is_given() || self.state == State::Refused;
+        let has_value = value_on_page(&self.row.pages, &self.field, |_| true);
+        has_value.filter(|_| is_open)
+    }
+
+    fn path(&self) -> String {
+        let path = path_of(&self.dataset, &self.id);
+        format!("{path}/cell?field={}", encoded(&self.field))
+    }
+
+    /// Differs when anything has changed that a person sees before an answer.
+    fn version(&self) -> String {
+        let members = ["fields", "sources", "candidates", "decisions"];
+        let seen: Vec<&Value> = members.iter().map(|member| self.own(member)).collect();
+        let page = self.page().map(|(_, value)| value);
+        let seen = json!([seen, page]).to_string();
+        let mut digits = hex(&Sha256::digest(seen.as_bytes()));
+        digits.truncate(16);
+        digits
+    }
+
+    /// The URL that the value is from.
+    fn url(&self) -> Option<&str> {
+        match self.page() {
+            Some((page, _)) => Some(&page.url),
+            None => self.own("sources")["url"].as_str(),
+        }
+    }
+}
+
+/// Visitors limited to applications see records in their crawls.
+fn is_visible(visit: &Visit, record: &WholeRecord) -> bool {
+    let rights = &visit.visitor.rights;
+    let mut crawls = record.crawls.iter();
+    !rights.is_bound() || crawls.any(|crawl| rights.permit_app(&crawl.app_id))
+}
+
+/// Decisions change the record for all applications.
+fn can_decide(visit: &Visit) -> Result<(), Problem> {
+    visit.needs_whole_fleet()?;
+    match visit.can_change() {
+        true => Ok(()),
+        false => Err(Problem::forbidden("your token may only read")),
+    }
+}
+
+pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
+    let store = store(visit).await?;
+    let cell = Cell::find(visit, &store, (dataset, id), visit.asked("field")).await?;
+    let copy = stored_copy(&store, &cell).await;
+    let mut content = content(&cell, copy);
+    content["can_decide"] = can_decide(visit).is_ok().into();
+    visit.page("cell.html", "Evidence", content)
+}
+
+/// The words around the value on the stored copy of its page, in the latest crawl that has one.
+async fn stored_copy(store: &Browsing, cell: &Cell) -> Option<Value> {
+    let url = cell.url()?;
+    let value = match cell.page() {
+        Some((_, value)) => value,
+        None => cell.value(),
+    };
+    let first = match value {
+        Value::Array(items) => items.first()?,
+        value => value,
+    };
+    let text = text_of(&cell_of(first))?;
+    for crawl in &cell.row.record.record.crawls {
+        let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
+        if let Some(found) = passage_of(store.browse.as_ref(), &id, text.clone()).await {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn text(value: &Value) -> String {
+    text_of(&cell_of(value)).unwrap_or_default()
+}
+
+fn is_link(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}
+
+fn content(cell: &Cell, copy: Option<Value>) -> Value {
+    let (source, decision) = (cell.own("sources"), cell.own("decisions"));
+    let mut state = cell.state.shown();
+    state["meaning"] = meaning(cell.state).into();
+    let is_given = cell.is_given();
+    let page_value = match cell.page() {
+        Some((_, value)) => text(value),
+        None if is_given || source["url"].is_null() => String::new(),
+        None => text(cell.value()),
+    };
+    let answer = answer_of(cell.document(), &cell.field);
+    let typed = (answer == Some("edited")).then(|| text(cell.value()));
+    let others = other_values(cell.document(), &cell.field);
+    let candidates: Vec<Value> = others
+        .iter()
+        .map(|one| {
+            let url = one["url"].as_str().unwrap_or_default();
+            json!({"text": text(&one["value"]), "url": url, "is_link": is_link(url)})
+        })
+        .collect();
+    let has_other_page = cell.page().is_some() && cell.state != State::Known;
+    let is_filled = has_value(cell.value()) && !is_given;
+    let can_accept = has_other_page || (is_filled && answer.is_none());
+    let can_reject = has_other_page && is_given && answer.is_none()
+        || is_filled && answer != Some("edited")
+        || cell.state == State::Conflicting;
+    let url = cell.url();
+    let record = path_of(&cell.dataset, &cell.id);
+    let dataset = encoded(&cell.dataset);
+    json!({
+        "trail": {"link": record, "label": format!("Record {}", cell.id)},
+        "words": {"own": "Given", "keep": "Keep given", "applied": "The record has it now.", "row": "Record"},
+        "hidden": {"field": cell.field, "version": cell.version()},
+        "path": cell.path(),
+        "grid": format!("/dashboard/records?dataset={dataset}&from={}", encoded(&cell.id)),
+        "title": cell.field, "id": cell.id, "row": cell.id,
+        "state": state,
+        "known": is_given.then(|| text(cell.value())),
+        "text": page_value,
+        "has_evidence": true,
+        "copy": copy,
+        "has_no_copy": copy.is_none() && url.is_some(),
+        "url": url,
+        "is_link": url.is_some_and(is_link),
+        "fetched_at": source["at"].as_str().filter(|_| !source["url"].is_null()),
+        "mapping": source["mapping"],
+        "candidates": candidates,
+        "answer": answer.map(|kind| json!({"kind": kind, "value": typed, "by": decision["by"], "at": decision["at"]})),
+        "current": text(cell.value()),
+        "can_accept": can_accept, "can_reject": can_reject,
+        "edit": text(cell.value()),
+        "history": history(cell),
+    })
+}
+
+/// Former values, the oldest first, and the present one.
+fn history(cell: &Cell) -> Vec<Value> {
+    let former = cell.own("history").as_array().into_iter().flatten();
+    let former = former.map(|one| json!({"text": text(&one["value"]), "until": one["until"]}));
+    let now = json!({"text": text(cell.value()), "until": null});
+    former.chain([now]).collect()
+}
+
+/// A text that a person has typed, as the kind of value that the field has.
+fn typed(text: &str, like: &Value) -> Value {
+    match like {
+        Value::Number(_) => match serde_json::from_str::<Value>(text) {
+            Ok(Value::Number(number)) => number.into(),
+            _ => text.into(),
+        },
+        Value::Bool(_) => match text {
+            "true" => true.into(),
+            "false" => false.into(),
+            _ => text.into(),
+        },
+        Value::Array(items) => {
+            let like = items.first().unwrap_or(&Value::Null);
+            let parts = text.split(SEPARATOR).map(str::trim);
+            let parts = parts.filter(|part| !part.is_empty());
+            parts.map(|part| typed(part, like)).collect()
+        }
+        _ => text.into(),
+    }
+}
+
+/// Applies a decision, and shows the cell again.
+pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) -> Shown {
+    can_decide(visit)?;
+    let wanted = Wanted::of(form)?;
+    let store = store(visit).await?;
+    let cell = Cell::find(visit, &store, (dataset, id), form.get("field")).await?;
+    let path = cell.path();
+    if form.get("version") != Some(&*cell.version()) {
+        return changed(visit, &path);
+    }
+    let answer = answer(&store, &cell, &wanted).await?;
+    let decision = Decision {
+        record: format!("{dataset}/{id}"),
+        field: cell.field.clone(),
+        seen: cell.value().clone(),
+        answer,
+        by: visit.visitor.name.as_deref().map(str::to_owned),
+    };
+    let mut about = json!({"dataset": dataset, "record": id, "field": cell.field, "answer": form.get("answer")});
+    match &decision.answer {
+        DecisionAnswer::Type(value) | DecisionAnswer::AcceptOther { value, .. } => {
+            about["value"] = value.clone();
+        }
+        _ => {}
+    }
+    // First: no decision counts that the audit log does not have.
+    visit.note("record_review", about.clone()).await?;
+    let decided = within(store.store.decide(decision, now_ms())).await;
+    let failed = match decided {
+        Ok(Decided::Done) => return Ok(see_other(&path)),
+        Ok(Decided::Changed) => None,
+        Ok(Decided::Unknown) => Some(Problem::missing("the record has no such field")),
+        Ok(Decided::Nothing) => Some(Problem::faulty(
+            "nothing to decide: the field has no such value, or it is too large",
+        )),
+        Err(problem) => Some(problem),
+    };
+    about["result"] = "failed".into();
+    visit.note("record_review", about).await?;
+    match failed {
+        Some(problem) => Err(problem),
+        None => changed(visit, &path),
+    }
+}
+
+fn changed(visit: &Visit, path: &str) -> Shown {
+    let message = visit.dashboard.messages.keep(Message {
+        is_fault: true,
+        text: String::from("Nothing was changed: the record has changed meanwhile"),
+    });
+    Ok(see_other(&format!("{path}&message={message}")))
+}
+
+async fn answer(store: &Browsing, cell: &Cell, wanted: &Wanted) -> Result<DecisionAnswer, Problem> {
+    Ok(match wanted {
+        Wanted::Undo => DecisionAnswer::Undo,
+        // Rejecting what a page says of the user's own value keeps that.
+        Wanted::Reject if cell.is_given() => DecisionAnswer::Accept,
+        Wanted::Reject => DecisionAnswer::Reject,
+        Wanted::Text(text) => {
+            let candidates = cell.own("candidates");
+            let like = match has_value(cell.value()) {
+                true => cell.value(),
+                false => &candidates[0]["value"],
+            };
+            DecisionAnswer::Type(typed(text, like))
+        }
+        Wanted::Candidate(place) => {
+            let others = other_values(cell.document(), &cell.field);
+            let other = others.get(*place);
+            let other = other.ok_or_else(|| Problem::faulty("the cell has no such value"))?;
+            let mut source = (*other).clone();
+            if let Value::Object(members) = &mut source {
+                members.shift_remove("value");
+            }
+            DecisionAnswer::AcceptOther {
+                value: other["value"].clone(),
+                source,
+            }
+        }
+        Wanted::Page => match cell.page() {
+            Some((page, value)) => DecisionAnswer::AcceptOther {
+                value: value.clone(),
+                source: source_of(store, page).await?,
+            },
+            None => DecisionAnswer::Accept,
+        },
+    })
+}
+
+/// The source of a value of a page, as records have it.
+async fn source_of(store: &Browsing, page: &PageResult) -> Result<Value, Problem> {
+    let whole = within(store.browse.page(&page.id)).await?;
+    let whole = whole.ok_or_else(|| Problem::missing("the page is no longer stored"))?;
+    Ok(json!({"url": page.url, "mapping": whole["mapping"], "at": whole["started_at"]}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_text_becomes_the_kind_of_value_that_the_field_has() {
+        for (text, like, value) in [
+            ("12", json!("x"), json!("12")),
+            ("12", json!(3), json!(12)),
+            ("1.5", json!(3), json!(1.5)),
+            ("about 12", json!(3), json!("about 12")),
+            ("true", json!(false), json!(true)),
+            ("a; b ;", json!(["x"]), json!(["a", "b"])),
+            ("1;2", json!([3]), json!([1, 2])),
+            ("{\"a\": 1}", Value::Null, json!("{\"a\": 1}")),
+        ] {
+            assert_eq!(typed(text, &like), value, "{text} like {like}");
+        }
+    }
+}
