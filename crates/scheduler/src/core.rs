@@ -206,6 +206,7 @@ impl Core {
         self.cx.frontier.set_now(now_ms);
         self.cx.frontier.commit()?;
         Ok(Committed {
+            changes: vec![self.cx.frontier.take_changes()?],
             outgoing: std::mem::take(&mut self.cx.outgoing),
             store_writes: std::mem::take(&mut self.cx.store_writes),
             audited: std::mem::take(&mut self.cx.audited),
@@ -313,6 +314,7 @@ impl Core {
             .write_site_states(&mut self.cx, now_ms)?;
         crawl_writes::write_crawls(&mut self.cx, usize::MAX, now_ms)?;
         let states = self.commit(now_ms)?;
+        last.changes.extend(states.changes);
         last.store_writes.extend(states.store_writes);
         Ok(last)
     }

@@ -103,6 +103,9 @@ pub struct FeederOrder {
 #[derive(Default)]
 #[must_use = "nobody hears of the commit unless this is sent"]
 pub struct Committed {
+    /// The changes of each commit for the journal, if there is one. Then they must be in it before anything else here
+    /// takes place.
+    pub changes: Vec<Vec<u8>>,
     pub outgoing: Vec<OutgoingMessage>,
     pub store_writes: Vec<StoreWrite>,
     /// Actions and refusals of clients, to be logged before the answers leave.

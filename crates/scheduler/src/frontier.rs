@@ -25,6 +25,7 @@ use webfill_wire::{Outcome, SiteScripts};
 use self::app_tallies::AppTallies;
 use self::application_limits::LimitedApplications;
 use self::backoff::Backoffs;
+use self::changes::Recorder;
 use self::context::Context;
 use self::crawls_in_memory::CrawlsInMemory;
 use self::doubts::Doubts;
@@ -45,6 +46,7 @@ mod awaited;
 mod backfill;
 mod backing_off;
 mod backoff;
+mod changes;
 mod closing;
 mod completion;
 mod config;
@@ -119,6 +121,7 @@ mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
+pub use self::changes::{Applied, applied, apply_changes, note_applied, shared_rows};
 pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::error::FrontierError;
@@ -138,6 +141,7 @@ pub use self::parts::{
 };
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
+pub use self::recovery::committed_at_ms;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
 pub use self::site_states::Standing;
@@ -165,6 +169,8 @@ impl Frontier {
         let path = dir.join(FILE_NAME);
         let db = schema::open(&path, &config)?;
         let fault = |source| FrontierError::database("open the frontier", &path, source);
+        let recorder = config.journalled.then(|| Recorder::begin(&db));
+        let recorder = recorder.transpose().map_err(fault)?;
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
         let origin = restore::check(&db, &path, config.restoring, now_ms)?;
@@ -187,8 +193,10 @@ impl Frontier {
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
         let next_task = pruning::next_task(&db).map_err(fault)?;
         let epoch = epochs::begin(&db, origin.begins_anew, now_ms).map_err(fault)?;
-        db.execute_batch("COMMIT").map_err(fault)?;
-        seen.committed();
+        if recorder.is_none() {
+            db.execute_batch("COMMIT").map_err(fault)?;
+            seen.committed();
+        }
         let cx = Context {
             db,
             seen,
@@ -215,6 +223,7 @@ impl Frontier {
             epoch,
             origin,
             now_ms,
+            recorder,
         };
         Ok(Frontier(Transactions::new(path, cx)))
     }
@@ -389,7 +398,19 @@ impl Frontier {
         })
     }
 
-    /// Makes all calls since the last commit durable, together.
+    /// The changes since the last call, to be added to the journal before anybody hears of them. Empty if there are
+    /// none, or without a journal.
+    pub fn take_changes(&mut self) -> Result<Vec<u8>, FrontierError> {
+        self.0.take_changes()
+    }
+
+    /// Makes all commits durable in the file. With a journal, [`commit`](Frontier::commit) does not, so that the file
+    /// is never ahead of it: all changes must be in the journal, up to this record.
+    pub fn keep(&mut self, applied: Applied) -> Result<(), FrontierError> {
+        self.0.keep(applied)
+    }
+
+    /// Makes all calls since the last commit durable, together. With a journal, see [`keep`](Frontier::keep).
     pub fn commit(&mut self) -> Result<(), FrontierError> {
         self.0.commit()
     }

@@ -26,6 +26,7 @@ pub mod excluded_sites;
 pub mod frontier;
 mod in_words;
 pub mod intake;
+pub mod journal;
 pub mod local_crawl;
 mod mappings;
 mod patience;

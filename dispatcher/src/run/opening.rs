@@ -37,6 +37,7 @@ pub(super) fn open(
         }),
         applications: setup.applications.clone(),
         restoring: Some(setup.restoring),
+        journalled: false,
     };
     let settings = CoreSettings {
         default_delay_ms: setup.default_delay_ms,

@@ -36,6 +36,8 @@ pub struct FrontierConfig {
     /// How to start if the file is a backup, or another copy that may be older than the state of the fleet. `None`:
     /// no dispatcher opens the file, so it is not started; a backup is refused.
     pub restoring: Option<Restoring>,
+    /// Whether commits go to a journal, and to the file only with [`keep`](super::Frontier::keep).
+    pub journalled: bool,
 }
 
 /// The memory for cached pages of the database, given that of the seen index: enough for the inner pages of the trees
@@ -56,6 +58,7 @@ impl Default for FrontierConfig {
             patience: None,
             applications: BTreeMap::new(),
             restoring: None,
+            journalled: false,
         }
     }
 }

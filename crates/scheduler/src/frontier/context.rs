@@ -8,6 +8,7 @@ use webfill_wire::{CrawlKey, Outcome};
 use super::app_tallies::AppTallies;
 use super::application_limits::LimitedApplications;
 use super::backoff::Backoffs;
+use super::changes::Recorder;
 use super::crawls_in_memory::CrawlsInMemory;
 use super::doubts::Doubts;
 use super::epochs::Epoch;
@@ -60,6 +61,8 @@ pub(super) struct Context {
     pub(super) origin: Origin,
     /// The time that the next commit stores.
     pub(super) now_ms: i64,
+    /// Notes changed rows for the journal, if there is one.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl Context {

@@ -64,7 +64,7 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
 }
 
 /// The time of the last commit, by the clock of the dispatcher that wrote it.
-fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
+pub fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = 'committed_at_ms'";
     db.query_row(sql, [], |row| row.get(0)).optional()
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use webfill_wire::CrawlKey;
 
+use super::changes::{Applied, note_applied};
 use super::context::Context;
 use super::crawl::Crawl;
 use super::error::FrontierError;
@@ -25,8 +26,9 @@ impl Transactions {
     pub(super) fn new(path: PathBuf, cx: Context) -> Transactions {
         Transactions {
             path,
+            // With a journal, the changes of the opening belong to the first record.
+            in_transaction: cx.recorder.is_some(),
             cx,
-            in_transaction: false,
             changes: 0,
             closed: false,
         }
@@ -49,11 +51,46 @@ impl Transactions {
                 recovery::note_commit(&cx.db, cx.now_ms, cx.last_turn)?;
                 changes = cx.db.total_changes();
             }
-            cx.db.prepare_cached("COMMIT")?.execute([])?;
+            if cx.recorder.is_none() {
+                cx.db.prepare_cached("COMMIT")?.execute([])?;
+            }
             Ok(changes)
         })?;
+        if self.cx.recorder.is_none() {
+            self.note_durable();
+        }
+        Ok(())
+    }
+
+    fn note_durable(&mut self) {
         self.in_transaction = false;
         self.cx.seen.committed();
+    }
+
+    /// The changes since the last call, for the journal. Empty without one.
+    pub(super) fn take_changes(&mut self) -> Result<Vec<u8>, FrontierError> {
+        if self.cx.recorder.is_none() {
+            return Ok(Vec::new());
+        }
+        let (changes, total) = self.guarded("record the changes", |cx| {
+            let changes = match &mut cx.recorder {
+                Some(recorder) => recorder.take(&cx.db)?,
+                None => Vec::new(),
+            };
+            Ok((changes, cx.db.total_changes()))
+        })?;
+        self.changes = total;
+        Ok(changes)
+    }
+
+    /// Makes everything durable that was committed since the last call, with its position in the journal.
+    pub(super) fn keep(&mut self, applied: Applied) -> Result<(), FrontierError> {
+        self.changes = self.guarded("keep the journal's commits", |cx| {
+            note_applied(&cx.db, applied)?;
+            cx.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(cx.db.total_changes())
+        })?;
+        self.note_durable();
         Ok(())
     }
 

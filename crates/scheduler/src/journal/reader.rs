@@ -1,0 +1,90 @@
+//! Reads records in order, and joins the parts of commits.
+
+use super::{Content, Record};
+
+/// A commit that is complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadCommit {
+    /// The number of its last record.
+    pub number: u64,
+    pub epoch: u64,
+    /// Empty: a dispatcher begins.
+    pub changes: Vec<u8>,
+}
+
+/// Why a journal cannot be applied.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum JournalFault {
+    #[error("record {found} of the journal follows record {last}: those between are missing")]
+    Gap { last: u64, found: u64 },
+    #[error("record {number} of the journal is of epoch {found}, after one of epoch {known}")]
+    Epoch { number: u64, found: u64, known: u64 },
+}
+
+/// A reader of the journal.
+#[derive(Debug)]
+pub struct JournalReader {
+    /// The last record that was read, and its epoch.
+    last: u64,
+    epoch: u64,
+    /// The parts of an unfinished commit.
+    unfinished: Vec<u8>,
+}
+
+impl JournalReader {
+    /// Continues after a complete commit.
+    pub fn after(number: u64, epoch: u64) -> JournalReader {
+        JournalReader {
+            last: number,
+            epoch,
+            unfinished: Vec::new(),
+        }
+    }
+
+    /// The number of the last record that was read.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Takes the next record. Returns the commit that it completes. A record that was read before is passed over.
+    pub fn take(&mut self, record: Record) -> Result<Option<ReadCommit>, JournalFault> {
+        let Record {
+            number,
+            epoch,
+            content,
+        } = record;
+        if number <= self.last {
+            return Ok(None);
+        }
+        if number > self.last + 1 {
+            let (last, found) = (self.last, number);
+            return Err(JournalFault::Gap { last, found });
+        }
+        let begins = content == Content::Begins;
+        if epoch < self.epoch || (epoch > self.epoch && !begins) {
+            let (found, known) = (epoch, self.epoch);
+            return Err(JournalFault::Epoch {
+                number,
+                found,
+                known,
+            });
+        }
+        (self.last, self.epoch) = (number, epoch);
+        let complete = |changes| ReadCommit {
+            number,
+            epoch,
+            changes,
+        };
+        Ok(match content {
+            Content::Begins => {
+                // Its dispatcher is gone, and nobody has heard of it.
+                self.unfinished.clear();
+                Some(complete(Vec::new()))
+            }
+            Content::Changes { part, is_last } => {
+                self.unfinished.extend(part);
+                is_last.then(|| complete(std::mem::take(&mut self.unfinished)))
+            }
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! The changes of a frontier's commits, applied to another file.
+
+use rusqlite::Connection;
+use webfill_scheduler::frontier::{
+    Applied, Frontier, FrontierConfig, applied, apply_changes, note_applied, open_file, shared_rows,
+};
+
+const NOW_MS: i64 = 1_800_000_000_000;
+
+/// A frontier with a journal, and a file that applies it.
+struct Files {
+    frontier: Frontier,
+    copy: Connection,
+    _folders: [tempfile::TempDir; 2],
+}
+
+impl Files {
+    fn new() -> Files {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let config = FrontierConfig {
+            journalled: true,
+            ..FrontierConfig::default()
+        };
+        let mut files = Files {
+            frontier: Frontier::open(folders[0].path(), config, NOW_MS).unwrap(),
+            copy: open_file(folders[1].path()).unwrap(),
+            _folders: folders,
+        };
+        files.apply();
+        files
+    }
+
+    fn run(&mut self, sql: &str) {
+        self.frontier.beside(|db| db.execute_batch(sql)).unwrap();
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        self.frontier.commit().unwrap();
+        self.frontier.take_changes().unwrap()
+    }
+
+    fn apply(&mut self) {
+        let changes = self.take();
+        apply_changes(&self.copy, &changes).unwrap();
+    }
+}
+
+/// Runs statements on a frontier, a commit for each, and applies their changes to another file.
+fn replicated(commits: &[&str]) -> Files {
+    let mut files = Files::new();
+    for (at, sql) in commits.iter().enumerate() {
+        files.run(sql);
+        files.apply();
+        let rows = files.frontier.beside(shared_rows).unwrap();
+        let copied = shared_rows(&files.copy).unwrap();
+        assert_eq!(copied, rows, "after commit {at}: {sql}");
+        assert!(files.take().is_empty(), "it is taken");
+    }
+    files
+}
+
+#[test]
+fn a_copy_that_applies_all_changes_is_equal_after_each_commit() {
+    replicated(&[
+        "INSERT INTO sites (name) VALUES ('a.org'), ('b.org')",
+        "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 50, 0, 0, '2/')",
+        "UPDATE task_rows SET state = 1, attempt = attempt + 1; UPDATE sites SET due_at_ms = 7 WHERE id = 2",
+        "UPDATE task_rows SET outcome = 'ok', state = 2; DELETE FROM sites WHERE name = 'b.org'",
+        "INSERT INTO task_records VALUES (1, 1, 0), (1, 2, 1); DELETE FROM task_records WHERE record = 1",
+        "INSERT INTO check_rates VALUES (1, 1, 1, 1), (1, 1, 2, 1); UPDATE check_rates SET pages = 2 WHERE slot = 2",
+        "DELETE FROM task_rows",
+    ]);
+}
+
+#[test]
+fn rows_that_are_replaced_are_noted() {
+    replicated(&[
+        "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (1), (2)",
+        "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (1)",
+        "INSERT OR REPLACE INTO meta VALUES ('a number', 1)",
+        "INSERT OR REPLACE INTO meta VALUES ('a number', 2)",
+    ]);
+}
+
+#[test]
+fn ids_that_are_never_reused_are_not_reused_by_the_copy() {
+    let mut files = replicated(&[
+        "INSERT INTO unsaved_crawls (crawl) VALUES (1), (2); DELETE FROM unsaved_crawls WHERE crawl = 2",
+    ]);
+    let add = |db: &Connection| {
+        db.execute("INSERT INTO unsaved_crawls (crawl) VALUES (3)", [])?;
+        Ok(db.last_insert_rowid())
+    };
+    assert_eq!(files.frontier.beside(add).unwrap(), 3);
+    assert_eq!(add(&files.copy).unwrap(), 3);
+}
+
+#[test]
+fn unique_values_move_between_rows() {
+    replicated(&[
+        "INSERT INTO crawls (app_id, crawl_id, spec) VALUES ('app', 'x', '{}')",
+        "UPDATE crawls SET app_id = '', crawl_id = 'detached 1';
+         INSERT INTO crawls (app_id, crawl_id, spec) VALUES ('app', 'x', '{}')",
+        "UPDATE crawls SET id = 7 WHERE id = 2",
+    ]);
+}
+
+#[test]
+fn what_a_file_knows_of_itself_stays_there() {
+    let mut files = Files::new();
+    files.run(
+        "INSERT INTO seen_runs (file, slices, keys, last_task) VALUES ('x', 1, 1, 1);
+         INSERT INTO meta VALUES ('file_created_at_ns', 1)",
+    );
+    files.apply();
+    let count = "SELECT count(*) FROM seen_runs";
+    let count: i64 = files.copy.query_row(count, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 0);
+    let position = Applied {
+        number: 5,
+        epoch: 2,
+    };
+    note_applied(&files.copy, position).unwrap();
+    assert_eq!(applied(&files.copy).unwrap(), position);
+    let unknown = files.frontier.beside(applied).unwrap();
+    assert_eq!(unknown, Applied::default());
+}
+
+#[test]
+fn a_change_costs_its_columns_and_not_its_row() {
+    let mut files = Files::new();
+    let spec = "x".repeat(10_000);
+    files.run(&format!(
+        "INSERT INTO crawls (app_id, crawl_id, spec) VALUES ('app', 'x', '{spec}')"
+    ));
+    files.apply();
+    files.run("UPDATE crawls SET done = done + 1");
+    let bytes = files.take().len();
+    assert!(bytes < 500, "{bytes} bytes");
+}
+
+#[test]
+fn a_file_that_differs_is_found_by_a_row_that_is_missing() {
+    let mut files = Files::new();
+    files.run("INSERT INTO sites (name) VALUES ('a.org')");
+    files.take();
+    files.run("UPDATE sites SET queued = 1");
+    let changes = files.take();
+    assert!(apply_changes(&files.copy, &changes).is_err());
+}
+
+#[test]
+fn a_file_is_never_ahead_of_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let config = FrontierConfig {
+            journalled: true,
+            ..FrontierConfig::default()
+        };
+        Frontier::open(folder.path(), config, NOW_MS).unwrap()
+    };
+    let sites = |db: &Connection| db.query_row("SELECT count(*) FROM sites", [], |row| row.get(0));
+    let mut frontier = open();
+    let add = "INSERT INTO sites (name) VALUES ('a.org')";
+    frontier.beside(|db| db.execute(add, [])).unwrap();
+    frontier.commit().unwrap();
+    drop(frontier);
+    let mut frontier = open();
+    assert_eq!(frontier.beside(sites).unwrap(), 0, "it was not kept");
+    frontier.beside(|db| db.execute(add, [])).unwrap();
+    frontier.commit().unwrap();
+    frontier.take_changes().unwrap();
+    let position = Applied {
+        number: 1,
+        epoch: 1,
+    };
+    frontier.keep(position).unwrap();
+    assert!(frontier.take_changes().unwrap().is_empty());
+    drop(frontier);
+    let mut frontier = open();
+    assert_eq!(frontier.beside(sites).unwrap(), 1);
+    assert_eq!(frontier.beside(applied).unwrap(), position);
+}
