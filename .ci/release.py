@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20
-MOST_MIB = {"program": 45, "wheel": 25, "package": 25, "archive": 25}
+MOST_MIB = {"program": 43, "wheel": 25, "package": 25, "archive": 25}
 FAILED, UNDECIDED = 1, 3
 
 BY_HAND = [
