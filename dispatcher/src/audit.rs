@@ -8,7 +8,7 @@
 
 use serde_json::json;
 use webfill_scheduler::effects::Audited;
-use webfill_scheduler::requester::Way;
+use webfill_scheduler::requester::Channel;
 use webfill_service::log::audit::AuditFile;
 use webfill_store::iso_time;
 
@@ -71,7 +71,7 @@ impl AuditLog {
     }
 
     fn begin_second(&mut self, second: i64) {
-        match self.file.settle_open() {
+        match self.file.finish_open_lines() {
             Ok(()) => self.sums.clear(),
             // The sums stay open, and the next second tries again.
             Err(error) => self.note_failure(&error),
@@ -82,7 +82,7 @@ impl AuditLog {
     /// Adds an action to the sums. Returns false if they have no room for it.
     fn add_to_sums(&mut self, audited: &Audited) -> bool {
         let mut sums = self.sums.iter_mut();
-        if let Some((sum, times)) = sums.find(|(sum, _)| sum.is_like(audited)) {
+        if let Some((sum, times)) = sums.find(|(sum, _)| sum.can_share_line(audited)) {
             sum.audited.add(&audited.audited);
             *times += 1;
             return true;
@@ -111,7 +111,7 @@ impl AuditLog {
         if self.lost > 0 {
             let (since, last) = self.lost_ms;
             let entry = json!({
-                "timestamp": iso_time(last), "action": "audit_lost", "by": Way::Socket.as_str(),
+                "timestamp": iso_time(last), "action": "audit_lost", "by": Channel::Socket.as_str(),
                 "lines": self.lost, "since": iso_time(since),
             });
             lines += &format!("{entry}\n");

@@ -17,26 +17,26 @@ const NOBODY: &str = "webfill-is-it-there";
 
 /// The states of the store and the cache, shared by the threads of a dispatcher.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Backends(Arc<Mutex<Known>>);
+pub(crate) struct Backends(Arc<Mutex<LastChecks>>);
 
 #[derive(Debug, Default)]
-struct Known {
-    store: Option<Checked>,
-    cache: Option<Checked>,
+struct LastChecks {
+    store: Option<CheckResult>,
+    cache: Option<CheckResult>,
     /// Whether the store accepts no writes at present.
     is_store_away: bool,
 }
 
 /// The result of a check.
 #[derive(Debug)]
-struct Checked {
+struct CheckResult {
     at: Instant,
     latency: Duration,
     /// Why the check failed; `None`: it was answered.
     fault: Option<String>,
 }
 
-impl Checked {
+impl CheckResult {
     fn report(&self) -> BackendReport {
         BackendReport {
             latency: self.latency,
@@ -48,7 +48,7 @@ impl Checked {
 
 impl Backends {
     /// Notes whether the store accepts writes.
-    pub(crate) fn note_store(&self, is_away: bool) {
+    pub(crate) fn set_store_away(&self, is_away: bool) {
         self.lock().is_store_away = is_away;
     }
 
@@ -68,18 +68,18 @@ impl Backends {
     pub(crate) fn report(&self) -> BackendsReport {
         let known = self.lock();
         BackendsReport {
-            store: known.store.as_ref().map(Checked::report),
-            cache: known.cache.as_ref().map(Checked::report),
+            store: known.store.as_ref().map(CheckResult::report),
+            cache: known.cache.as_ref().map(CheckResult::report),
             is_store_away: known.is_store_away,
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, LastChecks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn check<T>(question: impl Future<Output = Result<T, StoreError>>) -> Checked {
+async fn check<T>(question: impl Future<Output = Result<T, StoreError>>) -> CheckResult {
     let at = Instant::now();
     let fault = match tokio::time::timeout(PATIENCE, question).await {
         Ok(Ok(_)) => None,
@@ -87,7 +87,7 @@ async fn check<T>(question: impl Future<Output = Result<T, StoreError>>) -> Chec
         Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
     };
     let latency = at.elapsed();
-    Checked { at, latency, fault }
+    CheckResult { at, latency, fault }
 }
 
 #[cfg(test)]
@@ -99,12 +99,12 @@ mod tests {
         let backends = Backends::default();
         assert!(backends.report().store.is_none());
         let latency = Duration::from_micros(2_500);
-        backends.lock().store = Some(Checked {
+        backends.lock().store = Some(CheckResult {
             at: Instant::now(),
             latency,
             fault: None,
         });
-        backends.note_store(true);
+        backends.set_store_away(true);
         let report = backends.report();
         assert_eq!(report.store.map(|store| store.latency), Some(latency));
         assert!(report.is_store_away && report.cache.is_none());

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use webfill_followers::Notifications;
-use webfill_notifications::{Courier, Delivery, Ended};
+use webfill_followers::NotificationPublisher;
+use webfill_notifications::{Courier, Delivery, DeliveryEnd};
 use webfill_service::Fault;
 
 use crate::feeders::FeederSetup;
@@ -14,8 +14,8 @@ pub(crate) struct Deliveries(Option<Courier>);
 impl Deliveries {
     pub(crate) fn start(
         setup: Option<&FeederSetup>,
-        notifications: Notifications,
-        on_end: impl Fn(Ended) + Send + Sync + 'static,
+        notifications: NotificationPublisher,
+        on_end: impl Fn(DeliveryEnd) + Send + Sync + 'static,
     ) -> Result<Deliveries, Fault> {
         let courier = setup.map(|feeders| {
             let publish =

@@ -35,7 +35,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Returns the next message: the oldest one of the first sender in turn whose oldest one may go.
-    pub(crate) fn next(&mut self, may_go: impl Fn(&Sender, &T) -> bool) -> Option<(Sender, T)> {
+    pub(crate) fn pop_next(&mut self, may_go: impl Fn(&Sender, &T) -> bool) -> Option<(Sender, T)> {
         let place = self.turns.iter().position(|sender| {
             let first = self.by_sender.get(sender).and_then(VecDeque::front);
             first.is_some_and(|first| may_go(sender, first))
@@ -62,9 +62,12 @@ mod tests {
         for (name, number) in [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("c", 6)] {
             queue.push(sender(name), number);
         }
-        assert_eq!(queue.next(|_, number| *number > 1), Some((sender("b"), 4)));
+        assert_eq!(
+            queue.pop_next(|_, number| *number > 1),
+            Some((sender("b"), 4))
+        );
         let mut order = Vec::new();
-        while let Some((_, number)) = queue.next(|_, _| true) {
+        while let Some((_, number)) = queue.pop_next(|_, _| true) {
             order.push(number);
         }
         assert_eq!(order, [1, 5, 2, 6, 3]);

@@ -65,7 +65,7 @@ impl Feeders {
 
     /// Starts ordered processes, restarts dead ones, ends those that outlive their run for too long, and returns
     /// those that have ended permanently. Must be called by a thread that lives as long as the process.
-    pub(crate) fn advance(
+    pub(crate) fn start_and_reap(
         &mut self,
         orders: Vec<FeederOrder>,
         is_over: impl Fn(&str, u64) -> bool,
@@ -74,7 +74,7 @@ impl Feeders {
         for order in orders {
             let feeder = Feeder {
                 child: None,
-                back_off: BackOff::started(now),
+                back_off: BackOff::starting_at(now),
                 start_at: now,
                 over_since: None,
             };
@@ -129,7 +129,7 @@ impl Feeder {
             None => match start(setup, run) {
                 Ok(child) => {
                     self.child = Some(child);
-                    self.back_off.restarted(now);
+                    self.back_off.note_restart(now);
                     State::GoesOn
                 }
                 Err(fault) => State::Failed(fault.message),
@@ -144,7 +144,7 @@ impl Feeder {
                 }
                 Ok(None) => State::GoesOn,
                 Ok(Some(status)) if status.success() => State::Ended,
-                Ok(Some(status)) => self.died(run, status, now),
+                Ok(Some(status)) => self.on_death(run, status, now),
                 Err(error) => State::Failed(error.to_string()),
             },
         }
@@ -158,7 +158,7 @@ impl Feeder {
         }
     }
 
-    fn died(&mut self, (watch, run): (&str, u64), status: ExitStatus, now: Instant) -> State {
+    fn on_death(&mut self, (watch, run): (&str, u64), status: ExitStatus, now: Instant) -> State {
         let last_line = self.child.take().map(last_stderr_line).unwrap_or_default();
         let why = match last_line.is_empty() {
             true => format!("the process that feeds it ended: {status}"),
@@ -213,13 +213,13 @@ mod tests {
             endpoint: String::new(),
             config_file: PathBuf::new(),
             sources: WatchSources::default(),
-            notifications: Permissions::of_fleet(
+            notifications: Permissions::for_fleet(
                 webfill_notifications::NotificationsConfig::default(),
             ),
         };
         let mut feeder = Feeder {
             child: Command::new("sleep").arg("1000").spawn().ok(),
-            back_off: BackOff::started(begun),
+            back_off: BackOff::starting_at(begun),
             start_at: begun,
             over_since: None,
         };

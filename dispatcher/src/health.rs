@@ -52,7 +52,7 @@ impl Health {
     }
 
     /// Records whether the store is away, and how long it took to answer.
-    pub(crate) fn note_store(&self, is_away: bool, took: Duration) {
+    pub(crate) fn record_store_answer(&self, is_away: bool, took: Duration) {
         self.0.is_store_away.store(is_away, Ordering::Relaxed);
         let answers = self.0.store_answers.lock();
         answers
@@ -61,14 +61,14 @@ impl Health {
     }
 
     /// Whether the store is away, and how long its answers took.
-    pub(crate) fn store(&self) -> (bool, Histogram) {
+    pub(crate) fn store_state(&self) -> (bool, Histogram) {
         let is_away = self.0.is_store_away.load(Ordering::Relaxed);
         let answers = self.0.store_answers.lock();
         (is_away, *answers.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the frontier is open.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn is_frontier_open(&self) -> bool {
         self.0.turned_ms.load(Ordering::Relaxed) > 0
     }
 
@@ -79,11 +79,11 @@ impl Health {
 
     /// The HTTP status and the body of the answer to `/readyz`.
     pub(crate) fn readyz(&self) -> (u16, Value) {
-        answer("ready", &self.unreadiness())
+        answer("ready", &self.not_ready_reasons())
     }
 
     /// Why the dispatcher takes no requests or hands out no tasks.
-    pub(crate) fn unreadiness(&self) -> Vec<String> {
+    pub(crate) fn not_ready_reasons(&self) -> Vec<String> {
         let mut faults = self.faults();
         let holds = self.0.holds.lock().unwrap_or_else(PoisonError::into_inner);
         faults.extend(holds.clone());
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn it_is_ready_when_the_loop_turns_and_nothing_holds_it() {
         let health = Health::new();
-        assert!(!health.is_open());
+        assert!(!health.is_frontier_open());
         let opening = json!({"ok": false, "why": ["the frontier is being opened"]});
         assert_eq!(health.healthz(), (503, opening));
         health.note_turn(None);
@@ -136,7 +136,7 @@ mod tests {
         let draining = json!({"ready": false, "why": ["it drains"]});
         assert_eq!(health.readyz(), (503, draining));
         health.note_turn(None);
-        health.note_store(true, Duration::from_secs(1));
+        health.record_store_answer(true, Duration::from_secs(1));
         assert_eq!((health.healthz().0, health.readyz().0), (503, 503));
     }
 }

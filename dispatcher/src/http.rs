@@ -26,18 +26,20 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_dashboard::{Dashboard, DashboardSetup};
-use webfill_scheduler::control::Asked;
-use webfill_scheduler::requester::{Way, Who};
+use webfill_scheduler::control::ControlRequest;
+use webfill_scheduler::requester::{Channel, SenderInfo};
 use webfill_service::Fault;
 use webfill_service::http::body::MOST_LARGE;
-use webfill_service::http::{Answering, InForce, PERIOD, Peer, WrongTokens, note_known_client};
+use webfill_service::http::{
+    PERIOD, Peer, RequestHandler, SharedProtection, WrongTokens, note_known_client,
+};
 use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
 
 use self::answers::{Answer, json_answer, raw_json, refused, with_header};
 use self::guard::{MediaType, media_type};
 pub(crate) use self::pending_requests::PendingRequests;
-use self::watches::is_of_watches;
+use self::watches::is_watches_path;
 use crate::clock::SteadyClock;
 use crate::health::Health;
 use crate::permits::Permit;
@@ -50,7 +52,7 @@ struct Service {
     clock: SteadyClock,
     /// Limits how many large bodies are read at once.
     large_bodies: Semaphore,
-    protection: InForce,
+    protection: SharedProtection,
     wrong_tokens: WrongTokens,
     refusals: Mutex<RefusalLog>,
 }
@@ -61,10 +63,10 @@ pub(crate) fn start(
     clock: SteadyClock,
     pending_requests: PendingRequests,
     health: Health,
-    protection: InForce,
+    protection: SharedProtection,
     dashboard: DashboardSetup,
 ) -> Result<SocketAddr, Fault> {
-    let fleet = dashboard::AskLoop::new(pending_requests.clone(), health.clone(), clock);
+    let fleet = dashboard::LoopClient::new(pending_requests.clone(), health.clone(), clock);
     let service = Arc::new(Service {
         dashboard: Dashboard::new(dashboard, Some(Arc::new(fleet)), protection.clone())?,
         pending_requests,
@@ -79,19 +81,19 @@ pub(crate) fn start(
     webfill_service::http::start(address, advice, protection, service)
 }
 
-impl Answering for Service {
-    async fn attend(self: Arc<Self>) {
-        Arc::clone(&self.dashboard).attend().await;
+impl RequestHandler for Service {
+    async fn run_background(self: Arc<Self>) {
+        Arc::clone(&self.dashboard).record_history().await;
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
-        if Dashboard::has(request.uri().path()) {
+        if Dashboard::owns_path(request.uri().path()) {
             return Arc::clone(&self.dashboard).answer(request, peer).await;
         }
         if request.uri().path() == "/" && wants_html(&request) {
-            return webfill_dashboard::entrance();
+            return webfill_dashboard::redirect_to_start();
         }
-        let visit = Visit::new(self, peer.address.ip());
+        let visit = HttpRequest::new(self, peer.address.ip());
         visit.answer(request).await
     }
 }
@@ -107,23 +109,23 @@ fn wants_html(request: &Request<Incoming>) -> bool {
 const PLACES: &str = "POST /feed, GET /info, GET /why, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
 /// One request and its sender.
-struct Visit {
+struct HttpRequest {
     service: Arc<Service>,
     from: IpAddr,
-    who: Who,
+    who: SenderInfo,
     rights: Rights,
     /// The request's permit, once it has one.
     permit: Option<Arc<Permit>>,
 }
 
-impl Visit {
-    fn new(service: Arc<Service>, from: IpAddr) -> Visit {
-        let who = Who {
+impl HttpRequest {
+    fn new(service: Arc<Service>, from: IpAddr) -> HttpRequest {
+        let who = SenderInfo {
             name: None,
             address: Some(from.to_string().into()),
-            way: Way::Http,
+            way: Channel::Http,
         };
-        Visit {
+        HttpRequest {
             service,
             from,
             who,
@@ -133,7 +135,7 @@ impl Visit {
     }
 
     /// Identifies the sender by its token, if tokens are required. Returns a refusal for a missing or wrong one.
-    fn admit(&mut self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
+    fn authenticate(&mut self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
         };
@@ -147,7 +149,11 @@ impl Visit {
         let Some(bearer) = tokens.bearer(token) else {
             self.note_wrong_token();
             // Judged only after a wrong token, so that clients behind the same proxy as a guesser are still admitted.
-            if self.service.wrong_tokens.count(self.from, Instant::now()) {
+            if self
+                .service
+                .wrong_tokens
+                .count_wrong_token(self.from, Instant::now())
+            {
                 let why = "too many wrong tokens from there: try again in a minute";
                 let seconds = PERIOD.as_secs().to_string();
                 let answer = with_header(refused(429, why), RETRY_AFTER, &seconds);
@@ -156,7 +162,7 @@ impl Visit {
             return unauthorised("unknown token");
         };
         self.who.name = Some(Arc::clone(&bearer.name));
-        self.who.way = Way::Token;
+        self.who.way = Channel::Token;
         self.rights = bearer.rights.clone();
         Ok(())
     }
@@ -174,26 +180,28 @@ impl Visit {
     }
 
     async fn answer(mut self, request: Request<Incoming>) -> Answer {
-        if let Err(refusal) = self.admit(request.headers()) {
+        if let Err(refusal) = self.authenticate(request.headers()) {
             return *refusal;
         }
-        let has_token = self.who.way == Way::Token;
+        let has_token = self.who.way == Channel::Token;
         if has_token {
             note_known_client(&request);
         }
-        if let Err((status, why)) = guard::judge(request.method(), request.headers(), has_token) {
+        if let Err((status, why)) =
+            guard::check_headers(request.method(), request.headers(), has_token)
+        {
             return refused(status, why);
         }
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
-            (&Method::GET, "/healthz") => of_health(self.service.health.healthz()),
-            (&Method::GET, "/readyz") => of_health(self.service.health.readyz()),
+            (&Method::GET, "/healthz") => health_answer(self.service.health.healthz()),
+            (&Method::GET, "/readyz") => health_answer(self.service.health.readyz()),
             (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
-            _ if !self.service.health.is_open() => refused(
+            _ if !self.service.health.is_frontier_open() => refused(
                 503,
                 "the frontier is being opened: try again in a few seconds",
             ),
-            _ => match self.take_permit(&request) {
+            _ => match self.acquire_permit(&request) {
                 Ok(()) => self.answer_with_permit(request).await,
                 Err(refusal) => *refusal,
             },
@@ -201,7 +209,7 @@ impl Visit {
     }
 
     /// Takes a permit, which the request keeps until it is answered, or refuses the request for now.
-    fn take_permit(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
+    fn acquire_permit(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
         let is_stream = media_type(request.headers()) == Some(MediaType::JsonLines);
         let bytes = match request.body().size_hint().upper() {
             // A stream's lines are handed over in batches.
@@ -211,7 +219,11 @@ impl Visit {
                 .min(body::MOST_BYTES),
             None => body::MOST_BYTES,
         };
-        match self.service.pending_requests.admit(&self.who, bytes) {
+        match self
+            .service
+            .pending_requests
+            .acquire_permit(&self.who, bytes)
+        {
             Ok(permit) => {
                 self.permit = Some(permit);
                 Ok(())
@@ -223,17 +235,26 @@ impl Visit {
     async fn answer_with_permit(&self, request: Request<Incoming>) -> Answer {
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
-            (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
-            (&Method::GET, "/info") => self.act(action_of_query("info", &request)).await,
-            (&Method::GET, "/why") => self.act(action_of_query("why", &request)).await,
+            (&Method::GET, "/status") => {
+                self.parse_and_answer_action(json!({"action": "status"}))
+                    .await
+            }
+            (&Method::GET, "/info") => {
+                self.parse_and_answer_action(action_of_query("info", &request))
+                    .await
+            }
+            (&Method::GET, "/why") => {
+                self.parse_and_answer_action(action_of_query("why", &request))
+                    .await
+            }
             (&Method::POST, "/feed") => self.feed(request).await,
-            (_, place) if is_of_watches(place) => self.answer_of_watches(request).await,
+            (_, place) if is_watches_path(place) => self.answer_watches_request(request).await,
             (
                 &Method::POST,
                 "/stop" | "/pause" | "/resume" | "/retry" | "/prune" | "/site" | "/reload",
             ) => {
                 let action = path.trim_start_matches('/').to_owned();
-                self.take_action(&action, request).await
+                self.answer_action(&action, request).await
             }
             (_, "/healthz" | "/readyz" | "/schema" | "/status" | "/info" | "/why") => {
                 refused(405, "expected GET")
@@ -248,7 +269,7 @@ impl Visit {
     }
 
     /// Carries out the action named in the path.
-    async fn take_action(&self, action: &str, request: Request<Incoming>) -> Answer {
+    async fn answer_action(&self, action: &str, request: Request<Incoming>) -> Answer {
         let body = match body::read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
@@ -265,18 +286,18 @@ impl Visit {
             return json_answer(400, refusal.answer());
         }
         members.insert("action".into(), action.into());
-        self.act(value).await
+        self.parse_and_answer_action(value).await
     }
 
-    async fn act(&self, action: Value) -> Answer {
+    async fn parse_and_answer_action(&self, action: Value) -> Answer {
         match webfill_api::parse_action(action) {
-            Ok(action) => self.answer_request(Asked::Act(action)).await,
+            Ok(action) => self.answer_request(ControlRequest::Act(action)).await,
             Err(refusal) => json_answer(400, refusal.answer()),
         }
     }
 
     /// Passes a request to the dispatcher. Returns its answer; `None` if its loop has ended.
-    async fn submit(&self, asked: Asked) -> Option<Value> {
+    async fn submit(&self, asked: ControlRequest) -> Option<Value> {
         let permit = self.permit.clone()?;
         let pending = &self.service.pending_requests;
         pending
@@ -284,7 +305,7 @@ impl Visit {
             .await
     }
 
-    async fn answer_request(&self, asked: Asked) -> Answer {
+    async fn answer_request(&self, asked: ControlRequest) -> Answer {
         match self.submit(asked).await {
             Some(answer) if answer.get("error").is_some() => {
                 json_answer(refusal_status(&answer), answer)
@@ -295,7 +316,7 @@ impl Visit {
     }
 }
 
-fn of_health((status, answer): (u16, Value)) -> Answer {
+fn health_answer((status, answer): (u16, Value)) -> Answer {
     json_answer(status, answer)
 }
 

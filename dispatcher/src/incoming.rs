@@ -7,42 +7,42 @@ use std::sync::Arc;
 use webfill_scheduler::Caller;
 use webfill_scheduler::Core;
 use webfill_scheduler::frontier::FrontierError;
-use webfill_wire::greeting::{self, FromSupervisor, Greeting, Versions};
+use webfill_wire::handshake::{self, Handshake, SupervisorFrame, Versions};
 use webfill_wire::keys::{self, Entry};
-use webfill_wire::socket::{Arrived, Outbox, Peer};
+use webfill_wire::socket::{ArrivedFrame, Outbox, Peer};
 use webfill_wire::{SupervisorOutcomes, SupervisorToDispatcher, codec};
 
 /// Applies a frame that has arrived on the tasks socket.
 pub(crate) fn apply_tasks_frame(
     core: &mut Core,
     outbox: &Outbox,
-    arrived: Arrived,
+    arrived: ArrivedFrame,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     let peer = arrived.peer.unwrap_or_default();
-    match greeting::read_from_supervisor(&arrived.frame) {
-        Ok(FromSupervisor::Message(_, SupervisorToDispatcher::Hello(hello)))
+    match handshake::read_from_supervisor(&arrived.frame) {
+        Ok(SupervisorFrame::Message(_, SupervisorToDispatcher::Hello(hello)))
             if is_impostor(core, &arrived.sender, &hello.supervisor) =>
         {
             Ok(())
         }
-        Ok(FromSupervisor::Message(version, message)) => {
+        Ok(SupervisorFrame::Message(version, message)) => {
             let is_hello = matches!(message, SupervisorToDispatcher::Hello(_));
             let caller = Caller { peer, version };
             core.handle_supervisor_message(&caller, message, now_ms)?;
             if let Some(address) = arrived.address.filter(|_| is_hello) {
-                core.note_address_of(&caller, address);
+                core.set_address_of(&caller, address);
             }
             Ok(())
         }
-        Ok(FromSupervisor::Foreign(greeting)) => {
-            note_foreign(core, &greeting);
-            let refusal = greeting::frame_of_refusal(greeting.hello.session);
+        Ok(SupervisorFrame::Foreign(handshake)) => {
+            record_foreign_version(core, &handshake);
+            let refusal = handshake::frame_of_refusal(handshake.hello.session);
             outbox.send_to(arrived.socket, &peer, refusal);
             Ok(())
         }
         Err(error) => {
-            note_unreadable(core, &sender_of(&arrived.sender, &peer), &error);
+            record_unreadable_frame(core, &sender_of(&arrived.sender, &peer), &error);
             Ok(())
         }
     }
@@ -51,14 +51,14 @@ pub(crate) fn apply_tasks_frame(
 /// Applies a frame that has arrived on the outcomes socket.
 pub(crate) fn apply_outcomes(
     core: &mut Core,
-    arrived: Arrived,
+    arrived: ArrivedFrame,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     match codec::decode::<SupervisorOutcomes>(&arrived.frame) {
         Ok(outcomes) if is_impostor(core, &arrived.sender, &outcomes.supervisor) => Ok(()),
         Ok(outcomes) => core.handle_outcomes(outcomes, now_ms),
         Err(error) => {
-            note_unreadable(core, &sender_of(&arrived.sender, &Peer::new()), &error);
+            record_unreadable_frame(core, &sender_of(&arrived.sender, &Peer::new()), &error);
             Ok(())
         }
     }
@@ -77,9 +77,9 @@ fn sender_of(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
     hex
 }
 
-fn note_unreadable(core: &mut Core, sender: &str, error: &codec::CodecError) {
+fn record_unreadable_frame(core: &mut Core, sender: &str, error: &codec::CodecError) {
     if core
-        .surroundings()
+        .environment()
         .refusals
         .record_if_new(&format!("unreadable {sender} {error}"))
     {
@@ -90,11 +90,11 @@ fn note_unreadable(core: &mut Core, sender: &str, error: &codec::CodecError) {
     }
 }
 
-fn note_foreign(core: &mut Core, greeting: &Greeting) {
-    let supervisor = &greeting.hello.supervisor;
+fn record_foreign_version(core: &mut Core, handshake: &Handshake) {
+    let supervisor = &handshake.hello.supervisor;
     let refusal = format!("foreign {supervisor}");
-    if core.surroundings().refusals.record_if_new(&refusal) {
-        let (ours, theirs) = (Versions::OURS, greeting.versions);
+    if core.environment().refusals.record_if_new(&refusal) {
+        let (ours, theirs) = (Versions::OURS, handshake.versions);
         let older = Versions::older_role(ours, theirs);
         tracing::error!(
             event = "no_common_version",
@@ -116,7 +116,7 @@ fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -
     let is_impostor = !keys::may_be_called(name, supervisor);
     if is_impostor
         && core
-            .surroundings()
+            .environment()
             .refusals
             .record_if_new(&format!("impostor {name} {supervisor}"))
     {

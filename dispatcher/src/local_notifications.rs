@@ -34,7 +34,7 @@ pub struct RunEnded<'a> {
 }
 
 /// The state before a run, from which new events are counted.
-pub struct Before {
+pub struct StartState {
     /// The number of the last run that had ended, and of the last change of a page.
     pub last_run: u64,
     pub last_change: u64,
@@ -53,14 +53,19 @@ impl LocalNotifications {
     }
 
     /// Prepares for a run: only changes from now on are reported, and removed recipients get nothing more.
-    pub fn begin(&self, watch: &Watch, before: &Before, now_ms: i64) -> Result<(), Fault> {
+    pub fn prepare_run(
+        &self,
+        watch: &Watch,
+        before: &StartState,
+        now_ms: i64,
+    ) -> Result<(), Fault> {
         let fresh = Reported {
             run: before.last_run,
             ..Reported::default()
         };
-        watch_reports::begin(&self.db, watch, &fresh, now_ms)
+        watch_reports::begin_reporting(&self.db, watch, &fresh, now_ms)
             .and_then(|reported| self.begin_changes(watch, reported, before.last_change))
-            .map_err(fault)
+            .map_err(outbox_fault)
     }
 
     fn begin_changes(
@@ -74,14 +79,14 @@ impl LocalNotifications {
             let wants_changes = recipients.any(|notify| notify.about.contains(&About::Changes));
             let changes_to = reported.changes_to.unwrap_or(last_change);
             reported.changes_to = wants_changes.then_some(changes_to);
-            outbox::keep_reported(&self.db, &watch.name, time, &reported)?;
+            outbox::save_reported(&self.db, &watch.name, time, &reported)?;
         }
         Ok(())
     }
 
     /// The numbers of the last changes that recipients have had reports of. Empty: no changes are reported.
-    pub fn positions(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
-        let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(fault);
+    pub fn last_reported_changes(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
+        let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(outbox_fault);
         let reported = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
         let reported = reported.into_iter().flatten();
         Ok(reported
@@ -90,11 +95,11 @@ impl LocalNotifications {
     }
 
     /// Adds the run's events to the outbox, each once.
-    pub fn report(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
-        self.report_all(ended).map_err(fault)
+    pub fn enqueue_events(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
+        self.enqueue_all_events(ended).map_err(outbox_fault)
     }
 
-    fn report_all(&self, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
+    fn enqueue_all_events(&self, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
         self.db.execute_batch("BEGIN IMMEDIATE")?;
         let times: BTreeSet<NotificationTime> = ended
             .watch
@@ -103,13 +108,17 @@ impl LocalNotifications {
             .map(|notify| notify.when)
             .collect();
         for time in times {
-            self.report_at(time, ended)
+            self.enqueue_events_at(time, ended)
                 .inspect_err(|_| drop(self.db.execute_batch("ROLLBACK")))?;
         }
         self.db.execute_batch("COMMIT")
     }
 
-    fn report_at(&self, time: NotificationTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
+    fn enqueue_events_at(
+        &self,
+        time: NotificationTime,
+        ended: &RunEnded<'_>,
+    ) -> rusqlite::Result<()> {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
         let reported = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
@@ -123,7 +132,7 @@ impl LocalNotifications {
             held: None,
             now_ms,
         };
-        watch_reports::report(db, time, &reported, &facts).map(drop)
+        watch_reports::enqueue_news(db, time, &reported, &facts).map(drop)
     }
 
     /// Delivers waiting notifications for at most `within`, and finishes those in progress. Returns how many are left
@@ -136,8 +145,11 @@ impl LocalNotifications {
         give_up: impl Fn() -> bool,
     ) -> Result<Option<(u64, String)>, Fault> {
         let until = Instant::now() + within;
-        outbox::begin(&self.db, now_ms()).map_err(fault)?;
-        if outbox::next_due_ms(&self.db).map_err(fault)?.is_none() {
+        outbox::make_all_due(&self.db, now_ms()).map_err(outbox_fault)?;
+        if outbox::next_due_ms(&self.db)
+            .map_err(outbox_fault)?
+            .is_none()
+        {
             return Ok(None);
         }
         let (sender, receiver) = mpsc::channel();
@@ -147,7 +159,7 @@ impl LocalNotifications {
             let mut has_more = false;
             if Instant::now() < until {
                 let due = attempts.take_due(&self.db, now_ms());
-                let (due, next_ms) = due.map_err(fault)?;
+                let (due, next_ms) = due.map_err(outbox_fault)?;
                 due.into_iter()
                     .for_each(|delivery| courier.deliver(delivery));
                 has_more = next_ms.is_some();
@@ -157,18 +169,21 @@ impl LocalNotifications {
             }
             if let Ok(ended) = receiver.recv_timeout(CHECK_EVERY) {
                 let settled = attempts.settle(&self.db, &ended, now_ms());
-                settled.map_err(fault)?;
+                settled.map_err(outbox_fault)?;
             }
         }
-        let dropped = outbox::sweep(&self.db, now_ms()).map_err(fault)?;
-        match (outbox::left(&self.db).map_err(fault)?, dropped.first()) {
+        let dropped = outbox::drop_expired(&self.db, now_ms()).map_err(outbox_fault)?;
+        match (
+            outbox::waiting_count_and_reason(&self.db).map_err(outbox_fault)?,
+            dropped.first(),
+        ) {
             (None, Some(one)) => Ok(Some((dropped.len() as u64, one.why.clone()))),
             (left, _) => Ok(left),
         }
     }
 }
 
-fn fault(error: rusqlite::Error) -> Fault {
+fn outbox_fault(error: rusqlite::Error) -> Fault {
     Fault::error(format!(
         "the outbox of notifications cannot be used: {error}"
     ))

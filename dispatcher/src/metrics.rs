@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_scheduler::core::{Conditions, CoreMetrics};
+use webfill_scheduler::core::{CoreMetrics, HoldConditions};
 use webfill_service::Fault;
 use webfill_wire::counts::Histogram;
 use webfill_wire::socket::Traffic;
@@ -116,10 +116,10 @@ impl Metrics {
 
 impl Shared {
     /// The conditions that the loop published last; `None` before it has published any.
-    fn conditions(&self) -> Option<Conditions> {
+    fn conditions(&self) -> Option<HoldConditions> {
         let published = lock(&self.loop_metrics).clone()?;
-        let (is_store_away, _) = self.health.store();
-        Some(Conditions {
+        let (is_store_away, _) = self.health.store_state();
+        Some(HoldConditions {
             is_store_away,
             ..published.core.conditions.clone()
         })

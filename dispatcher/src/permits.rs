@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use webfill_scheduler::effects::RequestPermit;
-use webfill_wire::socket::{Held, Peer};
+use webfill_wire::socket::{FrameAttachment, Peer};
 
 /// The limits of work in progress.
 struct Bounds {
@@ -83,7 +83,7 @@ struct Connection {
     own: Account,
     /// The account of the connection's key. `None` on this machine without keys.
     key: Option<Arc<Account>>,
-    all: Arc<All>,
+    all: Arc<TotalAccount>,
     is_gone: AtomicBool,
     /// Whether the connection has sent so much that its requests are not even refused, until its work is within the
     /// limits again.
@@ -93,7 +93,7 @@ struct Connection {
 }
 
 #[derive(Debug, Default)]
-struct All {
+struct TotalAccount {
     account: Account,
     /// The bytes of long requests that were read but not carried out yet.
     read: AtomicUsize,
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// Whether the connection has nothing in progress while its key's other connections in use reach the limit.
-    fn is_one_too_many(&self) -> bool {
+    fn exceeds_connection_limit(&self) -> bool {
         let key = self.key.as_deref();
         let busy = key.map_or(0, |key| key.connections.load(Relaxed));
         busy >= MOST_CONNECTIONS_OF_A_KEY && self.own.requests.load(Relaxed) == 0
@@ -125,7 +125,7 @@ impl Connection {
             key.requests.fetch_add(1, Relaxed);
             key.connections.fetch_add(usize::from(is_first), Relaxed);
         }
-        self.count(|account| {
+        self.for_each_account(|account| {
             account.bytes.fetch_add(bytes, Relaxed);
         });
     }
@@ -139,7 +139,7 @@ impl Connection {
         }
     }
 
-    fn count(&self, count: impl Fn(&Account)) {
+    fn for_each_account(&self, count: impl Fn(&Account)) {
         self.accounts().for_each(|(account, _)| count(account));
     }
 }
@@ -147,9 +147,9 @@ impl Connection {
 /// Admits requests within the limits.
 #[derive(Default)]
 pub(crate) struct Permits {
-    all: Arc<All>,
-    keys: Kept<Arc<str>, Account>,
-    connections: Kept<Peer, Connection>,
+    all: Arc<TotalAccount>,
+    keys: WeakMap<Arc<str>, Account>,
+    connections: WeakMap<Peer, Connection>,
 }
 
 /// The permits, shared by the control socket and HTTP, so that a key cannot exceed its limits by using both.
@@ -164,7 +164,7 @@ impl SharedPermits {
 
 /// How a message of a connection is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hearing {
+pub(crate) enum MessageAdmission {
     Heard,
     Unheard,
     /// The connection has been unheard for long and still sends.
@@ -185,11 +185,11 @@ impl Permits {
     /// Decides about a request of this size.
     pub(crate) fn admit(&mut self, peer: &Peer, key: Option<&Arc<str>>, bytes: usize) -> Admission {
         let all = Arc::clone(&self.all);
-        let key = key.map(|key| self.keys.get(key, Account::default));
+        let key = key.map(|key| self.keys.get_or_insert(key, Account::default));
         // A new connection may have the identity of one that is gone.
         self.connections
-            .drop_if(peer, |one| one.is_gone.load(Relaxed));
-        let connection = self.connections.get(peer, || Connection {
+            .remove_if(peer, |one| one.is_gone.load(Relaxed));
+        let connection = self.connections.get_or_insert(peer, || Connection {
             key,
             all,
             ..Connection::default()
@@ -201,9 +201,9 @@ impl Permits {
         connection.is_unheard.store(false, Relaxed);
         let nothing_else = connection.own.requests.load(Relaxed) == 0;
         let is_always_accepted = nothing_else && bytes <= SMALL_BYTES;
-        let is_one_too_many = connection.is_one_too_many();
+        let is_one_too_many = connection.exceeds_connection_limit();
         if !is_one_too_many && (is_always_accepted || !connection.exceeds(bytes, 1)) {
-            return Admission::Taken(Permit::of(connection, bytes));
+            return Admission::Taken(Permit::new(connection, bytes));
         }
         match connection.exceeds(0, UNHEARD_BEYOND) {
             true => {
@@ -213,27 +213,27 @@ impl Permits {
                 Admission::Unheard
             }
             false if is_one_too_many => {
-                Admission::Refused(Permit::of(connection, 0), TOO_MANY_CONNECTIONS)
+                Admission::Refused(Permit::new(connection, 0), TOO_MANY_CONNECTIONS)
             }
-            false => Admission::Refused(Permit::of(connection, 0), TOO_MUCH),
+            false => Admission::Refused(Permit::new(connection, 0), TOO_MUCH),
         }
     }
 
     /// Decides whether a message of a connection is heard at all. This is cheap, even for the messages of a flood.
-    pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> Hearing {
+    pub(crate) fn message_admission(&self, peer: &Peer, bytes: usize) -> MessageAdmission {
         let known = self.connections.held.get(peer).and_then(Weak::upgrade);
         let unheard = known.filter(|one| {
             let is_unheard = one.is_unheard.load(Relaxed) && !one.is_gone.load(Relaxed);
             is_unheard && one.exceeds(0, 1)
         });
         let Some(one) = unheard else {
-            return Hearing::Heard;
+            return MessageAdmission::Heard;
         };
         one.unheard.requests.fetch_add(1, Relaxed);
         one.unheard.bytes.fetch_add(bytes, Relaxed);
         match one.unheard.exceeds(&OF_A_CONNECTION, 0, UNHEARD_BEYOND) {
-            true => Hearing::Flood,
-            false => Hearing::Unheard,
+            true => MessageAdmission::Flood,
+            false => MessageAdmission::Unheard,
         }
     }
 
@@ -245,7 +245,7 @@ impl Permits {
 
 /// Shows how many bytes of long requests were read but not carried out yet.
 #[derive(Clone)]
-pub(crate) struct Gauge(Arc<All>);
+pub(crate) struct Gauge(Arc<TotalAccount>);
 
 impl Gauge {
     pub(crate) fn read_bytes(&self) -> usize {
@@ -263,7 +263,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    fn of(connection: Arc<Connection>, bytes: usize) -> Permit {
+    fn new(connection: Arc<Connection>, bytes: usize) -> Permit {
         connection.begin_request(bytes);
         Permit {
             connection,
@@ -275,7 +275,7 @@ impl Permit {
 
     fn release_bytes(&self) {
         let bytes = self.bytes.swap(0, Relaxed);
-        self.connection.count(|account| {
+        self.connection.for_each_account(|account| {
             account.bytes.fetch_sub(bytes, Relaxed);
         });
         let read = self.read.swap(0, Relaxed);
@@ -287,7 +287,7 @@ impl RequestPermit for Permit {
     fn note_read(&self, bytes: usize) {
         self.release_bytes();
         self.bytes.store(bytes, Relaxed);
-        self.connection.count(|account| {
+        self.connection.for_each_account(|account| {
             account.bytes.fetch_add(bytes, Relaxed);
         });
         if bytes > SMALL_BYTES {
@@ -300,7 +300,7 @@ impl RequestPermit for Permit {
         self.release_bytes();
         let bytes = bytes + BYTES_OF_AN_ANSWER;
         self.answer_bytes.fetch_add(bytes, Relaxed);
-        self.connection.count(|account| {
+        self.connection.for_each_account(|account| {
             account.answer_bytes.fetch_add(bytes, Relaxed);
         });
     }
@@ -313,11 +313,11 @@ impl RequestPermit for Permit {
         self.connection.own.answer_bytes.load(Relaxed) > 0 && accounts.any(exceeds)
     }
 
-    fn is_for_nobody(&self) -> bool {
+    fn has_no_receiver(&self) -> bool {
         self.connection.is_gone.load(Relaxed)
     }
 
-    fn note_gone(&self) {
+    fn mark_receiver_gone(&self) {
         self.connection.is_gone.store(true, Relaxed);
     }
 }
@@ -326,7 +326,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.release_bytes();
         let answer_bytes = *self.answer_bytes.get_mut();
-        self.connection.count(|account| {
+        self.connection.for_each_account(|account| {
             account.answer_bytes.fetch_sub(answer_bytes, Relaxed);
         });
         self.connection.end_request();
@@ -334,39 +334,39 @@ impl Drop for Permit {
 }
 
 /// The permit of a request, held until its answer has left.
-pub(crate) struct OfAnswer(pub(crate) Arc<dyn RequestPermit>);
+pub(crate) struct AnswerPermit(pub(crate) Arc<dyn RequestPermit>);
 
-impl Held for OfAnswer {
-    fn receiver_is_gone(&self) {
-        self.0.note_gone();
+impl FrameAttachment for AnswerPermit {
+    fn on_receiver_gone(&self) {
+        self.0.mark_receiver_gone();
     }
 }
 
 /// Values that exist as long as someone else holds them.
-struct Kept<K, V> {
+struct WeakMap<K, V> {
     held: HashMap<K, Weak<V>>,
     /// Once there are this many entries, unused ones are dropped.
     prune_at: usize,
 }
 
-impl<K, V> Default for Kept<K, V> {
-    fn default() -> Kept<K, V> {
-        Kept {
+impl<K, V> Default for WeakMap<K, V> {
+    fn default() -> WeakMap<K, V> {
+        WeakMap {
             held: HashMap::new(),
             prune_at: 64,
         }
     }
 }
 
-impl<K: Clone + Eq + std::hash::Hash, V> Kept<K, V> {
-    fn drop_if(&mut self, key: &K, is_over: impl FnOnce(&V) -> bool) {
+impl<K: Clone + Eq + std::hash::Hash, V> WeakMap<K, V> {
+    fn remove_if(&mut self, key: &K, is_over: impl FnOnce(&V) -> bool) {
         let held = self.held.get(key).and_then(Weak::upgrade);
         if held.is_some_and(|held| is_over(&held)) {
             self.held.remove(key);
         }
     }
 
-    fn get(&mut self, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
+    fn get_or_insert(&mut self, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
         if let Some(held) = self.held.get(key).and_then(Weak::upgrade) {
             return held;
         }
@@ -412,12 +412,18 @@ mod tests {
         );
         assert!(matches!(permits.admit(&peer, None, 10), Admission::Unheard));
         taken(permits.admit(&vec![2], None, 10));
-        assert_eq!(permits.judge_message(&peer, 10), Hearing::Unheard);
+        assert_eq!(
+            permits.message_admission(&peer, 10),
+            MessageAdmission::Unheard
+        );
         refusals.clear();
         let admission = permits.admit(&peer, None, 10);
         assert!(matches!(admission, Admission::Unheard), "it has not read");
         under_way.clear();
-        assert_eq!(permits.judge_message(&peer, 10), Hearing::Heard);
+        assert_eq!(
+            permits.message_admission(&peer, 10),
+            MessageAdmission::Heard
+        );
         taken(permits.admit(&peer, None, 10));
         assert_eq!(permits.all.account.requests.load(Relaxed), 0);
         assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
@@ -435,12 +441,24 @@ mod tests {
         }
         let most = OF_A_CONNECTION.requests * UNHEARD_BEYOND;
         for _ in 1..most {
-            assert_eq!(permits.judge_message(&peer, 10), Hearing::Unheard);
+            assert_eq!(
+                permits.message_admission(&peer, 10),
+                MessageAdmission::Unheard
+            );
         }
-        assert_eq!(permits.judge_message(&peer, 10), Hearing::Flood);
-        assert_eq!(permits.judge_message(&vec![2], 10), Hearing::Heard);
+        assert_eq!(
+            permits.message_admission(&peer, 10),
+            MessageAdmission::Flood
+        );
+        assert_eq!(
+            permits.message_admission(&vec![2], 10),
+            MessageAdmission::Heard
+        );
         under_way.clear();
-        assert_eq!(permits.judge_message(&peer, 10), Hearing::Heard);
+        assert_eq!(
+            permits.message_admission(&peer, 10),
+            MessageAdmission::Heard
+        );
     }
 
     #[test]
@@ -517,8 +535,8 @@ mod tests {
     fn a_connection_of_the_same_name_as_one_that_is_gone_is_another() {
         let mut permits = Permits::default();
         let first = taken(permits.admit(&vec![1], None, 10));
-        first.note_gone();
-        assert!(first.is_for_nobody());
-        assert!(!taken(permits.admit(&vec![1], None, 10)).is_for_nobody());
+        first.mark_receiver_gone();
+        assert!(first.has_no_receiver());
+        assert!(!taken(permits.admit(&vec![1], None, 10)).has_no_receiver());
     }
 }

@@ -12,15 +12,15 @@ use std::collections::VecDeque;
 const TURN_BYTES: usize = 2 << 20;
 
 /// Events that wait for a later turn, with their sizes.
-pub(crate) struct Postponed<E>(VecDeque<(usize, E)>);
+pub(crate) struct PostponedEvents<E>(VecDeque<(usize, E)>);
 
-impl<E> Default for Postponed<E> {
-    fn default() -> Postponed<E> {
-        Postponed(VecDeque::new())
+impl<E> Default for PostponedEvents<E> {
+    fn default() -> PostponedEvents<E> {
+        PostponedEvents(VecDeque::new())
     }
 }
 
-impl<E> Postponed<E> {
+impl<E> PostponedEvents<E> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -32,7 +32,7 @@ impl<E> Postponed<E> {
     }
 
     /// Begins a turn with as many postponed events as fit into it.
-    pub(crate) fn begin_turn(&mut self) -> Turn<'_, E> {
+    pub(crate) fn begin_turn(&mut self) -> TurnEvents<'_, E> {
         let mut events = Vec::new();
         let mut bytes = 0;
         while bytes < TURN_BYTES
@@ -41,7 +41,7 @@ impl<E> Postponed<E> {
             bytes += more;
             events.push(event);
         }
-        Turn {
+        TurnEvents {
             postponed: self,
             taken: events.len(),
             events,
@@ -51,14 +51,14 @@ impl<E> Postponed<E> {
 }
 
 /// The events that one turn applies.
-pub(crate) struct Turn<'p, E> {
-    postponed: &'p mut Postponed<E>,
+pub(crate) struct TurnEvents<'p, E> {
+    postponed: &'p mut PostponedEvents<E>,
     events: Vec<E>,
     taken: usize,
     bytes: usize,
 }
 
-impl<E> Turn<'_, E> {
+impl<E> TurnEvents<'_, E> {
     /// Adds an event, or postpones it. Only outcomes are postponed; `outcome_bytes` is their length.
     pub(crate) fn add(&mut self, outcome_bytes: Option<usize>, event: E) {
         self.taken += 1;
@@ -72,11 +72,11 @@ impl<E> Turn<'_, E> {
     }
 
     /// The number of events passed to this turn, including the postponed ones.
-    pub(crate) fn taken(&self) -> usize {
+    pub(crate) fn event_count(&self) -> usize {
         self.taken
     }
 
-    pub(crate) fn events(self) -> Vec<E> {
+    pub(crate) fn into_events(self) -> Vec<E> {
         self.events
     }
 }
@@ -87,24 +87,24 @@ mod tests {
 
     #[test]
     fn long_outcomes_wait_for_later_turns_and_hold_up_nothing_else() {
-        let mut postponed = Postponed::default();
+        let mut postponed = PostponedEvents::default();
         let mut turn = postponed.begin_turn();
         let long = Some(TURN_BYTES / 2 + 1);
         for (bytes, name) in [(long, "a"), (long, "b"), (long, "c"), (None, "heartbeat")] {
             turn.add(bytes, name);
         }
         turn.add(Some(1), "d");
-        assert_eq!(turn.events(), ["a", "b", "heartbeat"]);
+        assert_eq!(turn.into_events(), ["a", "b", "heartbeat"]);
         let mut turn = postponed.begin_turn();
         turn.add(long, "e");
         turn.add(long, "f");
         turn.add(None, "hello");
-        assert_eq!(turn.events(), ["c", "d", "e", "hello"]);
+        assert_eq!(turn.into_events(), ["c", "d", "e", "hello"]);
         let turn = postponed.begin_turn();
-        assert_eq!(turn.events(), ["f"]);
+        assert_eq!(turn.into_events(), ["f"]);
         assert!(postponed.is_empty());
         postponed.put_back([(1, "g"), (0, "h")].into_iter());
         postponed.put_back([(0, "before")].into_iter());
-        assert_eq!(postponed.begin_turn().events(), ["before", "g", "h"]);
+        assert_eq!(postponed.begin_turn().into_events(), ["before", "g", "h"]);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::mpsc;
 
-use webfill_scheduler::reload::{ReloadAsked, ReloadEnded, Reloaded};
+use webfill_scheduler::reload::{ReloadRequest, ReloadResult, Reloaded};
 use webfill_service::Fault;
 
 /// Reads and checks everything that can be reloaded.
@@ -12,13 +12,13 @@ pub type ReadAgain = Box<dyn FnMut() -> Result<Reloaded, Fault> + Send>;
 
 /// The reloading thread's handle; the thread ends when this is dropped.
 pub(crate) struct Reloader {
-    asked: mpsc::Sender<ReloadAsked>,
+    asked: mpsc::Sender<ReloadRequest>,
 }
 
 impl Reloader {
     pub(crate) fn start(
         mut read: ReadAgain,
-        on_read: impl Fn(ReloadEnded) + Send + 'static,
+        on_read: impl Fn(ReloadResult) + Send + 'static,
     ) -> Result<Reloader, Fault> {
         let (asked, questions) = mpsc::channel();
         std::thread::Builder::new()
@@ -26,14 +26,14 @@ impl Reloader {
             .spawn(move || {
                 for asked in questions {
                     let found = read().map(Box::new);
-                    on_read(ReloadEnded { asked, found });
+                    on_read(ReloadResult { asked, found });
                 }
             })
             .map_err(|error| Fault::error(format!("cannot start the reloader: {error}")))?;
         Ok(Reloader { asked })
     }
 
-    pub(crate) fn read(&self, asked: ReloadAsked) {
+    pub(crate) fn request_reload(&self, asked: ReloadRequest) {
         // The thread ends only with this handle.
         let _ = self.asked.send(asked);
     }

@@ -11,16 +11,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use webfill_api::Refusal;
-use webfill_scheduler::control::{self, Asked};
+use webfill_scheduler::control::{self, ControlRequest};
 use webfill_scheduler::effects::Client;
-use webfill_scheduler::requester::{Requester, Sender, Who};
+use webfill_scheduler::requester::{Requester, Sender, SenderInfo};
 use webfill_service::Fault;
 use webfill_wire::RefusalLog;
 use webfill_wire::socket::Peer;
 
 use crate::clock::SteadyClock;
 use crate::fair_queue::FairQueue;
-use crate::permits::{Admission, Gauge, Hearing, SMALL_BYTES, SharedPermits};
+use crate::permits::{Admission, Gauge, MessageAdmission, SMALL_BYTES, SharedPermits};
 
 /// While this many bytes of long requests are read but not carried out yet, no further one is read.
 const MOST_READ_BYTES: usize = 24 << 20;
@@ -34,16 +34,16 @@ const BYTES_OF_A_REQUEST: usize = 1_024;
 /// A client's request after it was read: valid, or with the reason for its refusal.
 pub(crate) struct ClientRequest {
     pub(crate) requester: Requester,
-    pub(crate) asked: Result<Asked, Refusal>,
+    pub(crate) asked: Result<ControlRequest, Refusal>,
 }
 
 /// A request that waits to be read.
 struct Frame {
     requester: Requester,
-    content: Content,
+    content: FrameContent,
 }
 
-enum Content {
+enum FrameContent {
     Unread(Vec<u8>),
     /// A refusal, which is sent when it is the sender's turn, so that answers keep their order.
     Refused(Refusal),
@@ -53,8 +53,8 @@ enum Content {
 impl Frame {
     fn is_short(&self) -> bool {
         match &self.content {
-            Content::Unread(frame) => frame.len() <= SMALL_BYTES,
-            Content::Refused(_) | Content::UnreadFeed => true,
+            FrameContent::Unread(frame) => frame.len() <= SMALL_BYTES,
+            FrameContent::Refused(_) | FrameContent::UnreadFeed => true,
         }
     }
 }
@@ -70,13 +70,13 @@ pub(crate) struct RequestReader {
 }
 
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingFrames>,
     changed: Condvar,
     gauge: Gauge,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingFrames {
     frames: FairQueue<Frame>,
     /// Senders whose requests are being read at present.
     busy: HashSet<Sender>,
@@ -100,8 +100,8 @@ impl RequestReader {
         for (name, reads_long) in [("request-reader", true), ("short-requests", false)] {
             let (shared, on_read) = (Arc::clone(&shared), Arc::clone(&on_read));
             let read = move || {
-                while let Some((sender, frame)) = shared.next(reads_long) {
-                    on_read(read(frame, clock, is_private));
+                while let Some((sender, frame)) = shared.wait_for_next(reads_long) {
+                    on_read(parse_frame(frame, clock, is_private));
                     shared.lock().busy.remove(&sender);
                     shared.changed.notify_all();
                 }
@@ -122,28 +122,28 @@ impl RequestReader {
     }
 
     /// Whether messages of this connection are handled at all.
-    pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> Hearing {
+    pub(crate) fn judge_message(&self, peer: &Peer, bytes: usize) -> MessageAdmission {
         match self.is_private {
-            true => Hearing::Heard,
-            false => self.permits.lock().judge_message(peer, bytes),
+            true => MessageAdmission::Heard,
+            false => self.permits.lock().message_admission(peer, bytes),
         }
     }
 
     /// Queues a frame to be read, or its refusal. Does not block.
     pub(crate) fn enqueue(&mut self, requester: Requester, frame: Vec<u8>) {
-        self.enqueue_content(requester, Content::Unread(frame));
+        self.enqueue_content(requester, FrameContent::Unread(frame));
     }
 
     /// Queues the refusal of crawl requests that were not read, because their sender has only read access
-    /// ([`rights::refuse_unread`]).
+    /// ([`rights::is_refused_unread`]).
     pub(crate) fn enqueue_unread(&mut self, requester: Requester) {
-        self.enqueue_content(requester, Content::UnreadFeed);
+        self.enqueue_content(requester, FrameContent::UnreadFeed);
     }
 
-    fn enqueue_content(&mut self, mut requester: Requester, mut content: Content) {
+    fn enqueue_content(&mut self, mut requester: Requester, mut content: FrameContent) {
         let bytes = match &content {
-            Content::Unread(frame) => frame.len(),
-            Content::Refused(_) | Content::UnreadFeed => 0,
+            FrameContent::Unread(frame) => frame.len(),
+            FrameContent::Refused(_) | FrameContent::UnreadFeed => 0,
         };
         if let Client::Socket(one) = &mut requester.client
             && !self.is_private
@@ -153,10 +153,10 @@ impl RequestReader {
             let permit = match admission {
                 Admission::Taken(permit) => permit,
                 Admission::Refused(permit, why) => {
-                    content = Content::Refused(Refusal::for_now("$", why));
+                    content = FrameContent::Refused(Refusal::temporary("$", why));
                     permit
                 }
-                Admission::Unheard => return self.log_unheard(&requester.who),
+                Admission::Unheard => return self.log_ignored_sender(&requester.who),
             };
             one.permit = Some(Arc::new(permit));
         }
@@ -168,7 +168,7 @@ impl RequestReader {
 }
 
 impl RequestReader {
-    fn log_unheard(&mut self, who: &Who) {
+    fn log_ignored_sender(&mut self, who: &SenderInfo) {
         let (name, address) = (who.name.as_deref(), who.address.as_deref());
         let what = format!("unheard {name:?} {address:?}");
         if self.unheard.record_if_new(&what) {
@@ -190,17 +190,17 @@ impl Drop for RequestReader {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingFrames> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the next request to read, and marks its sender as busy. `None` at the end.
-    fn next(&self, reads_long: bool) -> Option<(Sender, Frame)> {
+    fn wait_for_next(&self, reads_long: bool) -> Option<(Sender, Frame)> {
         let mut waiting = self.lock();
         loop {
             let has_room = self.gauge.read_bytes() < MOST_READ_BYTES;
-            let Waiting { frames, busy, .. } = &mut *waiting;
-            let next = frames.next(|sender, frame| {
+            let WaitingFrames { frames, busy, .. } = &mut *waiting;
+            let next = frames.pop_next(|sender, frame| {
                 !busy.contains(sender) && (frame.is_short() || (reads_long && has_room))
             });
             if let Some((sender, frame)) = next {
@@ -225,18 +225,18 @@ impl Shared {
     }
 }
 
-fn read(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequest {
+fn parse_frame(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequest {
     let Frame { requester, content } = frame;
     let mut bytes = BYTES_OF_A_REQUEST;
     let asked = match content {
-        Content::Refused(refusal) => Err(refusal),
-        Content::UnreadFeed => Ok(Asked::UnreadFeed),
-        Content::Unread(frame) => {
-            let asked = control::read(&frame, clock.wall_ms());
-            if let Ok(Asked::Feed { batch, .. }) = &asked {
+        FrameContent::Refused(refusal) => Err(refusal),
+        FrameContent::UnreadFeed => Ok(ControlRequest::UnreadFeed),
+        FrameContent::Unread(frame) => {
+            let asked = control::parse_request(&frame, clock.wall_ms());
+            if let Ok(ControlRequest::Feed { batch, .. }) = &asked {
                 bytes += frame.len() + batch.bytes();
             }
-            asked.and_then(|asked| permitted(asked, &requester.client, is_private))
+            asked.and_then(|asked| check_origin(asked, &requester.client, is_private))
         }
     };
     if let Some(permit) = requester.client.permit() {
@@ -247,10 +247,14 @@ fn read(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequest {
 
 /// Refuses requests that `webfill crawl` sends to its own dispatcher if they come from outside. They can end it and
 /// change any crawl, which no client's key permits.
-fn permitted(asked: Asked, client: &Client, is_private: bool) -> Result<Asked, Refusal> {
+fn check_origin(
+    asked: ControlRequest,
+    client: &Client,
+    is_private: bool,
+) -> Result<ControlRequest, Refusal> {
     let is_from_outside = matches!(client, Client::Socket(_)) && !is_private;
     match asked {
-        Asked::Local(_) if is_from_outside => Err(Refusal::new(
+        ControlRequest::Local(_) if is_from_outside => Err(Refusal::new(
             "$.action",
             "only `webfill crawl` may send this, to the dispatcher that it started",
         )),

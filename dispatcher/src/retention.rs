@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
-use webfill_store::{Dropped, RetentionConfig, Store};
+use webfill_store::{DropResult, RetentionConfig, Store};
 
 /// How often old data is dropped. Between two rounds, samples may exceed their limit.
 const EVERY: Duration = Duration::from_secs(60 * 60);
@@ -19,7 +19,7 @@ pub(crate) struct Retention {
     config: RetentionConfig,
     next: Instant,
     /// The rows dropped in the present round.
-    dropped: Dropped,
+    dropped: DropResult,
 }
 
 impl Retention {
@@ -27,12 +27,12 @@ impl Retention {
         Retention {
             config,
             next: Instant::now(),
-            dropped: Dropped::default(),
+            dropped: DropResult::default(),
         }
     }
 
     /// Waits until the next step is due.
-    pub(crate) async fn due(&self) {
+    pub(crate) async fn wait_until_due(&self) {
         tokio::time::sleep_until(self.next).await;
     }
 
@@ -40,7 +40,7 @@ impl Retention {
         let cutoff = self.config.cutoff(now_ms());
         let began = Instant::now();
         let wait = match store.drop_old(cutoff).await {
-            Ok(dropped) => self.count(dropped, began.elapsed()),
+            Ok(dropped) => self.add_dropped(dropped, began.elapsed()),
             Err(error) => {
                 tracing::warn!(event = "retention_failed", %error, "cannot drop old pages, retrying in a minute");
                 RETRY
@@ -50,7 +50,7 @@ impl Retention {
     }
 
     /// Adds the rows that a step has dropped. Returns the wait before the next step.
-    fn count(&mut self, dropped: Dropped, took: Duration) -> Duration {
+    fn add_dropped(&mut self, dropped: DropResult, took: Duration) -> Duration {
         self.dropped.pages += dropped.pages;
         self.dropped.log_entries += dropped.log_entries;
         self.dropped.samples += dropped.samples;
@@ -58,7 +58,7 @@ impl Retention {
             return took * REST_AFTER_STEP;
         }
         let dropped = std::mem::take(&mut self.dropped);
-        if dropped != Dropped::default() {
+        if dropped != DropResult::default() {
             tracing::info!(
                 event = "old_pages_dropped",
                 pages = dropped.pages,

@@ -7,37 +7,37 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, JudgedRows, ListReading, Lists, Marks, Store, StoreError,
-    judge_rows,
+    CheckedRows, Crawl, CrawlId, CrawlState, GoneMarking, ListPass, Lists, Store, StoreError,
+    check_missing_rows,
 };
 
 /// The maximum number of crawls whose judged state is remembered.
 const MOST_KEPT: usize = 10_000;
 
 /// The state of a crawl when it was judged: the run that it belongs to, if it is one of a watch, and its counts.
-type Judged = (Value, Map<String, Value>);
+type CheckedState = (Value, Map<String, Value>);
 
 /// The crawls whose lists are to be judged.
 #[derive(Default)]
-pub(crate) struct ListJudge {
+pub(crate) struct ListChecker {
     waiting: VecDeque<CrawlId>,
     present: Option<(CrawlId, Lists)>,
     /// The states of crawls when they were judged: unchanged ones need not be judged again.
-    judged: HashMap<CrawlId, Judged>,
+    judged: HashMap<CrawlId, CheckedState>,
     /// The frontier's notes of crawls whose lists wait to be judged or are being judged.
     notes: HashMap<CrawlId, i64>,
 }
 
-impl ListJudge {
+impl ListChecker {
     /// Queues the lists of a crawl if it is finished and has changed since they were judged. Returns the note if
     /// nothing is left to judge.
-    pub(crate) fn queue_unless_judged(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
+    pub(crate) fn queue_unless_checked(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
         if crawl.state != CrawlState::Finished {
             self.judged.remove(&crawl.id);
             return note;
         }
         let present = (crawl.request["run_began_ms"].clone(), crawl.counts.clone());
-        if self.judged.get(&crawl.id) == Some(&present) && !self.is_under_way(&crawl.id) {
+        if self.judged.get(&crawl.id) == Some(&present) && !self.is_queued_or_checking(&crawl.id) {
             return note;
         }
         if let Some(note) = note {
@@ -56,7 +56,7 @@ impl ListJudge {
         None
     }
 
-    fn is_under_way(&self, crawl: &CrawlId) -> bool {
+    fn is_queued_or_checking(&self, crawl: &CrawlId) -> bool {
         let present = self.present.as_ref();
         present.is_some_and(|(present, _)| present == crawl) || self.waiting.contains(crawl)
     }
@@ -70,12 +70,12 @@ impl ListJudge {
     pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<Option<i64>, StoreError> {
         let Some((crawl, mut lists)) = self.present.take().or_else(|| {
             let crawl = self.waiting.pop_front()?;
-            let lists = Lists::of(store, &crawl);
+            let lists = Lists::new(store, &crawl);
             Some((crawl, lists))
         }) else {
             return Ok(None);
         };
-        match judge_next(&**store, &mut lists).await {
+        match check_next_list(&**store, &mut lists).await {
             Ok(true) => self.present = Some((crawl, lists)),
             Ok(false) if self.waiting.contains(&crawl) => {}
             Ok(false) => return Ok(self.notes.remove(&crawl)),
@@ -93,17 +93,17 @@ impl ListJudge {
 }
 
 /// Judges the next of these lists. Returns false if there is none.
-async fn judge_next(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreError> {
+async fn check_next_list(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreError> {
     let Some(list) = lists.next().await? else {
         return Ok(false);
     };
-    let rows = judge_rows(store, &list, Marks::Believed).await?;
+    let rows = check_missing_rows(store, &list, GoneMarking::Believed).await?;
     log_rows(&list, &rows);
     Ok(true)
 }
 
 /// Logs which rows of a list were marked as gone, or why none were.
-pub fn log_rows(list: &ListReading, rows: &[JudgedRows]) {
+pub fn log_rows(list: &ListPass, rows: &[CheckedRows]) {
     for judged in rows {
         if !judged.marked.is_empty() {
             tracing::info!(

@@ -16,26 +16,26 @@ use std::time::{Duration, Instant};
 
 use webfill_changes::PageCheck;
 use webfill_followers::{ChangeReader, ContentChanges, ExtractionHealth, Firehose, Subscriptions};
-use webfill_notifications::Ended;
+use webfill_notifications::DeliveryEnd;
 use webfill_scheduler::Mappings;
-use webfill_scheduler::core::{Core, TurnEnd};
+use webfill_scheduler::core::{Core, TurnDeadline};
 use webfill_scheduler::effects::{
-    ChangesAnswer, ChangesAsked, ChangesFound, Committed, FeederOrder, OutgoingMessage,
+    ChangesAnswer, ChangesRequest, ChangesResult, Committed, FeederOrder, OutgoingMessage,
 };
-use webfill_scheduler::frontier::{FrontierError, if_pruned};
-use webfill_scheduler::reload::ReloadEnded;
+use webfill_scheduler::frontier::{FrontierError, ignore_pruned};
+use webfill_scheduler::reload::ReloadResult;
 use webfill_service::disk::Disks;
-use webfill_service::http::InForce;
+use webfill_service::http::SharedProtection;
 use webfill_service::metrics::Probe;
 use webfill_service::service_manager::ServiceManager;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_wire::codec;
-use webfill_wire::socket::{Arrived, Outbox, Sockets};
+use webfill_wire::socket::{ArrivedFrame, Outbox, Sockets};
 
-use self::answering::{Answering, Commit, Ways};
-use self::arriving::Arriving;
-use self::opening::{frontier_fault, log_quiet, open};
+use self::answering::{AnswerChannels, AnswerSender, CommittedAnswers};
+use self::arriving::ArrivalHandler;
+use self::opening::{frontier_fault, log_admission_wait, open};
 use self::sockets::{FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
@@ -49,18 +49,18 @@ use crate::http::{self, PendingRequests};
 use crate::incoming;
 use crate::metrics::Metrics;
 use crate::permits::SharedPermits;
-use crate::postponed::{Postponed, Turn};
+use crate::postponed::{PostponedEvents, TurnEvents};
 use crate::reload::{ReadAgain, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
 
 /// An event that the loop reacts to.
 enum Event {
-    Frame(Arrived),
+    Frame(ArrivedFrame),
     Request(ClientRequest),
     WriteResult(WriteResult),
-    Reload(ReloadEnded),
-    Delivery(Ended),
+    Reload(ReloadResult),
+    Delivery(DeliveryEnd),
     PageChecks(Vec<PageCheck>),
     Changes(ChangesAnswer),
 }
@@ -68,7 +68,7 @@ enum Event {
 /// The minimum time between two commits. Events that arrive meanwhile share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(8);
 
-/// The maximum number of events in one transaction; fewer if they are long ([`Postponed`]).
+/// The maximum number of events in one transaction; fewer if they are long ([`PostponedEvents`]).
 const BATCH: usize = 10_000;
 
 /// The maximum time that one turn spends on events other than clients' requests.
@@ -92,7 +92,7 @@ pub fn run(
     let clock = SteadyClock::start();
     let mut service_manager = match setup.ends_alone {
         true => ServiceManager::from_environment(),
-        false => ServiceManager::none(),
+        false => ServiceManager::disabled(),
     };
     let is_private = setup.endpoints.control.starts_with("ipc://");
     let permits = SharedPermits::default();
@@ -100,12 +100,12 @@ pub fn run(
         clock,
         is_private,
         permits.clone(),
-        send_as(&events, Event::Request),
+        event_sender(&events, Event::Request),
     )?;
-    let pending_requests = PendingRequests::new(permits, send_as(&events, Event::Request));
+    let pending_requests = PendingRequests::new(permits, event_sender(&events, Event::Request));
     let health = Health::new();
     check_ports(&setup.endpoints)?;
-    let protection = InForce::new(setup.protection.clone());
+    let protection = SharedProtection::new(setup.protection.clone());
     serve_http(&setup, clock, &pending_requests, &health, &protection)?;
     serve_probes(&setup, &health)?;
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
@@ -114,7 +114,7 @@ pub fn run(
         &setup,
         health.clone(),
         backends.clone(),
-        send_as(&events, Event::WriteResult),
+        event_sender(&events, Event::WriteResult),
     )?;
     // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
     service_manager.notify_status("opens the frontier".to_owned());
@@ -123,28 +123,29 @@ pub fn run(
         metrics.begin_counts(&setup.state)?;
     }
     let subscriptions = Subscriptions::default();
-    let arriving = Arriving {
+    let arriving = ArrivalHandler {
         request_reader,
         subscriptions: subscriptions.clone(),
-        others: Box::new(send_as(&events, Event::Frame)),
+        others: Box::new(event_sender(&events, Event::Frame)),
     };
-    let sockets = Sockets::start_choosing(socket_specs(&setup), arriving).map_err(Fault::error)?;
+    let sockets =
+        Sockets::start_with_handler(socket_specs(&setup), arriving).map_err(Fault::error)?;
     let followers = Followers::start(&setup, &events, sockets.outbox(), subscriptions)?;
-    let ways = Ways {
+    let ways = AnswerChannels {
         outbox: sockets.outbox(),
         pending_requests: pending_requests.clone(),
     };
     let process = Process {
         backends,
-        reloader: Reloader::start(read_again, send_as(&events, Event::Reload))?,
+        reloader: Reloader::start(read_again, event_sender(&events, Event::Reload))?,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
-        postponed: Postponed::default(),
+        postponed: PostponedEvents::default(),
         requests: FairQueue::default(),
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
-        answering: Answering::start(setup.audit.map(AuditLog::new), ways)?,
+        answering: AnswerSender::start(setup.audit.map(AuditLog::new), ways)?,
         store_writer,
         firehose: followers.firehose,
         extraction_health: followers.extraction_health,
@@ -159,7 +160,7 @@ pub fn run(
         refused_reload: None,
         ends_alone: setup.ends_alone,
     };
-    log_quiet(&process.core, &setup.state, clock.now_ms());
+    log_admission_wait(&process.core, &setup.state, clock.now_ms());
     process.serve(&arrived, sockets)
 }
 
@@ -185,7 +186,7 @@ impl Process {
 
 /// Returns a function that sends a thread's reports to the loop. Sends fail only while the process ends, because the
 /// loop outlives the threads.
-fn send_as<T: 'static>(
+fn event_sender<T: 'static>(
     events: &mpsc::Sender<Event>,
     event: fn(T) -> Event,
 ) -> impl Fn(T) + Send + Sync + Clone + 'static {
@@ -198,7 +199,7 @@ fn serve_http(
     clock: SteadyClock,
     pending_requests: &PendingRequests,
     health: &Health,
-    protection: &InForce,
+    protection: &SharedProtection,
 ) -> Result<(), Fault> {
     let Some(address) = setup.http else {
         return Ok(());
@@ -221,7 +222,7 @@ fn serve_probes(setup: &DispatcherSetup, health: &Health) -> Result<(), Fault> {
     let health = health.clone();
     webfill_service::metrics::serve_probes(address, "probes.dispatcher", move |probe| match probe {
         Probe::Health => health.faults(),
-        Probe::Readiness => health.unreadiness(),
+        Probe::Readiness => health.not_ready_reasons(),
     })
 }
 
@@ -251,7 +252,7 @@ impl Followers {
         let change_reader = setup
             .feeders
             .as_ref()
-            .map(|_| ChangeReader::start(store(), send_as(events, Event::Changes)));
+            .map(|_| ChangeReader::start(store(), event_sender(events, Event::Changes)));
         Ok(Followers {
             extraction_health: ExtractionHealth::start(
                 store(),
@@ -261,13 +262,13 @@ impl Followers {
             content_changes: ContentChanges::start(
                 store(),
                 firehose.notifications(),
-                Box::new(send_as(events, Event::PageChecks)),
+                Box::new(event_sender(events, Event::PageChecks)),
             )?,
             change_reader: change_reader.transpose()?,
             deliveries: Deliveries::start(
                 setup.feeders.as_ref(),
                 firehose.notifications(),
-                send_as(events, Event::Delivery),
+                event_sender(events, Event::Delivery),
             )?,
             firehose,
         })
@@ -282,12 +283,12 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
-    postponed: Postponed<Event>,
+    postponed: PostponedEvents<Event>,
     requests: FairQueue<ClientRequest>,
     clock: SteadyClock,
     disks: Disks,
     outbox: Outbox,
-    answering: Answering,
+    answering: AnswerSender,
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
@@ -296,7 +297,7 @@ struct Process {
     /// HTTP requests that wait for their answers.
     pending_requests: PendingRequests,
     /// The protection of HTTP requests.
-    protection: InForce,
+    protection: SharedProtection,
     health: Health,
     metrics: Option<Metrics>,
     service_manager: ServiceManager,
@@ -312,34 +313,34 @@ impl Process {
         loop {
             let batch = self.collect_events(arrived, committed)?;
             let began = Instant::now();
-            self.core.surroundings().standing = self.extraction_health.standing();
-            self.core.surroundings().backends = self.backends.report();
+            self.core.environment().standing = self.extraction_health.standing();
+            self.core.environment().backends = self.backends.report();
             self.apply_events(batch)?;
-            self.take_requests()?;
-            if signals::asked() >= Asked::Drain {
+            self.handle_requests()?;
+            if signals::requested() >= SignalRequest::Drain {
                 if self.ends_alone {
                     self.core.audit_signal("end", self.clock.now_ms());
-                    return self.end_alone();
+                    return self.end_without_supervisors();
                 }
                 self.core.drain();
             }
-            self.note_signalled_reload();
+            self.request_signalled_reload();
             self.audit_list_changes();
-            self.core.surroundings().low_disk = self.disks.shortage().map(ToString::to_string);
-            self.core.surroundings().store_is_behind = self.store_writer.is_behind();
+            self.core.environment().low_disk = self.disks.shortage().map(ToString::to_string);
+            self.core.environment().store_is_behind = self.store_writer.is_behind();
             self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
             let mut due = self.advance_core(now_ms).map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
             let took = committed - began;
-            self.send(&mut due);
+            self.send_committed(&mut due);
             self.publish_metrics(took, now_ms);
             self.begin_reloads(due.reloads_asked);
             self.advance_feeders(due.feeder_orders)?;
             self.deliveries.deliver(due.deliveries);
             self.read_changes(due.changes_asked, now_ms)?;
-            if self.core.is_drained() || signals::asked() == Asked::Stop {
+            if self.core.is_drained() || signals::requested() == SignalRequest::Stop {
                 return Ok(ExitStatus::Done);
             }
         }
@@ -347,9 +348,9 @@ impl Process {
 
     /// Does due work and then hands out tasks, each for a limited time, and commits everything.
     fn advance_core(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
-        self.core.surroundings().turn_end = turn_end_after(TICK_FOR);
+        self.core.environment().turn_end = deadline_after(TICK_FOR);
         self.core.on_tick(now_ms)?;
-        self.core.surroundings().turn_end = turn_end_after(HANDING_OUT_FOR);
+        self.core.environment().turn_end = deadline_after(HANDING_OUT_FOR);
         self.core.hand_out(now_ms)?;
         self.core.commit(now_ms)
     }
@@ -358,26 +359,28 @@ impl Process {
     fn advance_feeders(&mut self, orders: Vec<FeederOrder>) -> Result<(), Fault> {
         let core = &self.core;
         let is_over = |watch: &str, run| core.run_state(watch, run)["over"] == true;
-        for ended in self.feeders.advance(orders, is_over) {
-            let noted = self.core.feeder_ended(&ended.watch, ended.run, ended.why);
-            if_pruned(noted, ()).map_err(frontier_fault)?;
+        for ended in self.feeders.start_and_reap(orders, is_over) {
+            let noted = self
+                .core
+                .on_feeder_ended(&ended.watch, ended.run, ended.why);
+            ignore_pruned(noted, ()).map_err(frontier_fault)?;
         }
         Ok(())
     }
 
     /// Passes the core's requests for changes to the thread that reads them.
-    fn read_changes(&mut self, asked: Vec<ChangesAsked>, now_ms: i64) -> Result<(), Fault> {
+    fn read_changes(&mut self, asked: Vec<ChangesRequest>, now_ms: i64) -> Result<(), Fault> {
         let Some(change_reader) = &self.change_reader else {
             return Ok(());
         };
-        for unread in change_reader.ask(asked) {
+        for unread in change_reader.request(asked) {
             // If the thread is gone, the core is answered at once, so that the ends of runs do not wait.
             let answer = ChangesAnswer {
                 asked: unread,
-                found: ChangesFound::Late,
+                found: ChangesResult::Late,
             };
-            let noted = self.core.changes_answered(answer, now_ms);
-            if_pruned(noted, ()).map_err(frontier_fault)?;
+            let noted = self.core.on_changes_answered(answer, now_ms);
+            ignore_pruned(noted, ()).map_err(frontier_fault)?;
         }
         Ok(())
     }
@@ -393,17 +396,17 @@ impl Process {
         let idle = self.idle_time();
         let mut turn = self.postponed.begin_turn();
         let requests = &mut self.requests;
-        let mut add = |turn: &mut Turn<'_, Event>, event: Event| match event {
+        let mut add = |turn: &mut TurnEvents<'_, Event>, event: Event| match event {
             Event::Request(request) => requests.push(request.requester.sender(), request),
             event => turn.add(outcome_bytes(&event), event),
         };
         match arrived.recv_timeout(idle) {
             Ok(event) => add(&mut turn, event),
-            Err(RecvTimeoutError::Timeout) => return Ok(turn.events()),
+            Err(RecvTimeoutError::Timeout) => return Ok(turn.into_events()),
             Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
         }
         let closes = committed + COMMIT_EVERY;
-        for _ in turn.taken()..BATCH {
+        for _ in turn.event_count()..BATCH {
             let left = closes.saturating_duration_since(Instant::now());
             match arrived.recv_timeout(left) {
                 Ok(event) => add(&mut turn, event),
@@ -411,7 +414,7 @@ impl Process {
                 Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
             }
         }
-        Ok(turn.events())
+        Ok(turn.into_events())
     }
 
     /// How long the loop may sleep unless an event arrives.
@@ -451,9 +454,9 @@ impl Process {
                     self.finish_reload(ended);
                     Ok(())
                 }
-                Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
-                Event::PageChecks(checks) => self.core.pages_checked(&checks, now_ms),
-                Event::Changes(answer) => self.core.changes_answered(answer, now_ms),
+                Event::Delivery(ended) => self.core.on_delivery_ended(&ended, now_ms),
+                Event::PageChecks(checks) => self.core.on_pages_checked(&checks, now_ms),
+                Event::Changes(answer) => self.core.on_changes_answered(answer, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {
                     backfill,
@@ -461,24 +464,26 @@ impl Process {
                     links,
                 }) => self
                     .core
-                    .backfill_applied(&backfill, resolved, &links, now_ms),
+                    .on_backfill_applied(&backfill, resolved, &links, now_ms),
                 Event::WriteResult(WriteResult::PageDropped(backfill)) => {
-                    self.core.fetch_dropped_page(&backfill, now_ms)
+                    self.core.requeue_dropped_page(&backfill, now_ms)
                 }
                 Event::WriteResult(WriteResult::TakenBack { crawl, task, open }) => {
-                    self.core.page_taken_back((crawl, task), &open, now_ms)
+                    self.core.on_page_retracted((crawl, task), &open, now_ms)
                 }
-                Event::WriteResult(WriteResult::CrawlSaved { note }) => self.core.crawl_saved(note),
+                Event::WriteResult(WriteResult::CrawlSaved { note }) => {
+                    self.core.on_crawl_saved(note)
+                }
                 Event::WriteResult(WriteResult::SiteStatesWritten { last }) => {
-                    self.core.site_states_written(last)
+                    self.core.on_site_states_written(last)
                 }
             };
-            if_pruned(applied, ()).map_err(frontier_fault)?;
+            ignore_pruned(applied, ()).map_err(frontier_fault)?;
         }
         Ok(())
     }
 
-    fn apply_frame(&mut self, frame: Arrived, now_ms: i64) -> Result<(), FrontierError> {
+    fn apply_frame(&mut self, frame: ArrivedFrame, now_ms: i64) -> Result<(), FrontierError> {
         match frame.socket {
             TASKS => incoming::apply_tasks_frame(&mut self.core, &self.outbox, frame, now_ms),
             _ => incoming::apply_outcomes(&mut self.core, frame, now_ms),
@@ -486,7 +491,7 @@ impl Process {
     }
 
     /// Sends the messages and store writes of a commit. Answers leave once the audit log has their actions.
-    fn send(&mut self, committed: &mut Committed) {
+    fn send_committed(&mut self, committed: &mut Committed) {
         let mut answers = Vec::new();
         for message in committed.outgoing.drain(..) {
             match message {
@@ -499,20 +504,20 @@ impl Process {
                 OutgoingMessage::Notification {
                     app_id,
                     notification,
-                } => self.firehose.notification(&app_id, &notification),
+                } => self.firehose.publish_notification(&app_id, &notification),
             }
         }
         let audited = std::mem::take(&mut committed.audited);
-        self.answering.send(Commit { audited, answers });
+        self.answering.send(CommittedAnswers { audited, answers });
         for write in committed.store_writes.drain(..) {
             self.store_writer.write(write);
         }
     }
 }
 
-fn turn_end_after(time: Duration) -> TurnEnd {
+fn deadline_after(time: Duration) -> TurnDeadline {
     let end = Instant::now() + time;
-    TurnEnd::when(move || Instant::now() >= end)
+    TurnDeadline::from_check(move || Instant::now() >= end)
 }
 
 /// The length of a frame of outcomes; `None` for any other event.

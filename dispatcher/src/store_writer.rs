@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use webfill_followers::thread::ends_well;
-use webfill_scheduler::effects::{BackfillWrite, CrawlWrite, StoreWrite, TakeBackWrite};
+use webfill_scheduler::effects::{BackfillWrite, CrawlWrite, RetractionWrite, StoreWrite};
 use webfill_scheduler::frontier::TaskId;
 use webfill_service::Fault;
 use webfill_store::{
@@ -29,7 +29,7 @@ use crate::backends::Backends;
 use crate::config::DispatcherSetup;
 use crate::health::Health;
 use crate::retention::Retention;
-use crate::row_lists::ListJudge;
+use crate::row_lists::ListChecker;
 
 /// The result of a write that the dispatcher's loop must learn.
 pub enum WriteResult {
@@ -58,7 +58,7 @@ pub enum WriteResult {
 }
 
 /// An entry of the thread's queue.
-enum Queued {
+enum QueuedWrite {
     /// The crawl's latest state, taken from [`LatestStates`] when it is written.
     Crawl(CrawlId),
     Other(StoreWrite),
@@ -69,7 +69,7 @@ type LatestStates = Arc<Mutex<HashMap<CrawlId, CrawlWrite>>>;
 
 /// The thread's handle.
 pub struct StoreWriter {
-    queue: mpsc::UnboundedSender<Queued>,
+    queue: mpsc::UnboundedSender<QueuedWrite>,
     states: LatestStates,
     store: Arc<dyn Store>,
     /// Whether any mapping has lists that show which of their rows are gone.
@@ -103,11 +103,11 @@ impl StoreWriter {
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
-                let mut queue = Queue {
+                let mut queue = WriteQueue {
                     queued,
                     states: taken,
                     retention,
-                    lists: ListJudge::default(),
+                    lists: ListChecker::default(),
                     judges_lists: judges,
                     check_at: Instant::now() + CHECK_EVERY,
                 };
@@ -116,7 +116,7 @@ impl StoreWriter {
                         .clone()
                         .check_forever(Arc::clone(&backends.store), backends.cache),
                 );
-                let writes = write_all(backends.store, &mut queue, (health, known), on_written);
+                let writes = run_writer(backends.store, &mut queue, (health, known), on_written);
                 runtime.block_on(writes)
             })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
@@ -162,9 +162,9 @@ impl StoreWriter {
                 if states.insert(id.clone(), write).is_some() {
                     return;
                 }
-                Queued::Crawl(id)
+                QueuedWrite::Crawl(id)
             }
-            other => Queued::Other(other),
+            other => QueuedWrite::Other(other),
         };
         // An error means that the thread has ended after it reported a fault.
         let _ = self.queue.send(queued);
@@ -180,9 +180,9 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 /// The wait before an unreachable store is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
-async fn write_all(
+async fn run_writer(
     store: Arc<dyn Store>,
-    queue: &mut Queue,
+    queue: &mut WriteQueue,
     (health, known): (Health, Backends),
     on_written: impl Fn(WriteResult),
 ) {
@@ -191,13 +191,13 @@ async fn write_all(
             let began = Instant::now();
             let answer = write(&store, &entry).await;
             let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
-            health.note_store(is_away, began.elapsed());
-            known.note_store(is_away);
+            health.record_store_answer(is_away, began.elapsed());
+            known.set_store_away(is_away);
             queue.check_at = Instant::now() + CHECK_EVERY;
             match answer {
                 Ok(Some(written)) => on_written(written),
                 Ok(None) => {
-                    if let Some(note) = queue.note_written(&entry) {
+                    if let Some(note) = queue.queue_lists_of_written(&entry) {
                         on_written(WriteResult::CrawlSaved { note });
                     }
                 }
@@ -212,7 +212,9 @@ async fn write_all(
                         StoreWrite::SiteStates(states) => {
                             on_written(WriteResult::SiteStatesWritten { last: states.last });
                         }
-                        StoreWrite::TakeBack(write) => on_written(taken_back(write, Vec::new())),
+                        StoreWrite::TakeBack(write) => {
+                            on_written(retraction_result(write, Vec::new()))
+                        }
                         _ => {}
                     }
                 }
@@ -254,17 +256,17 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
 }
 
 /// The thread's queue, and its other work.
-struct Queue {
-    queued: mpsc::UnboundedReceiver<Queued>,
+struct WriteQueue {
+    queued: mpsc::UnboundedReceiver<QueuedWrite>,
     states: LatestStates,
     retention: Retention,
-    lists: ListJudge,
+    lists: ListChecker,
     judges_lists: Arc<AtomicBool>,
     /// When to check the store, unless something is written before.
     check_at: Instant,
 }
 
-impl Queue {
+impl WriteQueue {
     /// Waits for the next write; `None` at the end. Meanwhile drops old data, judges the lists of finished crawls,
     /// and checks whether the store answers.
     async fn next(
@@ -276,14 +278,14 @@ impl Queue {
         loop {
             // A list is judged as a whole; a write that arrives meanwhile does not interrupt it.
             if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
-                if let Some(note) = self.judge_list(store).await {
+                if let Some(note) = self.check_list(store).await {
                     on_written(WriteResult::CrawlSaved { note });
                 }
                 continue;
             }
             let queued = tokio::select! {
                 queued = self.queued.recv() => queued?,
-                () = self.retention.due() => {
+                () = self.retention.wait_until_due() => {
                     self.retention.step(&**store).await;
                     continue;
                 }
@@ -292,27 +294,27 @@ impl Queue {
                     continue;
                 }
             };
-            if let Some(entry) = take_write(queued, &self.states) {
+            if let Some(entry) = take_latest(queued, &self.states) {
                 return Some(entry);
             }
         }
     }
 }
 
-impl Queue {
+impl WriteQueue {
     /// Notes that a crawl was written. Returns its note if it has no lists to judge.
-    fn note_written(&mut self, entry: &StoreWrite) -> Option<i64> {
+    fn queue_lists_of_written(&mut self, entry: &StoreWrite) -> Option<i64> {
         let StoreWrite::Crawl(CrawlWrite { crawl, note }) = entry else {
             return None;
         };
         match self.judges_lists.load(Ordering::Relaxed) {
-            true => self.lists.queue_unless_judged(crawl, *note),
+            true => self.lists.queue_unless_checked(crawl, *note),
             false => *note,
         }
     }
 
     /// Judges the next list. Returns the note of its crawl if that was the last one.
-    async fn judge_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
+    async fn check_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
         match self.lists.step(store).await {
             Ok(note) => note,
             Err(error) => {
@@ -332,18 +334,18 @@ impl Queue {
         let began = Instant::now();
         let answer = store.get_crawl(&nobody).await;
         let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
-        health.note_store(is_away, began.elapsed());
+        health.record_store_answer(is_away, began.elapsed());
         self.check_at = Instant::now() + CHECK_EVERY;
     }
 }
 
-fn take_write(queued: Queued, states: &LatestStates) -> Option<StoreWrite> {
+fn take_latest(queued: QueuedWrite, states: &LatestStates) -> Option<StoreWrite> {
     match queued {
-        Queued::Crawl(id) => {
+        QueuedWrite::Crawl(id) => {
             let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
             states.remove(&id).map(StoreWrite::Crawl)
         }
-        Queued::Other(entry) => Some(entry),
+        QueuedWrite::Other(entry) => Some(entry),
     }
 }
 
@@ -355,7 +357,7 @@ async fn write(
         StoreWrite::Crawl(write) => {
             let mut crawl = Crawl::clone(&write.crawl);
             if crawl.finished_at_ms.is_some() {
-                match note_records(&**store, &mut crawl).await {
+                match add_record_counts(&**store, &mut crawl).await {
                     // Its end is stored even if its records cannot be counted.
                     Err(error) if !error.is_retry() => tracing::warn!(
                         event = "records_not_counted",
@@ -378,11 +380,11 @@ async fn write(
                 .pop()
                 .map_or(Ok(None), |answer| answer.map(|_| None))
         }
-        StoreWrite::Backfill(backfill) => apply(store, backfill).await.map(Some),
+        StoreWrite::Backfill(backfill) => apply_backfill(store, backfill).await.map(Some),
         StoreWrite::TakeBack(write) => {
             let mut answers = store.take_back(vec![write.save.clone()]).await;
             let saved = answers.pop().transpose()?.unwrap_or_default();
-            Ok(Some(taken_back(write, saved.open)))
+            Ok(Some(retraction_result(write, saved.open)))
         }
         StoreWrite::SiteStates(states) => {
             store.put_site_states(states.in_trouble.clone()).await?;
@@ -395,7 +397,7 @@ async fn write(
 
 /// Adds to the counts of a crawl that has ended how many of its records were resolved then. Later crawls may open them
 /// again, which is no part of what this one did.
-async fn note_records(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreError> {
+async fn add_record_counts(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreError> {
     const RECORDS: &str = "records";
     const RUN: &str = "run_began_ms";
     if let Some(mut known) = store.get_crawl(&crawl.id).await? {
@@ -416,12 +418,12 @@ async fn note_records(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreE
     Ok(())
 }
 
-fn taken_back(write: &TakeBackWrite, open: Vec<String>) -> WriteResult {
+fn retraction_result(write: &RetractionWrite, open: Vec<String>) -> WriteResult {
     let (crawl, task) = (write.crawl, write.task);
     WriteResult::TakenBack { crawl, task, open }
 }
 
-async fn apply(
+async fn apply_backfill(
     store: &Arc<dyn Store>,
     backfill: &BackfillWrite,
 ) -> Result<WriteResult, StoreError> {

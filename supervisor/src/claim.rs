@@ -38,7 +38,7 @@ impl Claim {
 
     /// Returns why nothing may be requested, if the claim is not in force. Logs when the claim lapses and when it is
     /// renewed.
-    pub(crate) fn lapsed(&mut self, now_ms: u64) -> Option<&'static str> {
+    pub(crate) fn lapse_reason(&mut self, now_ms: u64) -> Option<&'static str> {
         let is_in_force = now_ms < self.until_ms;
         if std::mem::replace(&mut self.is_in_force, is_in_force) != is_in_force {
             match is_in_force {

@@ -22,7 +22,7 @@ pub struct SupervisorConfig {
     /// The number of worker processes. 0: one per core.
     pub workers: u16,
     /// The maximum number of tasks held, in the queue and by the workers, not counting those that wait for a name
-    /// server. 0: four per fetch slot.
+    /// server. 0: four per fetch permit.
     pub queue: u32,
     /// The maximum total size of the held URLs, in bytes.
     pub queue_url_bytes: u64,

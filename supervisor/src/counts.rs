@@ -20,7 +20,7 @@ pub(crate) struct WorkerSums {
 impl WorkerSums {
     /// Records a worker's counts since its start. Counts of a process that arrive after those of its successor are
     /// ignored.
-    pub(crate) fn take(&mut self, counts: WorkerCounts) {
+    pub(crate) fn record(&mut self, counts: WorkerCounts) {
         for name in counts.totals.fields.keys() {
             if self.mappings.len() < MOST_MAPPINGS && name != OTHER_MAPPINGS {
                 self.mappings.insert(name.clone());
@@ -127,17 +127,17 @@ mod tests {
     #[test]
     fn no_death_and_no_lost_or_late_frame_makes_a_sum_go_back() {
         let mut sums = WorkerSums::default();
-        sums.take(counts(0, 1, 5));
-        sums.take(counts(1, 1, 2));
+        sums.record(counts(0, 1, 5));
+        sums.record(counts(1, 1, 2));
         assert_eq!(pages(&sums), 7);
         // As if a message in between was lost.
-        sums.take(counts(0, 1, 9));
+        sums.record(counts(0, 1, 9));
         assert_eq!(pages(&sums), 11);
-        sums.take(counts(0, 2, 1));
+        sums.record(counts(0, 2, 1));
         assert_eq!(pages(&sums), 12, "what the dead one had stays");
-        sums.take(counts(0, 1, 10));
+        sums.record(counts(0, 1, 10));
         assert_eq!(pages(&sums), 12, "it came too late");
-        sums.take(counts(0, 3, 0));
+        sums.record(counts(0, 3, 0));
         assert_eq!(pages(&sums), 12);
     }
 
@@ -151,7 +151,7 @@ mod tests {
                 let name = format!("m{}", 1_000_000 - usize::from(worker) * 100 - number);
                 reported.totals.fields.entry(name).or_default().filled = 1;
             }
-            sums.take(reported);
+            sums.record(reported);
             let fields = sums.totals().fields;
             assert!(fields.len() <= MOST_MAPPINGS + 1);
             assert_eq!(fields["m1000000"].filled, 1, "it came first");

@@ -14,9 +14,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// The state shared by the loop and the thread that answers probes.
 #[derive(Clone)]
-pub(crate) struct Health(Arc<Mutex<Noted>>);
+pub(crate) struct Health(Arc<Mutex<LoopState>>);
 
-struct Noted {
+struct LoopState {
     /// When the loop last ran, or was about to begin.
     at: Instant,
     /// Why nothing is fetched, in words.
@@ -25,7 +25,7 @@ struct Noted {
 
 impl Health {
     pub(crate) fn new() -> Health {
-        Health(Arc::new(Mutex::new(Noted {
+        Health(Arc::new(Mutex::new(LoopState {
             at: Instant::now(),
             holds: Some("it starts".into()),
         })))
@@ -45,7 +45,7 @@ impl Health {
 
     /// Records that the loop runs. `holds`: why nothing is fetched.
     pub(crate) fn note_turn(&self, holds: Option<String>) {
-        let noted = Noted {
+        let noted = LoopState {
             at: Instant::now(),
             holds,
         };

@@ -12,11 +12,11 @@ pub(crate) struct Mappings {
     /// `None` until the first set has arrived.
     sources: Option<Vec<MappingSource>>,
     version: Option<MappingsVersion>,
-    lacking: Option<Lacking>,
+    lacking: Option<MissingMappings>,
 }
 
 #[derive(Debug)]
-struct Lacking {
+struct MissingMappings {
     version: MappingsVersion,
     ask_again_ms: u64,
 }
@@ -32,16 +32,20 @@ impl Mappings {
     }
 
     /// Notes the set in force, as named by the dispatcher.
-    pub(crate) fn name(&mut self, version: MappingsVersion) {
+    pub(crate) fn note_version(&mut self, version: MappingsVersion) {
         let has_it = self.version.as_ref() == Some(&version);
-        self.lacking = (!has_it).then_some(Lacking {
+        self.lacking = (!has_it).then_some(MissingMappings {
             version,
             ask_again_ms: 0,
         });
     }
 
     /// Returns the version to request now, if a request is due. It is due again after `patience_ms`.
-    pub(crate) fn next_to_ask(&mut self, now_ms: u64, patience_ms: u64) -> Option<MappingsVersion> {
+    pub(crate) fn next_request(
+        &mut self,
+        now_ms: u64,
+        patience_ms: u64,
+    ) -> Option<MappingsVersion> {
         let lacking = self.lacking.as_mut()?;
         let is_due = now_ms >= lacking.ask_again_ms;
         is_due.then(|| {
@@ -51,7 +55,11 @@ impl Mappings {
     }
 
     /// Takes a set that has arrived. Returns whether the workers must get it.
-    pub(crate) fn take(&mut self, version: MappingsVersion, sources: Vec<MappingSource>) -> bool {
+    pub(crate) fn replace(
+        &mut self,
+        version: MappingsVersion,
+        sources: Vec<MappingSource>,
+    ) -> bool {
         self.version = Some(version);
         self.lacking = None;
         self.sources.replace(sources) != self.sources
@@ -71,17 +79,17 @@ mod tests {
     #[test]
     fn a_set_is_asked_for_once_and_used_once() {
         let mut mappings = Mappings::default();
-        mappings.name("a".into());
-        assert_eq!(mappings.next_to_ask(100, 1_000).as_deref(), Some("a"));
-        assert_eq!(mappings.next_to_ask(1_099, 1_000), None);
-        assert_eq!(mappings.next_to_ask(1_100, 1_000).as_deref(), Some("a"));
+        mappings.note_version("a".into());
+        assert_eq!(mappings.next_request(100, 1_000).as_deref(), Some("a"));
+        assert_eq!(mappings.next_request(1_099, 1_000), None);
+        assert_eq!(mappings.next_request(1_100, 1_000).as_deref(), Some("a"));
         assert!(!mappings.are_complete() && !mappings.lacks(&"b".into()));
-        assert!(mappings.take("a".into(), Vec::new()));
+        assert!(mappings.replace("a".into(), Vec::new()));
         assert!(mappings.are_complete());
-        mappings.name("a".into());
-        assert_eq!(mappings.next_to_ask(9_000, 1_000), None, "it is known");
+        mappings.note_version("a".into());
+        assert_eq!(mappings.next_request(9_000, 1_000), None, "it is known");
         assert!(
-            !mappings.take("b".into(), Vec::new()),
+            !mappings.replace("b".into(), Vec::new()),
             "the workers have it, by another name"
         );
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use webfill_service::Fault;
 use webfill_service::metrics::{
-    Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
+    Exposition, ReportedProcess, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
     add_processes, add_starts,
 };
 use webfill_wire::Outcome;
@@ -87,8 +87,8 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn take(&mut self, counts: WorkerCounts) {
-        self.sums.take(counts);
+    pub(crate) fn record(&mut self, counts: WorkerCounts) {
+        self.sums.record(counts);
     }
 
     /// Publishes the metrics if they are due.
@@ -150,12 +150,12 @@ impl Published {
 impl State {
     fn add_processes_to(&self, page: &mut Exposition) {
         let indexes: Vec<String> = (0..self.workers.len()).map(|n| n.to_string()).collect();
-        let mut processes = vec![Watched {
+        let mut processes = vec![ReportedProcess {
             pid: std::process::id(),
             labels: vec![("process", "supervisor"), ("worker", "")],
         }];
         for (worker, index) in self.workers.iter().zip(&indexes) {
-            processes.extend(worker.pid.map(|pid| Watched {
+            processes.extend(worker.pid.map(|pid| ReportedProcess {
                 pid,
                 labels: vec![("process", "worker"), ("worker", index)],
             }));
@@ -169,10 +169,10 @@ impl State {
         let count = |state: fn(&WorkerRow) -> bool| {
             self.workers.iter().filter(|worker| state(worker)).count()
         };
-        workers.with(&[("state", "ready")], count(|worker| worker.is_ready));
+        workers.add_series(&[("state", "ready")], count(|worker| worker.is_ready));
         let starting = count(|worker| worker.pid.is_some() && !worker.is_ready);
-        workers.with(&[("state", "starting")], starting);
-        workers.with(&[("state", "dead")], count(|worker| worker.pid.is_none()));
+        workers.add_series(&[("state", "starting")], starting);
+        workers.add_series(&[("state", "dead")], count(|worker| worker.pid.is_none()));
         page.counter(
             "webfill_worker_deaths_total",
             "Worker processes that have died and were restarted.",
@@ -206,7 +206,7 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
     );
     for outcome in Outcome::ALL {
         let count = totals.pages.get(outcome).copied().unwrap_or(0);
-        pages.with(&[("outcome", outcome.as_str())], count);
+        pages.add_series(&[("outcome", outcome.as_str())], count);
     }
     let mut answers = page.counter(
         "webfill_responses_total",
@@ -214,11 +214,11 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
     );
     for class in ANSWERS {
         let count = totals.answers.get(&class).copied().unwrap_or(0);
-        answers.with(&[("class", &format!("{class}xx"))], count);
+        answers.add_series(&[("class", &format!("{class}xx"))], count);
     }
     let known = |class: &u8| ANSWERS.contains(class);
     let others = totals.answers.iter().filter(|(class, _)| !known(class));
-    answers.with(
+    answers.add_series(
         &[("class", "other")],
         others.map(|(_, count)| count).sum::<u64>(),
     );
@@ -260,8 +260,8 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
         "Fields of mappings on their pages, by whether a value was found.",
     );
     for (mapping, counts) in &totals.fields {
-        fields.with(&[("mapping", mapping), ("state", "filled")], counts.filled);
-        fields.with(&[("mapping", mapping), ("state", "empty")], counts.empty);
+        fields.add_series(&[("mapping", mapping), ("state", "filled")], counts.filled);
+        fields.add_series(&[("mapping", mapping), ("state", "empty")], counts.empty);
     }
     let mut rows = page.counter(
         "webfill_rows_total",
@@ -274,7 +274,7 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
             ("same_key", counts.same_key),
         ];
         for (state, count) in states {
-            rows.with(&[("mapping", mapping), ("state", state)], count);
+            rows.add_series(&[("mapping", mapping), ("state", state)], count);
         }
     }
     let mut cut = page.counter(
@@ -282,6 +282,6 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
         "Pages with rows that were left out at a bound.",
     );
     for (mapping, counts) in &totals.rows {
-        cut.with(&[("mapping", mapping)], counts.cut_pages);
+        cut.add_series(&[("mapping", mapping)], counts.cut_pages);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct OwnReports {
 
 /// The facts that other parts of the supervisor contribute to the report.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct ReportFacts {
     pub(crate) session: u64,
     pub(crate) workers_ready: usize,
     pub(crate) held: usize,
@@ -33,7 +33,7 @@ impl OwnReports {
     /// Returns the next report if it is due. In a new session it is due immediately.
     pub(crate) fn next(
         &mut self,
-        known: impl FnOnce() -> Known,
+        known: impl FnOnce() -> ReportFacts,
         workers: impl Iterator<Item = u32>,
         session: u64,
         now: Instant,
@@ -96,8 +96,8 @@ fn read_beginning(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn known(session: u64) -> Known {
-        Known {
+    fn known(session: u64) -> ReportFacts {
+        ReportFacts {
             session,
             workers_ready: 2,
             held: 7,

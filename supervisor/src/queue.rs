@@ -13,7 +13,7 @@ use webfill_wire::{CrawlKey, Credit, Delivery, ReturnCause, Task, TaskReturned};
 
 /// A lease held by this supervisor.
 #[derive(Debug, Clone)]
-struct Held {
+struct HeldLease {
     crawl: CrawlKey,
     site: String,
     delivery: Delivery,
@@ -28,7 +28,7 @@ struct Held {
 /// All leases that this supervisor holds. They never exceed the granted credit.
 #[derive(Debug)]
 pub struct Queue {
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, HeldLease>,
     granted: Credit,
     limit: Credit,
     /// The number of tasks that do not count against the limit.
@@ -48,7 +48,7 @@ impl Queue {
     }
 
     /// Resets the credit for a hello to the free room, and returns it.
-    pub fn fresh_credit(&mut self) -> Credit {
+    pub fn reset_credit(&mut self) -> Credit {
         let counted = self.held.values().filter(|held| !held.is_uncounted);
         let held_bytes: u64 = counted.map(|held| held.url_bytes).sum();
         let counted = self.held.len() as u64 - self.uncounted;
@@ -78,8 +78,8 @@ impl Queue {
         leases.map(|(task, held)| (*task, held.delivery)).collect()
     }
 
-    pub fn hold(&mut self, task: &Task, worker_index: u16, sent: bool) {
-        let held = Held {
+    pub fn add_lease(&mut self, task: &Task, worker_index: u16, sent: bool) {
+        let held = HeldLease {
             crawl: task.crawl,
             site: task.site.clone(),
             delivery: task.delivery,
@@ -131,8 +131,8 @@ impl Queue {
     }
 
     /// Ends the leases of a dead worker process. `blamed` is the task that its crash marker names.
-    pub fn end_leases_of_worker(&mut self, worker_index: u16, blamed: Option<u64>) -> Lost {
-        let mut lost = Lost::default();
+    pub fn end_leases_of_worker(&mut self, worker_index: u16, blamed: Option<u64>) -> LostTasks {
+        let mut lost = LostTasks::default();
         for (task, held) in &self.held {
             if held.worker_index != worker_index || !held.sent {
                 continue;
@@ -162,7 +162,7 @@ impl Queue {
 
 /// The tasks of a dead worker process.
 #[derive(Debug, Default)]
-pub struct Lost {
+pub struct LostTasks {
     pub returned: Vec<TaskReturned>,
     /// The tasks' sites. The worker may have sent requests to any of them until it died.
     pub sites: BTreeSet<String>,
@@ -212,8 +212,8 @@ mod tests {
     #[test]
     fn credit_grows_with_each_lease_that_ends() {
         let mut queue = Queue::new(LIMIT, 0);
-        queue.hold(&task(1), 0, true);
-        queue.hold(&task(2), 0, true);
+        queue.add_lease(&task(1), 0, true);
+        queue.add_lease(&task(2), 0, true);
         assert_eq!(queue.credit(), LIMIT);
         assert!(queue.release(1, Delivery::new(0, 1)));
         assert!(!queue.release(1, Delivery::new(0, 1)), "a lease ends once");
@@ -222,7 +222,7 @@ mod tests {
             "another delivery is another lease"
         );
         assert_eq!(queue.credit().tasks, 11);
-        assert_eq!(queue.fresh_credit().tasks, 9);
+        assert_eq!(queue.reset_credit().tasks, 9);
         assert_eq!(queue.credit().url_bytes, 1_000 - 20);
     }
 
@@ -230,7 +230,7 @@ mod tests {
     fn tasks_that_wait_for_a_name_server_give_their_credit_back_up_to_a_number() {
         let mut queue = Queue::new(LIMIT, 2);
         for id in 1..=3 {
-            queue.hold(&task(id), 0, true);
+            queue.add_lease(&task(id), 0, true);
         }
         for (id, delivery) in [(1, 1), (1, 1), (2, 9), (2, 1), (3, 1), (4, 1)] {
             queue.uncount_while_waiting(id, Delivery::new(0, delivery));
@@ -242,16 +242,16 @@ mod tests {
         assert_eq!(queue.credit().tasks, 13);
         assert!(queue.release(2, Delivery::new(0, 1)) && queue.release(3, Delivery::new(0, 1)));
         assert_eq!(queue.credit().tasks, 13);
-        assert_eq!(queue.fresh_credit(), LIMIT, "nothing is held");
+        assert_eq!(queue.reset_credit(), LIMIT, "nothing is held");
     }
 
     #[test]
     fn exactly_the_tasks_of_a_dead_worker_are_given_back() {
         let mut queue = Queue::new(LIMIT, 0);
-        queue.hold(&task(1), 0, true);
-        queue.hold(&task(2), 0, true);
-        queue.hold(&task(3), 0, false);
-        queue.hold(&task(4), 1, true);
+        queue.add_lease(&task(1), 0, true);
+        queue.add_lease(&task(2), 0, true);
+        queue.add_lease(&task(3), 0, false);
+        queue.add_lease(&task(4), 1, true);
         let lost = queue.end_leases_of_worker(0, Some(2));
         assert_eq!(lost.sites.len(), 1);
         let back = lost.returned;

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use webfill_service::boot_clock::boot_ms;
 use webfill_service::service_manager::ServiceManager;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
 use webfill_wire::counts;
-use webfill_wire::greeting::{self, Refusal, Versions};
-use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
+use webfill_wire::handshake::{self, Refusal, Versions};
+use webfill_wire::socket::{ArrivedFrame, Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
 use webfill_worker::Now;
 
@@ -39,7 +39,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Runs a supervisor until it is asked to drain and has drained.
 pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     let service_manager = match setup.is_local {
-        true => ServiceManager::none(),
+        true => ServiceManager::disabled(),
         false => ServiceManager::from_environment(),
     };
     let metrics = Metrics::start(&setup);
@@ -87,8 +87,8 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         }
         process.check_health()?;
         if process.is_drained() {
-            process.supervisor.say_goodbye();
-            process.send();
+            process.supervisor.send_goodbye();
+            process.send_outgoing();
             drop(sockets);
             return Ok(ExitStatus::Done);
         }
@@ -148,22 +148,24 @@ impl Process {
     }
 
     /// Handles all messages that have arrived, then sends the answers together.
-    fn handle_all(&mut self, first: Arrived, arrived: &mpsc::Receiver<Arrived>) {
+    fn handle_all(&mut self, first: ArrivedFrame, arrived: &mpsc::Receiver<ArrivedFrame>) {
         self.handle(&first);
         while let Ok(frame) = arrived.try_recv() {
             self.handle(&frame);
         }
-        self.supervisor.report();
-        self.send();
+        self.supervisor.send_report();
+        self.send_outgoing();
     }
 
-    fn handle(&mut self, arrived: &Arrived) {
+    fn handle(&mut self, arrived: &ArrivedFrame) {
         let now_ms = boot_ms();
         let read = match arrived.socket {
-            TASKS => self.take_from_dispatcher(&arrived.frame, now_ms),
+            TASKS => self.handle_dispatcher_message(&arrived.frame, now_ms),
             _ => match counts::read(&arrived.frame) {
-                Some(read) => read.map(|counts| self.metrics.take(counts)),
-                None => codec::decode(&arrived.frame).map(|message| self.take_from_worker(message)),
+                Some(read) => read.map(|counts| self.metrics.record(counts)),
+                None => {
+                    codec::decode(&arrived.frame).map(|message| self.handle_worker_message(message))
+                }
             },
         };
         if let Err(error) = read
@@ -175,15 +177,15 @@ impl Process {
         }
     }
 
-    fn take_from_dispatcher(&mut self, frame: &[u8], now_ms: u64) -> Result<(), CodecError> {
-        if let Some(refusal) = greeting::read_refusal(frame) {
+    fn handle_dispatcher_message(&mut self, frame: &[u8], now_ms: u64) -> Result<(), CodecError> {
+        if let Some(refusal) = handshake::read_refusal(frame) {
             self.note_refusal(refusal);
             return Ok(());
         }
         let (version, message) = codec::decode_versioned(frame)?;
         self.version = version;
         self.refused = None;
-        self.supervisor.take_from_dispatcher(message, now_ms);
+        self.supervisor.handle_dispatcher_message(message, now_ms);
         Ok(())
     }
 
@@ -206,20 +208,20 @@ impl Process {
         }
     }
 
-    fn take_from_worker(&mut self, message: WorkerToSupervisor) {
+    fn handle_worker_message(&mut self, message: WorkerToSupervisor) {
         if let Some(worker) = self.workers.get_mut(usize::from(message.worker_index))
             && worker.incarnation == message.incarnation
         {
             worker.note_message(message.ready);
         }
-        self.supervisor.take_from_worker(message);
+        self.supervisor.handle_worker_message(message);
     }
 
-    fn send(&mut self) {
+    fn send_outgoing(&mut self) {
         for message in self.supervisor.take_outgoing() {
             match message {
                 OutgoingMessage::ToDispatcherNow(SupervisorToDispatcher::Hello(hello)) => {
-                    let frame = greeting::frame_of_hello(&hello);
+                    let frame = handshake::frame_of_hello(&hello);
                     self.outbox.send_now(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcher(message) => {
@@ -258,15 +260,15 @@ impl Process {
             self.check_worker(worker_index)?;
         }
         self.start_workers()?;
-        if signals::asked() >= Asked::Drain {
+        if signals::requested() >= SignalRequest::Drain {
             self.supervisor.drain();
         }
-        if signals::asked() == Asked::Stop {
+        if signals::requested() == SignalRequest::Stop {
             return Err(Fault::error("stopped immediately"));
         }
         let low_disk = self.setup.disks.shortage().map(ToString::to_string);
         self.read_claim();
-        let lapsed = self.claim.lapsed(boot_ms());
+        let lapsed = self.claim.lapse_reason(boot_ms());
         self.supervisor
             .set_paused(low_disk.is_some() || lapsed.is_some());
         self.keep_time();
@@ -283,8 +285,8 @@ impl Process {
     }
 
     fn keep_time(&mut self) {
-        self.supervisor.keep_time(boot_ms(), Now::read().wall_ms);
-        self.send();
+        self.supervisor.send_if_due(boot_ms(), Now::read().wall_ms);
+        self.send_outgoing();
     }
 
     fn read_claim(&mut self) {
@@ -329,7 +331,7 @@ impl Process {
         );
         // The tasks of the former process are given back only now: its last messages had the restart delay to arrive.
         self.supervisor
-            .worker_started(worker.worker_index, worker.incarnation, blamed);
+            .note_worker_start(worker.worker_index, worker.incarnation, blamed);
         Ok(())
     }
 
@@ -376,7 +378,7 @@ impl Process {
         );
         self.last_death = Some(how.to_owned());
         self.worker_deaths += 1;
-        self.supervisor.worker_died(worker_index as u16);
+        self.supervisor.note_worker_death(worker_index as u16);
         if self.supervisor.is_draining() {
             // This worker is not restarted, so its tasks are given back now.
             let blamed = self.crash_marker_of(worker_index);

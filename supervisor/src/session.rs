@@ -39,18 +39,18 @@ pub(crate) struct Session {
 
 /// The message to send now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum DueMessage {
     Nothing,
     Hello,
     Heartbeat,
 }
 
 impl Session {
-    pub(crate) fn due(&self, now_ms: u64) -> Due {
+    pub(crate) fn due_message(&self, now_ms: u64) -> DueMessage {
         match self.lease_ms {
-            _ if now_ms < self.next_send_ms => Due::Nothing,
-            None => Due::Hello,
-            Some(_) => Due::Heartbeat,
+            _ if now_ms < self.next_send_ms => DueMessage::Nothing,
+            None => DueMessage::Hello,
+            Some(_) => DueMessage::Heartbeat,
         }
     }
 
@@ -84,16 +84,16 @@ impl Session {
     }
 
     /// Notes that the dispatcher has answered the hello that was sent at `heard_ms`.
-    pub(crate) fn welcomed(&mut self, heard_ms: u64, lease_ms: u64, now_ms: u64) {
+    pub(crate) fn note_welcome(&mut self, heard_ms: u64, lease_ms: u64, now_ms: u64) {
         self.lease_ms = Some(lease_ms);
         self.unanswered = 0;
-        self.heard(heard_ms, now_ms);
+        self.note_heard(heard_ms, now_ms);
         self.next_send_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
     }
 
     /// Notes that the dispatcher has received the message that was sent at `heard_ms`. Returns whether that extends
     /// the lease.
-    pub(crate) fn heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
+    pub(crate) fn note_heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
         let Some(lease_ms) = self.lease_ms else {
             return false;
         };
@@ -133,7 +133,7 @@ impl Session {
 
     /// Records the number of a message from the dispatcher. Returns false if the message must be ignored, because it
     /// belongs to another session or has arrived before.
-    pub(crate) fn accept(&mut self, session: u64, number: u64) -> bool {
+    pub(crate) fn accept_number(&mut self, session: u64, number: u64) -> bool {
         session == self.id && self.is_welcomed() && self.arrived.record(number)
     }
 
@@ -167,9 +167,9 @@ mod tests {
 
     fn welcomed(now_ms: u64) -> Session {
         let mut session = Session::default();
-        assert_eq!(session.due(now_ms), Due::Hello);
+        assert_eq!(session.due_message(now_ms), DueMessage::Hello);
         session.begin(now_ms);
-        session.welcomed(now_ms, LEASE_MS, now_ms + 5);
+        session.note_welcome(now_ms, LEASE_MS, now_ms + 5);
         session
     }
 
@@ -178,11 +178,11 @@ mod tests {
         let mut session = welcomed(1_000);
         assert_eq!(session.lease_until_ms(), 11_000);
         // An answer after nine seconds extends the lease from the message it answers, not from its own arrival.
-        assert!(session.heard(2_000, 11_000));
+        assert!(session.note_heard(2_000, 11_000));
         assert_eq!(session.lease_until_ms(), 12_000);
-        assert!(!session.heard(1_500, 11_000), "an old answer again");
+        assert!(!session.note_heard(1_500, 11_000), "an old answer again");
         assert_eq!(session.lease_until_ms(), 12_000);
-        session.heard(u64::MAX, 11_000);
+        session.note_heard(u64::MAX, 11_000);
         assert_eq!(
             session.lease_until_ms(),
             21_000,
@@ -194,25 +194,25 @@ mod tests {
     fn a_hello_is_repeated_until_it_is_answered_and_heartbeats_follow() {
         let mut session = Session::default();
         let first = session.begin(1_000);
-        assert_eq!(session.due(1_099), Due::Nothing);
-        assert_eq!(session.due(1_100), Due::Hello);
+        assert_eq!(session.due_message(1_099), DueMessage::Nothing);
+        assert_eq!(session.due_message(1_100), DueMessage::Hello);
         assert!(
             session.begin(1_000) > first,
             "each hello is a session of its own"
         );
-        session.welcomed(1_000, LEASE_MS, 1_100);
-        assert_eq!(session.due(1_100), Due::Nothing);
-        assert_eq!(session.due(2_100), Due::Heartbeat);
+        session.note_welcome(1_000, LEASE_MS, 1_100);
+        assert_eq!(session.due_message(1_100), DueMessage::Nothing);
+        assert_eq!(session.due_message(2_100), DueMessage::Heartbeat);
     }
 
     #[test]
     fn tasks_of_another_session_are_not_accepted() {
         let mut session = welcomed(1_000);
         let id = session.id();
-        assert!(session.accept(id, 1));
-        assert!(!session.accept(id, 1), "twice");
-        assert!(!session.accept(id - 1, 2));
+        assert!(session.accept_number(id, 1));
+        assert!(!session.accept_number(id, 1), "twice");
+        assert!(!session.accept_number(id - 1, 2));
         session.begin(3_000);
-        assert!(!session.accept(session.id(), 1), "not welcomed yet");
+        assert!(!session.accept_number(session.id(), 1), "not welcomed yet");
     }
 }

@@ -65,7 +65,7 @@ pub struct Supervisor {
     /// of tasks.
     site_scripts: HashMap<String, SiteScripts>,
     mappings: Mappings,
-    /// The outcomes that the next [`Supervisor::report`] sends to the dispatcher.
+    /// The outcomes that the next [`Supervisor::send_report`] sends to the dispatcher.
     outcomes: SupervisorOutcomes,
     unacknowledged: UnacknowledgedOutcomes,
     recalls: Recalls,
@@ -136,12 +136,12 @@ impl Supervisor {
     }
 
     /// The number of leases held.
-    pub fn held(&self) -> usize {
+    pub fn held_leases(&self) -> usize {
         self.queue.len()
     }
 
     /// The number of held leases whose tasks were not yet sent to their worker.
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_tasks(&self) -> usize {
         self.workers.iter().map(|worker| worker.waiting.len()).sum()
     }
 
@@ -192,7 +192,7 @@ impl Supervisor {
         }
         match paused {
             true => self.recall(0, RecallScope::default()),
-            false => self.report(),
+            false => self.send_report(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Supervisor {
                 }
             }
         }
-        self.report();
+        self.send_report();
     }
 
     /// Whether the supervisor is draining and holds no more leases.
@@ -224,8 +224,8 @@ impl Supervisor {
         self.draining && self.queue.is_empty()
     }
 
-    pub fn say_goodbye(&mut self) {
-        self.report();
+    pub fn send_goodbye(&mut self) {
+        self.send_report();
         let (session, outcomes_sent) = (self.session.id(), self.session.outcomes_sent());
         self.send_to_dispatcher(SupervisorToDispatcher::Goodbye {
             session,

@@ -64,7 +64,7 @@ impl WorkerProcess {
             worker_index,
             incarnation: 0,
             process: None,
-            back_off: BackOff::started(Instant::now()),
+            back_off: BackOff::starting_at(Instant::now()),
             start_at: Some(Instant::now()),
             ready: false,
             last_message_at: Instant::now(),
@@ -111,7 +111,7 @@ impl WorkerProcess {
         self.process = Some(child::spawn(&arguments, Stdio::piped())?);
         self.start_at = None;
         self.last_message_at = Instant::now();
-        self.back_off.restarted(Instant::now());
+        self.back_off.note_restart(Instant::now());
         Ok(())
     }
 

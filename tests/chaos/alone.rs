@@ -1,22 +1,22 @@
 //! Tests with one kind of fault at a time, on each store.
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated;
+use webfill_tests::isolation::run_isolated;
 
-use crate::plan::{Fault, Kind, Point, only};
+use crate::plan::{Fault, Kind, Point, plan_of};
 use crate::round::{self, Round, Store};
 use crate::trouble::Trouble;
 
 /// Runs a small crawl for each kind of fault, with a few faults of this kind. The crawls run in parallel.
-fn each_alone(store: Store, rounds: &[(Kind, Fault)]) {
+fn run_each_alone(store: Store, rounds: &[(Kind, Fault)]) {
     std::thread::scope(|threads| {
         for (kind, fault) in rounds {
-            threads.spawn(|| alone(store, *kind, *fault));
+            threads.spawn(|| run_alone(store, *kind, *fault));
         }
     });
 }
 
-fn alone(store: Store, kind: Kind, fault: Fault) {
+fn run_alone(store: Store, kind: Kind, fault: Fault) {
     let round = Round {
         gives_up: false,
         kind,
@@ -26,7 +26,7 @@ fn alone(store: Store, kind: Kind, fault: Fault) {
         // busy machine.
         pages: 12,
         seed: 1,
-        plan: only(fault, 2, 800),
+        plan: plan_of(fault, 2, 800),
     };
     let report = round::run(&round);
     let wrong = &report.wrong;
@@ -56,13 +56,13 @@ macro_rules! on_each_store {
             $(#[needs($needed)])?
             #[test]
             fn on_sqlite() {
-                each_alone(Store::Sqlite, &$rounds);
+                run_each_alone(Store::Sqlite, &$rounds);
             }
 
             #[needs(mongod $(, $needed)?)]
             #[test]
             fn on_mongodb() {
-                each_alone(Store::Mongodb, &$rounds);
+                run_each_alone(Store::Mongodb, &$rounds);
             }
         }
     )+};
@@ -92,21 +92,21 @@ on_each_store! {
 
 #[test]
 fn what_was_fetched_and_not_saved_is_fetched_again() {
-    each_alone(Store::Sqlite, &both(Fault::KillAt(Point::BeforeSave)));
+    run_each_alone(Store::Sqlite, &both(Fault::KillAt(Point::BeforeSave)));
 }
 
 #[test]
 fn what_was_saved_and_not_acknowledged_is_not_stored_twice() {
-    each_alone(Store::Sqlite, &both(Fault::KillAt(Point::BeforeAck)));
+    run_each_alone(Store::Sqlite, &both(Fault::KillAt(Point::BeforeAck)));
 }
 
 #[needs(namespaces)]
 #[test]
 fn a_machine_that_loses_its_way_out_costs_nothing() {
-    isolated(
+    run_isolated(
         "alone::a_machine_that_loses_its_way_out_costs_nothing",
         || {
-            each_alone(Store::Sqlite, &both(Fault::LosesWay(4_500)));
+            run_each_alone(Store::Sqlite, &both(Fault::LosesWay(4_500)));
         },
     );
 }

@@ -18,7 +18,7 @@ use webfill_tests::workplace::Workplace;
 use crate::plan::Kind;
 use crate::proxy::Proxy;
 use crate::round::Round;
-use crate::ways::Ways;
+use crate::ways::Routes;
 
 /// The lease of all rounds, in seconds.
 pub(crate) const LEASE_S: f64 = 1.0;
@@ -54,14 +54,14 @@ impl Member {
     }
 
     /// Restarts the process if it has been down long enough. Returns its exit code if it has just ended.
-    fn look_after(&mut self) -> Option<i32> {
+    fn restart_if_down(&mut self) -> Option<i32> {
         let Some(running) = &mut self.running else {
             if self.ended_at.is_none_or(|at| at.elapsed() > RESTART_AFTER) {
                 self.running = Some((self.start)().time_limit(ROUND_LIMIT).start());
             }
             return None;
         };
-        let status = running.ended()?;
+        let status = running.exit_status()?;
         self.running = None;
         self.ended_at = Some(Instant::now());
         status.code()
@@ -74,7 +74,7 @@ pub(crate) struct Crew {
     /// The proxies of the supervisors, in order.
     pub(crate) proxies: Vec<Proxy>,
     /// The ways out of the supervisors, or of the one crawl.
-    pub(crate) ways: Ways,
+    pub(crate) ways: Routes,
     host: String,
     /// The folder of all state folders and logs.
     pub(crate) folder: PathBuf,
@@ -95,15 +95,15 @@ impl Crew {
     pub(crate) fn new(round: &Round, work: &Workplace, web: &Web, store: &str) -> Crew {
         let clock = work.write("clock", "+0");
         match round.kind {
-            Kind::Crawl => Crew::of_one_crawl(work, web, store, clock),
-            Kind::Fleet => Crew::of_a_fleet(work, web, store, clock, round.gives_up),
+            Kind::Crawl => Crew::for_crawl(work, web, store, clock),
+            Kind::Fleet => Crew::for_fleet(work, web, store, clock, round.gives_up),
         }
     }
 
-    fn of_one_crawl(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
+    fn for_crawl(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
         let (seeds, state) = (work.path("seeds.txt"), work.path("state"));
         let args: Vec<String> = work_args(work, store);
-        let ways = Ways::open(web, 1);
+        let ways = Routes::open(web, 1);
         let resolve = ways.resolve(0);
         let (folder, own_clock) = (work.path("."), clock.clone());
         let retries = Rc::new(Cell::new(false));
@@ -122,7 +122,7 @@ impl Crew {
                 true => run.args(["--retry", FAILURES]),
                 false => run,
             };
-            common(run, &own_clock, false)
+            with_common_settings(run, &own_clock, false)
         };
         Crew {
             kind: Kind::Crawl,
@@ -140,13 +140,7 @@ impl Crew {
         }
     }
 
-    fn of_a_fleet(
-        work: &Workplace,
-        web: &Web,
-        store: &str,
-        clock: PathBuf,
-        gives_up: bool,
-    ) -> Crew {
+    fn for_fleet(work: &Workplace, web: &Web, store: &str, clock: PathBuf, gives_up: bool) -> Crew {
         static FLEETS: AtomicU32 = AtomicU32::new(0);
         let number = FLEETS.fetch_add(1, Ordering::Relaxed) * 4;
         let [.., high, low] = std::process::id().to_be_bytes();
@@ -156,9 +150,15 @@ impl Crew {
         let args = work_args(work, store);
         let dispatcher = {
             let (state, args, clock) = (dispatcher_state.clone(), args.clone(), clock.clone());
-            move || common(dispatcher(&host(0), &state, &args), &clock, gives_up)
+            move || {
+                with_common_settings(
+                    dispatcher_command(&host(0), &state, &args),
+                    &clock,
+                    gives_up,
+                )
+            }
         };
-        let ways = Ways::open(web, SUPERVISORS);
+        let ways = Routes::open(web, SUPERVISORS);
         let resolve: Vec<String> = (0..SUPERVISORS)
             .map(|number| ways.resolve(number))
             .collect();
@@ -172,7 +172,7 @@ impl Crew {
                     .args(["--id", &format!("s{number}")])
                     .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
                     .env("WEBFILL_FETCH_RESOLVE", &resolve[number]);
-                common(run, &clock, gives_up)
+                with_common_settings(run, &clock, gives_up)
             }
         };
         let mut members = vec![Member::new(dispatcher)];
@@ -198,9 +198,9 @@ impl Crew {
     }
 
     /// Restarts dead processes. Returns whether the crawl is finished.
-    pub(crate) fn look_after(&mut self, roots: &[String]) -> bool {
+    pub(crate) fn restart_dead(&mut self, roots: &[String]) -> bool {
         for member in &mut self.members {
-            let code = member.look_after();
+            let code = member.restart_if_down();
             assert!(
                 !matches!(code, Some(2 | 17)),
                 "a process ended with {code:?}, which no restart mends"
@@ -208,14 +208,14 @@ impl Crew {
             self.finished |= self.kind == Kind::Crawl && code == Some(0);
         }
         if self.kind == Kind::Fleet && !self.finished {
-            self.finished = self.ask_dispatcher(roots) == Some(true);
+            self.finished = self.feed_or_check(roots) == Some(true);
         }
         self.finished
     }
 
     /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came. Then it is unknown which
     /// seeds were accepted, and the dispatcher is asked.
-    fn ask_dispatcher(&mut self, roots: &[String]) -> Option<bool> {
+    fn feed_or_check(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
             let status = self.command(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
             return Some(status["finished"] == true);
@@ -243,37 +243,37 @@ impl Crew {
                 json!({"action": "retry", "appid": "test", "crawlid": "test", "outcome": outcomes});
             let deadline = Instant::now() + ROUND_LIMIT;
             while self
-                .ask(&retry)
+                .request(&retry)
                 .is_none_or(|answer| answer["total_requeued"].is_null())
             {
                 assert!(Instant::now() < deadline, "no answer to {retry}");
                 self.members
                     .iter_mut()
-                    .for_each(|member| _ = member.look_after());
+                    .for_each(|member| _ = member.restart_if_down());
             }
         }
         self.finished = false;
     }
 
     /// Sends an operator's order about the crawl. Returns whether an answer came.
-    fn order(&self, action: &str) -> bool {
+    fn send_action(&self, action: &str) -> bool {
         let order = json!({"action": action, "appid": "test", "crawlid": "test", "uuid": "u",
             "spiderid": "link"});
-        let answer = self.ask(&order);
+        let answer = self.request(&order);
         answer.is_some_and(|answer| answer["error"].is_null())
     }
 
     pub(crate) fn pause(&self) {
-        self.order("pause");
+        self.send_action("pause");
     }
 
     pub(crate) fn resume(&self) -> bool {
-        self.order("resume")
+        self.send_action("resume")
     }
 
     /// Sets or removes the page limit of a site, as an operator. Returns whether an answer came.
-    pub(crate) fn limit(&self, host: &str, pages: Option<usize>) -> bool {
-        let answer = self.ask(&json!({"action": "site", "site": host, "limit": pages}));
+    pub(crate) fn limit_pages(&self, host: &str, pages: Option<usize>) -> bool {
+        let answer = self.request(&json!({"action": "site", "site": host, "limit": pages}));
         answer.is_some_and(|answer| answer["error"].is_null())
     }
 
@@ -291,50 +291,52 @@ impl Crew {
     }
 
     /// The URLs of tasks that some process holds.
-    pub(crate) fn held(&self) -> BTreeSet<String> {
+    pub(crate) fn held_urls(&self) -> BTreeSet<String> {
         self.urls("state = 1")
     }
 
-    pub(crate) fn failed(&self) -> BTreeSet<String> {
+    pub(crate) fn failed_urls(&self) -> BTreeSet<String> {
         self.urls("state = 2 AND outcome NOT IN ('ok', 'disallowed')")
     }
 
-    fn ask(&self, request: &Value) -> Option<Value> {
-        ask_at(&endpoint(&self.host, CONTROL), request)
+    fn request(&self, request: &Value) -> Option<Value> {
+        request_at(&endpoint(&self.host, CONTROL), request)
     }
 
     /// Sends a request to the dispatcher like `webfill crawl`, on the socket that only processes of this user can
     /// reach.
     fn command(&self, request: &Value) -> Option<Value> {
         let socket = self.state.join("sockets/dispatcher-feeders");
-        ask_at(&format!("ipc://{}", socket.display()), request)
+        request_at(&format!("ipc://{}", socket.display()), request)
     }
 
     /// The live processes of a role, of all members.
-    pub(crate) fn of_role(&self, role: &str) -> Vec<Process> {
+    pub(crate) fn processes_of_role(&self, role: &str) -> Vec<Process> {
         let running = self.members.iter().flat_map(|member| &member.running);
-        running.flat_map(|running| running.of_role(role)).collect()
+        running
+            .flat_map(|running| running.processes_of_role(role))
+            .collect()
     }
 
-    pub(crate) fn everyone(&self) -> Vec<Process> {
+    pub(crate) fn all_processes(&self) -> Vec<Process> {
         let running = self.members.iter().flat_map(|member| &member.running);
         running.flat_map(Running::processes).collect()
     }
 
     /// Starts another supervisor with the id of the `number`th one, in a folder of its own.
-    pub(crate) fn intruder(&self, number: usize) -> Running {
+    pub(crate) fn start_intruder(&self, number: usize) -> Running {
         (self.intruder)(number).time_limit(ROUND_LIMIT).start()
     }
 
     /// Starts another dispatcher with the state folder of this fleet's.
-    pub(crate) fn second_dispatcher(&self) -> Running {
+    pub(crate) fn start_second_dispatcher(&self) -> Running {
         let store = format!(
             "sqlite:{}",
             self.state.with_file_name("second.db").display()
         );
         let args = ["--port", "5655", "--store", &store].map(str::to_owned);
-        let run = dispatcher(&self.host, &self.state, &args);
-        common(run, &self.clock, false)
+        let run = dispatcher_command(&self.host, &self.state, &args);
+        with_common_settings(run, &self.clock, false)
             .time_limit(ROUND_LIMIT)
             .start()
     }
@@ -361,7 +363,7 @@ fn work_args(work: &Workplace, store: &str) -> Vec<String> {
         .to_vec()
 }
 
-fn dispatcher(host: &str, state: &std::path::Path, args: &[String]) -> Run {
+fn dispatcher_command(host: &str, state: &std::path::Path, args: &[String]) -> Run {
     Run::new(["dispatcher", "--http", "off", "--listen", host, "--state"])
         .arg(state)
         .args(args)
@@ -372,7 +374,7 @@ fn endpoint(host: &str, port: u16) -> String {
 }
 
 /// Adds the settings that all processes share, and a wall clock that a file controls.
-fn common(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
+fn with_common_settings(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
     let run = run
         .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
@@ -388,10 +390,10 @@ fn common(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
         run.env(&format!("WEBFILL_BACKOFF_{reason}"), backoff)
     };
     let run = REASONS.into_iter().fold(run, backoff);
-    wall_clock::moved_by_file(run, clock)
+    wall_clock::with_clock_file(run, clock)
 }
 
-fn ask_at(endpoint: &str, request: &Value) -> Option<Value> {
+fn request_at(endpoint: &str, request: &Value) -> Option<Value> {
     let context = zmq::Context::new();
     let socket = context.socket(zmq::REQ).expect("a socket");
     socket.set_linger(0).expect("an option");

@@ -55,7 +55,7 @@ pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Gra
             .delays
             .insert(host.clone(), Duration::from_millis(delay_ms));
         let file = document("text/plain", robots(delay_ms));
-        serve_in_trouble(&web.site(&host), "/robots.txt", file, &graph.troubles);
+        serve_page_or_trouble(&web.site(&host), "/robots.txt", file, &graph.troubles);
         graph.roots.push(url(site, 0));
         let links = links_of_site(site, sites, pages, rng);
         for (number, links) in links.iter().enumerate() {
@@ -142,11 +142,11 @@ fn serve_page(
     graph.expected.insert(url(site, number), expected);
     let content = content.latency(Duration::from_millis(slow));
     let own = web.site(&host_of(site));
-    serve_in_trouble(&own, &path(number), content, &graph.troubles);
+    serve_page_or_trouble(&own, &path(number), content, &graph.troubles);
 }
 
 /// Serves a page, except while its site is in trouble.
-fn serve_in_trouble(site: &Site, path: &str, content: Page, troubles: &Troubles) {
+fn serve_page_or_trouble(site: &Site, path: &str, content: Page, troubles: &Troubles) {
     let troubles = troubles.clone();
     site.serve_with(path, move |request| {
         troubles.answer(&request.host, &request.path, &content)

@@ -59,28 +59,28 @@ pub(crate) fn report(
     }
     let mut wrong = Vec::new();
     for (host, delay) in &graph.delays {
-        let of_host = visits.of_host(host);
-        wrong.extend(impolite(host, &of_host, *delay));
-        wrong.extend(against_robots(host, &of_host));
+        let of_host = visits.for_host(host);
+        wrong.extend(find_impolite(host, &of_host, *delay));
+        wrong.extend(find_robots_violations(host, &of_host));
         report.robots += of_host.robots().len();
     }
     let (repeated, unexplained) = repeats(visits, injected);
     report.repeated = repeated;
     wrong.extend(unexplained);
-    wrong.extend(lost(graph, visits));
-    wrong.extend(stored_otherwise(graph, pages));
+    wrong.extend(find_lost_pages(graph, visits));
+    wrong.extend(find_store_differences(graph, pages));
     report.wrong = wrong;
     report
 }
 
 /// Finds requests of a site that overlap, and requests for pages closer than its delay.
-fn impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
+fn find_impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
     let overlaps = visits.overlaps();
     let mut wrong: Vec<String> = overlaps
         .iter()
         .map(|pair| format!("{host}: overlap of {pair}"))
         .collect();
-    let pages = visits.turns().pages();
+    let pages = visits.without_lost_requests().pages();
     for (gap, pair) in pages.gaps().iter().zip(pages.0.windows(2)) {
         if *gap < delay {
             let (first, second) = (&pair[0].path, &pair[1].path);
@@ -92,7 +92,7 @@ fn impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
     wrong
 }
 
-fn against_robots(host: &str, visits: &Visits) -> Vec<String> {
+fn find_robots_violations(host: &str, visits: &Visits) -> Vec<String> {
     let mut wrong = Vec::new();
     if visits.0.first().is_some_and(|visit| !visit.is_robots()) {
         wrong.push(format!("{host}: a page was asked for before robots.txt"));
@@ -120,7 +120,7 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
             let (host, path) = (&visit.host, &visit.path);
             let faults: Vec<String> = injected
                 .iter()
-                .map(|fault| beside(fault, before, visit))
+                .map(|fault| describe_timing(fault, before, visit))
                 .collect();
             wrong.push(format!(
                 "{host}{path} was asked for again without a fault: {faults:?}"
@@ -158,7 +158,7 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
 }
 
 /// Describes when a fault began and ended, relative to two requests for a page, and whether it affected the page.
-fn beside(fault: &Injected, first: &Visit, again: &Visit) -> String {
+fn describe_timing(fault: &Injected, first: &Visit, again: &Visit) -> String {
     let after = |at: Instant, visit: &Visit| {
         let ms = |span: Duration| span.as_millis() as i64;
         ms(at.saturating_duration_since(visit.started_at))
@@ -185,7 +185,7 @@ fn has_failed(visit: &Visit, url: &str) -> bool {
     is_meant && visit.status != Some(200)
 }
 
-fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
+fn find_lost_pages(graph: &Graph, visits: &Visits) -> Vec<String> {
     let counts = visits.counts();
     let fetched = |url: &str| counts.contains_key(url.trim_start_matches("http://"));
     let due = graph
@@ -198,7 +198,7 @@ fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
 }
 
 /// Compares the store with the served pages, and describes the differences.
-fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<String> {
+fn find_store_differences(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<String> {
     let mut wrong = Vec::new();
     for url in pages.keys() {
         if !graph.expected.contains_key(url) {
@@ -223,7 +223,7 @@ fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<
 }
 
 /// Checks the frontier's file: its integrity, its counts, and the state of each task.
-pub(crate) fn frontier(path: &Path, graph: &Graph) -> Vec<String> {
+pub(crate) fn check_frontier(path: &Path, graph: &Graph) -> Vec<String> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let db = db.unwrap_or_else(|error| panic!("cannot open {}: {error}", path.display()));
     let number = |sql: &str| -> i64 {
@@ -283,7 +283,7 @@ pub(crate) fn frontier(path: &Path, graph: &Graph) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Planned;
+    use crate::plan::PlannedFault;
 
     /// The requests of one site: their paths, with start and end in milliseconds.
     fn visits(requests: &[(&str, u64, u64)]) -> Visits {
@@ -312,7 +312,7 @@ mod tests {
 
     fn injected(fault: Fault, from: Instant, until: Instant, held: &[&str]) -> Injected {
         Injected {
-            planned: Planned {
+            planned: PlannedFault {
                 wait_ms: 0,
                 fault,
                 pick: 0,
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn requests_that_are_too_close_or_overlap_are_seen() {
         let delay = Duration::from_millis(200);
-        let judged = |requests: &[_]| impolite("c0.example", &visits(requests), delay).len();
+        let judged = |requests: &[_]| find_impolite("c0.example", &visits(requests), delay).len();
         assert_eq!(
             judged(&[("/robots.txt", 0, 5), ("/", 6, 20), ("/a", 206, 210)]),
             0
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn forbidden_requests_are_seen() {
-        let judged = |requests: &[_]| against_robots("c0.example", &visits(requests)).len();
+        let judged = |requests: &[_]| find_robots_violations("c0.example", &visits(requests)).len();
         assert_eq!(judged(&[("/robots.txt", 0, 5), ("/", 6, 20)]), 0);
         assert_eq!(judged(&[("/", 0, 5), ("/robots.txt", 6, 20)]), 1);
         assert_eq!(judged(&[("/robots.txt", 0, 5), ("/private/1", 6, 20)]), 1);

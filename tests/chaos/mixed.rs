@@ -25,7 +25,7 @@ const SCENES: [(Kind, Store); 4] = [
 
 /// The `number`th round of a seed, with `pages` pages on each site. There are more faults than fit into the time of the
 /// crawl.
-fn round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> Round {
+fn plan_round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> Round {
     let mut rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(number));
     Round {
         kind,
@@ -38,11 +38,11 @@ fn round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> 
         pages,
         gives_up: kind == Kind::Fleet && number % 4 == 1,
         seed: rng.u64(..),
-        plan: plan::mixed(kind, 2 * pages, &mut rng),
+        plan: plan::mixed_plan(kind, 2 * pages, &mut rng),
     }
 }
 
-fn assert_well(seed: u64, round: &Round, report: &Report) {
+fn assert_no_violations(seed: u64, round: &Round, report: &Report) {
     let plan: Vec<String> = round.plan.iter().map(ToString::to_string).collect();
     assert!(
         report.wrong.is_empty(),
@@ -55,12 +55,12 @@ fn assert_well(seed: u64, round: &Round, report: &Report) {
 }
 
 /// Runs two scenes in parallel.
-fn short(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
+fn run_short_rounds(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
     std::thread::scope(|threads| {
         for (seed, scene) in seeds.into_iter().zip(scenes) {
             threads.spawn(move || {
-                let round = round(seed, 0, *scene, 6);
-                assert_well(seed, &round, &round::run(&round));
+                let round = plan_round(seed, 0, *scene, 6);
+                assert_no_violations(seed, &round, &round::run(&round));
             });
         }
     });
@@ -68,13 +68,13 @@ fn short(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
 
 #[test]
 fn a_crawl_and_a_fleet_survive_a_mix_of_faults() {
-    short([1, 2], &SCENES[..2]);
+    run_short_rounds([1, 2], &SCENES[..2]);
 }
 
 #[needs(mongod)]
 #[test]
 fn a_crawl_and_a_fleet_with_mongodb_survive_a_mix_of_faults() {
-    short([3, 4], &SCENES[2..]);
+    run_short_rounds([3, 4], &SCENES[2..]);
 }
 
 /// A number from the environment.
@@ -114,7 +114,7 @@ fn hundreds_of_faults() {
     // Each scene runs at least once.
     while rounds < scenes.len() as u64 || started.elapsed() < limit {
         let scene = scenes[rounds as usize % scenes.len()];
-        let round = round(seed, rounds, scene, 20);
+        let round = plan_round(seed, rounds, scene, 20);
         rounds += 1;
         let report = round::run(&round);
         eprintln!(

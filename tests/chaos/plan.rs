@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use crate::trouble::Trouble;
 
-/// A fault, with its duration in milliseconds. If there are several processes or supervisors, `Planned::pick` chooses
+/// A fault, with its duration in milliseconds. If there are several processes or supervisors, `PlannedFault::pick` chooses
 /// one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
@@ -71,14 +71,14 @@ pub(crate) enum Point {
 
 /// A fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedFault {
     /// The time from the previous fault to this one.
     pub(crate) wait_ms: u64,
     pub(crate) fault: Fault,
     pub(crate) pick: usize,
 }
 
-impl fmt::Display for Planned {
+impl fmt::Display for PlannedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -100,8 +100,8 @@ pub(crate) enum Kind {
 }
 
 /// A plan of `count` faults of all kinds.
-pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
-    let mut deal = || Planned {
+pub(crate) fn mixed_plan(kind: Kind, count: usize, rng: &mut Rng) -> Vec<PlannedFault> {
+    let mut deal = || PlannedFault {
         wait_ms: rng.u64(300..=1_000),
         fault: any_fault(kind, rng),
         pick: rng.usize(..1 << 16),
@@ -110,8 +110,8 @@ pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
 }
 
 /// A plan of `count` times the same fault.
-pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
-    let planned = |pick| Planned {
+pub(crate) fn plan_of(fault: Fault, count: usize, wait_ms: u64) -> Vec<PlannedFault> {
+    let planned = |pick| PlannedFault {
         wait_ms,
         fault,
         pick,
@@ -171,7 +171,7 @@ fn any_trouble(rng: &mut Rng) -> Trouble {
 
 #[test]
 fn the_same_seed_deals_the_same_plan() {
-    let plan = |seed| mixed(Kind::Fleet, 50, &mut Rng::with_seed(seed));
+    let plan = |seed| mixed_plan(Kind::Fleet, 50, &mut Rng::with_seed(seed));
     assert_eq!(plan(7), plan(7));
     assert_ne!(plan(7), plan(8));
     let kinds = plan(7)
@@ -184,7 +184,7 @@ fn the_same_seed_deals_the_same_plan() {
 #[test]
 fn most_rounds_of_a_fleet_have_several_pauses_and_limits() {
     let has_several = |seed: &u64| {
-        let plan = mixed(Kind::Fleet, 40, &mut Rng::with_seed(*seed));
+        let plan = mixed_plan(Kind::Fleet, 40, &mut Rng::with_seed(*seed));
         let of = |is: fn(Fault) -> bool| plan.iter().filter(|planned| is(planned.fault)).count();
         of(|fault| matches!(fault, Fault::Pause(_))) > 1
             && of(|fault| matches!(fault, Fault::Limit(_))) > 1

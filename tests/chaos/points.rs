@@ -18,23 +18,23 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Kills processes at this moment. Returns false if the moment did not come.
 pub(crate) fn kill_at(point: Point, crew: &Crew, store: &Path, log: &AccessLog) -> bool {
     match point {
-        Point::AfterLease => after_lease(crew),
-        Point::BeforeSave => before_save(crew, store, log),
-        Point::BeforeAck => before_ack(crew, store),
-        Point::DuringCommit => during_commit(crew),
+        Point::AfterLease => kill_after_lease(crew),
+        Point::BeforeSave => kill_before_save(crew, store, log),
+        Point::BeforeAck => kill_before_ack(crew, store),
+        Point::DuringCommit => kill_during_commit(crew),
     }
 }
 
 /// Stops the supervisors until tasks are leased to them, and kills them before they read the tasks.
-fn after_lease(crew: &Crew) -> bool {
-    let supervisors = Stopped::all_of(crew, "supervisor");
-    let leased = || number(&crew.frontier(), "SELECT sum(leased) FROM crawls");
-    let came = comes_true(|| leased().is_some_and(|leased| leased > 0));
+fn kill_after_lease(crew: &Crew) -> bool {
+    let supervisors = StoppedProcesses::stop_all_of(crew, "supervisor");
+    let leased = || query_number(&crew.frontier(), "SELECT sum(leased) FROM crawls");
+    let came = wait_for(|| leased().is_some_and(|leased| leased > 0));
     came && supervisors.kill()
 }
 
 /// Blocks writes to the store until a page was fetched, and kills the workers.
-fn before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
+fn kill_before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
     let Some(mut db) = open(store, OpenFlags::SQLITE_OPEN_READ_WRITE) else {
         return false;
     };
@@ -42,7 +42,7 @@ fn before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
         return false;
     };
     let locked_at = Instant::now();
-    let came = comes_true(|| {
+    let came = wait_for(|| {
         let visits = log.visits().pages();
         let mut since = visits
             .0
@@ -51,55 +51,55 @@ fn before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
             .take_while(|visit| visit.started_at > locked_at);
         since.any(|visit| visit.ended_at.is_some())
     });
-    came && kill(&crew.of_role("worker"))
+    came && kill_any(&crew.processes_of_role("worker"))
 }
 
 /// Stops the dispatcher until pages are stored, and kills the supervisors before they can report them.
-fn before_ack(crew: &Crew, store: &Path) -> bool {
-    let dispatcher = Stopped::all_of(crew, "dispatcher");
-    let stored = || number(store, "SELECT count(*) FROM pages");
+fn kill_before_ack(crew: &Crew, store: &Path) -> bool {
+    let dispatcher = StoppedProcesses::stop_all_of(crew, "dispatcher");
+    let stored = || query_number(store, "SELECT count(*) FROM pages");
     let before = stored();
-    let came = before.is_some() && comes_true(|| stored() > before);
-    let killed = came && kill(&crew.of_role("supervisor"));
+    let came = before.is_some() && wait_for(|| stored() > before);
+    let killed = came && kill_any(&crew.processes_of_role("supervisor"));
     drop(dispatcher);
     killed
 }
 
 /// Kills the dispatcher as soon as its write-ahead log changes.
-fn during_commit(crew: &Crew) -> bool {
+fn kill_during_commit(crew: &Crew) -> bool {
     let wal = crew.frontier().with_extension("db-wal");
     let check = || {
         let data = std::fs::metadata(&wal).ok()?;
         Some((data.len(), data.modified().ok()?))
     };
-    let dispatchers = crew.of_role("dispatcher");
+    let dispatchers = crew.processes_of_role("dispatcher");
     let (before, deadline) = (check(), Instant::now() + PATIENCE);
     while check() == before {
         if Instant::now() > deadline {
             return false;
         }
     }
-    kill(&dispatchers)
+    kill_any(&dispatchers)
 }
 
 /// Stopped processes, which continue when this value is dropped.
-struct Stopped(Vec<Process>);
+struct StoppedProcesses(Vec<Process>);
 
-impl Stopped {
-    fn all_of(crew: &Crew, role: &str) -> Stopped {
-        let processes = crew.of_role(role);
+impl StoppedProcesses {
+    fn stop_all_of(crew: &Crew, role: &str) -> StoppedProcesses {
+        let processes = crew.processes_of_role(role);
         for process in &processes {
             process.signal(Signal::STOP);
         }
-        Stopped(processes)
+        StoppedProcesses(processes)
     }
 
     fn kill(&self) -> bool {
-        kill(&self.0)
+        kill_any(&self.0)
     }
 }
 
-impl Drop for Stopped {
+impl Drop for StoppedProcesses {
     fn drop(&mut self) {
         for process in &self.0 {
             process.signal(Signal::CONT);
@@ -107,12 +107,12 @@ impl Drop for Stopped {
     }
 }
 
-fn kill(processes: &[Process]) -> bool {
+fn kill_any(processes: &[Process]) -> bool {
     processes.iter().for_each(|one| one.signal(Signal::KILL));
     !processes.is_empty()
 }
 
-fn comes_true(condition: impl Fn() -> bool) -> bool {
+fn wait_for(condition: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         if Instant::now() > deadline {
@@ -130,7 +130,7 @@ fn open(path: &Path, flags: OpenFlags) -> Option<Connection> {
     Some(db)
 }
 
-fn number(path: &Path, sql: &str) -> Option<i64> {
+fn query_number(path: &Path, sql: &str) -> Option<i64> {
     let db = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     db.query_row(sql, [], |row| row.get(0)).ok()
 }

@@ -138,7 +138,7 @@ impl Pump {
             let passed = match self.from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(length) => self.pass(&buffer[..length], shared.weather()),
-                Err(error) if is_timeout(&error) => self.let_go(),
+                Err(error) if is_timeout(&error) => self.send_held(),
                 Err(_) => break,
             };
             if passed.is_err() {
@@ -158,7 +158,7 @@ impl Pump {
         self.greeting -= greeting.len();
         self.to.write_all(greeting)?;
         self.unread.extend_from_slice(bytes);
-        while let Some(length) = self.whole() {
+        while let Some(length) = self.complete_message_length() {
             let message: Vec<u8> = self.unread.drain(..length).collect();
             let is_command = message[0] & 0b100 != 0;
             match weather {
@@ -170,12 +170,12 @@ impl Pump {
                 _ => {}
             }
             self.to.write_all(&message)?;
-            self.let_go()?;
+            self.send_held()?;
         }
         Ok(())
     }
 
-    fn let_go(&mut self) -> std::io::Result<()> {
+    fn send_held(&mut self) -> std::io::Result<()> {
         match self.waiting.take() {
             Some(message) => self.to.write_all(&message),
             None => Ok(()),
@@ -183,7 +183,7 @@ impl Pump {
     }
 
     /// The length of the first command or message with all its frames, if it is complete.
-    fn whole(&self) -> Option<usize> {
+    fn complete_message_length(&self) -> Option<usize> {
         let mut end = 0;
         loop {
             let flags = *self.unread.get(end)?;

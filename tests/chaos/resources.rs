@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
-use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::isolation::{mount_small_disk, run_isolated};
 use webfill_tests::process::Process;
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Site, Web, page};
@@ -21,7 +21,7 @@ const PAGES: usize = 8;
 /// A site with a root and leaves.
 fn small_site(web: &Web, host: &str) -> Site {
     let site = web.site(host);
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let leaves = 1..PAGES;
     let root = leaves.fold(page("/"), |page, leaf| {
         page.mapped_link(&format!("/{leaf}"))
@@ -36,7 +36,7 @@ fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
 
 /// Damages a database between two runs of a crawl. The second run must end with this code, name the file, and leave it
 /// unchanged.
-fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
+fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     let web = Web::start();
     let urls = [
         small_site(&web, "a.example").url("/"),
@@ -47,14 +47,14 @@ fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     web.log()
         .wait_until("it is under way", |visits| visits.pages().len() > 4);
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
     let path = work.path(file);
     let intact = fs::read(&path).expect("a database");
     let mut bytes = intact.clone();
     spoil(&mut bytes);
     fs::write(&path, &bytes).expect("our own folder");
 
-    let run = crawl(&work, &web, &urls).finish().expect(code);
+    let run = crawl(&work, &web, &urls).finish().expect_code(code);
     assert!(run.one_sentence().contains(file), "{}", run.stderr);
     assert!(
         fs::read(&path).expect("it is still there") == bytes,
@@ -64,7 +64,7 @@ fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     // With an intact copy in its place, the crawl continues.
     remove_logs_of(&path);
     fs::write(&path, intact).expect("our own folder");
-    crawl(&work, &web, &urls).finish().expect(0);
+    crawl(&work, &web, &urls).finish().expect_code(0);
     assert_eq!(work.stored().pages().len(), 2 * PAGES);
     web.visits().assert_polite(DELAY);
 }
@@ -88,23 +88,23 @@ fn spoil_the_rest(bytes: &mut [u8]) {
 #[test]
 fn a_frontier_that_is_no_database_any_more_is_left_alone() {
     // Without its header, the file cannot be identified, so the state folder counts as wrong.
-    damaged("state/dispatcher.db", 2, spoil_all);
+    check_damaged_file("state/dispatcher.db", 2, spoil_all);
 }
 
 #[test]
 fn a_frontier_with_damaged_pages_is_left_alone() {
-    damaged("state/dispatcher.db", 17, spoil_the_rest);
+    check_damaged_file("state/dispatcher.db", 17, spoil_the_rest);
 }
 
 #[test]
 fn a_store_with_damaged_pages_is_left_alone() {
-    damaged("store.db", 17, spoil_the_rest);
+    check_damaged_file("store.db", 17, spoil_the_rest);
 }
 
 #[needs(namespaces)]
 #[test]
 fn a_full_disk_for_logs_stops_no_crawl() {
-    isolated("resources::a_full_disk_for_logs_stops_no_crawl", || {
+    run_isolated("resources::a_full_disk_for_logs_stops_no_crawl", || {
         let web = Web::start();
         let urls = [small_site(&web, "a.example").url("/")];
         let work = Workplace::new();
@@ -112,7 +112,7 @@ fn a_full_disk_for_logs_stops_no_crawl() {
         fs::create_dir_all(&logs).expect("our own folder");
         mount_small_disk(&logs, 16, false);
         let run = crawl(&work, &web, &urls).env("WEBFILL_LOG_LEVEL", "trace");
-        run.finish().expect(0);
+        run.finish().expect_code(0);
         let written: u64 = files_under(&logs)
             .iter()
             .filter_map(|file| file.metadata().ok())
@@ -126,7 +126,7 @@ fn a_full_disk_for_logs_stops_no_crawl() {
 
 /// Serves a page that takes long in any worker: it is deep and wide, and its mapping compares each part with all
 /// others.
-fn burner(web: &Web, work: &Workplace) -> String {
+fn serve_burner(web: &Web, work: &Workplace) -> String {
     let site = web.site("burner.test");
     let (depth, width) = (100, 20_000);
     site.serve(
@@ -151,9 +151,12 @@ fn burning_mapping() -> Value {
 fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     let web = Web::start();
     let work = Workplace::new();
-    let urls = [burner(&web, &work), small_site(&web, "a.example").url("/")];
+    let urls = [
+        serve_burner(&web, &work),
+        small_site(&web, "a.example").url("/"),
+    ];
     let run = crawl(&work, &web, &urls).env("WEBFILL_WORKER_PAGE_DEADLINE", "1");
-    let run = run.finish().expect(0);
+    let run = run.finish().expect_code(0);
     let pages = work.stored().pages();
     assert_eq!(pages["http://burner.test/"].outcome, "extract_error");
     assert_eq!(
@@ -167,8 +170,8 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
 /// Kills every worker that works on this URL, as the out-of-memory killer would. Returns the number of kills.
 fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usize {
     let mut deaths = 0;
-    while run.ended().is_none() {
-        let workers = run.of_role("worker");
+    while run.exit_status().is_none() {
+        let workers = run.processes_of_role("worker");
         let markers = files_under(&work.path("state"));
         let markers = markers.iter().filter(|file| {
             file.extension().is_some_and(|end| end == "crash-marker")
@@ -180,7 +183,7 @@ fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usiz
                 .for_each(|worker| worker.signal(Signal::KILL));
             deaths += 1;
             run.wait_until("others take their place", |run| {
-                let now = run.of_role("worker");
+                let now = run.processes_of_role("worker");
                 now.len() == workers.len() && now.iter().all(|worker| !workers.contains(worker))
             });
         }
@@ -206,13 +209,13 @@ fn url_of(task: i64, work: &Workplace) -> Option<String> {
 fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     let web = Web::start();
     let work = Workplace::new();
-    let killer = burner(&web, &work);
+    let killer = serve_burner(&web, &work);
     let urls = [killer.clone(), small_site(&web, "a.example").url("/")];
     let mut run = crawl(&work, &web, &urls)
         .env("WEBFILL_WORKER_PAGE_DEADLINE", "60")
         .start();
     let deaths = kill_whoever_works_on(&killer, &mut run, &work);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     // If a worker dies before it has marked its page, no page is blamed for the death.
     assert!(deaths >= 3, "{deaths}");
     let pages = work.stored().pages();
@@ -221,12 +224,12 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
         pages.values().filter(|page| page.outcome == "ok").count(),
         PAGES
     );
-    assert_eq!(web.visits().of_host("burner.test").pages().len(), 3);
+    assert_eq!(web.visits().for_host("burner.test").pages().len(), 3);
     web.visits().assert_polite(DELAY);
 }
 
 /// Limits the memory of a process to slightly more than it uses now.
-fn squeeze(process: &Process) {
+fn limit_memory(process: &Process) {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.expect("it lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmData:"));
@@ -259,12 +262,12 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
     web.log()
         .wait_until("it is under way", |visits| visits.pages().len() > 6);
     let squeezed = run.wait_for_role("worker", 2);
-    squeezed.iter().for_each(squeeze);
+    squeezed.iter().for_each(limit_memory);
     run.wait_until("one of them is replaced", |run| {
-        let now = run.of_role("worker");
+        let now = run.processes_of_role("worker");
         now.len() == 2 && now.iter().any(|worker| !squeezed.contains(worker))
     });
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let pages = work.stored().pages();
     assert_eq!(pages.len(), hosts.len() * PAGES);
     for page in pages.values() {

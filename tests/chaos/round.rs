@@ -16,7 +16,7 @@ use webfill_tests::workplace::Workplace;
 use crate::crew::Crew;
 use crate::graph::{self, Graph};
 use crate::judge::{self, Failures};
-use crate::plan::{Fault, Kind, Planned};
+use crate::plan::{Fault, Kind, PlannedFault};
 use crate::points;
 use crate::proxy::Weather;
 use crate::ways;
@@ -43,13 +43,13 @@ pub(crate) struct Round {
     pub(crate) gives_up: bool,
     /// The seed of the web.
     pub(crate) seed: u64,
-    pub(crate) plan: Vec<Planned>,
+    pub(crate) plan: Vec<PlannedFault>,
 }
 
 /// An injected fault, and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Injected {
-    pub(crate) planned: Planned,
+    pub(crate) planned: PlannedFault,
     pub(crate) from: Instant,
     pub(crate) until: Instant,
     /// The URLs of the tasks that any process held when the fault began, while it lasted, or when it ended.
@@ -73,7 +73,7 @@ pub(crate) struct Report {
 }
 
 /// A fault that has to be undone later.
-enum Mend {
+enum PendingRepair {
     Continue(u32),
     Fair(usize),
     Remove(Running),
@@ -92,7 +92,7 @@ struct Scene {
     store: std::path::PathBuf,
     log: AccessLog,
     graph: Graph,
-    mends: Vec<(Instant, Mend)>,
+    mends: Vec<(Instant, PendingRepair)>,
     injected: Vec<Injected>,
     wrong: Vec<String>,
     gives_up: bool,
@@ -123,24 +123,24 @@ pub(crate) fn run(round: &Round) -> Report {
         wrong: Vec::new(),
         gives_up: round.gives_up,
     };
-    scene.play(&round.plan);
+    scene.inject_plan(&round.plan);
     scene.finish();
     scene.crew.end();
     let graph = &scene.graph;
     let pages = pages_of(&work, database.as_ref());
     let failures = Failures {
         visits: &web.visits(),
-        without_route: &scene.without_route(),
+        without_route: &scene.urls_without_route(),
         of_whole_hosts: round.gives_up,
     };
     let mut report = judge::report(graph, &failures, &scene.injected, &pages);
-    report.without_route = ways::without_route(&scene.crew.folder).len();
+    report.without_route = ways::urls_without_route(&scene.crew.folder).len();
     report.wrong.append(&mut scene.wrong);
-    let frontier = judge::frontier(&scene.crew.frontier(), graph);
+    let frontier = judge::check_frontier(&scene.crew.frontier(), graph);
     report.wrong.extend(frontier);
     report.elapsed = started.elapsed();
     if !report.wrong.is_empty() {
-        keep(work);
+        keep_folder(work);
     }
     report
 }
@@ -153,21 +153,21 @@ fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, S
 }
 
 /// Keeps the folder of a failed round for inspection.
-fn keep(work: Workplace) {
+fn keep_folder(work: Workplace) {
     eprintln!("kept for inspection: {}", work.path(".").display());
     std::mem::forget(work);
 }
 
 impl Scene {
     /// Injects the faults of a plan until the crawl is finished.
-    fn play(&mut self, plan: &[Planned]) {
+    fn inject_plan(&mut self, plan: &[PlannedFault]) {
         let mut plan = plan.iter();
         let mut next = plan.next();
         let mut last = Instant::now();
         loop {
-            let finished = self.crew.look_after(&self.graph.roots);
+            let finished = self.crew.restart_dead(&self.graph.roots);
             self.note_held();
-            self.mend(Instant::now());
+            self.undo_due_faults(Instant::now());
             if finished {
                 break;
             }
@@ -184,12 +184,12 @@ impl Scene {
                 _ => std::thread::sleep(TICK),
             }
         }
-        self.mend(Instant::now() + Duration::from_secs(3_600));
+        self.undo_due_faults(Instant::now() + Duration::from_secs(3_600));
     }
 
     /// Whether a fault is due. If it waits for a moment in a task's life, the wait begins only when there are tasks: on
     /// a busy machine the processes take longer to start than such a fault waits.
-    fn is_due(&self, planned: &Planned, last: Instant) -> bool {
+    fn is_due(&self, planned: &PlannedFault, last: Instant) -> bool {
         let is_of_task = matches!(planned.fault, Fault::KillAt(_));
         last.elapsed() > Duration::from_millis(planned.wait_ms)
             && (!is_of_task || !self.log.visits().pages().0.is_empty())
@@ -198,13 +198,13 @@ impl Scene {
     /// Ends the round without faults. Tasks that failed because their site was in trouble are retried, as users would
     /// do. No other task may have failed.
     fn finish(&mut self) {
-        let failed = self.crew.failed();
+        let failed = self.crew.failed_urls();
         if failed.is_empty() || !self.wrong.is_empty() {
             return;
         }
         let failures = Failures {
             visits: &self.log.visits(),
-            without_route: &self.without_route(),
+            without_route: &self.urls_without_route(),
             of_whole_hosts: self.gives_up,
         };
         for url in failed.iter().filter(|url| !failures.explain(url)) {
@@ -213,7 +213,7 @@ impl Scene {
         }
         self.crew.retry();
         let deadline = Instant::now() + PATIENCE;
-        while !self.crew.look_after(&self.graph.roots) {
+        while !self.crew.restart_dead(&self.graph.roots) {
             if Instant::now() > deadline {
                 return self.wrong.push("what was tried again does not end".into());
             }
@@ -222,8 +222,8 @@ impl Scene {
     }
 
     /// The URLs that were tried on a machine without a way out, or were in progress when it lost its way.
-    fn without_route(&self) -> BTreeSet<String> {
-        let mut urls = ways::without_route(&self.crew.folder);
+    fn urls_without_route(&self) -> BTreeSet<String> {
+        let mut urls = ways::urls_without_route(&self.crew.folder);
         for fault in &self.injected {
             if let Fault::LosesWay(_) = fault.planned.fault {
                 urls.extend(fault.held.iter().cloned());
@@ -236,18 +236,18 @@ impl Scene {
     fn note_held(&mut self) {
         let now = Instant::now();
         if self.injected.iter().any(|fault| fault.until >= now) {
-            let held = self.crew.held();
+            let held = self.crew.held_urls();
             let lasting = self.injected.iter_mut().filter(|fault| fault.until >= now);
             lasting.for_each(|fault| fault.held.extend(held.iter().cloned()));
         }
     }
 
-    fn inject(&mut self, planned: Planned) {
+    fn inject(&mut self, planned: PlannedFault) {
         let from = Instant::now();
         let until = from + Duration::from_millis(planned.fault.duration_ms());
-        let mut held = self.crew.held();
-        if self.do_harm(planned, until) {
-            held.append(&mut self.crew.held());
+        let mut held = self.crew.held_urls();
+        if self.try_inject(planned, until) {
+            held.append(&mut self.crew.held_urls());
             let injected = Injected {
                 planned,
                 from,
@@ -259,12 +259,12 @@ impl Scene {
     }
 
     /// Injects a fault. Returns false if there is no process for it.
-    fn do_harm(&mut self, planned: Planned, until: Instant) -> bool {
+    fn try_inject(&mut self, planned: PlannedFault, until: Instant) -> bool {
         let pick = planned.pick;
         match planned.fault {
             Fault::Kill(role) => return self.signal(role, pick, Signal::KILL).is_some(),
             Fault::KillAll => {
-                let everyone = self.crew.everyone();
+                let everyone = self.crew.all_processes();
                 everyone.iter().for_each(|one| one.signal(Signal::KILL));
                 return !everyone.is_empty();
             }
@@ -272,86 +272,93 @@ impl Scene {
                 return points::kill_at(point, &self.crew, &self.store, &self.log);
             }
             Fault::Stop(role, _) => match self.signal(role, pick, Signal::STOP) {
-                Some(pid) => self.mends.push((until, Mend::Continue(pid))),
+                Some(pid) => self.mends.push((until, PendingRepair::Continue(pid))),
                 None => return false,
             },
-            Fault::Cut(_) => self.weather(pick, Weather::Cut, until),
-            Fault::Silence(_) => self.weather(pick, Weather::Silent, until),
-            Fault::Slow(_) => self.weather(pick, Weather::Slow, until),
-            Fault::Twice(_) => self.weather(pick, Weather::Twice, until),
-            Fault::Swap(_) => self.weather(pick, Weather::Swapped, until),
+            Fault::Cut(_) => self.set_weather(pick, Weather::Cut, until),
+            Fault::Silence(_) => self.set_weather(pick, Weather::Silent, until),
+            Fault::Slow(_) => self.set_weather(pick, Weather::Slow, until),
+            Fault::Twice(_) => self.set_weather(pick, Weather::Twice, until),
+            Fault::Swap(_) => self.set_weather(pick, Weather::Swapped, until),
             Fault::SameId(_) => {
-                let intruder = self.crew.intruder(pick % self.crew.proxies.len());
-                self.mends.push((until, Mend::Remove(intruder)));
+                let intruder = self.crew.start_intruder(pick % self.crew.proxies.len());
+                self.mends.push((until, PendingRepair::Remove(intruder)));
             }
             Fault::SecondDispatcher => {
                 let first = self.dispatchers();
-                let second = self.crew.second_dispatcher();
-                self.mends.push((until, Mend::Refused(second, first)));
+                let second = self.crew.start_second_dispatcher();
+                self.mends
+                    .push((until, PendingRepair::Refused(second, first)));
             }
             Fault::Clock(hours) => {
                 self.crew.set_clock(hours);
                 return wall_clock::library().is_some();
             }
-            Fault::LosesWay(_) => match self.crew.ways.lose(pick) {
-                Some(machine) => self.mends.push((until, Mend::GiveWayBack(machine))),
+            Fault::LosesWay(_) => match self.crew.ways.remove_route(pick) {
+                Some(machine) => self
+                    .mends
+                    .push((until, PendingRepair::GiveWayBack(machine))),
                 None => return false,
             },
             Fault::Site(trouble, _) => {
                 let host = self.graph.host(pick).to_owned();
                 self.graph.troubles.begin(&host, trouble);
-                self.mends.push((until, Mend::Recover(host)));
+                self.mends.push((until, PendingRepair::Recover(host)));
             }
             Fault::Pause(_) => {
                 // If the order got no answer, it may be in force nevertheless.
                 self.crew.pause();
-                self.mends.push((until, Mend::Resume));
+                self.mends.push((until, PendingRepair::Resume));
             }
             Fault::Limit(_) => {
                 let host = self.graph.host(pick).to_owned();
-                self.crew.limit(&host, Some(pick % 3));
-                self.mends.push((until, Mend::NoLimit(host)));
+                self.crew.limit_pages(&host, Some(pick % 3));
+                self.mends.push((until, PendingRepair::NoLimit(host)));
             }
         }
         true
     }
 
     fn signal(&self, role: &str, pick: usize, signal: Signal) -> Option<u32> {
-        let found = self.crew.of_role(role);
+        let found = self.crew.processes_of_role(role);
         let victim = found.get(pick % found.len().max(1))?;
         victim.signal(signal);
         Some(victim.pid)
     }
 
     fn dispatchers(&self) -> Vec<u32> {
-        let found = self.crew.of_role("dispatcher");
+        let found = self.crew.processes_of_role("dispatcher");
         found.iter().map(|process| process.pid).collect()
     }
 
-    fn weather(&mut self, pick: usize, weather: Weather, until: Instant) {
+    fn set_weather(&mut self, pick: usize, weather: Weather, until: Instant) {
         let number = pick % self.crew.proxies.len();
         self.crew.proxies[number].set(weather);
-        self.mends.push((until, Mend::Fair(number)));
+        self.mends.push((until, PendingRepair::Fair(number)));
     }
 
     /// Undoes the faults that are due.
-    fn mend(&mut self, now: Instant) {
+    fn undo_due_faults(&mut self, now: Instant) {
         let (due, later) = std::mem::take(&mut self.mends)
             .into_iter()
             .partition(|(at, _)| *at <= now);
         self.mends = later;
-        let due: Vec<(Instant, Mend)> = due;
+        let due: Vec<(Instant, PendingRepair)> = due;
         for (_, mend) in due {
             match mend {
-                Mend::Continue(pid) => webfill_tests::process::send_signal(pid, Signal::CONT),
-                Mend::Fair(number) => self.crew.proxies[number].set(Weather::Fair),
-                Mend::Remove(intruder) => drop(intruder),
-                Mend::Refused(second, first) => self.judge_second(second, &first),
-                Mend::Recover(host) => self.graph.troubles.end(&host),
-                Mend::GiveWayBack(machine) => self.crew.ways.give_back(machine),
-                Mend::Resume if self.crew.resume() => {}
-                Mend::NoLimit(host) if self.crew.limit(&host, None) => {}
-                unanswered @ (Mend::Resume | Mend::NoLimit(_)) => {
+                PendingRepair::Continue(pid) => {
+                    webfill_tests::process::send_signal(pid, Signal::CONT)
+                }
+                PendingRepair::Fair(number) => self.crew.proxies[number].set(Weather::Fair),
+                PendingRepair::Remove(intruder) => drop(intruder),
+                PendingRepair::Refused(second, first) => {
+                    self.check_second_dispatcher(second, &first)
+                }
+                PendingRepair::Recover(host) => self.graph.troubles.end(&host),
+                PendingRepair::GiveWayBack(machine) => self.crew.ways.restore_route(machine),
+                PendingRepair::Resume if self.crew.resume() => {}
+                PendingRepair::NoLimit(host) if self.crew.limit_pages(&host, None) => {}
+                unanswered @ (PendingRepair::Resume | PendingRepair::NoLimit(_)) => {
                     self.mends.push((Instant::now() + AGAIN_AFTER, unanswered));
                 }
             }
@@ -359,14 +366,14 @@ impl Scene {
     }
 
     /// Checks that the second dispatcher was refused, if another one was running all the time.
-    fn judge_second(&mut self, mut second: Running, first: &[u32]) {
+    fn check_second_dispatcher(&mut self, mut second: Running, first: &[u32]) {
         let lived = !first.is_empty() && self.dispatchers() == first;
-        match second.ended() {
+        match second.exit_status() {
             Some(status) if lived && status.code() != Some(1) => {
                 let wrong = format!("a second dispatcher ended with {status}");
                 self.wrong.push(wrong);
             }
-            None if lived && second.of_role("dispatcher").len() == 1 => {
+            None if lived && second.processes_of_role("dispatcher").len() == 1 => {
                 self.wrong.push("a second dispatcher lives".into());
             }
             _ => {}

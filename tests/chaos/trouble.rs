@@ -25,16 +25,16 @@ pub(crate) struct Troubles {
 
 impl Troubles {
     pub(crate) fn begin(&self, host: &str, trouble: Trouble) {
-        self.of_hosts().insert(host.to_owned(), trouble);
+        self.lock_hosts().insert(host.to_owned(), trouble);
     }
 
     pub(crate) fn end(&self, host: &str) {
-        self.of_hosts().remove(host);
+        self.lock_hosts().remove(host);
     }
 
     /// The answer for a path of a host, which is `content` unless the host is in trouble.
     pub(crate) fn answer(&self, host: &str, path: &str, content: &Page) -> Reply {
-        let trouble = self.of_hosts().get(host).copied();
+        let trouble = self.lock_hosts().get(host).copied();
         match trouble {
             None => content.clone().into(),
             Some(Trouble::Fails(..500) | Trouble::Blocks) if path == "/robots.txt" => {
@@ -46,7 +46,7 @@ impl Troubles {
         }
     }
 
-    fn of_hosts(&self) -> MutexGuard<'_, BTreeMap<String, Trouble>> {
+    fn lock_hosts(&self) -> MutexGuard<'_, BTreeMap<String, Trouble>> {
         self.of_hosts
             .lock()
             .expect("nobody panics while holding it")

@@ -21,15 +21,15 @@ pub(crate) fn start_web() -> Web {
     }
 }
 
-pub(crate) struct Ways {
+pub(crate) struct Routes {
     /// The address of each machine in order, with the number of faults that block it now.
     addresses: Vec<(String, u32)>,
     port: u16,
 }
 
-impl Ways {
+impl Routes {
     /// Opens a way for each machine.
-    pub(crate) fn open(web: &Web, machines: usize) -> Ways {
+    pub(crate) fn open(web: &Web, machines: usize) -> Routes {
         static WAYS: AtomicU32 = AtomicU32::new(0);
         let first = WAYS.fetch_add(machines as u32, Ordering::Relaxed);
         let address = |machine: u32| match is_isolated() {
@@ -37,7 +37,7 @@ impl Ways {
             false => web.plain_address().ip().to_string(),
         };
         let addresses = (first..first + machines as u32).map(|machine| (address(machine), 0));
-        let ways = Ways {
+        let ways = Routes {
             addresses: addresses.collect(),
             port: web.plain_address().port(),
         };
@@ -57,7 +57,7 @@ impl Ways {
     }
 
     /// Takes the way of a machine away, if that is possible here. Returns the machine's number.
-    pub(crate) fn lose(&mut self, pick: usize) -> Option<usize> {
+    pub(crate) fn remove_route(&mut self, pick: usize) -> Option<usize> {
         let machine = pick % self.addresses.len();
         let (address, faults) = &mut self.addresses[machine];
         if !is_isolated() {
@@ -70,7 +70,7 @@ impl Ways {
         Some(machine)
     }
 
-    pub(crate) fn give_back(&mut self, machine: usize) {
+    pub(crate) fn restore_route(&mut self, machine: usize) {
         let (address, faults) = &mut self.addresses[machine];
         *faults -= 1;
         if *faults == 0 {
@@ -80,7 +80,7 @@ impl Ways {
 }
 
 /// The URLs of the tasks that failed for lack of a route, from the logs of the workers.
-pub(crate) fn without_route(state: &Path) -> BTreeSet<String> {
+pub(crate) fn urls_without_route(state: &Path) -> BTreeSet<String> {
     let mut urls = BTreeSet::new();
     let is_log = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "log");
     for path in files_under(state).into_iter().filter(is_log) {

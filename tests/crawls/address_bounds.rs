@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::isolation::{add_address, run_isolated};
 use webfill_tests::name_server::NameServer;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Visits, Web, page};
@@ -29,7 +29,7 @@ fn hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<String
     let names: Vec<String> = names.collect();
     for name in &names {
         let site = web.site(name);
-        site.otherwise(|_| page("T").into());
+        site.serve_otherwise(|_| page("T").into());
         site.latency(latency);
     }
     names
@@ -97,7 +97,7 @@ fn assert_each_once(visits: &Visits, pages: usize) {
 /// How often the task with the most deliveries was handed out.
 fn most_deliveries(work: &Workplace) -> i64 {
     let frontier = Stored::open(&work.path("state/dispatcher.db"));
-    frontier.number("SELECT max(attempt) FROM tasks")
+    frontier.query_number("SELECT max(attempt) FROM tasks")
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn the_sites_of_one_address_share_its_bounds() {
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.01")
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "4")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 300);
     let visits = web.visits();
     assert_each_once(&visits, 300);
@@ -128,7 +128,7 @@ fn five_thousand_sites_of_one_address_are_asked_by_and_by() {
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0")
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "30")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 5_000);
     let visits = web.visits();
     assert_each_once(&visits, 5_000);
@@ -155,7 +155,7 @@ fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.2")
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "1")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 12);
     let visits = Visits(webs.iter().flat_map(|web| web.visits().0).collect());
     assert_each_once(&visits, 12);
@@ -173,7 +173,9 @@ fn loopback_is_only_limited_on_request() {
     let web = Web::start();
     let names = hosts(&web, 300, ".example", 300 * MS);
     let work = Workplace::new();
-    let run = crawl_of_many(&work, &web, urls(&names)).finish().expect(0);
+    let run = crawl_of_many(&work, &web, urls(&names))
+        .finish()
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 300);
     assert!(most_at_once(&web.visits()) > 8);
     assert_eq!(most_deliveries(&work), 1);
@@ -182,7 +184,7 @@ fn loopback_is_only_limited_on_request() {
 #[needs(namespaces)]
 #[test]
 fn public_addresses_are_bounded_by_default() {
-    isolated(
+    run_isolated(
         "address_bounds::public_addresses_are_bounded_by_default",
         || {
             add_address(PUBLIC[0]);
@@ -192,7 +194,7 @@ fn public_addresses_are_bounded_by_default() {
             let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PUBLIC[0])]);
             let port = web.plain_address().port();
             let urls = names.iter().map(|name| format!("http://{name}:{port}/"));
-            public_crawl(&work).args(urls).finish().expect(0);
+            public_crawl(&work).args(urls).finish().expect_code(0);
             let visits = web.visits();
             assert_each_once(&visits, 15);
             assert_spread(&visits, 200 * MS);
@@ -204,7 +206,7 @@ fn public_addresses_are_bounded_by_default() {
 #[needs(namespaces)]
 #[test]
 fn a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same() {
-    isolated(
+    run_isolated(
         "address_bounds::a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same",
         || {
             PUBLIC.iter().for_each(|address| add_address(address));
@@ -216,7 +218,7 @@ fn a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same() {
             });
             let port = web.plain_address().port();
             let urls = (0..4).map(|number| format!("http://{}:{port}/{number}", names[0]));
-            public_crawl(&work).args(urls).finish().expect(0);
+            public_crawl(&work).args(urls).finish().expect_code(0);
             assert_each_once(&web.visits(), 4);
             let most = most_deliveries(&work);
             assert!((2..=6).contains(&most), "{most}");

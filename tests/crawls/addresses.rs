@@ -1,7 +1,7 @@
 //! Addresses that must not be connected to. Servers at these addresses record every connection.
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::isolation::{add_address, run_isolated};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, redirect};
 use webfill_tests::workplace::Workplace;
@@ -16,7 +16,7 @@ fn public_crawl(work: &Workplace) -> Run {
 fn loopback_is_refused_in_every_spelling() {
     let web = Web::start();
     let site = web.site_at("127.0.0.1");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let port = site.url("").rsplit_once(':').expect("a port").1.to_string();
     let spellings = [
         "127.0.0.1",
@@ -39,7 +39,7 @@ fn loopback_is_refused_in_every_spelling() {
         .iter()
         .enumerate()
         .map(|(number, host)| format!("http://{host}:{port}/{number}"));
-    let run = public_crawl(&work).args(urls).finish().expect(0);
+    let run = public_crawl(&work).args(urls).finish().expect_code(0);
     assert_eq!(web.connections(), 0, "asked: {:?}", web.visits().paths());
     let summary = run.summary();
     assert_eq!(
@@ -54,13 +54,14 @@ fn loopback_is_refused_in_every_spelling() {
 #[test]
 fn a_name_that_leads_to_loopback_is_refused() {
     let web = Web::start();
-    web.site("innocent.example").otherwise(|_| page("T").into());
+    web.site("innocent.example")
+        .serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     public_crawl(&work)
         .args(web.resolve_args())
         .arg("http://innocent.example/")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(
         work.stored().outcomes()["http://innocent.example/"],
         "unsafe_address"
@@ -71,7 +72,7 @@ fn a_name_that_leads_to_loopback_is_refused() {
 #[needs(namespaces)]
 #[test]
 fn private_addresses_are_contacted_only_with_the_flag() {
-    isolated(
+    run_isolated(
         "addresses::private_addresses_are_contacted_only_with_the_flag",
         || {
             let addresses = [
@@ -90,12 +91,12 @@ fn private_addresses_are_contacted_only_with_the_flag() {
                 .iter()
                 .map(|address| {
                     let site = web.site_at(address);
-                    site.otherwise(|_| page("T").into());
+                    site.serve_otherwise(|_| page("T").into());
                     site.url("/")
                 })
                 .collect();
             let careful = Workplace::new();
-            let run = public_crawl(&careful).args(&urls).finish().expect(0);
+            let run = public_crawl(&careful).args(&urls).finish().expect_code(0);
             assert_eq!(
                 run.summary().outcome("unsafe_address"),
                 addresses.len() as u64
@@ -103,7 +104,7 @@ fn private_addresses_are_contacted_only_with_the_flag() {
             assert_eq!(web.connections(), 0);
 
             let reported = Workplace::new();
-            let run = reported.crawl(&web).args(&urls).finish().expect(0);
+            let run = reported.crawl(&web).args(&urls).finish().expect_code(0);
             assert_eq!(
                 run.summary().outcome("ok"),
                 addresses.len() as u64,
@@ -117,14 +118,14 @@ fn private_addresses_are_contacted_only_with_the_flag() {
 #[needs(namespaces)]
 #[test]
 fn a_public_page_cannot_redirect_into_the_private_network() {
-    isolated(
+    run_isolated(
         "addresses::a_public_page_cannot_redirect_into_the_private_network",
         || {
             add_address("93.184.216.34");
             add_address("10.1.2.3");
             let web = Web::start_on("93.184.216.34".parse().expect("an address"));
             let inside = web.site_at("10.1.2.3");
-            inside.otherwise(|_| page("secret").into());
+            inside.serve_otherwise(|_| page("secret").into());
             let site = web.site("public.example");
             site.serve("/", redirect(&inside.url("/secret")));
             site.serve("/link", page("T").mapped_link(&inside.url("/linked")));
@@ -134,7 +135,7 @@ fn a_public_page_cannot_redirect_into_the_private_network() {
                 .args(web.resolve_args())
                 .args(urls)
                 .finish()
-                .expect(0);
+                .expect_code(0);
             let outcomes = work.stored().outcomes();
             assert_eq!(outcomes["http://public.example/"], "redirected");
             assert_eq!(outcomes["http://public.example/link"], "ok");
@@ -148,14 +149,14 @@ fn a_public_page_cannot_redirect_into_the_private_network() {
 #[needs(namespaces)]
 #[test]
 fn robots_files_cannot_redirect_into_the_private_network() {
-    isolated(
+    run_isolated(
         "addresses::robots_files_cannot_redirect_into_the_private_network",
         || {
             add_address("93.184.216.34");
             add_address("10.1.2.3");
             let web = Web::start_on("93.184.216.34".parse().expect("an address"));
             let inside = web.site_at("10.1.2.3");
-            inside.otherwise(|_| page("secret").into());
+            inside.serve_otherwise(|_| page("secret").into());
             let site = web.site("public.example");
             site.serve("/robots.txt", redirect(&inside.url("/rules")))
                 .serve("/", page("T"));
@@ -164,7 +165,7 @@ fn robots_files_cannot_redirect_into_the_private_network() {
                 .args(web.resolve_args())
                 .arg(site.url("/"))
                 .finish()
-                .expect(0);
+                .expect_code(0);
             assert!(inside.visits().is_empty(), "{:?}", inside.visits().paths());
             assert_ne!(work.stored().outcomes()["http://public.example/"], "ok");
         },
@@ -174,7 +175,7 @@ fn robots_files_cannot_redirect_into_the_private_network() {
 #[needs(namespaces)]
 #[test]
 fn public_addresses_are_asked_only_with_a_contact() {
-    isolated(
+    run_isolated(
         "addresses::public_addresses_are_asked_only_with_a_contact",
         || {
             add_address("93.184.216.34");
@@ -183,7 +184,11 @@ fn public_addresses_are_asked_only_with_a_contact() {
             site.serve("/", page("T"));
             let nameless = Workplace::new();
             // --allow-private-networks requires no contact, because it is meant for the user's own machines.
-            nameless.crawl(&web).arg(site.url("/")).finish().expect(0);
+            nameless
+                .crawl(&web)
+                .arg(site.url("/"))
+                .finish()
+                .expect_code(0);
             assert_eq!(
                 nameless.stored().outcomes()[&site.url("/")],
                 "unsafe_address"
@@ -195,7 +200,7 @@ fn public_addresses_are_asked_only_with_a_contact() {
                 .args(web.resolve_args())
                 .arg(site.url("/"))
                 .finish()
-                .expect(0);
+                .expect_code(0);
             assert_eq!(named.stored().outcomes()[&site.url("/")], "ok");
             let agent = site.visits().0[0].header("user-agent").map(str::to_string);
             assert!(agent.is_some_and(|agent| agent.contains("(+https://crawler.example/about)")));
@@ -217,7 +222,7 @@ fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
     )
     .serve("/linked", redirect("http://me:hidden@links.example/next"))
     .serve("/next", redirect("http://odd.example:25/"));
-    odd.otherwise(|_| page("T").into());
+    odd.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let run = work
         .crawl(&web)
@@ -226,7 +231,7 @@ fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
         .arg(site.url("/"))
         .arg(lost.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.reason("invalid_url"), 2, "{}", summary.json);
     let outcomes = work.stored().outcomes();

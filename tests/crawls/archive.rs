@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
-use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::isolation::{mount_small_disk, run_isolated};
 use webfill_tests::run::Run;
 use webfill_tests::site::encodings::encoded_page;
 use webfill_tests::site::{Page, Site, Visit, Web, document, page, script, status};
@@ -90,7 +90,7 @@ fn every_exchange_is_archived_as_it_was_sent() {
     let site = web.site(HOST);
     serve(&site);
     let work = Workplace::new();
-    crawl(&work, &web).args(urls(&site)).finish().expect(0);
+    crawl(&work, &web).args(urls(&site)).finish().expect_code(0);
 
     let records = read_archive(&work.path("archive"));
     for (path, answer) in answers() {
@@ -144,7 +144,7 @@ fn transfer_codings_are_undone_and_broken_bodies_are_marked() {
     site.serve("/chunked", chunked).serve("/broken", broken);
     let work = Workplace::new();
     let urls = [site.url("/chunked"), site.url("/broken")];
-    crawl(&work, &web).args(&urls).finish().expect(0);
+    crawl(&work, &web).args(&urls).finish().expect_code(0);
 
     let records = read_archive(&work.path("archive"));
     let chunked = answer_of(&records, &urls[0]);
@@ -162,7 +162,10 @@ fn http_2_is_archived_as_http_1_1_under_its_own_name() {
     let site = web.site(HOST);
     site.serve("/", page("Two").status(404));
     let work = Workplace::new();
-    crawl(&work, &web).arg(site.https("/")).finish().expect(0);
+    crawl(&work, &web)
+        .arg(site.https("/"))
+        .finish()
+        .expect_code(0);
     let records = read_archive(&work.path("archive"));
     let answer = answer_of(&records, &site.https("/"));
     assert_eq!(answer.field("WARC-Protocol"), Some("h2"));
@@ -195,7 +198,7 @@ fn incompressible(path: &str) -> Page {
 fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
-    site.otherwise(|request| {
+    site.serve_otherwise(|request| {
         // The two paths of a pair get the same document.
         incompressible(request.path.trim_start_matches("/again")).into()
     });
@@ -203,11 +206,11 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let paths = (1..=60).map(|length| format!("/{}", "x".repeat(length)));
     let urls = paths.chain(["/again/x".into()]).map(|path| site.url(&path));
     crawl(&work, &web)
-        .instead("--delay", "0.01")
+        .replace_flag("--delay", "0.01")
         .env("WEBFILL_ARCHIVE_WARC_MIB", "1")
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let folder = work.path("archive");
     assert_eq!(warc_files(&folder).len(), 2);
     let records = read_archive(&folder);
@@ -235,10 +238,13 @@ fn an_archive_needs_a_folder() {
         let run = work.plain_crawl().arg("--allow-private-networks");
         run.arg("http://a.example/")
     };
-    let named = run().arg("--warc").arg(file).finish().expect(2);
+    let named = run().arg("--warc").arg(file).finish().expect_code(2);
     let sentence = named.one_sentence();
     assert!(sentence.ends_with("not a folder"), "{sentence}");
-    let empty = run().env("WEBFILL_ARCHIVE_WARC", "").finish().expect(2);
+    let empty = run()
+        .env("WEBFILL_ARCHIVE_WARC", "")
+        .finish()
+        .expect_code(2);
     let sentence = empty.one_sentence();
     assert!(
         sentence.contains("archive.warc") && sentence.ends_with("is empty"),
@@ -250,12 +256,12 @@ fn an_archive_needs_a_folder() {
 #[needs(namespaces)]
 #[test]
 fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
-    isolated(
+    run_isolated(
         "archive::without_room_for_the_archive_the_crawl_ends_and_continues_later",
         || {
             let web = Web::start();
             let site = web.site(HOST);
-            site.otherwise(|request| incompressible(&request.path).into());
+            site.serve_otherwise(|request| incompressible(&request.path).into());
             let work = Workplace::new();
             let folder = work.path("archive");
             std::fs::create_dir(&folder).expect("it is new");
@@ -265,18 +271,18 @@ fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
                 .collect();
             let crawl = || {
                 crawl(&work, &web)
-                    .instead("--delay", "0.01")
+                    .replace_flag("--delay", "0.01")
                     .env("WEBFILL_DISK_FLOOR_MIB", "0")
                     .args(&urls)
             };
-            let run = crawl().finish().expect(17);
+            let run = crawl().finish().expect_code(17);
             let sentence = run.one_sentence();
             assert!(
                 sentence.contains("no space left for the archive"),
                 "{sentence}"
             );
             mount_small_disk(&folder, 4 << 10, true);
-            crawl().finish().expect(0);
+            crawl().finish().expect_code(0);
             let records = read_archive(&folder);
             assert_stored_pages_are_archived(&work, &records, urls.len());
         },
@@ -295,7 +301,7 @@ fn killed_again_and_again(work: &Workplace) -> PathBuf {
             worker.signal(Signal::KILL);
         }
     }
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_complete(work);
     work.path("archive")
 }
@@ -348,7 +354,7 @@ fn pywb_replays_every_page_byte_for_byte() {
     site.serve("/same", encoded_page("Packed", "gzip"));
     let work = Workplace::new();
     let urls = urls(&site).into_iter().chain([site.url("/same")]);
-    crawl(&work, &web).args(urls).finish().expect(0);
+    crawl(&work, &web).args(urls).finish().expect_code(0);
     let folder = work.path("archive");
     assert_warcio_finds_nothing(&folder);
 

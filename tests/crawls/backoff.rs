@@ -42,13 +42,13 @@ fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
             false => status(404).into(),
         }
     });
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let run = crawl(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "1,2,2,2,2")
         .args(urls(&site, 40))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 40);
     assert_all_ok(&work, 40);
     let visits = site.visits();
@@ -70,7 +70,7 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
             false => status(404).into(),
         }
     });
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let run = crawl(&work, &web)
         .arg("--config")
@@ -78,7 +78,7 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
         .env("WEBFILL_BACKOFF_ROBOTS", "1,1,1")
         .args(urls(&site, 20))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 20);
     assert_all_ok(&work, 20);
     assert_eq!(site.visits().robots().len(), 2, "one in vain, one probe");
@@ -102,7 +102,7 @@ fn a_robots_txt_that_flaps_costs_no_url() {
                 _ => status(404).into(),
             }
         });
-        site.otherwise(|_| page("T").into());
+        site.serve_otherwise(|_| page("T").into());
     }
     let work = Workplace::new();
     let all: Vec<String> = sites.iter().flat_map(|site| urls(site, pages)).collect();
@@ -110,7 +110,7 @@ fn a_robots_txt_that_flaps_costs_no_url() {
         .env("WEBFILL_BACKOFF_ROBOTS", vec!["0.3"; 20].join(","))
         .args(&all)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), all.len() as u64);
     assert_all_ok(&work, all.len());
     for site in &sites {
@@ -134,7 +134,7 @@ fn a_site_that_stays_away_is_unreachable_after_its_last_backoff() {
         .env("WEBFILL_BACKOFF_ROBOTS", "0.5,1")
         .args(urls(&site, 20))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("robots_unreachable"), 20);
     assert!(site.visits().pages().is_empty());
     assert_eq!(
@@ -168,7 +168,7 @@ fn a_link_that_is_found_late_leaves_no_older_one_behind() {
         .args(["--depth", "3", "--follow", "all"])
         .args([well.url("/"), late.url("/")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("robots_unreachable"), 1_501);
     assert!(gone.visits().pages().is_empty());
@@ -178,9 +178,9 @@ fn a_link_that_is_found_late_leaves_no_older_one_behind() {
 fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     let web = Web::start();
     let site = web.site("turns.example");
-    site.robots("");
+    site.serve_robots("");
     let asked = Arc::new(AtomicUsize::new(0));
-    site.otherwise(move |_| {
+    site.serve_otherwise(move |_| {
         // Serve twenty pages, then ten refusals, then pages again.
         match asked.fetch_add(1, Ordering::SeqCst) {
             20..30 => status(403).into(),
@@ -192,7 +192,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
         .env("WEBFILL_BACKOFF_BLOCKED", "0.3,0.3,0.3,0.3,0.3,0.3,0.3")
         .args(urls(&site, 60))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 60);
     assert_all_ok(&work, 60);
     assert_eq!(site.visits().pages().len(), 70);
@@ -207,23 +207,23 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
 fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_blocked() {
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
-    blocks.robots(TIME_TO_RECALL);
-    well.robots("");
-    blocks.otherwise(|request| match request.path.starts_with("/sorry") {
+    blocks.serve_robots(TIME_TO_RECALL);
+    well.serve_robots("");
+    blocks.serve_otherwise(|request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
         false => {
             let back = format!("http://blocks.example{}", request.path);
             redirect(&format!("/sorry/index?continue={back}&q=abc")).into()
         }
     });
-    well.otherwise(|_| page("T").into());
+    well.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let run = crawl(&work, &web)
         .env("WEBFILL_BACKOFF_BLOCKED", "0.5,3600")
         .args(urls(&blocks, 30))
         .args(urls(&well, 30))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     // The second backoff would exceed the patience.
     let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
@@ -240,10 +240,10 @@ fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_
 fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried() {
     let web = Web::start();
     let site = web.site("busy.example");
-    site.robots("");
+    site.serve_robots("");
     let busy = Arc::new(AtomicBool::new(true));
     let still = Arc::clone(&busy);
-    site.otherwise(move |_| match still.load(Ordering::SeqCst) {
+    site.serve_otherwise(move |_| match still.load(Ordering::SeqCst) {
         true => status(429).header("retry-after", "1").into(),
         false => page("T").into(),
     });
@@ -253,7 +253,7 @@ fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried()
         .args(["--patience", "8s"])
         .args(urls(&site, 20))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("http_error"), 20, "{}", summary.json);
     assert_eq!(summary.json["queued"], 0, "{}", summary.json);
@@ -265,7 +265,10 @@ fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried()
     );
 
     busy.store(false, Ordering::SeqCst);
-    let run = crawl().args(["--retry", "http_error"]).finish().expect(0);
+    let run = crawl()
+        .args(["--retry", "http_error"])
+        .finish()
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 20);
     assert_all_ok(&work, 20);
     assert_eq!(site.visits().pages().len(), 4 + 20, "each page once");
@@ -276,23 +279,23 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
     let refuses = Arc::new(AtomicBool::new(true));
-    blocks.robots(TIME_TO_RECALL);
-    well.robots("");
+    blocks.serve_robots(TIME_TO_RECALL);
+    well.serve_robots("");
     let still = Arc::clone(&refuses);
-    blocks.otherwise(move |_| match still.load(Ordering::SeqCst) {
+    blocks.serve_otherwise(move |_| match still.load(Ordering::SeqCst) {
         true => status(403).into(),
         false => page("T").into(),
     });
-    well.otherwise(|_| page("T").into());
+    well.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let all = [urls(&blocks, 12), urls(&well, 30)].concat();
     let run = crawl(&work, &web)
-        .instead("--summary", "human")
+        .replace_flag("--summary", "human")
         .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .args(["--patience", "30m"])
         .args(&all)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(well.visits().pages().len(), 30);
     let asked = blocks.visits().pages().len();
     assert!(
@@ -309,14 +312,14 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
 
     refuses.store(false, Ordering::SeqCst);
     let again = || crawl(&work, &web).env("WEBFILL_BACKOFF_BLOCKED", "3600");
-    again().finish().expect(0);
+    again().finish().expect_code(0);
     assert_eq!(
         blocks.visits().pages().len(),
         asked,
         "nothing is tried unasked"
     );
     let retried = again().args(["--retry", "blocked,http_error"]);
-    assert_eq!(retried.finish().expect(0).summary().outcome("ok"), 42);
+    assert_eq!(retried.finish().expect_code(0).summary().outcome("ok"), 42);
 }
 
 #[test]
@@ -330,7 +333,7 @@ fn a_backoff_outlives_a_killed_dispatcher() {
             false => status(404).into(),
         }
     });
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let mut running = crawl(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "3,3")
@@ -341,7 +344,7 @@ fn a_backoff_outlives_a_killed_dispatcher() {
         .wait_until("robots.txt was asked for", |visits| !visits.is_empty());
     running.wait_until("the site backs off", |_| work.has_logged("site_backs_off"));
     running.kill_role("dispatcher");
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     let visits = site.visits();
     let rest = visits.0[1].started_at - refused.0[0].started_at;
     assert!(rest >= Duration::from_secs(3), "asked again after {rest:?}");
@@ -352,7 +355,7 @@ fn a_backoff_outlives_a_killed_dispatcher() {
 fn sites_in_trouble(work: &Workplace) -> Vec<String> {
     let sql = "SELECT concat_ws(' ', _id, state, reason, status_code, url) FROM site_states
                WHERE since < until AND updated_at >= since AND sign <> '' ORDER BY _id";
-    work.stored().texts(sql)
+    work.stored().query_texts(sql)
 }
 
 #[test]
@@ -367,7 +370,7 @@ fn the_store_lists_sites_that_back_off_until_they_recover() {
             false => status(503).into(),
         }
     });
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let mut running = crawl(&work, &web)
         .env("WEBFILL_BACKOFF_ROBOTS", "2,2,2,2,2,2,2,2,2")
@@ -381,7 +384,11 @@ fn the_store_lists_sites_that_back_off_until_they_recover() {
     });
     running.kill_role("dispatcher");
     is_well.store(true, Ordering::SeqCst);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_all_ok(&work, 3);
-    assert_eq!(work.stored().number("SELECT count(*) FROM site_states"), 0);
+    assert_eq!(
+        work.stored()
+            .query_number("SELECT count(*) FROM site_states"),
+        0
+    );
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated;
+use webfill_tests::isolation::run_isolated;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
@@ -23,7 +23,7 @@ fn with_arguments(run: Run, args: &[&str]) -> Run {
             flag @ ("--store" | "--summary" | "--workers"),
             value,
             rest @ ..,
-        ] => run.instead(flag, value).args(rest),
+        ] => run.replace_flag(flag, value).args(rest),
         _ => run.args(args),
     }
 }
@@ -91,7 +91,7 @@ fn unknown_flags_and_values_are_named() {
         (vec![], "seed"),
     ] {
         let run = with_arguments(work.plain_crawl(), &args).finish();
-        let run = run.expect(2);
+        let run = run.expect_code(2);
         assert!(
             run.stderr.contains(named),
             "{args:?}: `{named}` is not in: {}",
@@ -108,10 +108,10 @@ fn a_crawl_to_resume_must_have_begun() {
     let web = Web::start();
     web.site("a.example").serve("/", page("one"));
     let begun = work.crawl(&web).arg("http://a.example/");
-    begun.finish().expect(0);
-    let run = work.crawl(&web).instead("--crawl", "tset").finish();
-    assert_says(&run.expect(2), &["--crawl tset", "no such crawl"]);
-    work.crawl(&web).finish().expect(0);
+    begun.finish().expect_code(0);
+    let run = work.crawl(&web).replace_flag("--crawl", "tset").finish();
+    assert_says(&run.expect_code(2), &["--crawl tset", "no such crawl"]);
+    work.crawl(&web).finish().expect_code(0);
 }
 
 #[test]
@@ -122,14 +122,16 @@ fn seeds_that_cannot_be_read_from_standard_input_leave_nothing_behind() {
         .args(["--allow-private-networks", "--seeds", "-"])
         .input("[\"http://a.example/\"]")
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert_says(&run, &["JSON lines"]);
     assert_untouched(&work);
 }
 
 #[test]
 fn an_unknown_command_is_named() {
-    let run = Run::new(["crwal", "http://a.example/"]).finish().expect(2);
+    let run = Run::new(["crwal", "http://a.example/"])
+        .finish()
+        .expect_code(2);
     assert!(
         run.stderr.contains("crwal") && run.stderr.contains("crawl"),
         "{}",
@@ -142,7 +144,7 @@ fn an_unknown_key_in_the_settings_is_named_with_the_nearest() {
     let work = Workplace::new();
     let settings = work.write("input/webfill.toml", "[fetch]\nhead_timeuot = 3.0\n");
     let run = crawl(&work);
-    let run = run.arg("--config").arg(settings).finish().expect(2);
+    let run = run.arg("--config").arg(settings).finish().expect_code(2);
     assert!(
         run.stderr.contains("head_timeuot") && run.stderr.contains("head_timeout"),
         "{}",
@@ -157,7 +159,7 @@ fn an_invalid_mapping_is_reported_with_file_path_and_nearest_name() {
     let mapping = r#"{"name": "shop", "url_patterns": [{"type": "prefix", "pattern": "http://shop.example/"}],
         "fields": [{"name": "price", "processors": [{"type": "xpaht", "parameters": {"expression": "//td"}}]}]}"#;
     work.write("mappings/shop.json", mapping);
-    let run = crawl(&work).finish().expect(2);
+    let run = crawl(&work).finish().expect_code(2);
     for part in ["shop.json", "fields[0].processors[0]", "xpaht", "xpath"] {
         assert!(
             run.stderr.contains(part),
@@ -179,7 +181,7 @@ fn an_invalid_expression_is_reported_with_its_own_error() {
     };
     for expression in ["//td[", "//svg:path", "nonsense(1)", ""] {
         work.write("mappings/shop.json", mapping(expression));
-        let run = crawl(&work).finish().expect(2);
+        let run = crawl(&work).finish().expect_code(2);
         assert!(
             run.stderr.contains("shop.json") && run.stderr.contains(expression),
             "{}",
@@ -198,12 +200,12 @@ fn an_invalid_expression_is_reported_with_its_own_error() {
 #[test]
 fn an_unreadable_mapping_folder_stops_the_start() {
     let work = Workplace::new();
-    let run = crawl(&work).instead("--mappings", "no-such-folder");
-    let run = run.finish().expect(2);
+    let run = crawl(&work).replace_flag("--mappings", "no-such-folder");
+    let run = run.finish().expect_code(2);
     assert_says(&run, &["no-such-folder"]);
     assert_untouched(&work);
     work.write("mappings/broken.json", b"\xff\xfe{");
-    let run = crawl(&work).finish().expect(2);
+    let run = crawl(&work).finish().expect_code(2);
     assert!(run.stderr.contains("broken.json"), "{}", run.stderr);
 }
 
@@ -212,11 +214,11 @@ fn an_unreadable_mapping_folder_stops_the_start() {
 fn a_crawl_of_public_addresses_needs_a_contact() {
     let work = Workplace::new();
     // Isolated, so that no public server is reached if webfill tries it.
-    isolated(
+    run_isolated(
         "bad_usage::a_crawl_of_public_addresses_needs_a_contact",
         || {
             let run = work.plain_crawl().arg("http://93.184.216.34/").finish();
-            let run = run.expect(2);
+            let run = run.expect_code(2);
             assert_says(&run, &["--contact"]);
             assert_untouched(&work);
         },
@@ -228,16 +230,16 @@ fn an_unwritable_state_folder_is_named() {
     let work = Workplace::new();
     let file = work.write("input/a-file", "not a folder");
     let inside = file.join("state");
-    let run = crawl(&work).instead("--state", &inside);
-    assert_says(&run.finish().expect(2), &["state", "a-file"]);
+    let run = crawl(&work).replace_flag("--state", &inside);
+    assert_says(&run.finish().expect_code(2), &["state", "a-file"]);
     assert!(!work.path("store.db").exists(), "nothing else was begun");
 }
 
 #[test]
 fn an_unwritable_store_is_named() {
     let work = Workplace::new();
-    let run = crawl(&work).instead("--store", "sqlite:/no-such-folder/store.db");
-    assert_says(&run.finish().expect(2), &["/no-such-folder/store.db"]);
+    let run = crawl(&work).replace_flag("--store", "sqlite:/no-such-folder/store.db");
+    assert_says(&run.finish().expect_code(2), &["/no-such-folder/store.db"]);
     assert_untouched(&work);
 }
 
@@ -247,8 +249,8 @@ fn a_store_that_is_no_database_is_named_and_left_alone() {
     let content = "these are my notes, not a database\n".repeat(100);
     let notes = work.write("input/notes.txt", &content);
     let store = format!("sqlite:{}", notes.display());
-    let run = crawl(&work).instead("--store", &store).finish();
-    assert_says(&run.expect(2), &["notes.txt"]);
+    let run = crawl(&work).replace_flag("--store", &store).finish();
+    assert_says(&run.expect_code(2), &["notes.txt"]);
     assert_untouched(&work);
     assert_eq!(
         std::fs::read_to_string(notes).expect("still there"),
@@ -260,7 +262,7 @@ fn a_store_that_is_no_database_is_named_and_left_alone() {
 fn a_state_folder_in_use_is_named_and_its_crawl_continues() {
     let web = Web::start();
     let site = web.site("busy.example");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let urls: Vec<String> = (0..10)
         .map(|number| site.url(&format!("/{number}")))
@@ -270,12 +272,12 @@ fn a_state_folder_in_use_is_named_and_its_crawl_continues() {
         .wait_until("it is under way", |visits| visits.pages().len() > 1);
     let refused = work
         .crawl(&web)
-        .instead("--crawl", "second")
+        .replace_flag("--crawl", "second")
         .arg(site.url("/other"))
         .finish()
-        .expect(1);
+        .expect_code(1);
     assert_says(&refused, &["state", "in use"]);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_eq!(site.visits().pages().len(), 10);
 }
 
@@ -305,15 +307,15 @@ fn a_port_whose_next_three_are_none_is_refused() {
     let run = Run::new(["dispatcher", "--port", "65533", "--state"])
         .arg(work.path("state"))
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert_says(&run, &["dispatcher.port = 65533", "65532"]);
     let run = Run::new(["status", "--dispatcher", "tcp://127.0.0.1:65533"]);
-    assert_says(&run.finish().expect(2), &["a port from 1 to 65532"]);
+    assert_says(&run.finish().expect_code(2), &["a port from 1 to 65532"]);
 }
 
 #[test]
 fn help_and_version_are_printed_on_request() {
-    let help = Run::new(["crawl", "--help"]).finish().expect(0);
+    let help = Run::new(["crawl", "--help"]).finish().expect_code(0);
     for flag in [
         "--seeds",
         "--mappings",
@@ -326,6 +328,6 @@ fn help_and_version_are_printed_on_request() {
     ] {
         assert!(help.stdout.contains(flag), "{flag} is not in the help");
     }
-    let version = Run::new(["--version"]).finish().expect(0);
+    let version = Run::new(["--version"]).finish().expect_code(0);
     assert!(version.stdout.starts_with("webfill "), "{}", version.stdout);
 }

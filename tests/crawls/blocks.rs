@@ -51,7 +51,7 @@ fn log_in_form() -> Page {
 
 /// Redirects every request to a captcha, like one of the large search engines.
 fn send_to(site: &Site, captcha: &'static str) {
-    site.otherwise(move |request| match request.path.starts_with("/sorry") {
+    site.serve_otherwise(move |request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
         false => redirect(captcha).into(),
     });
@@ -116,7 +116,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .args(["http://login.example/", "http://plain.example/"])
         .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
-        .expect(0);
+        .expect_code(0);
 
     // The backoff of the blocking sites would exceed the crawl's patience.
     let summary = run.summary();
@@ -132,7 +132,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         assert_eq!(page.status_code, Some(status), "{host}");
         assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
         assert_eq!(warnings[url], (signature.into(), grade.into()), "{host}");
-        let visits = web.visits().of_host(host).pages();
+        let visits = web.visits().for_host(host).pages();
         // There was one request, and none because of the challenge.
         assert_eq!(visits.paths(), [format!("{host}/")]);
         let cookie = visits.0[0].header("cookie");
@@ -147,14 +147,14 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
 fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     let web = Web::start();
     let sites = ["header.example", "served.example"].map(|host| web.site(host));
-    sites[0].otherwise(|_| mitigated().into());
-    sites[1].otherwise(|_| challenge().into());
+    sites[0].serve_otherwise(|_| mitigated().into());
+    sites[1].serve_otherwise(|_| challenge().into());
     let work = Workplace::new();
     let urls = sites
         .iter()
         .flat_map(|site| ["/1", "/2", "/3"].map(|path| site.url(path)));
     let run = work.crawl(&web).args(urls);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     assert!(
         work.stored()
             .outcomes()
@@ -177,8 +177,8 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
 fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     let web = Web::start();
     let (blocking, shell) = (web.site("same.example"), web.site("shell.example"));
-    blocking.otherwise(|_| unknown_challenge().into());
-    shell.otherwise(|_| {
+    blocking.serve_otherwise(|_| unknown_challenge().into());
+    shell.serve_otherwise(|_| {
         document(
             "text/html",
             "<div id=root></div><script src=/app.js></script>",
@@ -192,7 +192,7 @@ fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
         .args(&blocked)
         .args(&healthy)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     for url in &blocked {
         let page = &pages[url];
@@ -217,7 +217,7 @@ fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
         .args(urls.iter().flatten())
         .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     for site in sites {
         let paths = site.visits().pages().paths();
@@ -244,16 +244,16 @@ fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the
     ];
     let sites = gates.map(|(host, gate)| {
         let site = web.site(host);
-        site.otherwise(move |request| {
+        site.serve_otherwise(move |request| {
             redirect(&format!("http://{gate}/?u={}", request.path)).into()
         });
         let held = page("Please hold on").field("name", "Nobody");
-        web.site(gate).otherwise(move |_| held.clone().into());
+        web.site(gate).serve_otherwise(move |_| held.clone().into());
         site
     });
     assert_blocked_at_the_second(&web, &sites);
     for (_, gate) in gates {
-        let visits = web.visits().of_host(gate);
+        let visits = web.visits().for_host(gate);
         assert!(visits.is_empty(), "{:?}", visits.paths());
     }
 }
@@ -275,7 +275,7 @@ fn scripts_alone_are_a_block_from_the_second_on() {
     ];
     let sites = pages.map(|(host, html)| {
         let site = web.site(host);
-        site.otherwise(move |_| document("text/html", html).into());
+        site.serve_otherwise(move |_| document("text/html", html).into());
         site
     });
     assert_blocked_at_the_second(&web, &sites);
@@ -300,11 +300,11 @@ fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     }
     for host in ["login.shop", "new.other", "consent.shop", "de.shop"] {
         let host = web.site(&format!("{host}.example"));
-        host.otherwise(|request| page(&request.path).into());
+        host.serve_otherwise(|request| page(&request.path).into());
     }
     let work = Workplace::new();
     let urls = (0..12).map(|n| site.url(&format!("/{}/{}", n / 3, n % 3)));
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     let summary = run.summary();
     let counts = ["redirected", "ok", "blocked"].map(|outcome| summary.outcome(outcome));
     assert_eq!(counts, [12, 12, 0], "{}", summary.json);
@@ -316,7 +316,7 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     let web = Web::start();
     let site = web.site("short.example");
     site.serve("/1", unknown_challenge());
-    site.otherwise(|_| page("T").field("name", "Ada").link("/1").into());
+    site.serve_otherwise(|_| page("T").field("name", "Ada").link("/1").into());
     let alone = web.site("alone.example");
     alone.serve("/", unknown_challenge());
     let work = Workplace::new();
@@ -327,10 +327,10 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
         .arg(alone.url("/"))
         .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 5, "{}", run.summary().json);
     for (site, path) in [(&site, "/1"), (&alone, "/")] {
-        assert_eq!(site.visits().of_path(path).len(), 2, "{path}");
+        assert_eq!(site.visits().for_path(path).len(), 2, "{path}");
         assert_eq!(
             work.stored().pages()[&site.url(path)].fields["name"],
             "Nobody"
@@ -345,7 +345,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let site = web.site("blocks.example");
     let is_open = Arc::new(AtomicBool::new(false));
     let open = Arc::clone(&is_open);
-    site.otherwise(move |_| match open.load(Ordering::SeqCst) {
+    site.serve_otherwise(move |_| match open.load(Ordering::SeqCst) {
         true => page("T").field("name", "Ada").into(),
         false => mitigated().into(),
     });
@@ -355,7 +355,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
         Run::new(["site", "blocks.example", "--wake", "--state"])
             .arg(&state)
             .finish()
-            .expect(0)
+            .expect_code(0)
     };
     let crawl = || {
         work.crawl(&web)
@@ -372,7 +372,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let mut running = crawl();
     running.wait_until("the site backs off", |_| blocks(1));
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
     let answer = wake();
     assert!(
         answer.stdout.contains("requests one of its pages first"),
@@ -384,12 +384,12 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     is_open.store(true, Ordering::SeqCst);
     running.wait_until("the site backs off again", |_| blocks(2));
     wake();
-    let run = running.finish().expect(0);
+    let run = running.finish().expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 1, "{}", run.summary().json);
     assert_eq!(site.visits().pages().len(), 3);
 
     let unknown = Run::new(["site", "other.example", "--wake", "--state"]);
-    let unknown = unknown.arg(work.path("state")).finish().expect(1);
+    let unknown = unknown.arg(work.path("state")).finish().expect_code(1);
     assert!(
         unknown
             .one_sentence()
@@ -407,12 +407,12 @@ fn a_challenge_is_not_shown_to_the_browser() {
     let run = work
         .crawl(&web)
         .args(["--lane", "browser"])
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .env("WEBFILL_BROWSER_SANDBOX", "false")
         .time_limit(Duration::from_secs(120))
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(
         run.summary().outcome("blocked"),
         1,

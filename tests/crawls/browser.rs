@@ -20,7 +20,7 @@ const DELAY: Duration = Duration::from_millis(200);
 fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .args(["--lane", "browser"])
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .env("WEBFILL_BROWSER_SANDBOX", "false")
         .time_limit(Duration::from_secs(120))
 }
@@ -71,7 +71,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
     let run = crawl(&work, &web)
         .args(["--depth", "2", &site.url("/people/1")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 3, "{}", run.summary().json);
     let pages = work.stored().pages();
     for n in 1..=3 {
@@ -106,7 +106,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
     let run = plain
         .crawl(&web)
         .args(["--depth", "2", &site.url("/people/1")]);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let pages = plain.stored().pages();
     assert_eq!(pages.len(), 1);
     assert!(pages[&site.url("/people/1")].fields.is_empty());
@@ -117,7 +117,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
 fn requests_of_pages_are_judged_like_any_other() {
     let web = Web::start();
     let (site, other) = (web.site("asking.example"), web.site("other.example"));
-    site.robots("User-agent: *\nDisallow: /secret\n");
+    site.serve_robots("User-agent: *\nDisallow: /secret\n");
     // No connection may arrive here, by any protocol.
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -168,7 +168,10 @@ fn requests_of_pages_are_judged_like_any_other() {
     }
     other.serve("/data.json", document("application/json", "{}"));
     let work = Workplace::new();
-    crawl(&work, &web).arg(site.url("/")).finish().expect(0);
+    crawl(&work, &web)
+        .arg(site.url("/"))
+        .finish()
+        .expect_code(0);
     let reported = "data 200, missing 404, moved 200, other refused, port refused, secret refused, sent refused";
     let pages = work.stored().pages();
     assert_eq!(pages[&site.url("/")].fields["title"], reported);
@@ -219,7 +222,7 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
         .args(["--depth", "0"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     for (path, outcome) in [
         ("/script", "redirected"),
@@ -289,7 +292,7 @@ fn hostile_scripts_end_in_outcomes() {
     ];
     let work = Workplace::new();
     let mut run = crawl(&work, &web)
-        .instead("--delay", "0.01")
+        .replace_flag("--delay", "0.01")
         .args(["--depth", "0"])
         .env("WEBFILL_BROWSER_PAGE_DEADLINE", "10")
         .env("WEBFILL_BROWSER_MAX_REQUESTS", "20")
@@ -303,7 +306,7 @@ fn hostile_scripts_end_in_outcomes() {
         );
         run = run.args([site.url("/"), site.url("/after")]);
     }
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let pages = work.stored().pages();
     for (name, _, outcomes) in hostile {
         let site = web.site(&format!("{name}.example"));

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, TcpListener};
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::isolation::{add_address, run_isolated};
 use webfill_tests::name_server::NameServer;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
@@ -47,7 +47,7 @@ fn assert_nobody_came(inside: &TcpListener) {
 #[needs(namespaces)]
 #[test]
 fn a_name_that_changes_its_address_never_leads_inside() {
-    isolated(
+    run_isolated(
         "changing_names::a_name_that_changes_its_address_never_leads_inside",
         || {
             let (web, inside) = web_and_inside();
@@ -57,7 +57,7 @@ fn a_name_that_changes_its_address_never_leads_inside() {
                 "/robots.txt",
                 page("no rules").header("connection", "close"),
             );
-            site.otherwise(|_| page("T").header("connection", "close").into());
+            site.serve_otherwise(|_| page("T").header("connection", "close").into());
             let work = Workplace::new();
             // robots.txt and the first page come from outside. After that, every second answer leads inside.
             let names = NameServer::start(&work.path(""), |_, asked| match asked {
@@ -67,10 +67,14 @@ fn a_name_that_changes_its_address_never_leads_inside() {
             });
             let port = web.plain_address().port();
             let urls = (0..8).map(|number| format!("http://changing.example:{port}/{number}"));
-            let run = public_crawl(&work).args(urls).finish().expect(0);
+            let run = public_crawl(&work).args(urls).finish().expect_code(0);
             let summary = run.summary();
             assert_nobody_came(&inside);
-            assert!(names.asked() >= 8, "asked {} times", names.asked());
+            assert!(
+                names.answered_count() >= 8,
+                "asked {} times",
+                names.answered_count()
+            );
             assert!(summary.outcome("ok") >= 2, "{}", summary.json);
             assert!(summary.outcome("unsafe_address") >= 2, "{}", summary.json);
             assert_eq!(
@@ -86,15 +90,16 @@ fn a_name_that_changes_its_address_never_leads_inside() {
 #[needs(namespaces)]
 #[test]
 fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
-    isolated(
+    run_isolated(
         "changing_names::of_a_name_with_both_addresses_only_the_public_one_is_connected_to",
         || {
             let (web, inside) = web_and_inside();
-            web.site("both.example").otherwise(|_| page("T").into());
+            web.site("both.example")
+                .serve_otherwise(|_| page("T").into());
             let work = Workplace::new();
             let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PRIVATE), ip(PUBLIC)]);
             let url = format!("http://both.example:{}/", web.plain_address().port());
-            public_crawl(&work).arg(&url).finish().expect(0);
+            public_crawl(&work).arg(&url).finish().expect_code(0);
             assert_eq!(work.stored().outcomes()[&url], "ok");
             assert_nobody_came(&inside);
         },
@@ -104,12 +109,12 @@ fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
 #[needs(namespaces)]
 #[test]
 fn names_are_refused_for_every_form_of_a_closed_address() {
-    isolated(
+    run_isolated(
         "changing_names::names_are_refused_for_every_form_of_a_closed_address",
         || {
             let web = Web::start();
             let site = web.site_at("127.0.0.1");
-            site.otherwise(|_| page("T").into());
+            site.serve_otherwise(|_| page("T").into());
             let port = site.url("").rsplit_once(':').expect("a port").1.to_string();
             let closed = [
                 "127.0.0.1",
@@ -147,7 +152,7 @@ fn names_are_refused_for_every_form_of_a_closed_address() {
             let urls: Vec<String> = (0..closed.len())
                 .map(|number| format!("http://host-{number}.example:{port}/"))
                 .collect();
-            public_crawl(&work).args(&urls).finish().expect(0);
+            public_crawl(&work).args(&urls).finish().expect_code(0);
             let outcomes = work.stored().outcomes();
             for (url, address) in urls.iter().zip(closed) {
                 assert_eq!(outcomes[url], "unsafe_address", "{address}");

@@ -23,7 +23,7 @@ fn mapping(args: &[&str]) -> Run {
 fn mapping_check_passes_good_mappings_and_lists_every_fault_of_bad_ones() {
     let work = Workplace::new();
     let folder = work.path("mappings").display().to_string();
-    mapping(&["check", &folder]).finish().expect(0);
+    mapping(&["check", &folder]).finish().expect_code(0);
     let bad = json!({
         "name": "bad", "url_patterns": [{"type": "regex", "pattern": "("}], "filds": [],
         "fields": [
@@ -73,7 +73,7 @@ fn mapping_check_warns_of_names_that_no_html_page_has() {
     });
     let file = work.write_json("capitals.json", &mapping_file);
     let file = file.display().to_string();
-    let run = mapping(&["check", &file]).finish().expect(0);
+    let run = mapping(&["check", &file]).finish().expect_code(0);
     assert!(
         run.stdout.contains("1 mapping, 1 warning"),
         "{}",
@@ -113,7 +113,7 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
         work.write_json(&format!("shop/golden/shop/{case}.json"), &kept);
     }
     let file = file.display().to_string();
-    let output = mapping(&["check", &file]).finish().expect(0).stdout;
+    let output = mapping(&["check", &file]).finish().expect_code(0).stdout;
     assert!(output.contains("1 mapping, 3 warnings"), "{output}");
     for warning in [
         r#"field weight: number: 1 values of the golden cases hold several numbers, such as "1 lb 3 oz", and are left out: cut out the one you mean with `regex` first"#,
@@ -128,7 +128,7 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
     let processors = shop["fields"][2]["processors"].as_array_mut().unwrap();
     processors.insert(1, pounds);
     work.write_json("shop/shop.json", &shop);
-    let output = mapping(&["check", &file]).finish().expect(0).stdout;
+    let output = mapping(&["check", &file]).finish().expect_code(0).stdout;
     assert!(output.contains("1 mapping, all good"), "{output}");
 }
 
@@ -139,7 +139,7 @@ fn mapping_test_prints_what_a_saved_page_yields() {
     let saved = work.write("ada.html", PROFILE).display().to_string();
     let run = mapping(&["test", &file, &saved, "--url", "http://ada.example/"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let result = json_of(&run);
     assert_eq!(result["mapping"], "profile");
     assert_eq!(
@@ -163,7 +163,7 @@ fn mapping_test_trace_shows_each_step_and_the_one_that_lost_a_field() {
         "--trace",
     ])
     .finish()
-    .expect(0);
+    .expect_code(0);
     let trace = json_of(&run).to_string();
     for part in [
         "xpath",
@@ -182,7 +182,7 @@ fn mapping_test_trace_shows_each_step_and_the_one_that_lost_a_field() {
 
 #[test]
 fn mapping_schema_is_json_and_the_copy_in_the_folder_is_the_same() {
-    let printed = json_of(&mapping(&["schema"]).finish().expect(0));
+    let printed = json_of(&mapping(&["schema"]).finish().expect_code(0));
     let copy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../etl-mappings/schema.json");
     let copy = std::fs::read_to_string(copy).expect("the folder has a copy of the schema");
     let copy: Value = serde_json::from_str(&copy).expect("the copy is JSON");
@@ -194,7 +194,7 @@ fn mapping_schema_is_json_and_the_copy_in_the_folder_is_the_same() {
 #[test]
 fn the_mappings_that_ship_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../etl-mappings");
-    let run = mapping(&["check"]).arg(&folder).finish().expect(0);
+    let run = mapping(&["check"]).arg(&folder).finish().expect_code(0);
     assert!(!run.stdout.contains("error"), "{}", run.stdout);
     assert!(folder.join("gravatar.json").exists());
     let files = std::fs::read_dir(&folder)
@@ -218,7 +218,7 @@ fn every_query_of_the_reference_finds_something() {
     let record = |id: &str| json!({"id": id, "urls": [site.url(&format!("/{id}"))], "fields": {"name": null, "location": null}});
     let seeds = work.write_lines("seeds.jsonl", &[record("ada"), record("bob")]);
     let run = work.crawl(&web).arg("--seeds").arg(seeds);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let db = rusqlite::Connection::open(work.path("store.db")).unwrap();
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/data.md");
     let text = std::fs::read_to_string(reference).unwrap();
@@ -248,16 +248,16 @@ fn prune(work: &Workplace, args: &[&str]) -> Finished {
 fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("a.example");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let crawl = || work.crawl(&web).arg(site.url("/")).finish();
-    crawl().expect(0);
-    prune(&work, &["other"]).expect(1);
-    prune(&work, &["--older-than", "1h"]).expect(0);
-    crawl().expect(0);
+    crawl().expect_code(0);
+    prune(&work, &["other"]).expect_code(1);
+    prune(&work, &["--older-than", "1h"]).expect_code(0);
+    crawl().expect_code(0);
     assert_eq!(web.visits().pages().len(), 1, "it is known");
-    let output = prune(&work, &["test"]).expect(0).stdout;
+    let output = prune(&work, &["test"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "local: 1 crawl with 1 URL pruned");
-    crawl().expect(0);
+    crawl().expect_code(0);
     assert_eq!(web.visits().pages().len(), 2, "it began anew");
 }
 
@@ -265,29 +265,29 @@ fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
 fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("a.example");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let urls = [site.url("/1"), site.url("/2")];
     let run = work.crawl(&web).args(["--max-pages", "1"]).args(urls);
-    run.finish().expect(12);
+    run.finish().expect_code(12);
     for (args, output) in [
         (&["test"][..], "1 of its URLs is not done"),
         (&["other"], "no such crawl"),
     ] {
-        let refused = prune(&work, args).expect(1).stderr;
+        let refused = prune(&work, args).expect_code(1).stderr;
         assert!(refused.contains(output), "{refused}");
     }
-    work.crawl(&web).finish().expect(0);
-    let young = prune(&work, &["test", "--older-than", "1h"]).expect(1);
+    work.crawl(&web).finish().expect_code(0);
+    let young = prune(&work, &["test", "--older-than", "1h"]).expect_code(1);
     let output = young.one_sentence();
     assert!(
         output.contains("active since the time of --older-than"),
         "{output}"
     );
     // An irreversible command requires a unit in its time.
-    let refused = prune(&work, &["--older-than", "30"]).expect(2);
+    let refused = prune(&work, &["--older-than", "30"]).expect_code(2);
     let output = refused.one_sentence();
     assert!(output.contains("`30` has no unit: write 30d"), "{output}");
-    prune(&work, &["test"]).expect(0);
+    prune(&work, &["test"]).expect_code(0);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn no_workers_are_as_many_as_there_are_by_default() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("a.example");
     site.serve("/", page("T"));
-    let run = work.crawl(&web).instead("--workers", "0");
-    let done = run.arg(site.url("/")).finish().expect(0);
+    let run = work.crawl(&web).replace_flag("--workers", "0");
+    let done = run.arg(site.url("/")).finish().expect_code(0);
     assert_eq!(done.summary().outcome("ok"), 1);
 }

@@ -54,14 +54,17 @@ impl Checks {
     }
 
     fn check(&self) -> Run {
-        let crawl = self.work.crawl(&self.web).instead("--store", &self.store);
+        let crawl = self
+            .work
+            .crawl(&self.web)
+            .replace_flag("--store", &self.store);
         crawl.args(["--refresh-after", "0s"]).arg(LIST)
     }
 
     /// The stored pages by their URLs, without the parts that each check changes.
     fn pages(&self) -> Vec<Value> {
         let export = Run::new(["export", "pages", "--store", &self.store]).finish();
-        let lines = export.expect(0).stdout;
+        let lines = export.expect_code(0).stdout;
         let read = |line: &str| serde_json::from_str::<Value>(line).unwrap();
         let mut pages: Vec<Value> = lines.lines().map(read).collect();
         pages.sort_by_key(|page| page["url"].to_string());
@@ -70,7 +73,7 @@ impl Checks {
 
     /// How often a page was requested, and how often with a condition.
     fn asked(&self, path: &str) -> (usize, usize) {
-        let visits = self.web.visits().pages().of_path(path);
+        let visits = self.web.visits().pages().for_path(path);
         let on_condition = visits
             .0
             .iter()
@@ -94,11 +97,11 @@ const KEPT: [&str; 9] = [
 
 fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
     let checks = Checks::new(store);
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     let first = checks.pages();
     assert_eq!(first[0]["fields"]["name"], "Ada Byron", "{first:?}");
     for check in 2..=3 {
-        checks.check().finish().expect(0);
+        checks.check().finish().expect_code(0);
         let again = checks.pages();
         assert_eq!(again.len(), 2);
         for (before, after) in first.iter().zip(&again) {
@@ -130,20 +133,20 @@ fn unchanged_pages_keep_their_data_in_mongodb() {
 #[test]
 fn a_page_that_has_changed_is_read() {
     let checks = Checks::new(None);
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     checks.site().serve(
         "/ada",
         page("Ada")
             .field("name", "Ada King")
             .header("ETag", "\"two\""),
     );
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     let ada = &checks.pages()[0];
     assert_eq!(
         (&ada["outcome"], &ada["fields"]["name"]),
         (&json!("ok"), &json!("Ada King"))
     );
-    let sent = checks.web.visits().pages().of_path("/ada");
+    let sent = checks.web.visits().pages().for_path("/ada");
     let sent: Vec<Option<&str>> = sent
         .0
         .iter()
@@ -160,10 +163,15 @@ fn a_page_that_has_changed_is_read() {
 #[test]
 fn records_are_filled_from_a_page_that_has_not_changed() {
     let checks = Checks::new(None);
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     let record = json!({"id": "1", "urls": [ADA], "fields": {"name": null}});
     let seeds = checks.work.write_lines("people.jsonl", &[record]);
-    checks.check().arg("--seeds").arg(&seeds).finish().expect(0);
+    checks
+        .check()
+        .arg("--seeds")
+        .arg(&seeds)
+        .finish()
+        .expect_code(0);
     let records = checks.work.stored().records();
     assert_eq!(records["1"].fields["name"], "Ada Byron");
 }
@@ -171,7 +179,7 @@ fn records_are_filled_from_a_page_that_has_not_changed() {
 #[test]
 fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapping() {
     let checks = Checks::new(None);
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     let db = rusqlite::Connection::open(checks.work.path("store.db")).unwrap();
     let age = |days: i64| {
         let older = format!(
@@ -181,29 +189,29 @@ fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapp
         db.execute_batch(&older).unwrap();
     };
     age(29);
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     assert_eq!(checks.asked("/ada"), (2, 1));
     age(2);
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     assert_eq!(checks.asked("/ada"), (3, 1), "31 days");
     assert_eq!(checks.pages()[0]["outcome"], "ok");
 
     let mapping = checks.work.path("mappings/profile.json");
     let text = std::fs::read_to_string(&mapping).unwrap();
     std::fs::write(&mapping, format!("{text}\n")).unwrap();
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     assert_eq!(
         checks.asked("/ada"),
         (4, 1),
         "the mapping has another version"
     );
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     assert_eq!(checks.asked("/ada"), (5, 2));
     checks
         .check()
         .args(["--conditional", "false"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(checks.asked("/ada"), (6, 2));
 }
 
@@ -214,7 +222,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
         let crawl = checks.work.crawl(&checks.web);
         crawl.args(["--refresh-after", "0s"]).arg(ADA)
     };
-    check().finish().expect(0);
+    check().finish().expect_code(0);
     let before = checks.pages();
     let file = checks.work.path("store.db");
     let asked = AtomicUsize::new(0);
@@ -231,7 +239,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
         db.execute_batch(rename).unwrap();
         conditional(request, page("Ada").field("name", "Ada Byron"))
     });
-    check().finish().expect(0);
+    check().finish().expect_code(0);
     assert!(checks.work.has_logged("stored_page_lost"));
     let after = checks.pages();
     let outcome = after[0]["outcome"].as_str().unwrap();
@@ -264,8 +272,8 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
             .args(["--refresh-after", "0s"])
             .arg(papers.url("/torn.pdf"))
     };
-    check().finish().expect(0);
-    check().finish().expect(0);
+    check().finish().expect_code(0);
+    check().finish().expect_code(0);
     let stored = &checks.pages()[0];
     assert_eq!(
         (&stored["outcome"], &stored["document"]["status"]),
@@ -273,17 +281,17 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
     );
     assert_eq!(checks.asked("/torn.pdf"), (2, 1));
     let larger = check().env("WEBFILL_DOCUMENTS_MEMORY_MIB", "300");
-    larger.finish().expect(0);
+    larger.finish().expect_code(0);
     assert_eq!(checks.asked("/torn.pdf"), (3, 1), "it may take more");
-    check().finish().expect(0);
+    check().finish().expect_code(0);
     assert_eq!(checks.asked("/torn.pdf"), (4, 1), "and less again");
-    check().finish().expect(0);
+    check().finish().expect_code(0);
     assert_eq!(checks.asked("/torn.pdf"), (5, 2));
     let db = rusqlite::Connection::open(checks.work.path("store.db")).unwrap();
     let older = "UPDATE pages SET validators = json_set(validators, '$.read_as',
         '0.0.1' || substr(json_extract(validators, '$.read_as'), 6))";
     db.execute_batch(older).unwrap();
-    check().finish().expect(0);
+    check().finish().expect_code(0);
     assert_eq!(
         checks.asked("/torn.pdf"),
         (6, 2),
@@ -296,7 +304,7 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
 fn an_unrequested_304_is_an_error() {
     let checks = Checks::new(None);
     checks.site().serve("/ada", status(304));
-    checks.check().finish().expect(0);
+    checks.check().finish().expect_code(0);
     let ada = &checks.pages()[0];
     assert_eq!(
         (&ada["outcome"], &ada["status_code"]),
@@ -309,7 +317,7 @@ fn a_page_is_asked_for_without_conditions_in_another_language() {
     let checks = Checks::new(None);
     let in_language = |headers: &str| {
         let check = checks.check().env("WEBFILL_FETCH_HEADERS", headers);
-        check.finish().expect(0);
+        check.finish().expect_code(0);
         checks.asked("/ada")
     };
     assert_eq!(in_language(""), (1, 0));
@@ -320,7 +328,7 @@ fn a_page_is_asked_for_without_conditions_in_another_language() {
     assert_eq!(in_language("* Accept-Language: de-DE, de;q=0.8"), (5, 3));
     assert_eq!(in_language("* Accept-Language: fr"), (6, 3));
     assert_eq!(in_language(""), (7, 3));
-    let sent = checks.web.visits().pages().of_path("/ada");
+    let sent = checks.web.visits().pages().for_path("/ada");
     let sent: Vec<Option<&str>> = sent
         .0
         .iter()
@@ -334,7 +342,7 @@ fn a_page_is_asked_for_without_conditions_in_another_language() {
 fn headers_of_sites_and_mappings_are_sent_with_pages_and_no_others() {
     let (web, work) = (Web::start(), Workplace::new());
     for host in ["people.example", "other.example"] {
-        web.site(host).otherwise(|_| page("P").into());
+        web.site(host).serve_otherwise(|_| page("P").into());
     }
     let mapping = json!({
         "name": "french",
@@ -351,7 +359,7 @@ fn headers_of_sites_and_mappings_are_sent_with_pages_and_no_others() {
     let run = work.crawl(&web).env("WEBFILL_FETCH_HEADERS", headers);
     run.args(urls.map(|url| format!("http://{url}")))
         .finish()
-        .expect(0);
+        .expect_code(0);
     for (url, language, with) in [
         (urls[0], Some("de, en;q=0.5"), None),
         (urls[1], Some("fr"), Some("XMLHttpRequest")),
@@ -386,7 +394,7 @@ fn headers_of_sites_and_mappings_are_sent_with_pages_and_no_others() {
         "people.example Range: bytes=0-",
     ] {
         let run = work.crawl(&web).env("WEBFILL_FETCH_HEADERS", wrong);
-        let refused = run.arg("http://people.example/").finish().expect(2);
+        let refused = run.arg("http://people.example/").finish().expect_code(2);
         assert!(
             refused.one_sentence().contains("fetch.headers"),
             "{}",

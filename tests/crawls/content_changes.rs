@@ -45,7 +45,7 @@ impl Watched {
 
     /// Runs the watch once over these paths.
     fn run(&self, paths: &[&str], crawl: &Value) -> Finished {
-        self.once(paths, crawl).finish().expect(0)
+        self.once(paths, crawl).finish().expect_code(0)
     }
 
     fn start(&self, paths: &[&str], crawl: &Value) -> Running {
@@ -76,7 +76,7 @@ impl Watched {
 
     fn changes(&self, more: &[&str]) -> Vec<Value> {
         let run = Run::new(["changes", "--store", &self.store, "--json"]).args(more);
-        let output = run.finish().expect(0).stdout;
+        let output = run.finish().expect_code(0).stdout;
         output
             .lines()
             .map(|line| serde_json::from_str(line).expect("an object"))
@@ -154,7 +154,7 @@ fn changes_are_listed(watched: &Watched) {
     );
     assert_eq!(watched.changes(&["--since", "1h"]).len(), 4);
     let people = Run::new(["changes", "--store", &watched.store]);
-    let people = people.finish().expect(0).stdout;
+    let people = people.finish().expect_code(0).stdout;
     assert!(
         people.contains("    ~ The lamp costs [-10-]{+12+} euro"),
         "{people}"
@@ -184,7 +184,7 @@ fn followers_get_each_change_once_it_is_known() {
         });
     }
     following.signal(Signal::INT);
-    let reported = following.finish().expect(0).stdout;
+    let reported = following.finish().expect_code(0).stdout;
     let reported = reported
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
@@ -255,7 +255,7 @@ fn an_unlinked_page_is_still_checked() {
     site.serve("/chair", text("A chair"));
     site.serve("/table", text("A table"));
     watched.run(&["/list"], &crawl);
-    let visits = |path: &str| watched.web.visits().pages().of_path(path).len();
+    let visits = |path: &str| watched.web.visits().pages().for_path(path).len();
     let before = ["/lamp", "/chair", "/table"].map(visits);
     let since = || {
         let now = ["/lamp", "/chair", "/table"].map(visits);
@@ -293,7 +293,7 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     site.serve("/list", page("List").html("<p>All</p>").link("/chair"));
     site.serve("/chair", text("A chair"));
     watched.run(&["/list"], &crawl);
-    let visits = || watched.web.visits().pages().of_path("/chair").len();
+    let visits = || watched.web.visits().pages().for_path("/chair").len();
     let before = visits();
     site.serve("/list", page("List").html("<p>All</p>"));
     site.serve("/chair", status(404));
@@ -312,7 +312,7 @@ fn judged_at(watched: &Watched, path: &str) -> String {
     let sql = format!(
         "SELECT checked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
     );
-    watched.work.stored().texts(&sql).concat()
+    watched.work.stored().query_texts(&sql).concat()
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_task_repeated_after_a_crash_is_one_check() {
     watched.run(&["/chair"], &settings);
     let missing = status(404).latency(Duration::from_millis(500));
     watched.site().serve("/chair", missing);
-    let visits = || watched.web.visits().pages().of_path("/chair").len();
+    let visits = || watched.web.visits().pages().for_path("/chair").len();
     let (before, judged_before) = (visits(), judged_at(&watched, "/chair"));
     let mut running = watched.start(&["/chair"], &settings);
     running.wait_until("it asks for the page", |_| visits() > before);

@@ -26,7 +26,7 @@ impl Crawled {
         let (work, web) = (Workplace::new(), Web::start());
         let settings = work.short_timeouts();
         web.site("a.example")
-            .otherwise(|request| page(&request.path).into());
+            .serve_otherwise(|request| page(&request.path).into());
         let crawled = Crawled {
             work,
             web,
@@ -36,7 +36,7 @@ impl Crawled {
         let log = crawled.web.log();
         log.wait_until("two are fetched", |visits| visits.pages().len() > 1);
         running.signal(Signal::INT);
-        running.finish().expect(11);
+        running.finish().expect_code(11);
         crawled
     }
 
@@ -50,8 +50,8 @@ impl Crawled {
     fn crawl(&self, state: &str) -> Run {
         self.work
             .crawl(&self.web)
-            .instead("--state", self.work.path(state))
-            .instead("--progress", "plain")
+            .replace_flag("--state", self.work.path(state))
+            .replace_flag("--progress", "plain")
             .arg("--config")
             .arg(&self.settings)
             .env("WEBFILL_DISPATCHER_LEASE", "2")
@@ -65,7 +65,7 @@ impl Crawled {
             .arg("--store")
             .arg(format!("sqlite:{}", self.work.path("store.db").display()))
             .finish()
-            .expect(0);
+            .expect_code(0);
     }
 
     fn copy(&self) {
@@ -86,7 +86,7 @@ impl Crawled {
         drop(killed);
         let mut running = self.crawl("elsewhere").start();
         running.wait_for_stderr(reported);
-        let finished = running.finish().expect(0);
+        let finished = running.finish().expect_code(0);
         assert_eq!(finished.summary().outcome("ok"), PAGES);
         let first = self.web.visits().0[before].started_at;
         let waited = first.duration_since(began);

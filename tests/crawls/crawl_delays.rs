@@ -86,8 +86,8 @@ fn the_delay_in_effect_is_the_number_that_is_read() {
     let mut urls = Vec::new();
     for (name, robots, _) in cases() {
         let site = web.site(&format!("{name}.example"));
-        site.robots(&robots);
-        site.otherwise(|_| page("T").into());
+        site.serve_robots(&robots);
+        site.serve_otherwise(|_| page("T").into());
         urls.extend((0..4).map(|number| site.url(&format!("/{number}"))));
     }
     let work = Workplace::new();
@@ -98,10 +98,10 @@ fn the_delay_in_effect_is_the_number_that_is_read() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let mut faults = Vec::new();
     for (name, _, seconds) in cases() {
-        let pages = web.visits().of_host(&format!("{name}.example")).pages();
+        let pages = web.visits().for_host(&format!("{name}.example")).pages();
         let gaps = pages.gaps();
         assert_eq!(gaps.len(), 3, "{name}: nothing is dropped");
         // A busy machine makes some gaps longer, but hardly all of them by as much as the numbers above differ.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use webfill_tests::Signal;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, page};
-use webfill_tests::workplace::{Workplace, files_under, open_to_others};
+use webfill_tests::workplace::{Workplace, files_open_to_others, files_under};
 
 const ROWS: usize = 20;
 
@@ -42,23 +42,24 @@ fn assert_right(work: &Workplace, dataset: &str, kind: &str) {
 fn no_file_of_the_state_folder_is_open_to_others() {
     use std::os::unix::fs::PermissionsExt;
     let (web, work) = (Web::start(), Workplace::new());
-    web.site("people.example").otherwise(|_| page("P").into());
+    web.site("people.example")
+        .serve_otherwise(|_| page("P").into());
     let csv = "id,url,name\n1,http://people.example/1,\n1,http://people.example/2,\n2,nonsense,\n";
     let seeds = work.write("people.csv", csv);
     let run = || {
         let run = crawl(&work, &web).arg("--seeds").arg(&seeds);
-        run.args(["--max-pages", "1"]).finish().expect(12);
+        run.args(["--max-pages", "1"]).finish().expect_code(12);
     };
     run();
     let state = work.path("state");
     assert!(files_under(&state).len() > 5);
-    assert_eq!(open_to_others(&state), [""; 0]);
+    assert_eq!(files_open_to_others(&state), [""; 0]);
     // A copy may leave the files with this mode.
     for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
     }
     run();
-    assert_eq!(open_to_others(&state), [""; 0]);
+    assert_eq!(files_open_to_others(&state), [""; 0]);
 }
 
 #[test]
@@ -69,10 +70,10 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
         dataset_of("firms", &web, &work),
     );
     let run = crawl(&work, &web).arg("--seeds").arg(people);
-    let run = run.finish().expect(0);
+    let run = run.finish().expect_code(0);
     assert_eq!(run.summary().json["records"]["dataset"], "people");
-    let run = crawl(&work, &web).instead("--crawl", "second");
-    let run = run.arg("--seeds").arg(firms).finish().expect(0);
+    let run = crawl(&work, &web).replace_flag("--crawl", "second");
+    let run = run.arg("--seeds").arg(firms).finish().expect_code(0);
     assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
     assert_right(&work, "people", "people");
     assert_right(&work, "firms", "firms");
@@ -91,8 +92,11 @@ fn crawls_that_name_one_dataset_share_its_records() {
         let run = crawl(&work, &web).args(["--dataset", "mine"]);
         run.arg("--seeds").arg(path)
     };
-    seeds(people).finish().expect(0);
-    let run = seeds(copy).instead("--crawl", "second").finish().expect(0);
+    seeds(people).finish().expect_code(0);
+    let run = seeds(copy)
+        .replace_flag("--crawl", "second")
+        .finish()
+        .expect_code(0);
     assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
     assert_right(&work, "mine", "people");
     assert_eq!(web.visits().pages().len(), ROWS, "all were complete");
@@ -102,14 +106,14 @@ fn crawls_that_name_one_dataset_share_its_records() {
 fn interrupted(work: &Workplace, web: &Web, run: Run) {
     let people = dataset_of("people", web, work);
     let running = run
-        .instead("--delay", "0.2")
+        .replace_flag("--delay", "0.2")
         .arg("--seeds")
         .arg(people)
         .start();
     web.log()
         .wait_until("some are found", |visits| visits.pages().len() > 2);
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
             .arg("--seeds")
             .arg(work.path("people.csv"))
     };
-    let refused = people().finish().expect(2);
+    let refused = people().finish().expect_code(2);
     let output = refused.one_sentence();
     for part in [
         "dataset `mine`",
@@ -134,13 +138,16 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
     }
     assert!(work.stored().records_of("people").is_empty());
     // Without seeds, no other file can be mistaken for them.
-    let resumed = crawl(&work, &web).finish().expect(0);
+    let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
     assert_right(&work, "mine", "people");
-    mine(people()).finish().expect(0);
+    mine(people()).finish().expect_code(0);
     // A crawl that names another dataset gets all of its values from pages already fetched.
     let visits = web.visits().len();
-    people().args(["--dataset", "other"]).finish().expect(0);
+    people()
+        .args(["--dataset", "other"])
+        .finish()
+        .expect_code(0);
     assert_right(&work, "other", "people");
     assert_eq!(web.visits().len(), visits);
 }
@@ -149,7 +156,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
 fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
     let (web, work) = (Web::start(), Workplace::new());
     interrupted(&work, &web, crawl(&work, &web));
-    let resumed = crawl(&work, &web).finish().expect(0);
+    let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "people");
     // A list of URLs has no records, so it may be fed as well.
     let more = work.write("more.txt", web.site("people.example").url("/1") + "\n");
@@ -157,7 +164,7 @@ fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
         .arg("--seeds")
         .arg(more)
         .finish()
-        .expect(0);
+        .expect_code(0);
 }
 
 #[test]
@@ -165,7 +172,10 @@ fn a_pipe_has_a_dataset_which_is_reported() {
     let (web, work) = (Web::start(), Workplace::new());
     let people = std::fs::read(dataset_of("people", &web, &work)).unwrap();
     let run = crawl(&work, &web).args(["--seeds", "-"]).input(people);
-    let run = run.instead("--progress", "plain").finish().expect(0);
+    let run = run
+        .replace_flag("--progress", "plain")
+        .finish()
+        .expect_code(0);
     assert!(run.stderr.contains("dataset `stdin`"), "{}", run.stderr);
     assert_right(&work, "stdin", "people");
 }
@@ -173,7 +183,7 @@ fn a_pipe_has_a_dataset_which_is_reported() {
 fn export(work: &Workplace, args: &[&str]) -> String {
     let store = format!("sqlite:{}", work.path("store.db").display());
     let run = Run::new(["export", "records", "--store", &store]).args(args);
-    run.finish().expect(0).stdout
+    run.finish().expect_code(0).stdout
 }
 
 fn serve(site: &Site, path: &str, name: &str, value: &str) {
@@ -182,8 +192,8 @@ fn serve(site: &Site, path: &str, name: &str, value: &str) {
 
 fn crawl_csv(work: &Workplace, web: &Web, csv: &str, crawl_id: &str) -> Finished {
     let seeds = work.write("people.csv", csv);
-    let run = crawl(work, web).instead("--crawl", crawl_id);
-    run.arg("--seeds").arg(seeds).finish().expect(0)
+    let run = crawl(work, web).replace_flag("--crawl", crawl_id);
+    run.arg("--seeds").arg(seeds).finish().expect_code(0)
 }
 
 #[test]
@@ -216,7 +226,7 @@ fn lines_with_one_id_are_merged_and_reported() {
 fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     // A file is recognised by its first 4096 bytes.
     let note = "n".repeat(5_000);
     let csv = format!(
@@ -224,13 +234,16 @@ fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
     );
     let seeds = work.write("people.csv", &csv);
     let run = |web: &Web| crawl(&work, web).arg("--seeds").arg(&seeds);
-    let first = run(&web).args(["--max-pages", "1"]).finish().expect(12);
+    let first = run(&web)
+        .args(["--max-pages", "1"])
+        .finish()
+        .expect_code(12);
     let file = first.summary().json["repeated_seeds"]["file"].clone();
     let listed = || std::fs::read_to_string(file.as_str().unwrap()).unwrap();
     assert_eq!(listed().lines().count(), 1);
     let more = format!("{csv}1,http://people.example/3,,\n");
     work.write("people.csv", more);
-    run(&web).finish().expect(0);
+    run(&web).finish().expect_code(0);
     let ids: Vec<Value> = listed()
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["line"].clone())

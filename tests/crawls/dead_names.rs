@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::isolation::{add_address, run_isolated};
 use webfill_tests::name_server::{NameServer, Reply};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
@@ -34,7 +34,7 @@ fn web_of(kind: &str, hosts: usize) -> Web {
     let web = Web::start_on(public());
     for number in 0..hosts {
         web.site(&host(kind, number))
-            .otherwise(|_| page("T").into());
+            .serve_otherwise(|_| page("T").into());
     }
     web
 }
@@ -53,7 +53,7 @@ fn urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
 
 fn crawl(work: &Workplace) -> Run {
     work.plain_crawl()
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .args(["--delay", &DELAY.as_secs().to_string()])
         .args(["--contact", "https://crawler.example/about"])
         // No limit per address applies, because all hosts are at one address.
@@ -65,7 +65,7 @@ fn crawl(work: &Workplace) -> Run {
 fn spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     let visits = web.visits().pages();
     let span = |number| {
-        let of_host = visits.of_host(&host("healthy", number));
+        let of_host = visits.for_host(&host("healthy", number));
         assert_eq!(of_host.len(), pages, "{}", host("healthy", number));
         let starts = || of_host.0.iter().map(|visit| visit.started_at);
         starts().max().expect("a page") - starts().min().expect("a page")
@@ -82,17 +82,21 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
     const HEALTHY: usize = 60;
     const DEAD: usize = 300;
     const PAGES: usize = 9;
-    isolated(
+    run_isolated(
         "dead_names::healthy_sites_keep_their_pace_beside_dead_names",
         || {
             let web = web_of("healthy", HEALTHY);
             let port = web.plain_address().port();
             let names_folder = Workplace::new();
-            let _names = NameServer::replying(&names_folder.path(""), |name, _| reply(name));
+            let _names = NameServer::start_replying(&names_folder.path(""), |name, _| reply(name));
             let work = Workplace::new();
             let dead = urls("dead", DEAD, 2, port);
             let healthy = urls("healthy", HEALTHY, PAGES, port);
-            let run = crawl(&work).args(dead).args(healthy).finish().expect(0);
+            let run = crawl(&work)
+                .args(dead)
+                .args(healthy)
+                .finish()
+                .expect_code(0);
             let summary = run.summary();
             assert_eq!(summary.outcome("ok"), (HEALTHY * PAGES) as u64);
             assert_eq!(summary.outcome("dns_error"), 2 * DEAD as u64);
@@ -109,15 +113,15 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
 #[test]
 fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
     const HOSTS: usize = 150;
-    isolated(
+    run_isolated(
         "dead_names::a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page",
         || {
             let web = web_of("slow", HOSTS);
             let names_folder = Workplace::new();
-            let names = NameServer::replying(&names_folder.path(""), |name, _| reply(name));
+            let names = NameServer::start_replying(&names_folder.path(""), |name, _| reply(name));
             let work = Workplace::new();
             let urls = urls("slow", HOSTS, 1, web.plain_address().port());
-            let run = crawl(&work).args(urls).finish().expect(0);
+            let run = crawl(&work).args(urls).finish().expect_code(0);
             assert_eq!(run.summary().outcome("ok"), HOSTS as u64);
             // One query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.questions("slow-7.example"), 2);
@@ -128,18 +132,18 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
 #[needs(namespaces)]
 #[test]
 fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
-    isolated(
+    run_isolated(
         "dead_names::a_dead_or_missing_name_is_not_looked_up_again_immediately",
         || {
             let work = Workplace::new();
-            let names = NameServer::replying(&work.path(""), |name, _| reply(name));
+            let names = NameServer::start_replying(&work.path(""), |name, _| reply(name));
             // Each port is an origin of its own, with its own robots.txt.
             let ports = 8_081..8_084;
             let urls: Vec<String> = ports
                 .flat_map(|port| [urls("dead", 1, 1, port), urls("missing", 1, 1, port)].concat())
                 .collect();
             let started = Instant::now();
-            crawl(&work).args(&urls).finish().expect(0);
+            crawl(&work).args(&urls).finish().expect_code(0);
             let outcomes = work.stored().outcomes();
             for url in &urls {
                 assert_eq!(outcomes[url], "dns_error", "{url}");
@@ -158,18 +162,18 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
 #[needs(namespaces)]
 #[test]
 fn an_interrupted_crawl_does_not_wait_for_name_servers() {
-    isolated(
+    run_isolated(
         "dead_names::an_interrupted_crawl_does_not_wait_for_name_servers",
         || {
             let work = Workplace::new();
-            let names = NameServer::replying(&work.path(""), |name, _| reply(name));
+            let names = NameServer::start_replying(&work.path(""), |name, _| reply(name));
             // The look-up of this name takes ten seconds.
             let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
             running.wait_until("the name is asked for", |_| {
                 names.questions("dead-0.example") > 0
             });
             running.signal(Signal::INT);
-            running.finish().expect(11);
+            running.finish().expect_code(11);
             // If the crawl had waited for the look-up, its task would have an outcome.
             assert!(work.stored().outcomes().is_empty());
         },

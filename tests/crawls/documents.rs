@@ -149,12 +149,12 @@ fn serve(site: &Site) -> Vec<String> {
 
 fn crawl(work: &Workplace, web: &Web) -> Run {
     work.write_json("mappings/papers.json", &mapping());
-    work.crawl(web).instead("--delay", "0.05")
+    work.crawl(web).replace_flag("--delay", "0.05")
 }
 
 /// The stored documents, by URL.
 fn stored_documents(work: &Workplace) -> Map<String, Value> {
-    let rows = work.stored().texts(
+    let rows = work.stored().query_texts(
         "SELECT json_object('url', url, 'document', json(coalesce(document, 'null'))) FROM pages",
     );
     let row = |row: String| {
@@ -177,7 +177,7 @@ fn documents_are_found_by_their_bytes_read_and_mapped() {
         .arg("--documents")
         .args(&urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
 
     let documents = stored_documents(&work);
     let pages = work.stored().pages();
@@ -244,7 +244,7 @@ fn without_the_flag_documents_end_as_before() {
     .serve("/notes", document("text/plain", "number 7"));
     let work = Workplace::new();
     let urls = ["/paper", "/hidden", "/notes"].map(|path| site.url(path));
-    crawl(&work, &web).args(&urls).finish().expect(0);
+    crawl(&work, &web).args(&urls).finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&urls[0]], "unsupported_type");
     assert_eq!(outcomes[&urls[1]], "unsupported_type");
@@ -266,7 +266,7 @@ fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
     let run = crawl(&work, &web)
         .arg("--keep-documents")
         .arg(work.path("kept"));
-    run.args(&urls).finish().expect(0);
+    run.args(&urls).finish().expect_code(0);
 
     let documents = stored_documents(&work);
     let [a, b, c] = urls.each_ref().map(|url| &documents[url]);
@@ -275,7 +275,7 @@ fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
     assert_eq!(a["text_hash"], c["text_hash"]);
     let hashes = work
         .stored()
-        .texts("SELECT DISTINCT content_hash FROM pages");
+        .query_texts("SELECT DISTINCT content_hash FROM pages");
     assert_eq!(hashes.len(), 1, "pages are compared by the text");
     let mut kept = files_under(&work.path("kept"));
     kept.sort();
@@ -319,7 +319,7 @@ fn an_xls_of_another_program_is_read() {
         ],
     });
     work.write_json("mappings/papers.json", &mapping);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let url = site.url("/prices");
     let stored = &stored_documents(&work)[&url];
     assert_eq!(

@@ -92,8 +92,8 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
     let work = Workplace::new();
     let run = work
         .crawl(&web)
-        .instead("--delay", "0.05")
-        .instead("--workers", "1")
+        .replace_flag("--delay", "0.05")
+        .replace_flag("--workers", "1")
         .arg("--documents");
     let mut running = run
         .env("WEBFILL_DOCUMENTS_MEMORY_MIB", MEMORY_MIB.to_string())
@@ -102,7 +102,7 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
         .args(&urls)
         .start();
     let peak = peak_of_readers(&mut running);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
 
     assert!(peak > 0, "a reader was seen");
     assert!(
@@ -149,13 +149,13 @@ fn a_document_that_takes_too_long_ends_at_its_deadline() {
     let url = site.url("/slow.pdf");
     let run = work
         .crawl(&web)
-        .instead("--delay", "0.05")
+        .replace_flag("--delay", "0.05")
         .arg("--documents");
     let began = Instant::now();
     run.env("WEBFILL_DOCUMENTS_DEADLINE", "1")
         .arg(&url)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(status_of(&work, &url), "too_large");
     assert!(began.elapsed() < Duration::from_secs(30));
 }
@@ -163,7 +163,7 @@ fn a_document_that_takes_too_long_ends_at_its_deadline() {
 /// The status of a document, and its reason.
 fn status_of(work: &Workplace, url: &str) -> String {
     let query = format!("SELECT coalesce(document, '{{}}') FROM pages WHERE url = '{url}'");
-    let document: Value = serde_json::from_str(&work.stored().texts(&query)[0]).unwrap();
+    let document: Value = serde_json::from_str(&work.stored().query_texts(&query)[0]).unwrap();
     println!("{url}: {document}");
     document["status"].as_str().unwrap_or("none").to_owned()
 }
@@ -173,8 +173,8 @@ fn status_of(work: &Workplace, url: &str) -> String {
 fn peak_of_readers(running: &mut Running) -> u64 {
     let mut peak = 0;
     let deadline = Instant::now() + Duration::from_secs(390);
-    while running.ended().is_none() && Instant::now() < deadline {
-        for worker in running.of_role("worker") {
+    while running.exit_status().is_none() && Instant::now() < deadline {
+        for worker in running.processes_of_role("worker") {
             let children = format!("/proc/{0}/task/{0}/children", worker.pid);
             let children = fs::read_to_string(children).unwrap_or_default();
             for child in children.split_whitespace() {

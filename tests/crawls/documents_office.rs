@@ -43,7 +43,7 @@ fn tried(work: &Workplace, name: &str) -> Value {
     let files = [work.path("mapping.json"), work.path(name)];
     let run = Run::new(["mapping", "test"]).args(files);
     let ended = run.args(["--url", "https://office.example/"]).finish();
-    serde_json::from_str(&ended.expect(0).stdout).expect("JSON")
+    serde_json::from_str(&ended.expect_code(0).stdout).expect("JSON")
 }
 
 #[needs(office_tools)]

@@ -29,7 +29,7 @@ fn number(path: &str) -> u32 {
 fn a_branch_that_only_repeats_itself_is_slowed_down() {
     let web = Web::start();
     let session = web.site("session.example");
-    session.otherwise(|request| {
+    session.serve_otherwise(|request| {
         let sid = number(&request.path);
         let links = format!(
             "<p>Welcome, {sid}</p><a href='/p?sid={}'>on</a> <a href='/q?sid={}'>on</a>",
@@ -39,7 +39,7 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
         page("Shop").html(links).into()
     });
     let folders = web.site("folders.example");
-    folders.otherwise(|request| {
+    folders.serve_otherwise(|request| {
         let text = format!("<p>{} bytes</p><a href='next/'>on</a>", request.path.len());
         page("Not here").html(text).into()
     });
@@ -47,7 +47,7 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     let run = deep_crawl(&work, &web)
         .args([session.url("/p?sid=0"), folders.url("/next/")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     let fetched = [&session, &folders].map(|site| site.visits().pages().len());
     assert!(fetched[0] < 60 && fetched[1] < 20, "{fetched:?}");
@@ -74,9 +74,9 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
 fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
     let serve = |(host, start, shows): &Row| {
         let site = web.site(&format!("{host}.example"));
-        site.robots("User-agent: *\nDisallow: /denied/");
+        site.serve_robots("User-agent: *\nDisallow: /denied/");
         let (visits, shows) = (AtomicU64::new(0), *shows);
-        site.otherwise(move |request| {
+        site.serve_otherwise(move |request| {
             let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
             // A page shows nothing but its own content.
             let html = shows(&request.path, visit);
@@ -109,7 +109,7 @@ fn traps_whose_pages_are_never_equal_are_slowed_down() {
     let fetched = fetched_of(&web, &TRAPS);
     let endless: Vec<_> = fetched.iter().filter(|(_, pages)| *pages > 170).collect();
     assert!(endless.is_empty(), "{endless:?} of {fetched:?}");
-    let summary = run.expect(0).summary();
+    let summary = run.expect_code(0).summary();
     assert_eq!(summary.json["repeating"]["sites"], TRAPS.len());
 }
 
@@ -120,7 +120,7 @@ fn honest_sites_that_resemble_traps_are_fetched_to_their_end() {
     let run = deep_crawl(&work, &web)
         .args(serve(&web, &SITES))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let fetched = fetched_of(&web, &SITES);
     let short: Vec<_> = fetched
         .iter()
@@ -134,7 +134,7 @@ fn honest_sites_that_resemble_traps_are_fetched_to_their_end() {
 fn lists_calendars_and_comics_are_followed_to_their_end() {
     let web = Web::start();
     let (list, strips) = (web.site("list.example"), web.site("strips.example"));
-    list.otherwise(|request| {
+    list.serve_otherwise(|request| {
         let at = number(&request.path);
         let items = format!("<p>Items {at} to {}</p>", at + 10);
         let next = format!("<a href='/list?page={}'>next</a>", at + 1);
@@ -143,7 +143,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
             .html(if at < 40 { next } else { String::new() })
             .into()
     });
-    strips.otherwise(|request| {
+    strips.serve_otherwise(|request| {
         let at = number(&request.path);
         let next = format!(
             "<img src='/{at}.png'><a href='/strip?n={}'>next</a>",
@@ -157,7 +157,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
     let run = deep_crawl(&work, &web)
         .args([list.url("/list?page=0"), strips.url("/strip?n=0")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 82, "{}", run.summary().json);
     assert_eq!(run.summary().reason("repeated_page"), 0);
 }
@@ -173,7 +173,7 @@ fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
         home = home.link(link);
     }
     site.serve("/", home);
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let fetched = |names: Option<&str>| {
         let before = site.visits().pages().len();
         let work = Workplace::new();
@@ -184,7 +184,7 @@ fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
         if let Some(names) = names {
             crawl = crawl.env("WEBFILL_DISPATCHER_DROP_PARAMETERS", names);
         }
-        crawl.finish().expect(0);
+        crawl.finish().expect_code(0);
         let visits = site.visits().pages();
         let paths = visits.0[before..].iter().map(|visit| visit.path.clone());
         paths.filter(|path| path != "/").collect::<Vec<_>>()
@@ -212,7 +212,7 @@ fn a_name_that_is_no_parameter_is_refused() {
         .arg("http://a.example/")
         .env("WEBFILL_DISPATCHER_DROP_PARAMETERS", "u*m")
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(
         run.stderr.contains("dispatcher.drop_parameters: `u*m`"),
         "{}",
@@ -257,7 +257,7 @@ fn a_route_in_a_fragment_is_refused_without_a_browser() {
         .arg(seeds)
         .arg(site.url("/#top"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.reason("fragment_route"), 5, "{}", summary.json);
     assert_eq!(
@@ -287,13 +287,13 @@ fn a_route_in_a_fragment_is_a_page_of_its_own_in_the_browser() {
     let run = work
         .crawl(&web)
         .args(["--lane", "browser"])
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .env("WEBFILL_BROWSER_SANDBOX", "false")
         .time_limit(Duration::from_secs(120))
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().records(), (2, 2), "{}", run.summary().json);
     for id in ["1", "2"] {
         assert_eq!(

@@ -31,7 +31,7 @@ fn crawled() -> Workplace {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     work
 }
 
@@ -40,7 +40,7 @@ fn export(work: &Workplace, args: &[&str]) -> Finished {
     Run::new(["export", "--store", &store])
         .args(args)
         .finish()
-        .expect(0)
+        .expect_code(0)
 }
 
 #[test]
@@ -139,11 +139,11 @@ fn crawl_again(seeds: &Path) -> Workplace {
         .arg(seeds)
         .args(["--dataset", "people"])
         .finish()
-        .expect(0);
-    let fetched = site.visits().of_path("/3").len() + site.visits().of_path("/2").len();
+        .expect_code(0);
+    let fetched = site.visits().for_path("/3").len() + site.visits().for_path("/2").len();
     assert_eq!(fetched, 2, "what misses a field is fetched");
     assert_eq!(
-        site.visits().of_path("/1").len(),
+        site.visits().for_path("/1").len(),
         0,
         "nothing is missing there"
     );
@@ -207,9 +207,9 @@ fn exported_pages_are_seeds_again() {
             .arg("--seeds")
             .arg(&seeds)
             .finish()
-            .expect(0);
+            .expect_code(0);
         for path in ["/1", "/2", "/3"] {
-            assert_eq!(site.visits().of_path(path).len(), 1, "{name} {path}");
+            assert_eq!(site.visits().for_path(path).len(), 1, "{name} {path}");
         }
         assert_eq!(again.stored().records().len(), 0, "pages are no records");
     }
@@ -313,7 +313,7 @@ fn a_parquet_file_of_records_has_the_types_of_their_fields() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
 
     let file = parquet(&work, &["records", "--sources"]);
     let types = json!({

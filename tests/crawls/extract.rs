@@ -64,7 +64,9 @@ impl Kept {
     }
 
     fn crawl(&self) -> Run {
-        self.work.crawl(&self.web).instead("--store", &self.store)
+        self.work
+            .crawl(&self.web)
+            .replace_flag("--store", &self.store)
     }
 
     fn extract(&self) -> Run {
@@ -87,7 +89,7 @@ impl Kept {
 
     fn exported(&self, what: &str) -> String {
         let export = Run::new(["export", what, "--store", &self.store]).finish();
-        export.expect(0).stdout
+        export.expect_code(0).stdout
     }
 
     fn lines(&self, what: &str) -> Vec<Value> {
@@ -105,7 +107,7 @@ impl Kept {
 }
 
 fn report(run: Finished) -> Value {
-    let text = run.expect(0).stdout;
+    let text = run.expect_code(0).stdout;
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
 }
 
@@ -134,7 +136,7 @@ fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: 
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let visits = kept.web.visits().0.len();
     let before = (kept.exported("pages"), kept.exported("records"));
     change_mapping(&kept.work);
@@ -228,10 +230,10 @@ fn changes_are_visible_to_readers_of_the_store() {
     kept.crawl()
         .args(["--keep-bodies", &url])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let since = |cursor: &str| {
         let export = ["export", "pages", "--store", &kept.store, "--since", cursor];
-        let text = Run::new(export).finish().expect(0).stdout;
+        let text = Run::new(export).finish().expect_code(0).stdout;
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
         lines.collect::<Vec<Value>>()
     };
@@ -263,7 +265,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
     site.serve("/goes", page("Goes").field("town", "Paris"));
     let urls = ["/changes", "/stays", "/goes"].map(|path| site.url(path));
     let crawl = || kept.crawl().args(["--refresh-after", "1s"]).args(&urls);
-    crawl().arg("--keep-bodies").finish().expect(0);
+    crawl().arg("--keep-bodies").finish().expect_code(0);
     wait_until_older_than_a_second();
     site.serve("/changes", page("Two").field("town", "Berlin"));
     site.serve_with("/stays", |request| {
@@ -271,7 +273,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
         status(304).into()
     });
     site.serve("/goes", status(404));
-    crawl().arg("--keep-bodies").finish().expect(0);
+    crawl().arg("--keep-bodies").finish().expect_code(0);
     assert_eq!(kept.page("/stays")["outcome"], "not_modified");
     change_mapping(&kept.work);
     let read = kept.extracted(&[]);
@@ -289,7 +291,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
         assert_eq!(request.header("if-none-match"), None);
         page("Stays").field("town", "Ockham").into()
     });
-    crawl().finish().expect(0);
+    crawl().finish().expect_code(0);
     let newest = kept.page("/changes");
     let read = kept.extracted(&[]);
     assert_eq!(read["pages"]["of_another_fetch"], 1, "{read:#}");
@@ -311,7 +313,7 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
         .arg("--keep-bodies")
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     change_mapping(&kept.work);
     let read = kept.extracted(&["--mapping", "other"]);
     assert_eq!(
@@ -324,13 +326,13 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
         .extract()
         .args(["--mapping", "nobody"])
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(reported.one_sentence().contains("no mapping of this name"));
     let reported = kept
         .extract()
-        .instead("--crawl", "unknown")
+        .replace_flag("--crawl", "unknown")
         .finish()
-        .expect(1);
+        .expect_code(1);
     assert!(reported.one_sentence().contains("no crawl local/unknown"));
 }
 
@@ -339,8 +341,8 @@ fn a_crawl_without_bodies_is_reported() {
     let kept = Kept::new();
     kept.web.site(HOST).serve("/ada", ada("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
-    kept.crawl().arg(url).finish().expect(0);
-    let reported = kept.extract().finish().expect(1);
+    kept.crawl().arg(url).finish().expect_code(0);
+    let reported = kept.extract().finish().expect_code(1);
     assert!(reported.one_sentence().contains("crawl with --keep-bodies"));
     assert!(!kept.work.path("store.db.bodies").exists());
 }

@@ -83,7 +83,7 @@ impl Crawl {
         assert_eq!(status["outcomes"]["ok"], PAGES, "{status}");
         for process in self.supervisors.into_iter().chain(self.dispatcher) {
             process.signal(Signal::TERM);
-            process.finish().expect(0);
+            process.finish().expect_code(0);
         }
         assert_complete(&self.fleet.work);
         let repeated = repeated(&self.web);
@@ -99,7 +99,10 @@ impl Crawl {
     }
 
     fn worker_of_the_first(&self) -> u32 {
-        self.supervisors[0].of_role("worker").remove(0).pid
+        self.supervisors[0]
+            .processes_of_role("worker")
+            .remove(0)
+            .pid
     }
 }
 
@@ -109,7 +112,7 @@ fn stocked_web(web: &Web) -> Vec<String> {
     let mut pages = Vec::new();
     for number in 0..SITES {
         let site = web.site(&format!("w{number}.example"));
-        site.robots(&format!("User-agent: *\nCrawl-delay: {}\n", seconds(DELAY)));
+        site.serve_robots(&format!("User-agent: *\nCrawl-delay: {}\n", seconds(DELAY)));
         pages.push(site.url("/"));
         pages.extend((1..PAGES_PER_SITE).map(|page| site.url(&format!("/{page}"))));
     }
@@ -233,7 +236,7 @@ fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
     assert_eq!(crawl.fleet.logged("supervisor_joined").len(), 1);
     let first = crawl.supervisors.remove(0);
     first.signal(Signal::TERM);
-    first.finish().expect(0);
+    first.finish().expect_code(0);
     crawl.fleet.wait_until_logged_times("supervisor_joined", 2);
     crawl.supervisors.push(namesake);
     crawl.finish(0);
@@ -242,7 +245,7 @@ fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
 #[test]
 fn a_second_dispatcher_on_the_same_state_is_refused() {
     let crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
-    let second = crawl.fleet.dispatcher_run().finish().expect(1);
+    let second = crawl.fleet.dispatcher_run().finish().expect_code(1);
     let sentence = second.one_sentence();
     assert!(
         sentence.contains("in use by another dispatcher")

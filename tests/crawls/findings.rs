@@ -16,11 +16,11 @@ fn the_summary_compares_each_field_with_the_previous_crawl() {
     site.serve("/bob", bob.clone());
     let work = Workplace::new();
     let urls = ["http://people.example/ada", "http://people.example/bob"];
-    let crawl = |id: &str| work.crawl(&web).instead("--crawl", id).args(urls);
-    let first = crawl("first").finish().expect(0).summary().json;
+    let crawl = |id: &str| work.crawl(&web).replace_flag("--crawl", id).args(urls);
+    let first = crawl("first").finish().expect_code(0).summary().json;
     assert_eq!(first["found"]["before"], Value::Null);
     site.serve("/ada", ada);
-    let second = crawl("second").finish().expect(0).summary().json;
+    let second = crawl("second").finish().expect_code(0).summary().json;
     let found = &second["found"];
     assert_eq!(found["before"], "first");
     let profile = &found["mappings"]["profile"];
@@ -29,8 +29,8 @@ fn the_summary_compares_each_field_with_the_previous_crawl() {
     assert_eq!(profile["fields"]["title"], field(2, 0, 1.0, 1.0));
     assert_eq!(profile["fields"]["name"], field(1, 1, 0.5, 0.5));
     assert_eq!(profile["fields"]["location"], field(0, 2, 0.0, 0.5));
-    let reported = crawl("third").instead("--summary", "human").finish();
-    let reported = reported.expect(0).stdout;
+    let reported = crawl("third").replace_flag("--summary", "human").finish();
+    let reported = reported.expect_code(0).stdout;
     let line = "location: 0 filled, 2 empty, 0.0 %; 0.0 % in the crawl before";
     assert!(reported.contains(line), "{reported}");
 }
@@ -54,7 +54,7 @@ fn values_that_can_be_read_in_two_ways_are_counted_and_left_out() {
     let mapping = json!({"name": "shop", "url_patterns": [{"type": "host", "pattern": "shop.example"}], "fields": [price]});
     work.write_json("mappings/a_shop.json", &mapping);
     let urls = ["/a", "/b", "/c", "/d"].map(|path| site.url(path));
-    let run = work.crawl(&web).args(urls.clone()).finish().expect(0);
+    let run = work.crawl(&web).args(urls.clone()).finish().expect_code(0);
     let price = &run.summary().json["found"]["mappings"]["shop"]["fields"]["price"];
     assert_eq!(
         (&price["filled"], &price["empty"], &price["undecided"]),
@@ -62,10 +62,10 @@ fn values_that_can_be_read_in_two_ways_are_counted_and_left_out() {
     );
     let again = work
         .crawl(&web)
-        .instead("--crawl", "again")
-        .instead("--summary", "human")
+        .replace_flag("--crawl", "again")
+        .replace_flag("--summary", "human")
         .args(urls);
-    let output = again.finish().expect(0).stdout;
+    let output = again.finish().expect_code(0).stdout;
     assert!(output.contains("undecided 2 values left out"), "{output}");
     assert!(
         output.contains("price: 1 filled, 3 empty, 25.0 %; 2 can be read in two ways"),
@@ -88,7 +88,7 @@ fn missing_fields_and_fields_without_a_mapping_are_reported() {
     ];
     let seeds = work.write_lines("seeds.jsonl", &records);
     let run = work.crawl(&web).arg("--seeds").arg(seeds).finish();
-    let found = run.expect(0).summary().json["found"].clone();
+    let found = run.expect_code(0).summary().json["found"].clone();
     assert_eq!(found["unmatched"], 1);
     assert_eq!(found["resolved"], json!({"name": 1}));
     assert_eq!(found["missing"], json!({"location": 2, "name": 1}));
@@ -103,22 +103,24 @@ fn a_crawl_fails_on_the_conditions_of_fail_on() {
     let work = Workplace::new();
     let urls = ["http://people.example/ada", "http://other.test/"];
     let crawl = |list: &str| {
-        let run = work.crawl(&web).instead("--crawl", list.replace(',', "-"));
-        run.instead("--fail-on", list).args(urls).finish()
+        let run = work
+            .crawl(&web)
+            .replace_flag("--crawl", list.replace(',', "-"));
+        run.replace_flag("--fail-on", list).args(urls).finish()
     };
-    let empty = crawl("empty-field").expect(1);
+    let empty = crawl("empty-field").expect_code(1);
     assert!(
         empty.one_sentence().contains("profile has found `email`"),
         "{}",
         empty.stderr
     );
-    let unmatched = crawl("all-broken,no-mapping").expect(1);
+    let unmatched = crawl("all-broken,no-mapping").expect_code(1);
     assert!(
         unmatched
             .one_sentence()
             .contains("1 fetched pages match no mapping")
     );
-    crawl("nothing-fetched,all-broken").expect(0);
+    crawl("nothing-fetched,all-broken").expect_code(0);
 }
 
 /// A run without `--fail-on`.
@@ -138,11 +140,11 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
     web.site("gone.example").serve("/", status(410));
     let work = Workplace::new();
     let run = unattended(&work, &web).arg("http://gone.example/").finish();
-    let reported = run.expect(1);
+    let reported = run.expect_code(1);
     let reason = "nothing fetched of 1 URLs: see the outcomes above (--fail-on)";
     assert!(reported.stderr.contains(reason), "{}", reported.stderr);
     let run = unattended(&work, &web).arg("http://gone.example/");
-    run.args(["--fail-on", "never"]).finish().expect(0);
+    run.args(["--fail-on", "never"]).finish().expect_code(0);
 }
 
 #[test]
@@ -151,7 +153,7 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     let work = Workplace::new();
     let seeds = work.write("seeds.jsonl", "{\"id\": 1}\n{\"urls\": 3}\n");
     let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
-    let reported = run.expect(1);
+    let reported = run.expect_code(1);
     assert!(
         reported.stderr.contains("all 2 seeds are broken"),
         "{}",
@@ -167,7 +169,7 @@ fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let lines = "{\"id\": 1, \"urls\": [\"http://full.example/\"], \"fields\": {\"name\": \"Ada\"}}\n{\"urls\": 3}\n";
     let seeds = work.write("seeds.jsonl", lines);
     let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
-    let reported = run.expect(0);
+    let reported = run.expect_code(0);
     assert!(reported.stdout.contains("1 broken"), "{}", reported.stdout);
     assert_eq!(web.visits().len(), 0);
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
-use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::isolation::{add_address, run_isolated};
 use webfill_tests::run::{Finished, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::files_under;
@@ -27,7 +27,7 @@ fn small_web(web: &Web, name: &str, sites: usize) -> Vec<String> {
 fn drain(processes: Vec<Running>) -> Vec<Finished> {
     let ended = processes.into_iter().map(|process| {
         process.signal(Signal::TERM);
-        process.finish().expect(0)
+        process.finish().expect_code(0)
     });
     ended.collect()
 }
@@ -83,7 +83,7 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
 #[needs(namespaces)]
 #[test]
 fn with_keys_a_fleet_speaks_beyond_its_machine() {
-    isolated(
+    run_isolated(
         "fleet_keys::with_keys_a_fleet_speaks_beyond_its_machine",
         || {
             for (address, host) in [("10.11.12.13", "10.11.12.13"), ("fd00::1", "[fd00::1]")] {
@@ -208,7 +208,9 @@ fn a_key_that_is_added_while_all_runs_gets_in_without_a_restart() {
     let crawl = client.feed("late", &small_web(&web, "late", 2));
     let supervisor = fleet.supervisor(&web, "late").start();
     fleet.wait_until_logged("peer_refused", &key);
-    fleet.keys(&["add", "supervisor", "late", &key]).expect(0);
+    fleet
+        .keys(&["add", "supervisor", "late", &key])
+        .expect_code(0);
     let status = client.wait_until_finished(&crawl);
     assert_eq!(status["outcomes"], json!({"ok": 2}), "{status}");
     drain(vec![supervisor, dispatcher]);
@@ -228,7 +230,7 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     client.wait_until_finished(&first);
     let before = web.visits().len();
 
-    fleet.keys(&["revoke", "old"]).expect(0);
+    fleet.keys(&["revoke", "old"]).expect_code(0);
     let logged = fleet.wait_until_logged("message_refused", &key);
     assert_eq!(logged["key"], json!(key));
     let second = client.feed("second", &small_web(&web, "second", 3));
@@ -252,7 +254,7 @@ fn a_revoked_client_is_not_answered_any_more() {
     let status = json!({"action": "status"});
     let supervisors = |client: &Client| client.ask(&status)["supervisors"].clone();
     assert_eq!(supervisors(&old), json!([]));
-    fleet.keys(&["revoke", "old"]).expect(0);
+    fleet.keys(&["revoke", "old"]).expect_code(0);
     old.say(&status);
     fleet.wait_until_logged("message_refused", "client");
     assert_eq!(supervisors(&new), json!([]));
@@ -292,7 +294,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     let dispatcher = fleet.dispatcher();
     let thief = fleet
         .supervisor_elsewhere(&web, "swarm", "thief")
-        .instead("--id", "vm-01")
+        .replace_flag("--id", "vm-01")
         .start();
     let logged = fleet.wait_until_logged("message_refused", "vm-01");
     assert_eq!(
@@ -302,7 +304,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     assert!(fleet.logged("supervisor_joined").is_empty());
     let one_of_many = fleet
         .supervisor(&web, "swarm")
-        .instead("--id", "swarm:i-0abc");
+        .replace_flag("--id", "swarm:i-0abc");
     let one_of_many = one_of_many.start();
     let client = fleet.client("feeder");
     let crawl = client.feed("swarm", &small_web(&web, "swarm", 2));

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::isolation::{mount_small_disk, run_isolated};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Web, page};
 use webfill_tests::stored::Stored;
@@ -28,7 +28,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
         (0..PAGES_PER_SITE).map(move |number| format!("http://heavy{site}.example/{number}"))
     });
     work.crawl(web)
-        .instead("--delay", "0.05")
+        .replace_flag("--delay", "0.05")
         .args(["--follow", "all", "--deny-regex", "/x+$"])
         .env("WEBFILL_DISK_FLOOR_MIB", "0")
         .args(urls)
@@ -37,13 +37,13 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
 #[needs(namespaces)]
 #[test]
 fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
-    isolated(
+    run_isolated(
         "full_disk::a_full_disk_ends_the_crawl_and_spoils_nothing",
         || {
             let web = Web::start();
             for number in 0..SITES {
                 let site = web.site(&format!("heavy{number}.example"));
-                site.otherwise(|request| {
+                site.serve_otherwise(|request| {
                     heavy(request.path.trim_start_matches('/').parse().unwrap_or(0)).into()
                 });
             }
@@ -51,7 +51,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
             mount_small_disk(folder.path(), 6 << 10, false);
             let work = Workplace::in_folder(folder.path());
             let run = crawl(&work, &web).finish();
-            let run = run.expect(17);
+            let run = run.expect_code(17);
             let sentence = run.one_sentence();
             assert!(
                 sentence.contains("full") || sentence.contains("space"),
@@ -76,7 +76,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
                 before < SITES * PAGES_PER_SITE,
                 "the disk was large enough for everything"
             );
-            crawl(&work, &web).finish().expect(0);
+            crawl(&work, &web).finish().expect_code(0);
             let after = work.stored().outcomes();
             assert_eq!(after.len(), SITES * PAGES_PER_SITE);
             assert!(after.values().all(|outcome| outcome == "ok"), "{after:#?}");
@@ -88,12 +88,12 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
 #[needs(namespaces)]
 #[test]
 fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
-    isolated(
+    run_isolated(
         "full_disk::below_the_floor_a_crawl_waits_for_room_and_goes_on",
         || {
             let web = Web::start();
             let site = web.site("floor.example");
-            site.otherwise(|request| page(&request.path).into());
+            site.serve_otherwise(|request| page(&request.path).into());
             let folder = tempfile::tempdir().expect("a temporary folder");
             mount_small_disk(folder.path(), 64 << 10, false);
             let work = Workplace::in_folder(folder.path());
@@ -103,7 +103,7 @@ fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
                     writeln!(pipe, "http://floor.example/{number}").expect("it reads");
                 }
             };
-            let crawl = work.crawl(&web).instead("--delay", "0.05");
+            let crawl = work.crawl(&web).replace_flag("--delay", "0.05");
             let crawl = crawl.env("WEBFILL_DISK_FLOOR_MIB", "16");
             let mut running = crawl.args(["--seeds", "-"]).stdin(seeds).start();
             feed(0..100);
@@ -115,7 +115,7 @@ fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
             drop(pipe);
             std::fs::remove_file(&ballast).expect("it is there");
             running.wait_for_stderr("resumed: ");
-            running.finish().expect(0);
+            running.finish().expect_code(0);
             assert_eq!(work.stored().pages().len(), 150);
         },
     );

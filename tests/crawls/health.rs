@@ -36,7 +36,7 @@ fn new_page(number: usize) -> Page {
 
 /// Serves old pages up to a number, and pages made by `other` from then on.
 fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
-    site.otherwise(move |request| match number(&request.path) {
+    site.serve_otherwise(move |request| match number(&request.path) {
         number if number < BEFORE => old_page(number).into(),
         number => other(number).into(),
     });
@@ -60,7 +60,7 @@ fn health(store: &str, more: &[&str]) -> Finished {
 }
 
 fn report(store: &str) -> Value {
-    let output = health(store, &["--json"]).expect(0).stdout;
+    let output = health(store, &["--json"]).expect_code(0).stdout;
     serde_json::from_str(&output).expect("an object")
 }
 
@@ -103,18 +103,18 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
-    let run = crawl(&work, &web).finish().expect(0);
+    let run = crawl(&work, &web).finish().expect_code(0);
     let alerts = &run.summary().json["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts}");
     assert_eq!(fields_of(&alerts[0]), ["location", "name"]);
     let store = sqlite(&work);
     assert_layout_changed(&report(&store));
-    let output = health(&store, &["--fail-on-alert"]).expect(1).stdout;
+    let output = health(&store, &["--fail-on-alert"]).expect_code(1).stdout;
     assert!(
         output.contains("ALERT") && output.contains("the layout of mapping profile changed"),
         "{output}"
     );
-    health(&store, &["other", "--fail-on-alert"]).expect(0);
+    health(&store, &["other", "--fail-on-alert"]).expect_code(0);
     let logged = work.logs();
     let logged = logged.values().flatten();
     let warned: Vec<_> = logged
@@ -124,7 +124,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_eq!(warned[0]["level"], "WARN");
     let folder = work.path("repair");
     let pages = folder.to_str().expect("UTF-8");
-    health(&store, &["--pages", pages]).expect(0);
+    health(&store, &["--pages", pages]).expect_code(0);
     let read =
         |name: String| std::fs::read_to_string(folder.join("profile").join(name)).expect("a page");
     for number in 1..=20 {
@@ -137,9 +137,9 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_eq!(listed.lines().count(), 40);
     // Crawling the same pages again changes nothing. The readable summary contains the alert.
     let again = crawl(&work, &web)
-        .instead("--summary", "human")
+        .replace_flag("--summary", "human")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(
         again
             .stdout
@@ -165,18 +165,18 @@ fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
     let refused = crawl(&work, &web).env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
-    refused.finish().expect(0);
+    refused.finish().expect_code(0);
     assert_eq!(samples(&work), 0);
     assert_layout_changed(&report(&sqlite(&work)));
 
     let work = Workplace::new();
     let again = || crawl(&work, &web).args(["--refresh-after", "0s"]);
-    again().finish().expect(0);
+    again().finish().expect_code(0);
     assert!(samples(&work) > 40, "{}", samples(&work));
     let store = sqlite(&work);
     let prune = |age| Run::new(["prune", "--store", &store, "--json", "--older-than", age]);
     let pruned = |age| -> Value {
-        let output = prune(age).finish().expect(0).stdout;
+        let output = prune(age).finish().expect_code(0).stdout;
         serde_json::from_str(&output).expect("an object")
     };
     assert_eq!(pruned("1h")["total_samples"], 0);
@@ -184,10 +184,10 @@ fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
     assert_eq!(pruned("0s")["total_samples"], kept);
     assert_eq!(samples(&work), 0);
 
-    again().finish().expect(0);
+    again().finish().expect_code(0);
     assert!(samples(&work) > 0);
     let unwanted = again().env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
-    unwanted.finish().expect(0);
+    unwanted.finish().expect_code(0);
     assert_eq!(samples(&work), 0, "what there is goes at the start");
 }
 
@@ -200,8 +200,8 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     let work = Workplace::new();
     // MongoDB returns pages that were saved together in any order, so the change is sharp only between two saves.
     for pages in [BEFORE, BEFORE + AFTER] {
-        let run = crawl_of(&work, &web, pages).instead("--store", database.uri());
-        run.finish().expect(0);
+        let run = crawl_of(&work, &web, pages).replace_flag("--store", database.uri());
+        run.finish().expect_code(0);
     }
     let report = report(database.uri());
     assert_layout_changed(&report);
@@ -210,7 +210,7 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
         database.uri(),
         &["--pages", folder.to_str().expect("UTF-8")],
     )
-    .expect(0);
+    .expect_code(0);
     let listed = folder.join("profile/pages.jsonl");
     let listed = std::fs::read_to_string(listed).expect("a list");
     assert_eq!(listed.lines().count(), 40, "{listed}{report:#}");
@@ -236,7 +236,7 @@ fn blocked_pages_are_no_change_of_the_layout() {
     let work = Workplace::new();
     let seeds = work.write("seeds.txt", urls.join("\n"));
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
-    let run = run.arg("--seeds").arg(seeds).finish().expect(0);
+    let run = run.arg("--seeds").arg(seeds).finish().expect_code(0);
     assert_eq!(run.summary().outcomes()["blocked"] as usize, AFTER / 2);
     let report = report(&sqlite(&work));
     assert_eq!(report["alerts"], 0, "{report:#}");
@@ -259,7 +259,7 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
         }
         running.finish();
     }
-    crawl(&work, &web).finish().expect(0);
+    crawl(&work, &web).finish().expect_code(0);
     assert_layout_changed(&report(&sqlite(&work)));
 }
 
@@ -278,7 +278,7 @@ fn known_values_that_pages_no_longer_have_raise_an_alert() {
         .collect();
     let seeds = work.write_lines("known.jsonl", &records);
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
-    run.arg("--seeds").arg(seeds).finish().expect(0);
+    run.arg("--seeds").arg(seeds).finish().expect_code(0);
     let report = report(&sqlite(&work));
     assert_eq!(report["alerts"], 1, "{report:#}");
     let alert = &report["mappings"][0]["alert"];
@@ -296,8 +296,8 @@ fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
     let work = Workplace::new();
     with_alternative(&work);
     let store = store.map_or_else(|| sqlite(&work), str::to_owned);
-    let run = || crawl(&work, &web).instead("--store", &store);
-    let found = &run().finish().expect(0).summary().json["found"];
+    let run = || crawl(&work, &web).replace_flag("--store", &store);
+    let found = &run().finish().expect_code(0).summary().json["found"];
     assert_eq!(
         found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
         "nothing is lost: {found:#}"
@@ -316,7 +316,7 @@ fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
     let report = report(&store);
     assert_eq!(report["alerts"], 0);
     is_reported(&report["mappings"][0]["warnings"]);
-    let output = health(&store, &["--fail-on-alert"]).expect(0).stdout;
+    let output = health(&store, &["--fail-on-alert"]).expect_code(0).stdout;
     assert!(
         output.contains("profile: name: its first chain yields nothing any more"),
         "{output}"
@@ -327,7 +327,10 @@ fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
         .flatten()
         .filter(|line| line["event"] == "extraction_suspicious");
     assert_eq!(suspicious.count(), 1);
-    let again = run().instead("--summary", "human").finish().expect(0);
+    let again = run()
+        .replace_flag("--summary", "human")
+        .finish()
+        .expect_code(0);
     assert!(
         again.stdout.contains(
             "WARNING   field name of mapping profile: its first chain yields nothing any more"
@@ -352,13 +355,13 @@ fn an_alternative_that_begins_to_serve_is_reported_from_mongodb_as_well() {
 fn an_alternative_that_serves_every_third_page_from_the_start_is_not_reported() {
     let web = Web::start();
     web.site(HOST)
-        .otherwise(|request| match number(&request.path) {
+        .serve_otherwise(|request| match number(&request.path) {
             number if number % 3 == 0 => new_page(number).into(),
             number => old_page(number).into(),
         });
     let work = Workplace::new();
     with_alternative(&work);
-    let found = &crawl(&work, &web).finish().expect(0).summary().json["found"];
+    let found = &crawl(&work, &web).finish().expect_code(0).summary().json["found"];
     assert_eq!(
         found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
         "{found:#}"

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated;
+use webfill_tests::isolation::run_isolated;
 use webfill_tests::site::hostile::{HostilePage, hostile_pages};
 use webfill_tests::site::{ConnectionPolicy, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 #[test]
 fn every_hostile_page_ends_in_its_outcome() {
     // Isolated, because some pages name addresses that must not be contacted from this machine.
-    isolated(
+    run_isolated(
         "hostile_pages::every_hostile_page_ends_in_its_outcome",
         || {
             let web = Web::start();
@@ -28,7 +28,7 @@ fn every_hostile_page_ends_in_its_outcome() {
                 site.serve("/", hostile.reply.clone());
             }
             let good = web.site("good.example");
-            good.otherwise(|_| page("leaf").into());
+            good.serve_otherwise(|_| page("leaf").into());
             good.serve(
                 "/",
                 (0..10).fold(page("root"), |page, leaf| {
@@ -52,7 +52,7 @@ fn every_hostile_page_ends_in_its_outcome() {
                 web.visits().pages().hosts().len() > pages.len()
             });
             peak.set(peak.get().max(peak_of(&workers)));
-            let run = run.finish().expect(0);
+            let run = run.finish().expect_code(0);
 
             let stored = work.stored().pages();
             let mut faults = Vec::new();
@@ -81,14 +81,14 @@ fn every_hostile_page_ends_in_its_outcome() {
 
             let visits = web.visits();
             visits.pages().assert_polite(Duration::from_millis(200));
-            let unread = visits.of_host("unsupported-and-endless.example").pages();
+            let unread = visits.for_host("unsupported-and-endless.example").pages();
             assert!(
                 unread.0[0].sent_bytes < 16 * MIB,
                 "the body of an unsupported type is not read"
             );
             let restarted = work
                 .stored()
-                .number("SELECT count(*) FROM pages WHERE outcome = 'crashed'");
+                .query_number("SELECT count(*) FROM pages WHERE outcome = 'crashed'");
             assert_eq!(restarted, 0, "no page kills a worker");
         },
     );
@@ -105,20 +105,20 @@ fn peak_of(processes: &[webfill_tests::process::Process]) -> u64 {
 #[test]
 fn a_server_that_drops_every_connection_is_an_outcome() {
     let web = Web::start();
-    let closing = web.site_that("127.0.11.1", ConnectionPolicy::Close);
-    let resetting = web.site_that("127.0.11.2", ConnectionPolicy::Reset);
+    let closing = web.site_with_policy("127.0.11.1", ConnectionPolicy::Close);
+    let resetting = web.site_with_policy("127.0.11.2", ConnectionPolicy::Reset);
     let work = Workplace::new();
     // If robots.txt is unavailable, pages are not requested.
     let urls = [closing.url("/"), resetting.url("/")];
-    let run = work.crawl(&web).args(&urls).finish().expect(0);
+    let run = work.crawl(&web).args(&urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome("robots_unreachable"), 2);
     let unasked = work
         .crawl(&web)
-        .instead("--crawl", "without")
+        .replace_flag("--crawl", "without")
         .arg("--ignore-robots")
         .args(&urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(unasked.summary().outcome("network_error"), 2);
     assert_eq!(unasked.summary().pages(), 0);
 }
@@ -134,7 +134,7 @@ fn nobody_listening_is_an_outcome() {
         .crawl(&web)
         .args(["--ignore-robots", &format!("http://{address}/")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("network_error"), 1);
 }
 
@@ -155,7 +155,7 @@ fn bytes_after_a_body_that_is_too_long_are_not_taken_for_an_answer() {
     work.crawl(&web)
         .args([site.url("/first"), site.url("/second")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     assert_eq!(
         pages["http://smuggle.example/first"].fields["title"],
@@ -182,7 +182,7 @@ fn two_hundred_thousand_links_are_judged_and_counted() {
         .args(args)
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert!(summary.links() >= 1_000, "{}", summary.json);
     assert_eq!(
@@ -201,7 +201,7 @@ fn text_of_a_page_is_stored_as_it_is_and_never_obeyed() {
     let name = "'; DROP TABLE pages; -- $where {\"$ne\": null} \u{1F600} \u{202E}abc";
     site.serve("/", page("T").field("name", &name.replace('<', "&lt;")));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     assert_eq!(
         work.stored().pages()["http://names.example/"].fields["name"],
         name

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated;
+use webfill_tests::isolation::run_isolated;
 use webfill_tests::site::encodings::{encoded_page, gzip};
 use webfill_tests::site::{Page, Visit, Web, document, page, script, status};
 use webfill_tests::workplace::Workplace;
@@ -20,7 +20,7 @@ fn every_content_encoding_is_decoded() {
     work.crawl(&web)
         .args(encodings.map(|encoding| site.url(&format!("/{encoding}"))))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     for encoding in encodings {
         let page = &pages[&site.url(&format!("/{encoding}"))];
@@ -154,10 +154,10 @@ fn charsets_come_from_the_bom_the_header_or_the_page() {
     let work = Workplace::new();
     let urls: Vec<String> = cases.iter().map(|(path, ..)| site.url(path)).collect();
     work.crawl(&web)
-        .instead("--delay", "0.01")
+        .replace_flag("--delay", "0.01")
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     for (path, _, expected) in &cases {
         assert_eq!(
@@ -180,7 +180,7 @@ fn http_2_is_spoken_where_the_server_offers_it() {
         .crawl(&web)
         .args([site.https("/"), "https://www.three.example/".into()])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 3);
     let visits = web.visits();
     assert!(
@@ -215,7 +215,7 @@ fn long_heads_are_read_in_both_versions() {
             })
             .collect();
         let work = Workplace::new();
-        work.crawl(&web).args(&urls).finish().expect(0);
+        work.crawl(&web).args(&urls).finish().expect_code(0);
         let pages = work.stored().pages();
         for url in &urls {
             assert_eq!(pages[url].outcome, "ok", "{url} by {version}");
@@ -232,7 +232,10 @@ fn http_1_1_is_spoken_where_the_server_offers_nothing_else() {
     let site = web.site("one.example");
     site.serve("/", page("one"));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.https("/")).finish().expect(0);
+    work.crawl(&web)
+        .arg(site.https("/"))
+        .finish()
+        .expect_code(0);
     assert_eq!(web.visits().pages().0[0].version, "HTTP/1.1");
     assert_eq!(work.stored().pages()["https://one.example/"].outcome, "ok");
 }
@@ -258,7 +261,7 @@ fn bodies_of_other_types_are_not_read() {
     }
     let work = Workplace::new();
     let urls = (0..types.len()).map(|number| site.url(&format!("/{number}")));
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert_eq!(
         run.summary().outcome("unsupported_type"),
         types.len() as u64
@@ -293,7 +296,7 @@ fn json_xml_and_text_are_read() {
         .crawl(&web)
         .args(kinds.map(|(path, ..)| site.url(path)))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(
         run.summary().outcome("ok"),
         kinds.len() as u64,
@@ -318,7 +321,7 @@ fn the_body_cap_counts_decoded_bytes() {
     work.crawl(&web)
         .args([site.url("/below"), site.url("/above")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes["http://caps.example/below"], "ok");
     assert_eq!(outcomes["http://caps.example/above"], "too_large");
@@ -339,7 +342,7 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
     ] {
         run = run.env(name, "http://127.0.0.1:1/");
     }
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     assert_eq!(work.stored().outcomes()["http://direct.example/"], "ok");
     assert!(web.visits().0.iter().all(|visit| !visit.proxied));
 
@@ -360,7 +363,7 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
         "http://behind.example/",
     ])
     .finish()
-    .expect(0);
+    .expect_code(0);
     assert_eq!(work.stored().outcomes()["http://behind.example/"], "ok");
     assert!(
         proxy.visits().0.iter().all(|visit| visit.proxied),
@@ -373,14 +376,14 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
 #[test]
 fn a_name_that_does_not_resolve_is_a_dns_error() {
     // `.invalid` never resolves (RFC 6761). Isolated, so that no DNS server is contacted.
-    isolated("http::a_name_that_does_not_resolve_is_a_dns_error", || {
+    run_isolated("http::a_name_that_does_not_resolve_is_a_dns_error", || {
         let work = Workplace::new();
         let run = work.plain_crawl().args([
             "--contact",
             "https://crawler.example/",
             "http://no.invalid/",
         ]);
-        run.finish().expect(0);
+        run.finish().expect_code(0);
         assert_eq!(work.stored().outcomes()["http://no.invalid/"], "dns_error");
     });
 }
@@ -398,11 +401,11 @@ fn any_status_is_an_outcome_with_its_number() {
     let work = Workplace::new();
     let urls = statuses.map(|code| site.url(&format!("/{code}")));
     work.crawl(&web)
-        .instead("--delay", "0.01")
+        .replace_flag("--delay", "0.01")
         .args(urls)
         .args([site.url("/304"), site.url("/999")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     for code in statuses {
         let page = &pages[&site.url(&format!("/{code}"))];
@@ -438,8 +441,8 @@ fn a_wide_crawl_keeps_few_connections_open_and_a_narrow_one_all() {
         .collect();
     let crawl = |urls: &[String]| {
         let work = Workplace::new();
-        let crawl = work.crawl(&web).instead("--workers", "1");
-        crawl.args(urls).finish().expect(0);
+        let crawl = work.crawl(&web).replace_flag("--workers", "1");
+        crawl.args(urls).finish().expect_code(0);
         let asked_to_close = |visit: &&Visit| visit.header("connection") == Some("close");
         let visits = web.visits().pages().0;
         visits.iter().filter(asked_to_close).count()

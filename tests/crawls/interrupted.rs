@@ -20,12 +20,12 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     let roots = wide_web(&web);
     let work = Workplace::new();
     let running = crawl(&work, &web, &roots)
-        .instead("--progress", "plain")
+        .replace_flag("--progress", "plain")
         .start();
     web.log()
         .wait_until("a third is fetched", |visits| visits.pages().len() > 18);
     running.signal(Signal::INT);
-    let first = running.finish().expect(11);
+    let first = running.finish().expect_code(11);
     let output = &first.stderr;
     assert!(output.contains("interrupted: "), "{output}");
     let fetched = web.visits().pages().len();
@@ -34,7 +34,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     assert_eq!(stored.len(), fetched, "what was fetched was stored");
     assert_eq!(first.summary().tasks(), fetched as u64);
 
-    let second = crawl(&work, &web, &roots).finish().expect(0);
+    let second = crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(
         repeated(&web),
@@ -49,7 +49,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     );
     web.visits().assert_polite(Duration::from_millis(200));
 
-    let third = crawl(&work, &web, &roots).finish().expect(0);
+    let third = crawl(&work, &web, &roots).finish().expect_code(0);
     assert_eq!(
         repeated(&web),
         BTreeMap::new(),
@@ -66,15 +66,15 @@ fn a_crawl_is_resumed_only_with_its_original_scope() {
     crawl(&work, &web, &roots)
         .args(["--max-pages", "9"])
         .finish()
-        .expect(12);
+        .expect_code(12);
     let fetched = web.visits().len();
     let other = crawl(&work, &web, &roots).args(["--deny-regex", "/1"]);
-    let refused = other.finish().expect(2);
+    let refused = other.finish().expect_code(2);
     for reported in ["--deny-regex is `/1` and was ``", "another --crawl"] {
         assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     }
     assert_eq!(web.visits().len(), fetched);
-    crawl(&work, &web, &roots).finish().expect(0);
+    crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
 }
 
@@ -87,20 +87,20 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
     web.log().wait_until("the slow site is asked", |visits| {
-        visits.len() > 18 && !visits.of_host("w0.example").is_empty()
+        visits.len() > 18 && !visits.for_host("w0.example").is_empty()
     });
     running.signal(Signal::INT);
     // The kernel merges pending signals of the same kind.
     running.wait_until("the first was taken", |run| !run.has_pending_signals());
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
     web.log()
         .wait_until("the answer was not waited for", |visits| {
-            let of_slow = visits.of_host("w0.example");
+            let of_slow = visits.for_host("w0.example");
             of_slow.0.last().is_some_and(|visit| visit.cut_short)
         });
     web.site("w0.example").latency(Duration::ZERO);
-    crawl(&work, &web, &roots).finish().expect(0);
+    crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
 }
 
@@ -113,7 +113,7 @@ fn sigterm_drains_too() {
     web.log()
         .wait_until("some pages are fetched", |visits| visits.pages().len() > 9);
     running.signal(Signal::TERM);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
     assert_eq!(work.stored().pages().len(), web.visits().pages().len());
 }
 
@@ -125,13 +125,13 @@ fn max_pages_stops_politely_and_can_be_continued() {
     let run = crawl(&work, &web, &roots)
         .args(["--max-pages", "12"])
         .finish()
-        .expect(12);
+        .expect_code(12);
     let fetched = web.visits().pages().len();
     // Requests that were in flight when the limit was reached are finished: at most one page of each site.
     assert!((12..12 + SITES).contains(&fetched), "{fetched} pages");
     assert_eq!(run.summary().pages() as usize, fetched);
     assert_eq!(work.stored().pages().len(), fetched);
-    crawl(&work, &web, &roots).finish().expect(0);
+    crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(repeated(&web), BTreeMap::new());
 }
@@ -146,7 +146,7 @@ fn max_time_stops_politely() {
         .args(["--delay", "1", "--max-time", "2s"])
         .args(&roots)
         .finish();
-    let run = run.expect(12);
+    let run = run.expect_code(12);
     assert!(
         run.elapsed >= Duration::from_secs(2) && run.elapsed < Duration::from_secs(30),
         "{:?}",
@@ -164,7 +164,7 @@ fn max_time_stops_politely() {
 fn a_crawl_that_needs_exactly_its_limit_is_done() {
     let web = Web::start();
     let site = web.site("exact.example");
-    site.otherwise(|_| page("leaf").into());
+    site.serve_otherwise(|_| page("leaf").into());
     let work = Workplace::new();
     let urls = (0..5).map(|number| site.url(&format!("/{number}")));
     let run = work
@@ -172,7 +172,7 @@ fn a_crawl_that_needs_exactly_its_limit_is_done() {
         .args(["--max-pages", "500"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().pages(), 5);
 }
 
@@ -182,17 +182,17 @@ fn another_crawl_id_starts_afresh_on_the_same_state() {
     let site = web.site("twice.example");
     site.serve("/", page("T"));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     work.crawl(&web)
-        .instead("--crawl", "other")
+        .replace_flag("--crawl", "other")
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(site.visits().pages().len(), 2);
     site.visits().assert_polite(Duration::from_millis(200));
     assert_eq!(
         work.stored()
-            .number("SELECT count(DISTINCT crawl_id) FROM pages"),
+            .query_number("SELECT count(DISTINCT crawl_id) FROM pages"),
         2
     );
 }
@@ -207,18 +207,18 @@ fn refresh_after_fetches_old_pages_again() {
         page(&format!("version {number}")).into()
     });
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     work.crawl(&web)
         .args(["--refresh-after", "1h"])
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(site.visits().pages().len(), 1, "it is not an hour old");
     work.crawl(&web)
         .args(["--refresh-after", "0s"])
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(site.visits().pages().len(), 2);
     let pages = work.stored().pages();
     assert_eq!(

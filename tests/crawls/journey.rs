@@ -31,7 +31,7 @@ fn a_seed_becomes_a_stored_page_with_its_fields() {
         .crawl(&web)
         .arg("http://ADA.example:80/profile?id=1#top")
         .finish()
-        .expect(0);
+        .expect_code(0);
 
     let pages = work.stored().pages();
     let stored = &pages["http://ada.example/profile?id=1"];
@@ -77,7 +77,7 @@ fn links_are_followed_down_to_the_depth_and_no_further() {
         .args(["--depth", "2"])
         .arg(site.url("/0"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages = work.stored().pages();
     let depths: Vec<_> = pages
         .values()
@@ -105,7 +105,7 @@ fn the_default_depth_is_one() {
     let site = web.site("chain.example");
     chain(&site, 5);
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/0")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/0")).finish().expect_code(0);
     assert_eq!(
         web.visits().pages().paths(),
         ["chain.example/0", "chain.example/1"]
@@ -125,14 +125,14 @@ fn follow_decides_which_links_become_tasks() {
     ] {
         let web = Web::start();
         let site = web.site("f.example");
-        site.otherwise(|_| page("leaf").into());
+        site.serve_otherwise(|_| page("leaf").into());
         site.serve("/", page("root").mapped_link("/mapped").link("plain"));
         let work = Workplace::new();
         let mut run = work.crawl(&web).arg(site.url("/"));
         if let Some(follow) = follow {
             run = run.args(["--follow", follow]);
         }
-        run.finish().expect(0);
+        run.finish().expect_code(0);
         let mut fetched = web.visits().pages().paths();
         fetched.sort();
         assert_eq!(fetched, expected, "--follow {follow:?}");
@@ -143,7 +143,7 @@ fn follow_decides_which_links_become_tasks() {
 fn links_resolve_against_the_base_of_the_page() {
     let web = Web::start();
     let site = web.site("base.example");
-    site.otherwise(|_| page("leaf").into());
+    site.serve_otherwise(|_| page("leaf").into());
     let links = [
         "up",
         "../side",
@@ -162,7 +162,7 @@ fn links_resolve_against_the_base_of_the_page() {
     work.crawl(&web)
         .arg(site.url("/start/page"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let mut fetched = web.visits().pages().paths();
     fetched.sort();
     let expected = [
@@ -217,7 +217,7 @@ fn every_link_ends_as_a_task_or_with_a_reason() {
         ])
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(
         summary.outcomes().into_iter().collect::<Vec<_>>(),
@@ -258,7 +258,7 @@ fn scope_flags_keep_the_crawl_where_it_belongs() {
         "/list/no",
         "/list/song.mp3x",
     ];
-    site.otherwise(|_| page("leaf").into());
+    site.serve_otherwise(|_| page("leaf").into());
     site.serve(
         "/list/",
         links
@@ -283,7 +283,7 @@ fn scope_flags_keep_the_crawl_where_it_belongs() {
         .arg(excluded)
         .arg(site.url("/list/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     let expected = [
         ("budget", 2),
@@ -296,7 +296,7 @@ fn scope_flags_keep_the_crawl_where_it_belongs() {
         assert_eq!(summary.reason(reason), count, "{reason}: {skipped:?}");
     }
     assert_eq!(web.visits().pages().len(), 3, "{:?}", web.visits().paths());
-    assert!(web.visits().of_host("big.example").is_empty());
+    assert!(web.visits().for_host("big.example").is_empty());
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn many_sites_are_crawled_side_by_side() {
     let mut seeds = String::new();
     for number in 0..40 {
         let site = web.site(&format!("s{number}.example"));
-        site.otherwise(|_| page("leaf").into());
+        site.serve_otherwise(|_| page("leaf").into());
         site.serve("/", page("root").mapped_link("/1").mapped_link("/2"));
         seeds.push_str(&format!("{}\n", site.url("/")));
     }
@@ -316,7 +316,7 @@ fn many_sites_are_crawled_side_by_side() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 120);
     let visits = web.visits();
     visits.assert_polite(Duration::from_millis(200));

@@ -23,8 +23,8 @@ fn fails_first(site: &Site, path: &str, times: usize, how: Script, then: Page) {
 fn crawl(web: &Web, site: &Site, delay: &str) -> Workplace {
     let work = Workplace::new();
     let urls = (0..PAGES).map(|number| site.url(&format!("/{number}")));
-    let run = work.crawl(web).instead("--delay", delay);
-    run.args(urls).finish().expect(0);
+    let run = work.crawl(web).replace_flag("--delay", delay);
+    run.args(urls).finish().expect_code(0);
     work
 }
 
@@ -99,16 +99,16 @@ fn a_broken_new_connection_and_a_partial_answer_are_not_retried_immediately() {
         site.serve("/", how);
         let work = Workplace::new();
         work.crawl(&web)
-            .instead("--delay", "1")
+            .replace_flag("--delay", "1")
             .arg(site.url("/"))
             .finish()
-            .expect(0);
+            .expect_code(0);
         assert_eq!(
             work.stored().outcomes()[&site.url("/")],
             "network_error",
             "{name}"
         );
-        let gaps = site.visits().of_path("/").gaps();
+        let gaps = site.visits().for_path("/").gaps();
         let least = Duration::from_secs(1);
         assert!(gaps.iter().all(|gap| *gap >= least), "{name}: {gaps:?}");
     }
@@ -131,14 +131,14 @@ fn a_request_that_http_2_did_not_process_is_repeated_immediately_and_once() {
     let work = Workplace::new();
     let urls = (0..PAGES).map(|number| site.https(&format!("/{number}")));
     let run = work.crawl(&web).args(urls).arg(site.https("/always"));
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     for number in 0..PAGES {
         assert_eq!(outcomes[&site.https(&format!("/{number}"))], "ok");
-        assert_eq!(site.visits().of_path(&format!("/{number}")).len(), 2);
+        assert_eq!(site.visits().for_path(&format!("/{number}")).len(), 2);
     }
     assert_eq!(outcomes[&site.https("/always")], "network_error");
-    let always = site.visits().of_path("/always");
+    let always = site.visits().for_path("/always");
     assert_eq!(always.len() % 2, 0, "each turn asks twice");
 }
 
@@ -149,10 +149,10 @@ fn a_site_with_a_long_delay_is_asked_to_close_its_connections() {
         let site = web.site(&format!("delay{}.example", delay.replace('.', "-")));
         site.serve("/0", page("0")).serve("/1", page("1"));
         let work = Workplace::new();
-        let run = work.crawl(&web).instead("--delay", delay);
+        let run = work.crawl(&web).replace_flag("--delay", delay);
         run.args([site.url("/0"), site.url("/1")])
             .finish()
-            .expect(0);
+            .expect_code(0);
         let pages = site.visits().pages();
         assert_eq!(pages.len(), 2);
         for visit in &pages.0 {

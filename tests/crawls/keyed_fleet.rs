@@ -38,7 +38,7 @@ impl Fleet {
             work: Workplace::new(),
             host: host.into(),
         };
-        fleet.keys(&["new", "dispatcher"]).expect(0);
+        fleet.keys(&["new", "dispatcher"]).expect_code(0);
         fleet
     }
 
@@ -59,14 +59,14 @@ impl Fleet {
             .arg("--dispatcher-key")
             .arg(self.work.path("keys/dispatcher.pub"))
             .finish()
-            .expect(0);
+            .expect_code(0);
         made.stdout.trim().to_owned()
     }
 
     /// Creates such a folder, and adds the key to the dispatcher's list under the folder's name.
     pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
         let key = self.new_keys(role, name);
-        self.keys(&["add", role, name, &key]).expect(0);
+        self.keys(&["add", role, name, &key]).expect_code(0);
         key
     }
 
@@ -94,7 +94,7 @@ impl Fleet {
     /// A supervisor with the keys of a folder and another state folder, as on another machine.
     pub(crate) fn supervisor_elsewhere(&self, web: &Web, folder: &str, state: &str) -> Run {
         self.supervisor(web, folder)
-            .instead("--state", self.state("supervisor", state))
+            .replace_flag("--state", self.state("supervisor", state))
     }
 
     pub(crate) fn supervisor_without_keys(&self, web: &Web, id: &str) -> Run {

@@ -27,7 +27,7 @@ fn without_keys_nothing_leaves_this_machine() {
     ];
     for args in refused {
         let run = Run::new(&args).in_folder(work.path(""));
-        let run = run.finish().expect(2);
+        let run = run.finish().expect_code(2);
         let said = run.one_sentence();
         assert!(
             said.contains(args[2].trim_start_matches("tcp://")),
@@ -51,7 +51,7 @@ fn faulty_keys_are_reported_before_anything_is_opened() {
     };
     let secret = fleet.work.path("keys/dispatcher.key");
     let refuses = |text: &str| {
-        let run = dispatcher().finish().expect(2);
+        let run = dispatcher().finish().expect_code(2);
         let said = run.one_sentence();
         assert!(said.contains(text), "`{text}` is not in: {said}");
         assert!(!said.contains(&secret_in(&secret)), "{said}");
@@ -77,13 +77,13 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
     };
     assert_eq!((mode("keys"), mode("keys/dispatcher.key")), (0o700, 0o400));
     let secret = secret_in(&fleet.work.path("keys/dispatcher.key"));
-    let again = fleet.keys(&["new", "dispatcher"]).expect(2);
+    let again = fleet.keys(&["new", "dispatcher"]).expect_code(2);
     assert!(again.one_sentence().contains("keys/dispatcher.key exists"));
     assert_eq!(secret_in(&fleet.work.path("keys/dispatcher.key")), secret);
 
     let one = fleet.new_member("supervisor", "vm-01");
     let two = fleet.new_member("client", "feeder");
-    let listed = fleet.keys(&["list"]).expect(0).stdout;
+    let listed = fleet.keys(&["list"]).expect_code(0).stdout;
     let words: Vec<Vec<&str>> = listed
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -117,7 +117,7 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
         ),
     ];
     for (args, says) in mistakes {
-        let run = fleet.keys(args).expect(2);
+        let run = fleet.keys(args).expect_code(2);
         assert!(
             run.one_sentence().contains(says),
             "{args:?}: {}",
@@ -125,13 +125,13 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
         );
     }
     assert_eq!(
-        fleet.keys(&["list"]).expect(0).stdout,
+        fleet.keys(&["list"]).expect_code(0).stdout,
         listed,
         "nothing changed"
     );
-    fleet.keys(&["revoke", &two]).expect(0);
-    fleet.keys(&["revoke", "vm-01"]).expect(0);
-    assert_eq!(fleet.keys(&["list"]).expect(0).stdout, "");
+    fleet.keys(&["revoke", &two]).expect_code(0);
+    fleet.keys(&["revoke", "vm-01"]).expect_code(0);
+    assert_eq!(fleet.keys(&["list"]).expect_code(0).stdout, "");
 }
 
 /// A key may begin with a hyphen, like an option. One in 85 does.
@@ -139,14 +139,16 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
 fn keys_that_begin_with_a_hyphen_are_taken_and_revoked() {
     let fleet = Fleet::new();
     let key = "-hV00".repeat(8);
-    fleet.keys(&["add", "client", "feeder", &key]).expect(0);
-    let listed = fleet.keys(&["list"]).expect(0).stdout;
+    fleet
+        .keys(&["add", "client", "feeder", &key])
+        .expect_code(0);
+    let listed = fleet.keys(&["list"]).expect_code(0).stdout;
     assert!(listed.contains(&key), "{listed}");
-    fleet.keys(&["revoke", &key]).expect(0);
-    assert_eq!(fleet.keys(&["list"]).expect(0).stdout, "");
+    fleet.keys(&["revoke", &key]).expect_code(0);
+    assert_eq!(fleet.keys(&["list"]).expect_code(0).stdout, "");
     fs::remove_file(fleet.work.path("keys/dispatcher.pub")).expect("the fleet's own");
     let trusting = ["new", "supervisor", "--dispatcher-key", &key];
-    fleet.keys(&trusting).expect(0);
+    fleet.keys(&trusting).expect_code(0);
 }
 
 #[test]
@@ -158,10 +160,14 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
     std::thread::scope(|scope| {
         for (number, key) in keys.iter().enumerate() {
             let (fleet, name) = (&fleet, format!("vm-{number}"));
-            scope.spawn(move || fleet.keys(&["add", "supervisor", &name, key]).expect(0));
+            scope.spawn(move || {
+                fleet
+                    .keys(&["add", "supervisor", &name, key])
+                    .expect_code(0)
+            });
         }
     });
-    let listed = fleet.keys(&["list"]).expect(0).stdout;
+    let listed = fleet.keys(&["list"]).expect_code(0).stdout;
     assert!(keys.iter().all(|key| listed.contains(key)), "{listed}");
     assert!(!fleet.work.path("keys/allowed.new").exists());
 }
@@ -180,8 +186,10 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
         std::os::unix::fs::chown(path, Some(nobody), Some(nobody)).expect("we are root");
     }
     let made = fleet.new_keys("supervisor", "vm-01");
-    fleet.keys(&["add", "supervisor", "vm-01", &made]).expect(0);
-    fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    fleet
+        .keys(&["add", "supervisor", "vm-01", &made])
+        .expect_code(0);
+    fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
     for file in [
         "audit.log",
         "allowed",
@@ -190,12 +198,14 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
     ] {
         assert_eq!(owner(file), nobody, "{file}");
     }
-    fleet.keys(&["revoke", "vm-01"]).expect(0);
+    fleet.keys(&["revoke", "vm-01"]).expect_code(0);
     // Root must not write elsewhere on behalf of the folder's owner.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
     std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
-    let refused = fleet.keys(&["add", "supervisor", "vm-01", &made]).expect(2);
+    let refused = fleet
+        .keys(&["add", "supervisor", "vm-01", &made])
+        .expect_code(2);
     assert!(
         refused.one_sentence().contains("audit.log"),
         "{}",
@@ -227,20 +237,22 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
         chown(keys.join(file), Some(dispatcher), Some(webfill)).expect("we are root");
     }
     let made = fleet.new_keys("supervisor", "vm-01");
-    fleet.keys(&["add", "supervisor", "vm-01", &made]).expect(0);
-    fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    fleet
+        .keys(&["add", "supervisor", "vm-01", &made])
+        .expect_code(0);
+    fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
     let files = ["audit.log", "allowed", "dispatcher-next.key"];
     for file in files.into_iter().chain(["dispatcher-next.pub"]) {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
     // An existing log keeps its owner, whatever it is.
     chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
-    fleet.keys(&["revoke", "vm-01"]).expect(0);
+    fleet.keys(&["revoke", "vm-01"]).expect_code(0);
     assert_eq!(owner("audit.log"), (64_003, webfill));
 
     // If the dispatcher could not read its next key, it could not start.
     chown(keys.join("dispatcher-next.key"), Some(0), Some(0)).expect("we are root");
-    let refused = fleet.keys(&["rotate"]).expect(2);
+    let refused = fleet.keys(&["rotate"]).expect_code(2);
     let said = refused.one_sentence();
     assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
     chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
@@ -248,7 +260,7 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
     let narrow = fs::Permissions::from_mode(0o600);
     fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
-    fleet.keys(&["rotate"]).expect(0);
+    fleet.keys(&["rotate"]).expect_code(0);
     for file in ["dispatcher.key", "dispatcher.pub", "dispatcher-former.key"] {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
@@ -262,23 +274,23 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
 fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     let fleet = Fleet::new();
     let path = |name: &str| fleet.work.path(&format!("keys/{name}"));
-    let refused = fleet.keys(&["rotate"]).expect(2);
+    let refused = fleet.keys(&["rotate"]).expect_code(2);
     assert!(
         refused.one_sentence().contains("--next"),
         "{}",
         refused.stderr
     );
     let former = secret_in(&path("dispatcher.key"));
-    let next = fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    let next = fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
     let (public, next) = (next.stdout, secret_in(&path("dispatcher-next.key")));
     assert_eq!(secret_in(&path("dispatcher.key")), former, "it is in force");
-    let again = fleet.keys(&["new", "dispatcher", "--next"]).expect(2);
+    let again = fleet.keys(&["new", "dispatcher", "--next"]).expect_code(2);
     assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
     // The public key of another pair is beside it.
     let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
-    let refused = fleet.keys(&["rotate"]).expect(2);
+    let refused = fleet.keys(&["rotate"]).expect_code(2);
     assert!(
         refused.one_sentence().contains("is not the public key"),
         "{}",
@@ -295,7 +307,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     // The rotation was interrupted after the secret key was put in place, and is completed now.
     fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
     fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
-    assert_eq!(fleet.keys(&["rotate"]).expect(0).stdout, public);
+    assert_eq!(fleet.keys(&["rotate"]).expect_code(0).stdout, public);
     assert_eq!(secret_in(&path("dispatcher.key")), next);
     assert_eq!(secret_in(&path("dispatcher-former.key")), former);
     assert_eq!(
@@ -317,8 +329,8 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     assert!(audit.contains(r#""action":"keys_rotate""#), "{audit}");
 
     // The next rotation does not lose the former key.
-    fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
-    let refused = fleet.keys(&["rotate"]).expect(2);
+    fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
+    let refused = fleet.keys(&["rotate"]).expect_code(2);
     assert!(
         refused.one_sentence().contains("dispatcher-former.key"),
         "{}",
@@ -328,6 +340,6 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     for name in ["dispatcher-former.key", "dispatcher-former.pub"] {
         fs::remove_file(path(name)).expect("our own");
     }
-    fleet.keys(&["rotate"]).expect(0);
+    fleet.keys(&["rotate"]).expect_code(0);
     assert_eq!(secret_in(&path("dispatcher-former.key")), next);
 }

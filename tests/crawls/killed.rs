@@ -36,10 +36,10 @@ fn a_killed_worker_is_replaced_and_its_tasks_are_done() {
         .wait_until("the crawl is under way", |visits| visits.pages().len() > 12);
     let killed = running.kill_role("worker");
     running.wait_until("another worker took its place", |run| {
-        let workers = run.of_role("worker");
+        let workers = run.processes_of_role("worker");
         workers.len() == 2 && workers.iter().all(|worker| worker.pid != killed)
     });
-    let run = running.finish().expect(0);
+    let run = running.finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(run.summary().outcomes().len(), 1, "{}", run.summary().json);
     assert_little_was_repeated(&web, 1);
@@ -59,7 +59,7 @@ fn every_worker_may_be_killed_again_and_again() {
             worker.signal(Signal::KILL);
         }
     }
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_complete(&work);
     assert_little_was_repeated(&web, 3);
     web.visits().assert_polite(DELAY);
@@ -87,7 +87,7 @@ fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
     if ended.status.code() == Some(0) {
         panic!("a crawl cannot be done without them: {}", ended.stderr);
     }
-    crawl(&work, &web, &roots).finish().expect(0);
+    crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_little_was_repeated(&web, 1);
     web.visits().assert_polite(DELAY);
@@ -128,7 +128,7 @@ fn survives_the_death_of(role: &str) {
     running.kill_role(role);
     let ended = running.finish();
     if ended.status.code() != Some(0) {
-        crawl(&work, &web, &roots).finish().expect(0);
+        crawl(&work, &web, &roots).finish().expect_code(0);
     }
     assert_complete(&work);
     assert_little_was_repeated(&web, 1);
@@ -146,11 +146,11 @@ fn a_stopped_worker_delays_nothing_for_ever() {
     let stopped = running.wait_for_role("worker", 2).remove(0);
     stopped.signal(Signal::STOP);
     running.wait_until("it was replaced", |run| {
-        run.of_role("worker")
+        run.processes_of_role("worker")
             .iter()
             .all(|worker| worker.pid != stopped.pid)
     });
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_complete(&work);
     web.visits().assert_polite(DELAY);
 }

@@ -94,7 +94,7 @@ impl Shop {
         let listing = (0..pages).fold(page("All"), |list, at| list.link(&format!("/{at}")));
         site.serve("/list", listing);
         let after = Arc::clone(&is_after);
-        site.otherwise(move |request| {
+        site.serve_otherwise(move |request| {
             let number = request
                 .path
                 .trim_start_matches('/')
@@ -143,14 +143,14 @@ impl Shop {
         let run = Run::new(["watch", "run"]).arg(file);
         let run = run.args(["--once", "--progress", "none", "--summary", "json"]);
         let nights = self.nights.fetch_add(1, Ordering::SeqCst);
-        let ended = wall_clock::ahead_by(run, nights * DAY_S).finish();
-        ended.expect(0);
+        let ended = wall_clock::with_clock_ahead(run, nights * DAY_S).finish();
+        ended.expect_code(0);
     }
 
     fn health(&self) -> Value {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
         let reported = Run::new(["health", "--store", &store, "--json"]).finish();
-        serde_json::from_str(&reported.expect(0).stdout).unwrap()
+        serde_json::from_str(&reported.expect_code(0).stdout).unwrap()
     }
 
     /// How many notifications so far contain this text.

@@ -41,19 +41,19 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     Run::new(["mapping", "check"])
         .arg(&mapping)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let target = work.path("learned/people.json");
     std::fs::create_dir_all(target.parent().unwrap()).unwrap();
     std::fs::copy(&mapping, target).unwrap();
     let seeds = work.write_lines("fill.jsonl", &records());
     work.crawl_without_delay(web)
         .args(["--delay", "0", "--dataset", "filled"])
-        .instead("--crawl", "fill")
+        .replace_flag("--crawl", "fill")
         .arg("--seeds")
         .arg(seeds)
-        .instead("--mappings", work.path("learned"))
+        .replace_flag("--mappings", work.path("learned"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let store = format!("sqlite:{}", work.path("store.db").display());
     let exported = Run::new([
         "export",
@@ -64,7 +64,7 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
         &store,
     ])
     .finish();
-    let exported = exported.expect(0).stdout;
+    let exported = exported.expect_code(0).stdout;
     let stored: Vec<Value> = exported
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -111,7 +111,7 @@ fn learned_from_a_folder_and_csv() {
         "--output",
         "people.json",
     ];
-    let run = learn(&work, &args).finish().expect(0);
+    let run = learn(&work, &args).finish().expect_code(0);
     for reported in [
         "name",
         "born",
@@ -123,21 +123,21 @@ fn learned_from_a_folder_and_csv() {
     }
     assert_fills(&work, &web, "people.json");
     // The file is not overwritten without a flag.
-    let again = learn(&work, &args).finish().expect(2);
+    let again = learn(&work, &args).finish().expect_code(2);
     assert!(
         again.stderr.contains("use --force to replace it"),
         "{}",
         again.stderr
     );
-    learn(&work, &args).arg("--force").finish().expect(0);
+    learn(&work, &args).arg("--force").finish().expect_code(0);
     // Without an output file, standard output contains the mapping and nothing else.
-    let printed = learn(&work, &args[..4]).finish().expect(0);
+    let printed = learn(&work, &args[..4]).finish().expect_code(0);
     let written = std::fs::read_to_string(work.path("people.json")).unwrap();
     assert_eq!(printed.stdout, written);
     let reported = learn(&work, &args[..4])
         .args(["--format", "json"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let reported = report(&reported);
     assert_eq!(
         reported["mappings"][0]["mapping"],
@@ -176,7 +176,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
         "--format",
         "json",
     ];
-    let reported = report(&learn(&work, &args).finish().expect(0));
+    let reported = report(&learn(&work, &args).finish().expect_code(0));
     let mappings = reported["mappings"].as_array().unwrap();
     assert_eq!(mappings.len(), 2, "{reported}");
     for mapping in mappings {
@@ -207,7 +207,7 @@ fn learned_from_an_archive_with_redirects() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let args = [
         "--records",
         "people.jsonl",
@@ -216,7 +216,7 @@ fn learned_from_an_archive_with_redirects() {
         "--output",
         "people.json",
     ];
-    learn(&work, &args).finish().expect(0);
+    learn(&work, &args).finish().expect_code(0);
     assert_fills(&work, &web, "people.json");
 }
 
@@ -228,9 +228,9 @@ fn from_kept_bodies(store: &str, work: &Workplace) {
         .args(["--delay", "0", "--keep-bodies"])
         .arg("--seeds")
         .arg(seeds)
-        .instead("--store", store)
+        .replace_flag("--store", store)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let before = web.visits().len();
     let args = [
         "--records",
@@ -242,7 +242,7 @@ fn from_kept_bodies(store: &str, work: &Workplace) {
         "--output",
         "people.json",
     ];
-    learn(work, &args).finish().expect(0);
+    learn(work, &args).finish().expect_code(0);
     assert_eq!(web.visits().len(), before, "nothing is fetched");
     assert_fills(work, &web, "people.json");
 }
@@ -270,7 +270,7 @@ fn learned_from_the_kept_bodies_of_a_crawl() {
         "--store",
         "sqlite:store.db",
     ];
-    let run = learn(&work, &none).finish().expect(1);
+    let run = learn(&work, &none).finish().expect_code(1);
     assert!(run.stderr.contains("no crawl local/none"), "{}", run.stderr);
 }
 
@@ -287,7 +287,7 @@ fn learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
 #[test]
 fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
     let (work, web) = (workplace(), Web::start());
-    serve(&web).robots("User-agent: *\nDisallow: /p/2\n");
+    serve(&web).serve_robots("User-agent: *\nDisallow: /p/2\n");
     let database = fresh_database();
     let documents = records().into_iter().map(|record| {
         let of = |name: &str| record["fields"][name].as_str().map(str::to_owned);
@@ -321,7 +321,7 @@ fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
             .env("WEBFILL_POLITENESS_DELAY", "0.3")
             .finish()
-            .expect(0)
+            .expect_code(0)
     };
     let reported = run();
     assert!(
@@ -332,11 +332,11 @@ fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
     let visits = web.visits();
     assert_eq!(visits.robots().len(), 1);
     assert_eq!(visits.pages().len(), 8, "{:?}", visits.paths());
-    assert_eq!(visits.of_path("/p/2").len(), 0);
+    assert_eq!(visits.for_path("/p/2").len(), 0);
     visits.assert_polite(Duration::from_millis(300));
     run();
     assert_eq!(web.visits().pages().len(), 8, "pages are kept");
-    web.site(HOST).robots("");
+    web.site(HOST).serve_robots("");
     assert_fills(&work, &web, "people.json");
 }
 
@@ -359,7 +359,7 @@ fn a_wrong_value_among_many_does_not_mislead() {
     let reported = learn(&work, &args)
         .args(["--format", "json"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let fields = report(&reported)["mappings"][0]["fields"].clone();
     let named = fields
         .as_array()
@@ -381,7 +381,7 @@ fn a_wrong_value_among_many_does_not_mislead() {
         .arg(page)
         .args(["--url", &url(1)])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(report(&tried)["fields"]["name"], name(1));
     assert_eq!(report(&tried)["fields"]["born"], born(1));
 }
@@ -469,7 +469,7 @@ fn useless_input_is_refused_with_a_reason() {
             "expected the page's URL",
         ),
     ] {
-        let run = learn(&work, args).finish().expect(code);
+        let run = learn(&work, args).finish().expect_code(code);
         assert!(run.stderr.contains(reported), "{reported}: {}", run.stderr);
     }
     assert_eq!(index(), PEOPLE + made_site::BOOKS);

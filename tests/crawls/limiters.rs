@@ -66,8 +66,8 @@ fn refusals() -> Vec<Refusal> {
 fn limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
     let refused: &'static AtomicUsize = Box::leak(Box::default());
     let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
-    site.robots("");
-    site.otherwise(move |_| {
+    site.serve_robots("");
+    site.serve_otherwise(move |_| {
         let mut until = until.lock().expect("it is not poisoned");
         if asked.fetch_add(1, Ordering::SeqCst) == 3 {
             *until = Some(Instant::now() + NAMED);
@@ -94,7 +94,7 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
     }
     let work = Workplace::new();
     let run = patience::crawl(&work, &web, "60s").args(&urls);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     let lost: Vec<_> = outcomes.iter().filter(|(_, code)| *code != "ok").collect();
     assert!(lost.is_empty(), "{lost:?}");
@@ -112,8 +112,8 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
 fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     let web = Web::start();
     let site = web.site("habit.example");
-    site.robots("");
-    site.otherwise(|_| page("T").into());
+    site.serve_robots("");
+    site.serve_otherwise(|_| page("T").into());
     site.serve("/closed", status(403).header("retry-after", "1"));
     site.serve("/gone", status(404).header("retry-after", "3600"));
     let work = Workplace::new();
@@ -122,11 +122,11 @@ fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
         .args([site.url("/closed"), site.url("/gone")])
         .args(pages)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     let of = |code: &str| outcomes.values().filter(|outcome| *outcome == code).count();
     assert_eq!((of("ok"), of("http_error")), (20, 2), "{outcomes:?}");
-    let asked = |path: &str| site.visits().of_path(path).len();
+    let asked = |path: &str| site.visits().for_path(path).len();
     let closed = asked("/closed");
     assert!((2..=6).contains(&closed), "{closed}");
     assert_eq!(asked("/gone"), 1, "there is no such page");
@@ -137,8 +137,8 @@ fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
 fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     let web = Web::start();
     let site = web.site("spent.example");
-    site.robots("");
-    site.otherwise(|_| {
+    site.serve_robots("");
+    site.serve_otherwise(|_| {
         let reset = epoch_in(Duration::from_secs(3_000));
         status(403)
             .header("x-ratelimit-remaining", "0")
@@ -148,7 +148,7 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     let work = Workplace::new();
     let urls = (0..10).map(|number| site.url(&format!("/{number}")));
     let run = patience::crawl(&work, &web, "10s").args(urls).finish();
-    let run = run.expect(0);
+    let run = run.expect_code(0);
     assert_eq!(run.summary().outcome("http_error"), 10);
     assert_eq!(site.visits().pages().len(), 1);
 }
@@ -174,8 +174,8 @@ fn a_page_that_always_fails_ends_no_other() {
     for (name, reply, outcome) in lasting_failures() {
         for position in [0, 6, 11] {
             let site = web.site(&format!("{name}-{position}.example"));
-            site.robots("");
-            site.otherwise(|_| page("T").into());
+            site.serve_robots("");
+            site.serve_otherwise(|_| page("T").into());
             let path = format!("/{position}");
             site.serve(&path, reply.clone());
             closed.push((site.url(&path), outcome));
@@ -184,7 +184,7 @@ fn a_page_that_always_fails_ends_no_other() {
     }
     let work = Workplace::new();
     let run = patience::crawl(&work, &web, "5s").args(&urls);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     assert_all_others_are_ok(&work, &closed, urls.len());
 }
 
@@ -194,13 +194,13 @@ fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     const CHAIN: usize = 12;
     let web = Web::start();
     let hub = web.site("hub.example");
-    hub.robots("");
+    hub.serve_robots("");
     let (mut urls, mut closed) = (vec![hub.url("/0")], Vec::new());
     let mut last = page("end").latency(Duration::from_secs(1));
     for (name, reply, outcome) in lasting_failures() {
         let site = web.site(&format!("{name}.example"));
-        site.robots("");
-        site.otherwise(|_| page("T").into());
+        site.serve_robots("");
+        site.serve_otherwise(|_| page("T").into());
         site.serve("/closed", reply);
         closed.push((site.url("/closed"), outcome));
         urls.push(site.url("/closed"));
@@ -228,7 +228,7 @@ fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
         .args(["--follow", "all", "--depth", &depth])
         .args(&urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let late = 3 * lasting_failures().len();
     assert_all_others_are_ok(&work, &closed, urls.len() + CHAIN + late);
 }
@@ -256,6 +256,6 @@ fn a_part_of_a_page_is_no_page() {
     );
     site.serve("/", Reply::from(part));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     assert_eq!(work.stored().outcomes()[&site.url("/")], "http_error");
 }

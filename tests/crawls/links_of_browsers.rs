@@ -199,13 +199,13 @@ fn links_are_joined_as_a_browser_joins_them() {
     let work = Workplace::new();
     let store = format!("sqlite:{}", work.path("store.db").display());
     let count = paths.len().to_string();
-    let run = work.crawl(&web).instead("--delay", "0.01");
+    let run = work.crawl(&web).replace_flag("--delay", "0.01");
     run.args(["--depth", "1", "--follow", "all", "--max-pages", &count])
         .args(paths.iter().map(|path| site.url(path)))
         .finish();
     let pages = Run::new(["export", "pages", "--store", &store])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let pages: Vec<Value> = pages
         .stdout
         .lines()
@@ -216,7 +216,7 @@ fn links_are_joined_as_a_browser_joins_them() {
     for path in &paths {
         let url = site.url(path);
         browser.open(&url);
-        let expected = texts(&browser.run(ADDRESSES, json!([])));
+        let expected = texts(&browser.run_script(ADDRESSES, json!([])));
         let page = pages
             .iter()
             .find(|page| page["url"] == *url)

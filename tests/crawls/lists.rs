@@ -52,13 +52,13 @@ fn workplace() -> Workplace {
 
 fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
     let seeds = work.path("authors.jsonl");
-    let crawl = work.crawl(web).instead("--store", store);
+    let crawl = work.crawl(web).replace_flag("--store", store);
     crawl.args(["--depth", "2", "--seeds"]).arg(seeds)
 }
 
 fn only_record(store: &str) -> Value {
     let export = Run::new(["export", "records", "--store", store]).finish();
-    let text = export.expect(0).stdout;
+    let text = export.expect_code(0).stdout;
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
@@ -71,7 +71,7 @@ fn a_hole_is_closed(store: &str) {
     site.serve("/works/2", status(404));
     let summary = crawl(&work, &web, store)
         .finish()
-        .expect(0)
+        .expect_code(0)
         .summary()
         .json
         .clone();
@@ -82,7 +82,7 @@ fn a_hole_is_closed(store: &str) {
     assert_eq!(record["missing"], json!(["works"]));
     serve(&web);
     let again = crawl(&work, &web, store).args(["--retry", "http_error"]);
-    let summary = again.finish().expect(0).summary().json.clone();
+    let summary = again.finish().expect_code(0).summary().json.clone();
     assert_eq!(summary["records"]["resolved"], 1, "{summary}");
     assert_eq!(only_record(store)["fields"]["works"], works());
 }
@@ -118,7 +118,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     }
     running.finish();
     assert_eq!(only_record(&store)["fields"]["works"], Value::Null);
-    crawl(&work, &web, &store).finish().expect(0);
+    crawl(&work, &web, &store).finish().expect_code(0);
     assert_eq!(only_record(&store)["fields"]["works"], works());
 }
 
@@ -140,7 +140,7 @@ fn mappings_also_apply_to_records_that_come_later() {
     crawl(&work, &web, &store)
         .arg(site.url("/ada"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let record = |id: &str, path: &str, fields: Value| json!({"id": id, "urls": [site.url(path)], "fields": fields});
     let known = |email: &str| json!({"email": email, "title": "Ada", "location": null});
     work.write_lines(
@@ -152,7 +152,7 @@ fn mappings_also_apply_to_records_that_come_later() {
             record("other", "/ada", known("bob@a.example")),
         ],
     );
-    crawl(&work, &web, &store).finish().expect(0);
+    crawl(&work, &web, &store).finish().expect_code(0);
     assert_eq!(web.visits().pages().len(), 4, "nothing is fetched again");
     let records = work.stored().records();
     assert_eq!(records["2"].fields["works"], works());
@@ -175,13 +175,13 @@ fn lists_in_cells_come_back_as_they_were() {
     let crawl = |seeds: &std::path::Path, id: &str| {
         let crawl = work
             .crawl(&web)
-            .instead("--crawl", id)
+            .replace_flag("--crawl", id)
             .args(["--depth", "2"]);
         crawl
             .args(["--list-separator", "; ", "--seeds"])
             .arg(seeds)
             .finish()
-            .expect(0)
+            .expect_code(0)
     };
     crawl(&seeds, "first");
     let check = || {
@@ -204,7 +204,7 @@ fn lists_in_cells_come_back_as_they_were() {
     let export = Run::new(args)
         .args(["--store", &store])
         .finish()
-        .expect(0)
+        .expect_code(0)
         .stdout;
     assert!(
         export.contains(",Notes; Poems; Letters; x\\;y; Plays,"),
@@ -224,7 +224,7 @@ fn lists_in_cells_come_back_as_they_were() {
     ]);
     assert!(
         text.finish()
-            .expect(2)
+            .expect_code(2)
             .one_sentence()
             .contains("--format csv")
     );

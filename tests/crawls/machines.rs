@@ -1,4 +1,4 @@
-//! A machine's own failure costs no URL. If a machine's egress is cut off, this is noticed, its tasks and sites go to
+//! A machine's own failure costs no URL. If a machine's egress is offline, this is noticed, its tasks and sites go to
 //! others or wait, and it is tried again later. Machines that join late get their share of sites.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
-use webfill_tests::isolation::{Network, OUR_END, add_address, isolated, remove_address};
+use webfill_tests::isolation::{Network, OUR_END, add_address, remove_address, run_isolated};
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
@@ -19,8 +19,8 @@ const WEB: &str = "10.88.0.1";
 fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
     let site = |number: usize| {
         let site = web.site(&format!("m{number}.example"));
-        site.robots("");
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_robots("");
+        site.serve_otherwise(|request| page(&request.path).into());
         site
     };
     let sites: Vec<_> = (0..sites).map(site).collect();
@@ -63,7 +63,7 @@ fn wait_until_logged(run: &mut Running, work: &Workplace, event: &str) {
 #[needs(namespaces)]
 #[test]
 fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
-    isolated(
+    run_isolated(
         "machines::a_crawl_that_loses_its_way_out_pauses_and_continues",
         || {
             add_address(WEB);
@@ -79,14 +79,14 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
             web.log()
                 .wait_until("it is under way", |visits| visits.pages().len() >= 300);
             remove_address(WEB);
-            wait_until_logged(&mut run, &work, "egress_cut_off");
+            wait_until_logged(&mut run, &work, "machine_offline");
             let asked = web.visits().pages().len();
             assert!(asked < urls.len(), "it was too late: {asked} pages");
             add_address(WEB);
-            let finished = run.finish().expect(0);
+            let finished = run.finish().expect_code(0);
             assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
             assert_each_is_there(&work, &urls);
-            assert!(!logged(&work, "egress_open").is_empty());
+            assert!(!logged(&work, "machine_online").is_empty());
         },
     );
 }
@@ -94,7 +94,7 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
 #[needs(namespaces)]
 #[test]
 fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
-    isolated(
+    run_isolated(
         "machines::a_machine_that_never_had_a_way_out_says_so_and_ends_nothing",
         || {
             add_address(WEB);
@@ -105,13 +105,13 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
             let crawl = || {
                 with_backoffs(work.crawl_without_delay(&web))
                     .args(["--delay", "0.1"])
-                    .instead("--summary", "human")
+                    .replace_flag("--summary", "human")
             };
             let run = crawl()
-                .args(["--max-rest", "1s"])
+                .args(["--patience", "1s"])
                 .args(&urls)
                 .finish()
-                .expect(12);
+                .expect_code(12);
             for part in ["is offline", "unreachable", "40 left", "resume with"] {
                 assert!(
                     run.stdout.contains(part),
@@ -120,7 +120,7 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
                 );
             }
             add_address(WEB);
-            crawl().finish().expect(0);
+            crawl().finish().expect_code(0);
             assert_each_is_there(&work, &urls);
         },
     );
@@ -183,7 +183,7 @@ impl TwoMachines {
         self.client.wait_until_finished(&self.crawl);
         for process in self.processes.into_iter().rev() {
             process.signal(Signal::TERM);
-            process.finish().expect(0);
+            process.finish().expect_code(0);
         }
         assert_each_is_there(&self.fleet.work, &self.urls);
         self.web.visits().assert_polite(Duration::from_millis(900));
@@ -201,7 +201,7 @@ fn supervisor(client: &Client, name: &str) -> Value {
 #[needs(namespaces)]
 #[test]
 fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
-    isolated(
+    run_isolated(
         "machines::a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again",
         || {
             let machines = TwoMachines::under_way();
@@ -213,9 +213,9 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             machines.network.lose_route(ROUTE);
             machines
                 .fleet
-                .wait_until_logged("egress_cut_off", "\"far\"");
+                .wait_until_logged("machine_offline", "\"far\"");
             let far = machines.far();
-            assert_eq!(far["egress"], "cut_off", "{far}");
+            assert_eq!(far["egress"], "offline", "{far}");
             assert!(
                 far["sign"]
                     .as_str()
@@ -234,7 +234,9 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
                     visits.pages().len() >= asked + 600
                 });
             machines.network.add_route(ROUTE);
-            machines.fleet.wait_until_logged("egress_open", "\"far\"");
+            machines
+                .fleet
+                .wait_until_logged("machine_online", "\"far\"");
             assert_eq!(machines.far()["egress"], "open");
             wait_for("it has its share again", || {
                 (machines.far()["sites"].as_u64() > Some(50)).then_some(())
@@ -267,7 +269,7 @@ fn a_machine_that_joins_late_gets_its_share_of_the_sites() {
     client.wait_until_finished(&crawl);
     for process in [first, late, dispatcher] {
         process.signal(Signal::TERM);
-        process.finish().expect(0);
+        process.finish().expect_code(0);
     }
     assert_each_is_there(&fleet.work, &urls);
     web.visits().assert_polite(Duration::from_millis(45));

@@ -30,7 +30,7 @@ fn privately(work: &Workplace, web: &Web, arguments: &[&str]) -> Finished {
 
 fn people(web: &Web) -> Site {
     let site = web.site("people.example");
-    site.robots("User-agent: *\nDisallow: /private\n");
+    site.serve_robots("User-agent: *\nDisallow: /private\n");
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
     site.serve("/bob", page("Bob"));
     site.serve("/moved", redirect("/ada"));
@@ -39,7 +39,7 @@ fn people(web: &Web) -> Site {
 
 /// The paths that were requested from the site of these tests.
 fn asked_for(web: &Web) -> Vec<String> {
-    let visits = web.visits().of_host("people.example").paths();
+    let visits = web.visits().for_host("people.example").paths();
     let path = |visit: &String| visit.replacen("people.example", "", 1);
     visits.iter().map(path).collect()
 }
@@ -55,13 +55,13 @@ fn a_page_is_fetched_once_with_its_robots_txt_and_kept() {
     let site = people(&web);
     let url = site.url("/ada");
     for _ in 0..2 {
-        let run = privately(&work, &web, &[&url]).expect(0);
+        let run = privately(&work, &web, &[&url]).expect_code(0);
         let result: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(result["fields"]["name"], "Ada Lovelace");
         assert_eq!(asked_for(&web), ["/robots.txt", "/ada"]);
         assert!(run.stderr.contains("mappings/pages/"), "{}", run.stderr);
     }
-    privately(&work, &web, &[&url, "--again"]).expect(0);
+    privately(&work, &web, &[&url, "--again"]).expect_code(0);
     let paths = ["/robots.txt", "/ada", "/robots.txt", "/ada"];
     assert_eq!(asked_for(&web), paths);
     web.visits().assert_polite(Duration::from_millis(500));
@@ -76,7 +76,7 @@ fn kept_pages_are_tried_as_a_folder_without_a_request() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = people(&web);
     let (ada, bob) = (site.url("/ada"), site.url("/bob"));
-    let run = privately(&work, &web, &[&ada, &bob, "--keep", "kept"]).expect(0);
+    let run = privately(&work, &web, &[&ada, &bob, "--keep", "kept"]).expect_code(0);
     let name = json!({"filled": 1, "empty": 1, "share": 0.5, "empty_on": [bob]});
     assert_eq!(
         last_line(&run)["mappings"]["profile"]["fields"]["name"],
@@ -84,7 +84,7 @@ fn kept_pages_are_tried_as_a_folder_without_a_request() {
     );
     assert_eq!(asked_for(&web), ["/robots.txt", "/ada", "/bob"]);
     web.visits().assert_polite(Duration::from_millis(500));
-    let again = privately(&work, &web, &["kept"]).expect(0);
+    let again = privately(&work, &web, &["kept"]).expect_code(0);
     assert_eq!(last_line(&again), last_line(&run));
     assert_eq!(web.visits().len(), 3);
 }
@@ -94,13 +94,13 @@ fn a_redirect_is_followed_and_its_target_names_the_page() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = people(&web);
     let moved = site.url("/moved");
-    let run = privately(&work, &web, &[&moved, &moved]).expect(0);
+    let run = privately(&work, &web, &[&moved, &moved]).expect_code(0);
     assert_eq!(asked_for(&web), ["/robots.txt", "/moved", "/ada"]);
     web.visits().assert_polite(Duration::from_millis(500));
     let first: Value = serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(first["url"], site.url("/ada").as_str());
-    privately(&work, &web, &[&site.url("/ada")]).expect(0);
-    let kept = privately(&work, &web, &["mappings/pages"]).expect(0);
+    privately(&work, &web, &[&site.url("/ada")]).expect_code(0);
+    let kept = privately(&work, &web, &["mappings/pages"]).expect_code(0);
     assert_eq!(last_line(&kept)["pages"], 1, "it is one page by two URLs");
 }
 
@@ -115,7 +115,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
         // Pages that fail count as requested as well.
         privately(&work, &web, &[&leading.url(path)]);
     }
-    assert_eq!(web.visits().of_host("people.example").pages().len(), 3);
+    assert_eq!(web.visits().for_host("people.example").pages().len(), 3);
     web.visits().assert_polite(Duration::from_millis(500));
 }
 
@@ -128,14 +128,14 @@ fn forbidden_pages_are_refused_with_a_reason() {
         ("/private", "disallowed by the robots.txt of people.example"),
         ("/gone", "the server returned 404"),
     ] {
-        let run = privately(&work, &web, &[&site.url(path)]).expect(1);
+        let run = privately(&work, &web, &[&site.url(path)]).expect_code(1);
         assert!(run.stderr.contains(reported), "{}", run.stderr);
     }
-    assert_eq!(web.visits().of_path("/private").len(), 0);
+    assert_eq!(web.visits().for_path("/private").len(), 0);
     web.visits().assert_polite(Duration::from_millis(500));
     let closed = web.site("closed.example");
     closed.serve("/robots.txt", status(503));
-    let run = privately(&work, &web, &[&closed.url("/")]).expect(1);
+    let run = privately(&work, &web, &[&closed.url("/")]).expect_code(1);
     assert!(
         run.stderr.contains("unavailable, nothing allowed"),
         "{}",
@@ -152,13 +152,13 @@ fn private_addresses_are_guarded_and_a_contact_is_required() {
     let run = try_pages(&work, &web, &[&url])
         .args(contact)
         .finish()
-        .expect(1);
+        .expect_code(1);
     assert!(
         run.stderr.contains("--allow-private-networks"),
         "{}",
         run.stderr
     );
-    let run = try_pages(&work, &web, &[&url]).finish().expect(2);
+    let run = try_pages(&work, &web, &[&url]).finish().expect_code(2);
     assert!(run.stderr.contains("--contact"), "{}", run.stderr);
     assert!(web.visits().is_empty());
     assert!(!work.path("mappings/pages").exists());
@@ -174,7 +174,7 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
     for url in [site.url("/ada"), leading.url("/")] {
         let run = try_pages(&work, &web, &[&url]).arg("--allow-private-networks");
         let run = run.env("WEBFILL_DISPATCHER_EXCLUDE_SITES", &list).finish();
-        let output = run.expect(1).stderr;
+        let output = run.expect_code(1).stderr;
         assert!(output.contains("`dispatcher.exclude_sites`"), "{output}");
     }
     assert_eq!(asked_for(&web), [""; 0]);
@@ -211,10 +211,10 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
         output["fields"].clone()
     };
     let as_crawled = json!({"number": "4711", "title": "A paper"});
-    let saved = privately(&work, &web, &["saved/paper.pdf"]).expect(0);
+    let saved = privately(&work, &web, &["saved/paper.pdf"]).expect_code(0);
     assert_eq!(fields(&saved), as_crawled);
     for _ in 0..2 {
-        let fetched = privately(&work, &web, &[&url]).expect(0);
+        let fetched = privately(&work, &web, &[&url]).expect_code(0);
         assert_eq!(fields(&fetched), as_crawled);
         assert_eq!(asked_for(&web), ["/robots.txt", "/paper"]);
         assert!(fetched.stderr.contains(".pdf"), "{}", fetched.stderr);
@@ -224,14 +224,14 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
         &web,
         &["saved/paper.pdf", "--trace", "--format", "json"],
     );
-    assert!(traced.expect(0).stdout.contains("4711"));
-    let several = last_line(&privately(&work, &web, &["saved"]).expect(0));
+    assert!(traced.expect_code(0).stdout.contains("4711"));
+    let several = last_line(&privately(&work, &web, &["saved"]).expect_code(0));
     assert_eq!(
         several["mappings"]["papers"]["fields"]["number"]["filled"],
         2
     );
     let crawl = work.crawl(&web).args(["--documents", &url]);
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     let crawled = &work.stored().pages()[&url];
     assert_eq!(Value::Object(crawled.fields.clone()), as_crawled);
 }
@@ -242,7 +242,7 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
     papers(&work);
     work.write("torn.pdf", b"%PDF-1.4\nand nothing more");
     work.write("scan.pdf", pdf("A scan", ""));
-    let torn = privately(&work, &web, &["torn.pdf"]).expect(1);
+    let torn = privately(&work, &web, &["torn.pdf"]).expect_code(1);
     assert!(
         torn.one_sentence().contains("torn.pdf: no mapping applies"),
         "{}",
@@ -253,7 +253,7 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
         "{}",
         torn.stderr
     );
-    let scan = privately(&work, &web, &["scan.pdf"]).expect(0);
+    let scan = privately(&work, &web, &["scan.pdf"]).expect_code(0);
     assert!(
         scan.stderr.contains("no text in this document"),
         "{}",

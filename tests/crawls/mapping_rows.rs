@@ -49,13 +49,13 @@ fn mapping_test_shows_rows_as_json_and_as_a_table() {
     let work = Workplace::new();
     let file = ratings(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
-    let run = mapping(&["test", &file, &page, "--url", URL]).expect(0);
+    let run = mapping(&["test", &file, &page, "--url", URL]).expect_code(0);
     let row = |item: &str, stars: Value| json!({"item": item, "stars": stars, "user": null});
     assert_eq!(
         json_of(&run)["rows"],
         json!([{"dataset": "ratings", "rows": [row("/1", json!("4")), row("/2", json!(null)), row("/3", json!("1"))]}])
     );
-    let run = mapping(&["test", &file, &page, "--url", URL, "--format", "text"]).expect(0);
+    let run = mapping(&["test", &file, &page, "--url", URL, "--format", "text"]).expect_code(0);
     let table = "rows of ratings: 3 rows
 row  item  stars  user
   0  /1        4     -
@@ -72,7 +72,7 @@ fn a_trace_shows_the_chains_of_chosen_rows() {
     let page = work.write("page.html", PAGE).display().to_string();
     let traced = |more: &[&str]| {
         let trace = ["test", &file, &page, "--url", URL, "--trace"];
-        mapping(&[&trace, more].concat()).expect(0)
+        mapping(&[&trace, more].concat()).expect_code(0)
     };
     let positions = |run: &Finished| -> Vec<Value> {
         let rows = json_of(run)["rows"][0]["rows"].clone();
@@ -114,7 +114,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     let work = Workplace::new();
     let file = ratings(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
-    let run = mapping(&["save", &file, &page, "--url", URL, "--as", "two"]).expect(0);
+    let run = mapping(&["save", &file, &page, "--url", URL, "--as", "two"]).expect_code(0);
     assert!(
         run.stdout.contains("rows of ratings: 3 rows"),
         "{}",
@@ -126,7 +126,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
         case["rows"][0]["rows"][1],
         json!({"item": "/2", "stars": null, "user": null})
     );
-    let all = |expected: i32| mapping(&["test", "--all", &file]).expect(expected);
+    let all = |expected: i32| mapping(&["test", "--all", &file]).expect_code(expected);
     assert!(all(0).stdout.contains("1 golden case, all as expected"));
 
     ratings(&work, "a");
@@ -140,7 +140,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     ] {
         assert!(output.contains(line), "{line}: {output}");
     }
-    let run = mapping(&["test", "--all", &file, "--format", "json"]).expect(1);
+    let run = mapping(&["test", "--all", &file, "--format", "json"]).expect_code(1);
     let differing = &json_of(&run)["differing"][0];
     assert_eq!(differing["rows"][0], "- ratings, row 0: stars: \"4\"");
     assert_eq!(differing["found"]["rows"][0]["rows"][0]["stars"], "Emma");
@@ -153,14 +153,14 @@ fn over_several_pages_it_counts_rows_and_missing_fields() {
     work.write("pages/a.html", PAGE);
     work.write("pages/b.html", "<h1>Bob</h1>");
     let pages = work.path("pages").display().to_string();
-    let run = mapping(&["test", &file, &pages]).expect(0);
+    let run = mapping(&["test", &file, &pages]).expect_code(0);
     let last: Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
     let rows = &last["mappings"]["ratings"]["rows"][0];
     assert_eq!(rows["rows"], 3);
     assert_eq!(rows["pages_without"], 1);
     assert_eq!(rows["fields"]["stars"]["filled"], 2);
     assert_eq!(rows["fields"]["stars"]["empty"], 1);
-    let run = mapping(&["test", &file, &pages, "--format", "text"]).expect(0);
+    let run = mapping(&["test", &file, &pages, "--format", "text"]).expect_code(0);
     assert!(
         run.stdout.contains("rows of ratings: 3; none on "),
         "{}",
@@ -175,10 +175,10 @@ fn a_field_of_rows_can_be_selected_by_its_name() {
     let page = work.write("page.html", PAGE).display().to_string();
     let asked = |field: &str| mapping(&["test", &file, &page, "--url", URL, "--field", field]);
     assert_eq!(
-        json_of(&asked("stars").expect(0))["rows"][0]["rows"][2]["stars"],
+        json_of(&asked("stars").expect_code(0))["rows"][0]["rows"][2]["stars"],
         "1"
     );
-    let run = asked("star").expect(2);
+    let run = asked("star").expect_code(2);
     assert!(
         run.stderr.contains("no field `star`; there are stars"),
         "{}",
@@ -201,7 +201,7 @@ fn checked(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
         work.write_json(&format!("listed/golden/listed/{number}.json"), &case);
     }
     mapping(&["check", &file.display().to_string()])
-        .expect(0)
+        .expect_code(0)
         .stdout
 }
 
@@ -232,10 +232,10 @@ fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
         r#"{{"name": "listed", "url_patterns": [{{"type": "host", "pattern": "listed.example"}}], {rewrite}}}"#
     );
     let file = work.write("pasted.json", pasted).display().to_string();
-    let reported = mapping(&["check", &file]).expect(0).stdout;
+    let reported = mapping(&["check", &file]).expect_code(0).stdout;
     assert!(reported.contains("1 mapping, all good"), "{reported}");
     let page = work.write("page.html", PAGE).display().to_string();
-    let found = json_of(&mapping(&["test", &file, &page]).expect(0));
+    let found = json_of(&mapping(&["test", &file, &page]).expect_code(0));
     assert_eq!(
         found["rows"][0]["rows"][1],
         json!({"items": "/2", "stars": null})
@@ -294,7 +294,7 @@ fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find
         <li class=rating><b class=stars>2</b><li class=rating><a href=/1>A</a></ul>";
     work.write("mine/golden/ratings/a.html", page);
     work.write_json("mine/golden/ratings/a.json", &json!({"url": URL}));
-    let output = mapping(&["check", &file]).expect(0).stdout;
+    let output = mapping(&["check", &file]).expect_code(0).stdout;
     for warning in [
         "1 mapping, 2 warnings",
         "rows of ratings: 1 of 3 rows of the golden cases have no item, which is in the key, and are not stored",
@@ -303,7 +303,7 @@ fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find
         assert!(output.contains(warning), "{warning}: {output}");
     }
     work.write("mine/golden/ratings/a.html", "<p>nothing</p>");
-    let output = mapping(&["check", &file]).expect(0).stdout;
+    let output = mapping(&["check", &file]).expect_code(0).stdout;
     assert!(
         output.contains("rows of ratings: `select` finds nothing on any golden case"),
         "{output}"
@@ -337,7 +337,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     let case = json!({"url": "https://ratings.example/users/7"});
     work.write_json("mine/golden/all/a.json", &case);
     let folder = work.path("mine").display().to_string();
-    let check = || mapping(&["check", &folder]).expect(0).stdout;
+    let check = || mapping(&["check", &folder]).expect_code(0).stdout;
     let reported = check();
     let warning = "no link of the golden cases leads to a page that this mapping reads";
     assert!(reported.contains(warning), "{reported}");
@@ -404,10 +404,10 @@ fn the_crawl_and_the_export_of_the_how_to_work_as_shown() {
     work.crawl(&web)
         .arg("--seeds")
         .arg(work.path("users.txt"))
-        .instead("--mappings", work.path("mine"))
-        .instead("--store", &store)
+        .replace_flag("--mappings", work.path("mine"))
+        .replace_flag("--store", &store)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let run = Run::new([
         "export",
         "records",
@@ -418,7 +418,7 @@ fn the_crawl_and_the_export_of_the_how_to_work_as_shown() {
     ])
     .finish();
     let mut rows: Vec<Value> = run
-        .expect(0)
+        .expect_code(0)
         .stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -76,7 +76,7 @@ fn web_of(sites: usize) -> (Web, Vec<String>) {
 /// A crawl of these pages by one worker, with the given settings.
 fn crawl_of(web: &Web, work: &Workplace, urls: &[String], settings: &str) -> Run {
     work.crawl(web)
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .args(["--depth", "0", "--config"])
         .arg(work.write("webfill.toml", settings))
         .arg("--seeds")
@@ -102,13 +102,13 @@ fn watched(run: Run) -> (Finished, u64) {
     let mut run = run.start();
     let mut peak = 0;
     let deadline = Instant::now() + TIME_LIMIT;
-    while run.ended().is_none() && Instant::now() < deadline {
+    while run.exit_status().is_none() && Instant::now() < deadline {
         let processes = run.processes();
         let workers = processes.iter().filter(|it| it.role() == "worker");
         peak = peak.max(workers.map(Process::peak_bytes).max().unwrap_or(0));
         std::thread::sleep(Duration::from_millis(20));
     }
-    (run.finish().expect(0), peak / MIB)
+    (run.finish().expect_code(0), peak / MIB)
 }
 
 #[test]
@@ -155,7 +155,9 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         })
         .collect();
     let settings = "[worker]\nmemory_mib = 32\n[fetch]\ntotal_timeout = 5.0\n";
-    let finished = crawl_of(&web, &work, &urls, settings).finish().expect(0);
+    let finished = crawl_of(&web, &work, &urls, settings)
+        .finish()
+        .expect_code(0);
     assert_all_ok(&finished, &work, &urls);
     let counts = web.visits().pages().counts();
     let again = counts.values().filter(|count| **count > 1).count();
@@ -175,9 +177,9 @@ const SMALL_MIB: u64 = 384;
 fn a_crawl_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     let (web, urls) = web_of(48);
     let work = Workplace::new();
-    let machine = MemoryLimit::of_mib(SMALL_MIB);
+    let machine = MemoryLimit::with_mib(SMALL_MIB);
     let run = crawl_of(&web, &work, &urls, SMALL).in_memory(&machine);
-    let finished = run.finish().expect(0);
+    let finished = run.finish().expect_code(0);
     assert_all_ok(&finished, &work, &urls);
     assert_eq!(machine.killed(), 0);
 }
@@ -190,10 +192,10 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     fleet.new_member("client", "feeder");
     fleet.new_member("supervisor", "small");
     let dispatcher = serving(fleet.dispatcher_run());
-    let machine = MemoryLimit::of_mib(SMALL_MIB);
+    let machine = MemoryLimit::with_mib(SMALL_MIB);
     let supervisor = fleet
         .supervisor(&web, "small")
-        .instead("--workers", "2")
+        .replace_flag("--workers", "2")
         .arg("--config")
         .arg(fleet.work.write("small.toml", SMALL))
         .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "300")
@@ -204,7 +206,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     client.wait_until_finished(&crawl);
     for process in [supervisor, dispatcher] {
         process.signal(Signal::TERM);
-        process.finish().expect(0);
+        process.finish().expect_code(0);
     }
     assert_titles(&fleet.work, &urls);
     assert_eq!(machine.killed(), 0);
@@ -214,7 +216,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
 #[needs(memory_limit)]
 #[test]
 fn a_machine_that_is_too_small_kills() {
-    let machine = MemoryLimit::of_mib(1);
+    let machine = MemoryLimit::with_mib(1);
     let run = Run::new(["--version"]).in_memory(&machine).finish();
     assert!(!run.status.success(), "{run:?}");
     assert!(machine.killed() > 0);

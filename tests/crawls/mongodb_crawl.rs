@@ -56,8 +56,8 @@ fn each_write_waits_for_the_journals_of_a_majority() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    let crawl = work.crawl(&web).instead("--store", &uri);
-    crawl.arg("--seeds").arg(seeds).finish().expect(0);
+    let crawl = work.crawl(&web).replace_flag("--store", &uri);
+    crawl.arg("--seeds").arg(seeds).finish().expect_code(0);
     let log = mongod.log();
     let lines = log
         .lines()
@@ -85,10 +85,10 @@ fn mongodb_holds_the_same_data_as_the_embedded_store() {
     let work = Workplace::new();
     let seeds = people(&web, &work);
     let crawl = |work: &Workplace| work.crawl(&web).arg("--seeds").arg(&seeds);
-    let embedded = crawl(&work).finish().expect(0);
+    let embedded = crawl(&work).finish().expect_code(0);
     let other = Workplace::new();
-    let run = crawl(&other).instead("--store", database.uri());
-    let run = run.finish().expect(0);
+    let run = crawl(&other).replace_flag("--store", database.uri());
+    let run = run.finish().expect_code(0);
 
     let documents = Documents::open(database.uri());
     assert_eq!(lasting(documents.pages()), lasting(work.stored().pages()));
@@ -116,9 +116,9 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let work = Workplace::new();
     let seeds = people(&web, &work);
     // A clock that delays no request need not be stored, so the delay is long.
-    let run = work.crawl(&web).instead("--delay", "2");
-    let run = run.instead("--store", database.uri());
-    run.arg("--seeds").arg(seeds).finish().expect(0);
+    let run = work.crawl(&web).replace_flag("--delay", "2");
+    let run = run.replace_flag("--store", database.uri());
+    run.arg("--seeds").arg(seeds).finish().expect_code(0);
 
     let documents = Documents::open(database.uri());
     let crawls = documents.all("crawls");
@@ -150,22 +150,22 @@ fn an_interrupted_crawl_in_mongodb_is_resumed() {
     let roots = wide_web(&web);
     let work = Workplace::new();
     let crawl = || -> Run {
-        let crawl = work.crawl(&web).instead("--store", database.uri());
+        let crawl = work.crawl(&web).replace_flag("--store", database.uri());
         crawl.args(&roots)
     };
     let running = crawl().start();
     web.log()
         .wait_until("a third is fetched", |visits| visits.pages().len() > 18);
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
     let documents = Documents::open(database.uri());
     let fetched = web.visits().pages().len();
     assert_eq!(documents.count("pages") as usize, fetched);
     assert!(fetched < SITES * PAGES_PER_SITE, "it was interrupted");
 
     // There is no seed, so the crawl must be known.
-    let resumed = work.crawl(&web).instead("--store", database.uri());
-    let run = resumed.finish().expect(0);
+    let resumed = work.crawl(&web).replace_flag("--store", database.uri());
+    let run = resumed.finish().expect_code(0);
     assert_pages_complete(&documents.pages());
     assert_eq!(run.summary().tasks() as usize, SITES * PAGES_PER_SITE);
     assert_eq!(repeated(&web), BTreeMap::new());
@@ -180,7 +180,7 @@ fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
     let roots = wide_web(&web);
     let work = Workplace::new();
     let crawl = || {
-        let crawl = work.crawl(&web).instead("--store", database.uri());
+        let crawl = work.crawl(&web).replace_flag("--store", database.uri());
         crawl.args(&roots)
     };
     let running = crawl().start();
@@ -193,7 +193,7 @@ fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
     let documents = Documents::open(database.uri());
     let before = documents.pages();
     assert!(before.len() < SITES * PAGES_PER_SITE);
-    crawl().finish().expect(0);
+    crawl().finish().expect_code(0);
     let after = documents.pages();
     assert_pages_complete(&after);
     for (url, page) in before {
@@ -209,11 +209,11 @@ fn records_in_mongodb_are_exported_as_lines_and_as_a_table() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    let run = work.crawl(&web).instead("--store", database.uri());
-    run.arg("--seeds").arg(seeds).finish().expect(0);
+    let run = work.crawl(&web).replace_flag("--store", database.uri());
+    run.arg("--seeds").arg(seeds).finish().expect_code(0);
     let export = |args: &[&str]| {
         let run = Run::new(["export", "--store", database.uri()]).args(args);
-        run.finish().expect(0).stdout
+        run.finish().expect_code(0).stdout
     };
     let lines = export(&["records", "--format", "jsonl", "--crawl", "test"]);
     let records: Vec<Value> = lines
@@ -241,13 +241,13 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    let run = work.crawl(&web).instead("--delay", "2");
-    run.instead("--store", store.uri("people"))
+    let run = work.crawl(&web).replace_flag("--delay", "2");
+    run.replace_flag("--store", store.uri("people"))
         .args(["--cache", &cache.uri("crawling")])
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let documents = Documents::open(&store.uri("people"));
     let counts = |documents: &Documents| {
         ["records", "pages", "crawls", "robots", "sites"].map(|name| documents.count(name))
@@ -271,19 +271,19 @@ fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
     let hosts = ["one.example", "two.example"];
     for host in hosts {
         let site = web.site(host);
-        site.robots("User-agent: *\nCrawl-delay: 4\n");
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_robots("User-agent: *\nCrawl-delay: 4\n");
+        site.serve_otherwise(|request| page(&request.path).into());
     }
     let [first, second] = [Workplace::new(), Workplace::new()];
     let urls = |path: &str| hosts.map(|host| format!("http://{host}{path}"));
     deployment(&first, &web, cache.uri(), "4")
         .args(urls("/first"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     deployment(&second, &web, cache.uri(), "4")
         .args(urls("/second"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let visits = web.visits();
     assert_eq!(visits.pages().len(), 4);
     assert_eq!(visits.robots().len(), 2, "one deployment asked for both");
@@ -295,8 +295,8 @@ fn a_mongodb_that_is_not_there_is_named_at_the_start() {
     let web = Web::start();
     let work = Workplace::new();
     let store = "mongodb://someone:hidden@127.0.0.1:1/people?serverSelectionTimeoutMS=300";
-    let run = work.crawl(&web).instead("--store", store);
-    let run = run.arg("http://people.example/").finish().expect(1);
+    let run = work.crawl(&web).replace_flag("--store", store);
+    let run = run.arg("http://people.example/").finish().expect_code(1);
     let sentence = run.one_sentence();
     assert!(
         sentence.contains("mongodb://127.0.0.1:1/people") && sentence.contains("refused"),

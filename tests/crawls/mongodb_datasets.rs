@@ -13,7 +13,7 @@ const IDS: i32 = 20;
 /// Inserts documents, and serves their pages. Each page has a name, and those of people also a location; documents of
 /// firms have a town, which is not requested.
 fn insert(documents: &Documents, web: &Web, kind: &str) {
-    web.site(&format!("{kind}.example")).otherwise({
+    web.site(&format!("{kind}.example")).serve_otherwise({
         let kind = kind.to_owned();
         move |request| {
             let page = page("P").field("name", &format!("{kind} {}", request.path));
@@ -45,9 +45,9 @@ fn missing_values_are_never_taken_from_another_collection() {
             .crawl_without_delay(&web)
             .args(["--delay", "0", "--records", database.uri()])
             .args(["--records-collection", kind, "--write-back", kind])
-            .instead("--crawl", kind)
+            .replace_flag("--crawl", kind)
             .finish()
-            .expect(0);
+            .expect_code(0);
         assert_eq!(run.summary().records(), (IDS as u64, resolved));
         let dataset = run.summary().json["records"]["dataset"].clone();
         let dataset = dataset.as_str().expect("a name").to_owned();

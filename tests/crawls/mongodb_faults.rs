@@ -11,7 +11,7 @@ use webfill_test_mongod::{Mongod, ReplicaSet, fresh_database};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
-use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::isolation::{mount_small_disk, run_isolated};
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Page, Web, page};
 use webfill_tests::stored::Stored;
@@ -48,7 +48,7 @@ impl Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
             let site = web.site(&format!("t{number}.example"));
-            site.otherwise(move |request| page(&request.path).into());
+            site.serve_otherwise(move |request| page(&request.path).into());
             let leaves = 1..PAGES_PER_SITE;
             let link = |page: Page, leaf| page.mapped_link(&format!("/{leaf}"));
             site.serve("/", leaves.fold(page("/"), link));
@@ -65,8 +65,8 @@ impl Trouble {
     fn crawl(&self) -> Run {
         self.work
             .crawl(&self.web)
-            .instead("--store", &self.store)
-            .instead("--workers", WORKERS.to_string())
+            .replace_flag("--store", &self.store)
+            .replace_flag("--workers", WORKERS.to_string())
             .args(["--concurrency", &CONCURRENCY.to_string()])
             .args(&self.seeds)
             .time_limit(Duration::from_secs(150))
@@ -100,7 +100,7 @@ impl Trouble {
     /// How many tasks the dispatcher has closed.
     fn acknowledged(&self) -> usize {
         let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
-        frontier.number("SELECT count(*) FROM tasks WHERE state = 2") as usize
+        frontier.query_number("SELECT count(*) FROM tasks WHERE state = 2") as usize
     }
 
     fn assert_paused_by_full_buffers(&self) {
@@ -180,7 +180,7 @@ fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) 
     trouble.wait_until_logged("store_away");
     trouble.assert_paused_by_full_buffers();
     mend(&mut mongod);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_eq!(trouble.logged("store_back"), trouble.logged("store_away"));
     trouble.assert_unharmed(1);
 }
@@ -218,7 +218,7 @@ fn mongod_may_go_away_again_and_again() {
             .log()
             .wait_until("it goes on", |visits| visits.pages().len() > enough);
     }
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     trouble.assert_unharmed(3);
 }
 
@@ -237,7 +237,7 @@ fn another_mongod_of_a_replica_set_takes_over() {
     set.members[first].restart();
     let second = set.primary();
     set.members[second].stop();
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     trouble.assert_unharmed(2);
 }
 
@@ -260,7 +260,7 @@ fn a_primary_that_steps_down_holds_nothing_up() {
         let now = set.members[set.primary()].address();
         assert_ne!(now, primary, "another one was elected");
     }
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     trouble.assert_unharmed(2);
 }
 
@@ -270,7 +270,7 @@ fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_after
     let (mongod, cache) = (Mongod::start(), Mongod::start());
     let trouble = Trouble::with_store(mongod.uri("trouble"));
     let delay = Duration::from_secs(4);
-    let crawl = trouble.crawl().instead("--delay", "4");
+    let crawl = trouble.crawl().replace_flag("--delay", "4");
     let mut running = crawl.args(["--cache", &cache.uri("cache")]).start();
     let workers = running.wait_for_role("worker", WORKERS);
     let log = trouble.web.log();
@@ -279,9 +279,9 @@ fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_after
     let fetched = trouble.web.visits().pages().len();
     trouble.wait_until_logged("cache_away");
     assert!(trouble.web.visits().pages().len() > fetched, "it goes on");
-    assert_eq!(running.of_role("worker"), workers);
+    assert_eq!(running.processes_of_role("worker"), workers);
     cache.resume();
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_eq!(trouble.logged("cache_back"), trouble.logged("cache_away"));
     trouble.assert_unharmed(1);
     trouble.web.visits().assert_polite(delay);
@@ -303,11 +303,11 @@ fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
     running.signal(Signal::INT);
     running.wait_until("the first was taken", |run| !run.has_pending_signals());
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
     let took = asked_at.elapsed();
     assert!(took < Duration::from_secs(30), "stopped after {took:?}");
     mongod.restart();
-    trouble.crawl().finish().expect(0);
+    trouble.crawl().finish().expect_code(0);
     let pages = Documents::open(&trouble.store).pages();
     assert_eq!((pages.len(), trouble.acknowledged()), (PAGES, PAGES));
     assert!(pages.values().all(|page| page.outcome == "ok"));
@@ -317,7 +317,7 @@ fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
 #[needs(namespaces, mongod)]
 #[test]
 fn a_mongod_whose_disk_is_full_goes_on_with_room() {
-    isolated(
+    run_isolated(
         "mongodb_faults::a_mongod_whose_disk_is_full_goes_on_with_room",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
@@ -333,7 +333,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
             mongod.kill();
             mount_small_disk(disk.path(), 1 << 20, true);
             mongod.restart();
-            running.finish().expect(0);
+            running.finish().expect_code(0);
             trouble.assert_unharmed(1);
         },
     );
@@ -372,10 +372,10 @@ fn a_page_result_too_large_for_a_document_ends_its_task_alone() {
     });
     work.write_json("mappings/profile.json", &mapping);
     let urls = ["/0", "/large", "/1", "/2"].map(|path| site.url(path));
-    let run = work.crawl(&web).instead("--store", database.uri());
+    let run = work.crawl(&web).replace_flag("--store", database.uri());
     // With less memory, the fields of the page would be cut.
     let run = run.env("WEBFILL_WORKER_MEMORY_MIB", "1024");
-    let run = run.args(&urls).finish().expect(0);
+    let run = run.args(&urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome("extract_error"), 1);
     assert_eq!(run.summary().outcome("ok"), 3);
     let pages = Documents::open(database.uri()).pages();

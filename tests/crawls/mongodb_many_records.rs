@@ -41,7 +41,7 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
     let crawl = || {
         let run = people.crawl_and_write_back();
         match store(&people) {
-            Some(store) => run.instead("--store", store),
+            Some(store) => run.replace_flag("--store", store),
             None => run,
         }
     };
@@ -51,7 +51,7 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
     running.finish();
     let before = named(&people);
     assert!(before < COUNT as u64, "it was killed in the middle");
-    let run = crawl().finish().expect(0);
+    let run = crawl().finish().expect_code(0);
     assert_eq!(named(&people), COUNT as u64);
     for number in [0, 1, COUNT / 2, COUNT - 1] {
         assert_eq!(people.person(number)["name"], format!("Name of /{number}"));
@@ -59,7 +59,7 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
     assert_eq!(run.summary().records(), (COUNT as u64, COUNT as u64));
     // If the crawl is resumed again, there is nothing to do.
     let asked = people.web.visits().pages().len();
-    let idle = crawl().finish().expect(0);
+    let idle = crawl().finish().expect_code(0);
     assert_eq!(people.web.visits().pages().len(), asked);
     assert_eq!(
         idle.summary().json["written_back"],
@@ -86,9 +86,9 @@ fn a_resumed_crawl_continues_after_the_fed_records() {
     many(&people, 1_200);
     people.insert(vec![doc! {"_id": "broken", "name": null}]);
     let limited = people.crawl_and_write_back().args(["--max-pages", "20"]);
-    let first = limited.finish().expect(12);
+    let first = limited.finish().expect_code(12);
     people.insert(vec![doc! {"_id": "new", "url": url("new"), "name": null}]);
-    let run = people.crawl_and_write_back().finish().expect(0);
+    let run = people.crawl_and_write_back().finish().expect_code(0);
     assert_eq!(people.person("new")["name"], "Name of /new");
     assert_eq!(named(&people), 1_201);
     // Every document was read and reported once, in one of the two runs.
@@ -102,7 +102,7 @@ fn a_resumed_crawl_continues_after_the_fed_records() {
 fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
     let people = People::new();
     many(&people, 1_200);
-    let run = || people.crawl_and_write_back().finish().expect(0);
+    let run = || people.crawl_and_write_back().finish().expect_code(0);
     run();
     let document = |id: i32, path: &str| doc! {"_id": id, "url": url(path), "name": null};
     people.insert(vec![document(-1, "before"), document(5_000, "behind")]);
@@ -124,7 +124,7 @@ fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
         .run(doc! {"update": "people", "updates": [link]});
     run();
     let pages = people.web.visits().pages();
-    assert_eq!(pages.of_path("/moved").len(), 1);
+    assert_eq!(pages.for_path("/moved").len(), 1);
     assert_eq!(pages.len(), 1_204, "nothing is fetched again");
 }
 
@@ -150,7 +150,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
         .log()
         .wait_until("it goes on", |visits| visits.pages().len() > 500);
     mongod.restart();
-    let run = running.finish().expect(0);
+    let run = running.finish().expect_code(0);
     assert_eq!(named(&people), 2_000);
     assert_eq!(run.summary().records(), (2_000, 2_000));
     let logs = people.work.logs();
@@ -200,7 +200,7 @@ fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
     let running = run.start();
     loop {
         let peak = |role: &str| {
-            let processes = running.of_role(role).into_iter();
+            let processes = running.processes_of_role(role).into_iter();
             processes.map(|process| process.peak_bytes() >> 20).max()
         };
         let crawl = peak("crawl");
@@ -218,7 +218,7 @@ fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
 
 fn measure_to_its_end(run: Run) -> Needed {
     let (needed, running) = measure(run, || true);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     needed
 }
 
@@ -229,10 +229,10 @@ fn memory_does_not_grow_with_the_number_of_records() {
     mostly_complete(&people, 20_000, 2_000);
     let few = people
         .crawl_and_write_back()
-        .instead("--crawl", "few")
+        .replace_flag("--crawl", "few")
         .args(["--records-query", r#"{"_id": {"$lt": 2000}}"#]);
     let few = measure_to_its_end(few);
-    let all = people.crawl_and_write_back().instead("--crawl", "all");
+    let all = people.crawl_and_write_back().replace_flag("--crawl", "all");
     let all = measure_to_its_end(all);
     // There are ten times as many records. All of them together would take 40 MB.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
@@ -261,10 +261,10 @@ fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {
     let people = People::new();
     mostly_complete(&people, MILLION, 200);
     let crawl = || people.crawl_and_write_back().time_limit(HALF_AN_HOUR);
-    let embedded = crawl().instead("--crawl", "embedded");
+    let embedded = crawl().replace_flag("--crawl", "embedded");
     assert_bounded("SQLite", &measure_to_its_end(embedded));
-    let store = crawl().instead("--store", &people.uri);
-    let store = store.instead("--crawl", "mongodb");
+    let store = crawl().replace_flag("--store", &people.uri);
+    let store = store.replace_flag("--crawl", "mongodb");
     assert_bounded("MongoDB", &measure_to_its_end(store));
     assert_eq!(unnamed(&people), 0);
 }
@@ -282,10 +282,12 @@ fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
     }
     for (what, store) in [("SQLite", None), ("MongoDB", Some(&people.uri))] {
         let run = people.crawl_and_write_back().time_limit(HALF_AN_HOUR);
-        let run = run.instead("--crawl", what).instead("--delay", "3600");
+        let run = run
+            .replace_flag("--crawl", what)
+            .replace_flag("--delay", "3600");
         let run = match store {
             None => run,
-            Some(uri) => run.instead("--store", uri),
+            Some(uri) => run.replace_flag("--store", uri),
         };
         let frontier = people.work.path("state/dispatcher.db");
         let is_read = || {
@@ -297,7 +299,7 @@ fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
         let (needed, running) = measure(run, || !is_read());
         assert_bounded(&format!("all to be fetched, {what}"), &needed);
         running.signal(Signal::INT);
-        running.finish().expect(11);
+        running.finish().expect_code(11);
     }
 }
 

@@ -85,9 +85,11 @@ fn crawled() -> (Database, Documents) {
     ];
     let work = Workplace::new();
     let seeds = work.write_lines("seeds.jsonl", &urls.map(record));
-    let crawl = work.crawl(&web).instead("--store", database.uri());
-    let crawl = crawl.instead("--crawl", "people").instead("--delay", "0.1");
-    crawl.arg("--seeds").arg(seeds).finish().expect(0);
+    let crawl = work.crawl(&web).replace_flag("--store", database.uri());
+    let crawl = crawl
+        .replace_flag("--crawl", "people")
+        .replace_flag("--delay", "0.1");
+    crawl.arg("--seeds").arg(seeds).finish().expect_code(0);
     let documents = Documents::open(database.uri());
     (database, documents)
 }
@@ -164,15 +166,15 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
     let refusing = web.site("refusing.example");
     let is_well = Arc::new(AtomicBool::new(false));
     let answers = Arc::clone(&is_well);
-    refusing.robots("");
-    refusing.otherwise(move |_| match answers.load(Ordering::SeqCst) {
+    refusing.serve_robots("");
+    refusing.serve_otherwise(move |_| match answers.load(Ordering::SeqCst) {
         true => page("T").into(),
         false => status(403).into(),
     });
     let work = Workplace::new();
     let mut running = work
         .crawl_without_delay(&web)
-        .instead("--store", database.uri())
+        .replace_flag("--store", database.uri())
         .args(["--delay", "0.1"])
         .env("WEBFILL_BACKOFF_ROBOTS", "0.3")
         .env("WEBFILL_BACKOFF_BLOCKED", "3,3,3,3,3,3,3,3")
@@ -194,7 +196,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
     let backoff = "refusing.example backing_off blocked 403 true";
     running.wait_until("both are in trouble", |_| reported() == [gone, backoff]);
     is_well.store(true, Ordering::SeqCst);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_eq!(reported(), [gone]);
 }
 

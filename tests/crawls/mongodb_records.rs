@@ -35,7 +35,7 @@ impl People {
     /// Creates the dataset in a database. Every page of `people.example` has a name and a location.
     pub(crate) fn at(uri: String, database: Option<Database>) -> People {
         let web = Web::start();
-        web.site("people.example").otherwise(|request| {
+        web.site("people.example").serve_otherwise(|request| {
             let name = format!("Name of {}", request.path);
             page("T")
                 .field("name", &name)
@@ -121,7 +121,7 @@ pub(crate) fn assert_mixed_people_are_filled(people: &People) {
 fn missing_values_are_found_and_written_back() {
     let people = People::new();
     people.insert(mixed_people());
-    let run = people.crawl_and_write_back().finish().expect(0);
+    let run = people.crawl_and_write_back().finish().expect_code(0);
     assert_mixed_people_are_filled(&people);
     assert_eq!(run.summary().records(), (4, 4));
     let reported = &run.summary().json["written_back"];
@@ -142,7 +142,7 @@ fn nan_is_missing_and_overwritten() {
         doc! {"_id": 2, "url": url("2"), "name": "NaN", "location": f64::NAN},
         doc! {"_id": 3, "url": url("3"), "name": f64::NAN, "location": f64::INFINITY},
     ]);
-    people.crawl_and_write_back().finish().expect(0);
+    people.crawl_and_write_back().finish().expect_code(0);
     let name_and_location = |id: i32| {
         let person = people.person(id);
         (person["name"].clone(), person["location"].clone())
@@ -158,7 +158,10 @@ fn records_and_store_may_be_one_database() {
     let people = People::new();
     people.insert(mixed_people());
     let crawl = people.crawl_and_write_back();
-    let run = crawl.instead("--store", &people.uri).finish().expect(0);
+    let run = crawl
+        .replace_flag("--store", &people.uri)
+        .finish()
+        .expect_code(0);
     assert_mixed_people_are_filled(&people);
     assert_eq!(run.summary().records(), (4, 4));
     let left = doc! {"$match": {"unwritten": {"$exists": true}}};
@@ -171,7 +174,7 @@ fn without_write_back_the_dataset_is_only_read() {
     let people = People::new();
     people.insert(mixed_people());
     let before = people.documents.all("people");
-    let run = people.crawl().finish().expect(0);
+    let run = people.crawl().finish().expect_code(0);
     assert_eq!(people.documents.all("people"), before);
     assert_eq!(run.summary().records(), (4, 4));
     assert_eq!(run.summary().json["written_back"], Value::Null);
@@ -187,7 +190,7 @@ fn the_address_of_the_records_may_be_a_variable_that_no_list_of_processes_shows(
         .args(["--delay", "0", "--records-collection", "people"])
         .args(["--write-back", "people"])
         .env("WEBFILL_RECORDS", &people.uri);
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     assert_mixed_people_are_filled(&people);
 }
 
@@ -201,7 +204,7 @@ fn another_collection_gets_documents_with_the_same_ids() {
     let insert = doc! {"insert": "found", "documents": [there]};
     people.documents.run(insert);
     let crawl = people.crawl().args(["--write-back", "found"]);
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     assert_eq!(people.documents.all("people"), before);
     assert_eq!(people.documents.count("found"), 4);
     let found = |id: Bson| people.document("found", id);
@@ -219,14 +222,17 @@ fn only_a_refresh_writes_over_values() {
     let people = People::new();
     let born = doc! {"_id": 1, "url": url("1"), "name": "Old", "location": "", "born": 1815};
     people.insert(vec![born]);
-    people.crawl_and_write_back().finish().expect(0);
+    people.crawl_and_write_back().finish().expect_code(0);
     let kept = json!({"_id": 1, "url": url("1"), "name": "Old", "location": "London",
         "born": 1815});
     assert_eq!(people.person(1), kept);
 
     // In the store the record is complete, but a refresh fetches it again.
     let refresh = people.crawl_and_write_back().arg("--refresh");
-    let run = refresh.instead("--crawl", "again").finish().expect(0);
+    let run = refresh
+        .replace_flag("--crawl", "again")
+        .finish()
+        .expect_code(0);
     let mut fresh = kept;
     fresh["name"] = json!("Name of /1");
     assert_eq!(people.person(1), fresh);
@@ -252,9 +258,12 @@ fn old_values_are_written_over(is_store_in_mongodb: bool) {
     let crawl = |after: &str| {
         let mut crawl = people.crawl_and_write_back();
         if is_store_in_mongodb {
-            crawl = crawl.instead("--store", &people.uri);
+            crawl = crawl.replace_flag("--store", &people.uri);
         }
-        crawl.args(["--refresh-after", after]).finish().expect(0);
+        crawl
+            .args(["--refresh-after", after])
+            .finish()
+            .expect_code(0);
     };
     people.documents.run(doc! {"update": "people", "updates": [
         {"q": {"_id": 1}, "u": {"$set": {"name": null}}},
@@ -297,7 +306,7 @@ fn values_typed_into_the_dataset_meanwhile_are_kept() {
     people.documents.run(doc! {"update": "people", "updates": [
         {"q": {"_id": 1}, "u": {"$set": {"name": "Typed"}}},
     ]});
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     let person = people.person(1);
     assert_eq!(
         (&person["name"], &person["location"]),
@@ -329,7 +338,7 @@ fn values_arrive_while_the_crawl_runs_and_better_ones_replace_them() {
     running.wait_until("the first value is written back", |_| {
         people.person(1)["name"] == "A. L."
     });
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     assert_eq!(people.person(1)["name"], "Ada Lovelace");
     assert_eq!(people.person(1)["location"], Value::Null, "nobody knows it");
 }
@@ -345,7 +354,7 @@ fn a_value_that_was_chosen_by_hand_is_not_replaced_by_a_later_crawl() {
     people.insert(vec![
         doc! {"_id": 1, "urls": urls, "name": null, "location": null},
     ]);
-    people.crawl_and_write_back().finish().expect(0);
+    people.crawl_and_write_back().finish().expect_code(0);
     let written = people.person(1)["name"].clone();
     let chosen = if written == "First" {
         "Second"
@@ -356,7 +365,10 @@ fn a_value_that_was_chosen_by_hand_is_not_replaced_by_a_later_crawl() {
         {"q": {"_id": 1}, "u": {"$set": {"name": chosen}}},
     ]});
     let again = people.crawl_and_write_back();
-    again.instead("--crawl", "again").finish().expect(0);
+    again
+        .replace_flag("--crawl", "again")
+        .finish()
+        .expect_code(0);
     assert_eq!(people.person(1)["name"], chosen);
 }
 
@@ -371,7 +383,7 @@ fn texts_come_back_as_texts_whatever_they_look_like() {
     );
     let odd = doc! {"_id": "$_id", "url": site.url("/"), "name": null, "location": null};
     people.insert(vec![odd]);
-    people.crawl_and_write_back().finish().expect(0);
+    people.crawl_and_write_back().finish().expect_code(0);
     let person = people.person("$_id");
     assert_eq!(person["name"], HOSTILE);
     assert_eq!(person["location"], "$$ROOT");
@@ -398,7 +410,7 @@ fn a_query_and_a_projection_say_what_is_read() {
         .args(["--records-query", r#"{"state": {"$ne": "done"}}"#])
         .args(["--records-projection", &projection.to_string()])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let asked = people.web.visits().pages().counts();
     let expected = ["a", "a/more", "a/profile", "c", "c/more", "c/profile"];
     let asked: Vec<&str> = asked.keys().map(String::as_str).collect();

@@ -22,7 +22,7 @@ fn documents_that_cannot_be_used_are_listed_by_their_ids() {
         doc! {"_id": "x".repeat(2_000), "url": url("4"), "name": null},
         doc! {"_id": oid, "url": "mailto:ada@people.example", "name": null},
     ]);
-    let run = people.crawl_and_write_back().finish().expect(0);
+    let run = people.crawl_and_write_back().finish().expect_code(0);
     let broken = run.summary().json["broken_seeds"].clone();
     assert_eq!(broken["count"], 5);
     let listed = std::fs::read_to_string(broken["file"].as_str().unwrap()).unwrap();
@@ -67,7 +67,7 @@ fn flags_that_make_no_sense_are_refused_in_a_sentence() {
         (&["--write-back", "a$b"], "--write-back"),
         (&["--seeds", "x.csv"], "--seeds"),
     ] {
-        let run = crawl().args(records).args(flags).finish().expect(2);
+        let run = crawl().args(records).args(flags).finish().expect_code(2);
         assert!(run.one_sentence().contains(word), "{}", run.stderr);
     }
     for (flags, word) in [
@@ -81,7 +81,7 @@ fn flags_that_make_no_sense_are_refused_in_a_sentence() {
         ),
         (&["--refresh", "http://a.example/"], "--records"),
     ] {
-        let run = crawl().args(flags).finish().expect(2);
+        let run = crawl().args(flags).finish().expect_code(2);
         assert!(run.one_sentence().contains(word), "{}", run.stderr);
     }
     assert!(!work.path("state").exists(), "nothing was opened");
@@ -96,12 +96,12 @@ fn an_unreadable_or_unwritable_dataset_is_reported_immediately() {
         .documents
         .run(doc! {"create": "seen", "viewOn": "people", "pipeline": []});
     let refused = |run: Run, code: i32, word: &str| {
-        let run = run.finish().expect(code);
+        let run = run.finish().expect_code(code);
         assert!(run.one_sentence().contains(word), "{}", run.stderr);
     };
     let crawl = || people.crawl_and_write_back();
     refused(
-        crawl().instead("--records-collection", "peolpe"),
+        crawl().replace_flag("--records-collection", "peolpe"),
         2,
         "no such collection",
     );
@@ -115,18 +115,22 @@ fn an_unreadable_or_unwritable_dataset_is_reported_immediately() {
         2,
         "projection",
     );
-    refused(crawl().instead("--write-back", "seen"), 2, "seen");
+    refused(crawl().replace_flag("--write-back", "seen"), 2, "seen");
     let own = crawl()
-        .instead("--store", &people.uri)
-        .instead("--write-back", "records");
+        .replace_flag("--store", &people.uri)
+        .replace_flag("--write-back", "records");
     refused(own, 2, "webfill's own");
     let away = "mongodb://127.0.0.1:1/x?serverSelectionTimeoutMS=300";
-    refused(crawl().instead("--records", away), 1, "no server answers");
+    refused(
+        crawl().replace_flag("--records", away),
+        1,
+        "no server answers",
+    );
     // A view can be read, but not written.
     crawl()
-        .instead("--records-collection", "seen")
+        .replace_flag("--records-collection", "seen")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_mixed_people_are_filled(&people);
 }
 
@@ -139,7 +143,7 @@ fn documents_refused_by_the_dataset_do_not_stop_the_rest() {
         .run(doc! {"create": "people", "validator": {"name": {"$ne": "Name of /2"}}});
     let person = |number: i32| doc! {"_id": number, "url": url(&number.to_string()), "name": null};
     people.insert((0..5).map(person).collect());
-    let run = people.crawl_and_write_back().finish().expect(0);
+    let run = people.crawl_and_write_back().finish().expect_code(0);
     assert_eq!(
         run.summary().json["written_back"],
         json!({"records": 4, "refused": 1})

@@ -169,7 +169,7 @@ impl Certificates {
 
 /// A run with every feature that reads or writes the store.
 fn eager(run: Run, uri: &str) -> Run {
-    run.instead("--store", uri)
+    run.replace_flag("--store", uri)
         .env("WEBFILL_RETENTION_PAGES_DAYS", "30")
         .env("WEBFILL_RETENTION_LOG_DAYS", "30")
 }
@@ -196,7 +196,7 @@ fn refusals(fleet: &Fleet) -> Vec<String> {
 
 fn end(running: Running) {
     running.signal(Signal::TERM);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
 }
 
 #[needs(mongod)]
@@ -239,7 +239,7 @@ fn a_fleet_works_at(server: &Server) {
     let reader = server.uri("reader");
     let exported = Run::new(["export", "pages", "--store", &reader])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(exported.stdout.lines().count(), 3, "{}", exported.stdout);
     end(supervisor);
     end(dispatcher);
@@ -256,15 +256,15 @@ fn one_machine_crawls_reads_again_and_prunes_with_the_role_for_that() {
     site.serve("/", page("Start").link("/a"));
     site.serve("/a", page("A").field("name", "a"));
     let uri = server.uri("crawl");
-    let crawled = work.crawl(&web).instead("--store", &uri);
+    let crawled = work.crawl(&web).replace_flag("--store", &uri);
     let seed = site.url("/");
     let crawled = crawled.args(["--keep-bodies", "--follow", "all", &seed]);
-    crawled.finish().expect(0);
+    crawled.finish().expect_code(0);
     let stored = |args: &[&str]| {
         Run::new(args)
             .args(["--store", &uri])
             .finish()
-            .expect(0)
+            .expect_code(0)
             .stdout
     };
     let pages = stored(&["export", "pages", "--since", "0"]);

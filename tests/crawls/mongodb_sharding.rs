@@ -61,15 +61,15 @@ fn crawl_twice(store: &str) {
                 page("Ada").field("name", "Ada King").mapped_link("/more"),
             );
         }
-        let crawl = work.crawl(&web).instead("--store", store);
+        let crawl = work.crawl(&web).replace_flag("--store", store);
         let crawl = crawl.args(["--keep-bodies", "--refresh-after", "0s"]);
-        crawl.arg("--seeds").arg(&seeds).finish().expect(0);
+        crawl.arg("--seeds").arg(&seeds).finish().expect_code(0);
     }
     let mut mapping = profile_mapping();
     mapping["fields"].as_array_mut().unwrap().pop();
     work.write_json("mappings/profile.json", &mapping);
     let extract = Run::new(["extract", "--crawl", "test", "--store", store, "--mappings"]);
-    extract.arg(work.path("mappings")).finish().expect(0);
+    extract.arg(work.path("mappings")).finish().expect_code(0);
 }
 
 /// Whether a statement writes, and its filter; `None` for statements of other kinds.

@@ -192,7 +192,7 @@ impl Killer {
     fn wait(&mut self, running: &mut Running) -> bool {
         let until = Instant::now() + Duration::from_millis(self.random.u64(0..1_800));
         while Instant::now() < until {
-            if running.ended().is_some() {
+            if running.exit_status().is_some() {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -213,7 +213,7 @@ impl Killer {
 
     /// Kills all processes as soon as the end of their run is recorded.
     fn strike_at_end(watched: &Watched, number: u32, running: &mut Running) {
-        while running.ended().is_none() {
+        while running.exit_status().is_none() {
             if watched.has_ended(number) {
                 return kill(&running.processes());
             }

@@ -23,8 +23,8 @@ fn every_odd_answer_is_read_whole_or_refused() {
         urls.push(site.url("/"));
     }
     let seeds = work.write("seeds.txt", urls.join("\n"));
-    let run = work.crawl(&web).instead("--delay", "0.01");
-    run.arg("--seeds").arg(seeds).finish().expect(0);
+    let run = work.crawl(&web).replace_flag("--delay", "0.01");
+    run.arg("--seeds").arg(seeds).finish().expect_code(0);
     let pages = work.stored().pages();
     let mut faults = Vec::new();
     for answer in &answers {

@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 /// A site of ten slow pages, which take some seconds to crawl.
 fn slow_site(web: &Web) -> Vec<String> {
     let site = web.site("slow.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     site.latency(Duration::from_millis(500));
     (0..10)
         .map(|number| site.url(&format!("/{number}")))
@@ -23,9 +23,9 @@ fn slow_site(web: &Web) -> Vec<String> {
 
 /// The crawl of this site, started from a state folder.
 fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
-    let run = work.crawl(web).instead("--store", store);
+    let run = work.crawl(web).replace_flag("--store", store);
     let run = run.arg("--config").arg(work.short_timeouts());
-    run.instead("--state", work.path(folder)).args(urls)
+    run.replace_flag("--state", work.path(folder)).args(urls)
 }
 
 fn a_second_one_is_refused(work: &Workplace, store: &str) {
@@ -38,7 +38,7 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
     let pid = first.pid();
     let second = crawl_from("other", work, &web, store, &urls)
         .finish()
-        .expect(1);
+        .expect_code(1);
     let output = second.one_sentence();
     for part in [
         &format!("process {pid} on "),
@@ -55,8 +55,8 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
     other
         .args(["--app", "another", &site.url("/")])
         .finish()
-        .expect(0);
-    first.finish().expect(0);
+        .expect_code(0);
+    first.finish().expect_code(0);
     let counts = web.site("slow.example").visits().pages().counts();
     assert_eq!(counts.len(), 10);
     assert!(counts.values().all(|count| *count == 1), "{counts:?}");
@@ -73,20 +73,20 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
     let killed = Instant::now();
     let second = crawl_from("other", work, &web, store, &urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(second.summary().outcome("ok"), 10);
     assert!(killed.elapsed() < Duration::from_secs(60));
     // The folder of the killed process shows that it is dead, and no other process has taken over the crawl.
     let again = crawl_from("state", work, &web, store, &urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(again.summary().outcome("ok"), 10);
 }
 
 /// A site of many pages, fetched one every 200 ms, for a crawl whose process is stopped.
 fn paced_site(web: &Web, pages: usize) -> Vec<String> {
     let site = web.site("paced.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     (0..pages)
         .map(|number| site.url(&format!("/{number}")))
         .collect()
@@ -98,17 +98,17 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) 
     let store = sqlite(work);
     let from = |folder| {
         let run = crawl_from(folder, work, web, &store, urls);
-        run.instead("--config", &settings)
+        run.replace_flag("--config", &settings)
     };
     let mut first = from("state").start();
     first.wait_until("the first page was asked", |_| {
         !web.visits().pages().hosts().is_empty()
     });
     first.signal(Signal::STOP);
-    let second = from("other").finish().expect(0);
+    let second = from("other").finish().expect_code(0);
     assert_eq!(second.summary().outcome("ok"), urls.len() as u64);
     first.signal(Signal::CONT);
-    let reported = first.finish().expect(1);
+    let reported = first.finish().expect_code(1);
     assert!(
         reported
             .one_sentence()
@@ -133,7 +133,7 @@ fn a_successor_waits_for_the_requests_that_are_under_way() {
     let patient = "[fetch]\nconnect_timeout = 1.0\nhead_timeout = 16.0\nbody_timeout = 16.0\ntotal_timeout = 16.0\n";
     let site = web.site("slow.example");
     let is_first = AtomicBool::new(true);
-    site.otherwise(move |request| match request.path.as_str() {
+    site.serve_otherwise(move |request| match request.path.as_str() {
         "/" if is_first.swap(false, Ordering::Relaxed) => {
             page("late").latency(Duration::from_secs(15)).into()
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated;
+use webfill_tests::isolation::run_isolated;
 use webfill_tests::name_server::{NameServer, Reply as NameReply};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Reply, Web, page, script, status};
@@ -78,7 +78,10 @@ fn one_failure_ends_no_page() {
         }
     }
     let work = Workplace::new();
-    let run = crawl(&work, &web, "60s").args(&urls).finish().expect(0);
+    let run = crawl(&work, &web, "60s")
+        .args(&urls)
+        .finish()
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     let lost: Vec<_> = outcomes.iter().filter(|(_, code)| *code != "ok").collect();
     assert!(lost.is_empty(), "{lost:?}");
@@ -89,7 +92,7 @@ fn one_failure_ends_no_page() {
 fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     let web = Web::start();
     let well = web.site("well.example");
-    well.otherwise(|_| page("T").into());
+    well.serve_otherwise(|_| page("T").into());
     let answers: [(&str, Reply, &str, usize); 9] = [
         ("always429", status(429).into(), "http_error", 3),
         ("always503", status(503).into(), "http_error", 3),
@@ -109,8 +112,8 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     let mut urls = Vec::new();
     for (host, reply, ..) in &answers {
         let (site, reply) = (web.site(&format!("{host}.example")), reply.clone());
-        site.robots("");
-        site.otherwise(move |_| reply.clone());
+        site.serve_robots("");
+        site.serve_otherwise(move |_| reply.clone());
         urls.push(site.url("/1"));
     }
     // This robots.txt is unavailable, or available only in an hour.
@@ -126,12 +129,12 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
         .args(["--resolve", "refused.example:80:127.0.0.1:1"])
         .args(&urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     for (host, _, outcome, least) in &answers {
         let url = format!("http://{host}.example/1");
         assert_eq!(outcomes[&url], *outcome, "{url}");
-        let asked = web.visits().of_host(&format!("{host}.example")).pages();
+        let asked = web.visits().for_host(&format!("{host}.example")).pages();
         assert!(asked.len() >= *least, "{host}: {}", asked.len());
     }
     for url in ["robots.example/1", "robots.example/2", "later.example/1"] {
@@ -156,7 +159,7 @@ fn a_429_ends_no_page_while_its_site_answers_others() {
     let site = web.site("busy.example");
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
-    site.otherwise(move |request| {
+    site.serve_otherwise(move |request| {
         let is_refused = request.path == "/0" && counted.fetch_add(1, Ordering::SeqCst) < 5;
         match is_refused {
             true => status(429).header("retry-after", "1").into(),
@@ -168,7 +171,7 @@ fn a_429_ends_no_page_while_its_site_answers_others() {
     crawl(&work, &web, "3s")
         .args((0..30).map(|number| site.url(&format!("/{number}"))))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/0")], "ok");
     assert_eq!(asked.load(Ordering::SeqCst), 6);
@@ -186,18 +189,24 @@ fn the_next_command_tries_a_dead_site_again() {
             _ => status(404).into(),
         }
     });
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let urls = |from: usize| (from..from + 3).map(|n| site.url(&format!("/{n}")));
-    let first = crawl(&work, &web, "2s").args(urls(0)).finish().expect(0);
+    let first = crawl(&work, &web, "2s")
+        .args(urls(0))
+        .finish()
+        .expect_code(0);
     assert_eq!(first.summary().outcome("robots_unreachable"), 3);
     is_well.store(1, Ordering::SeqCst);
-    let second = crawl(&work, &web, "2s").args(urls(3)).finish().expect(0);
+    let second = crawl(&work, &web, "2s")
+        .args(urls(3))
+        .finish()
+        .expect_code(0);
     assert_eq!(second.summary().outcome("ok"), 3);
     let third = crawl(&work, &web, "2s")
         .args(["--retry", "robots_unreachable"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(third.summary().outcome("ok"), 6);
 }
 
@@ -205,35 +214,42 @@ fn the_next_command_tries_a_dead_site_again() {
 fn a_block_outlasts_a_command_and_is_named_by_retry() {
     let web = Web::start();
     let site = web.site("blocks.example");
-    site.robots("");
+    site.serve_robots("");
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
-    site.otherwise(move |_| match counted.fetch_add(1, Ordering::SeqCst) {
+    site.serve_otherwise(move |_| match counted.fetch_add(1, Ordering::SeqCst) {
         0 => status(403).header("cf-mitigated", "challenge").into(),
         _ => page("T").into(),
     });
     let work = Workplace::new();
     let urls = |from: usize| (from..from + 3).map(|n| site.url(&format!("/{n}")));
-    let first = crawl(&work, &web, "2s").args(urls(0)).finish().expect(0);
+    let first = crawl(&work, &web, "2s")
+        .args(urls(0))
+        .finish()
+        .expect_code(0);
     assert_eq!(first.summary().outcome("blocked"), 3);
-    let second = crawl(&work, &web, "2s").args(urls(3)).finish().expect(0);
+    let second = crawl(&work, &web, "2s")
+        .args(urls(3))
+        .finish()
+        .expect_code(0);
     assert_eq!(second.summary().outcome("blocked"), 6);
     assert_eq!(asked.load(Ordering::SeqCst), 1, "the block lasts an hour");
     let third = crawl(&work, &web, "2s")
         .args(["--retry", "blocked"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(third.summary().outcome("ok"), 6);
 }
 
 #[needs(namespaces)]
 #[test]
 fn a_name_that_does_not_exist_is_looked_up_once_more_and_ends() {
-    isolated(
+    run_isolated(
         "patience::a_name_that_does_not_exist_is_looked_up_once_more_and_ends",
         || {
             let names_folder = Workplace::new();
-            let names = NameServer::replying(&names_folder.path(""), |_, _| NameReply::NoSuchName);
+            let names =
+                NameServer::start_replying(&names_folder.path(""), |_, _| NameReply::NoSuchName);
             let work = Workplace::new();
             let started = Instant::now();
             with_tables(work.plain_crawl())
@@ -241,7 +257,7 @@ fn a_name_that_does_not_exist_is_looked_up_once_more_and_ends() {
                 .args(["--contact", "https://crawler.example/about"])
                 .args((0..4).map(|number| format!("http://gone.example/{number}")))
                 .finish()
-                .expect(0);
+                .expect_code(0);
             let outcomes = work.stored().outcomes();
             assert_eq!(outcomes.len(), 4);
             assert!(
@@ -265,7 +281,7 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
     let (well, gone) = (web.site("well.example"), web.site("gone.example"));
     well.serve("/1", page("Ada").field("name", "Ada"))
         .serve("/empty", page("nothing"));
-    gone.robots("");
+    gone.serve_robots("");
     gone.serve("/gone", status(404)).serve("/ill", status(503));
     let refused = String::from("http://refused.example/1");
     let seeds = [
@@ -282,7 +298,7 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
             .arg("--dead")
             .arg(work.path("dead.csv"))
     };
-    let run = crawl().arg("--seeds").arg(&file).finish().expect(0);
+    let run = crawl().arg("--seeds").arg(&file).finish().expect_code(0);
     let json = run.summary().json;
     assert_eq!(json["records"]["unreachable"], 2, "{json}");
     assert_eq!(
@@ -307,7 +323,10 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
             .starts_with("\"refused, \"\"too\"\"\",http://refused.example/1,robots_unreachable,"),
         "{listed}"
     );
-    let again = crawl().instead("--summary", "human").finish().expect(0);
+    let again = crawl()
+        .replace_flag("--summary", "human")
+        .finish()
+        .expect_code(0);
     for part in [
         "1 of 4 resolved, 2 unreachable",
         "3 URLs at 2 sites: 1 404, 1 503, 1 robots_unreachable",
@@ -315,7 +334,7 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
     ] {
         assert!(again.stdout.contains(part), "`{part}`: {}", again.stdout);
     }
-    let retried = crawl().args(["--retry", "503,404"]).finish().expect(0);
+    let retried = crawl().args(["--retry", "503,404"]).finish().expect_code(0);
     assert_eq!(retried.summary().json["retried"], 2);
 }
 
@@ -323,15 +342,15 @@ fn an_unreachable_record_is_listed_once_with_its_reason() {
 fn one_line_shows_what_a_crawl_waits_for() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.robots("User-agent: *\nCrawl-delay: 3600\n");
-    site.otherwise(|_| page("T").into());
+    site.serve_robots("User-agent: *\nCrawl-delay: 3600\n");
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
-    let run = crawl(&work, &web, "1m").instead("--progress", "plain");
+    let run = crawl(&work, &web, "1m").replace_flag("--progress", "plain");
     let mut running = run.args([site.url("/1"), site.url("/2")]).start();
     running.wait_for_stderr("1 site waits until ");
     running.wait_for_stderr("(1 delay)");
     running.signal(Signal::INT);
-    running.finish().expect(11);
+    running.finish().expect_code(11);
 }
 
 /// Ten ways in which a site can be dead, each with the outcome of its URL.
@@ -377,7 +396,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     let mut seeds = Vec::new();
     for number in 0..90 {
         let site = web.site(&format!("well-{number}.example"));
-        site.otherwise(|request| page("T").field("name", &request.path).into());
+        site.serve_otherwise(|request| page("T").field("name", &request.path).into());
         let pages = (0..10).map(|page| (page, site.url(&format!("/{page}"))));
         seeds.extend(pages.map(|(page, url)| record(&format!("{number}-{page}"), &[url])));
     }
@@ -408,7 +427,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
         .arg("--dead")
         .arg(work.path("dead.csv"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let json = run.summary().json;
     let records = &json["records"];
     assert_eq!(
@@ -439,7 +458,7 @@ fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
     let bucket = Arc::new(Mutex::new((BURST, Instant::now())));
     let refused = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&refused);
-    site.otherwise(move |_| {
+    site.serve_otherwise(move |_| {
         let mut bucket = bucket.lock().expect("it is not poisoned");
         let (tokens, at) = *bucket;
         let tokens = (tokens + at.elapsed().as_secs_f64() * PER_SECOND).min(BURST);
@@ -457,7 +476,7 @@ fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
         crawl(&work, &web, "60s")
             .args((from..from + pages).map(|number| site.url(&format!("/{number}"))))
             .finish()
-            .expect(0);
+            .expect_code(0);
         refused.swap(0, Ordering::SeqCst)
     };
     let first = run(0, 90);

@@ -10,7 +10,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Serves a root that links to this many leaves.
 fn star(site: &Site, leaves: u32) {
-    site.otherwise(|_| page("leaf").into());
+    site.serve_otherwise(|_| page("leaf").into());
     let root = (0..leaves).fold(page("root"), |page, leaf| {
         page.mapped_link(&format!("/leaf/{leaf}"))
     });
@@ -41,7 +41,7 @@ fn a_site_is_asked_one_page_at_a_time_with_the_delay_between() {
         .args(["--delay", "0.3"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let visits = web.visits();
     assert_eq!(visits.pages().len(), 7 + 7 + 3 * 3);
     visits.assert_polite(300 * MS);
@@ -73,7 +73,7 @@ fn a_slow_answer_does_not_shorten_the_next_gap() {
         .args(["--delay", "0.3"])
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     web.visits().assert_polite(300 * MS);
     assert_eq!(web.visits().pages().len(), 4);
 }
@@ -87,7 +87,7 @@ fn the_delay_is_fifteen_seconds_unless_somebody_says_otherwise() {
     work.crawl_without_delay(&web)
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().pages().len(), 2);
     web.visits().assert_polite(15_000 * MS);
 }
@@ -96,13 +96,13 @@ fn the_delay_is_fifteen_seconds_unless_somebody_says_otherwise() {
 fn crawl_delay_wins_over_the_default_in_both_directions() {
     let web = Web::start();
     let slower = web.site("slower.example");
-    slower.robots("User-agent: *\nCrawl-delay: 0.75\n");
+    slower.serve_robots("User-agent: *\nCrawl-delay: 0.75\n");
     star(&slower, 3);
     let faster = web.site("faster.example");
-    faster.robots("User-agent: *\nCrawl-delay: 0.1\n");
+    faster.serve_robots("User-agent: *\nCrawl-delay: 0.1\n");
     star(&faster, 3);
     let named = web.site("named.example");
-    named.robots("User-agent: *\nCrawl-delay: 60\n\nUser-agent: webfill\nCrawl-delay: 0.5\n");
+    named.serve_robots("User-agent: *\nCrawl-delay: 60\n\nUser-agent: webfill\nCrawl-delay: 0.5\n");
     star(&named, 3);
     let work = Workplace::new();
     let urls = [slower.url("/"), faster.url("/"), named.url("/")];
@@ -111,7 +111,7 @@ fn crawl_delay_wins_over_the_default_in_both_directions() {
         .args(["--delay", "20"])
         .args(urls)
         .time_limit(40_000 * MS);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     assert_eq!(web.visits().pages().len(), 12);
     slower.visits().assert_polite(750 * MS);
     faster.visits().assert_polite(100 * MS);
@@ -122,7 +122,7 @@ fn crawl_delay_wins_over_the_default_in_both_directions() {
 fn a_long_crawl_delay_slows_the_site_and_drops_nothing() {
     let web = Web::start();
     let site = web.site("patient.example");
-    site.robots("User-agent: *\nCrawl-delay: 4\n");
+    site.serve_robots("User-agent: *\nCrawl-delay: 4\n");
     star(&site, 2);
     let quick = web.site("quick.example");
     star(&quick, 5);
@@ -131,7 +131,7 @@ fn a_long_crawl_delay_slows_the_site_and_drops_nothing() {
         .crawl(&web)
         .args([site.url("/"), quick.url("/")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 9);
     site.visits().assert_polite(4_000 * MS);
     let visits = web.visits();
@@ -158,7 +158,7 @@ fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
         site.serve("/next", page("next"));
         urls.extend([site.url("/busy"), site.url("/next")]);
     }
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome("http_error"), 2);
     assert_eq!(run.summary().outcome("ok"), 2);
     for (site, least) in [(&seconds, 2_000 * MS), (&date, 2_900 * MS)] {
@@ -202,12 +202,12 @@ fn http_date(time: SystemTime) -> String {
 fn a_failing_site_is_asked_less_and_less() {
     let web = Web::start();
     let site = web.site("failing.example");
-    site.otherwise(|_| status(503).into());
+    site.serve_otherwise(|_| status(503).into());
     let urls: Vec<String> = (0..4)
         .map(|number| site.url(&format!("/{number}")))
         .collect();
     let work = Workplace::new();
-    work.crawl(&web).args(urls).finish().expect(0);
+    work.crawl(&web).args(urls).finish().expect_code(0);
     let gaps = site.visits().pages().gaps();
     assert!(gaps.len() >= 3, "{gaps:?}");
     assert!(
@@ -220,10 +220,10 @@ fn a_failing_site_is_asked_less_and_less() {
 fn a_short_retry_after_does_not_keep_the_pace() {
     let web = Web::start();
     let site = web.site("insists.example");
-    site.otherwise(|_| status(429).header("retry-after", "1").into());
+    site.serve_otherwise(|_| status(429).header("retry-after", "1").into());
     let urls = (0..4).map(|number| site.url(&format!("/{number}")));
     let work = Workplace::new();
-    work.crawl(&web).args(urls).finish().expect(0);
+    work.crawl(&web).args(urls).finish().expect_code(0);
     let gaps = site.visits().pages().gaps();
     assert_eq!(gaps.len(), 3, "{gaps:?}");
     for (gap, least) in gaps.iter().zip([1_000 * MS, 2_000 * MS, 4_000 * MS]) {
@@ -238,7 +238,7 @@ fn after_a_slow_answer_the_site_is_left_alone_for_as_long() {
     star(&site, 3);
     site.latency(600 * MS);
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     let gaps = site.visits().pages().gaps();
     assert_eq!(gaps.len(), 3);
     assert!(gaps.iter().all(|gap| *gap >= 1_150 * MS), "{gaps:?}");
@@ -257,7 +257,7 @@ fn requests_name_the_crawler_its_contact_and_nothing_else() {
         .args(["--contact", contact])
         .arg("http://user:secret@who.example/")
         .finish()
-        .expect(0);
+        .expect_code(0);
     let visits = web.visits();
     assert_eq!(visits.len(), 4);
     for visit in &visits.0 {
@@ -285,7 +285,7 @@ fn connections_are_reused_between_polite_requests() {
     let site = web.site("reuse.example");
     star(&site, 5);
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     assert_eq!(web.visits().len(), 7);
     assert!(
         web.connections() <= 3,
@@ -311,7 +311,7 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
             .start()
     });
     for crawl in crawls {
-        crawl.finish().expect(0);
+        crawl.finish().expect_code(0);
     }
     for work in &works {
         assert_eq!(work.stored().outcomes().len(), 2 * 6);

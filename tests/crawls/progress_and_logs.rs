@@ -25,7 +25,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
 #[test]
 fn no_progress_means_silence() {
     let web = Web::start();
-    let run = crawl(&Workplace::new(), &web).finish().expect(0);
+    let run = crawl(&Workplace::new(), &web).finish().expect_code(0);
     assert_eq!(run.stderr, "");
 }
 
@@ -33,14 +33,14 @@ fn no_progress_means_silence() {
 fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.robots("User-agent: *\nCrawl-delay: 12\n");
+    site.serve_robots("User-agent: *\nCrawl-delay: 12\n");
     site.serve("/1", page("1")).serve("/2", page("2"));
     let work = Workplace::new();
-    let run = work.crawl(&web).instead("--progress", "auto");
+    let run = work.crawl(&web).replace_flag("--progress", "auto");
     let run = run
         .args([site.url("/1"), site.url("/2")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let line = run.one_sentence();
     // A busy machine may be late, but not by the whole length of the crawl.
     for part in [
@@ -58,7 +58,7 @@ fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
 fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.robots("User-agent: *\nCrawl-delay: 90\n");
+    site.serve_robots("User-agent: *\nCrawl-delay: 90\n");
     site.serve("/1", page("1")).serve("/2", page("2"));
     let work = Workplace::new();
     let seeds = format!(
@@ -67,7 +67,7 @@ fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
         site.url("/2")
     );
     std::fs::write(work.path("seeds.csv"), seeds).expect("seeds");
-    let run = work.crawl(&web).instead("--progress", "plain");
+    let run = work.crawl(&web).replace_flag("--progress", "plain");
     let run = run.arg("--seeds").arg(work.path("seeds.csv"));
     let mut running = run.start();
     // The second page waits for its site's delay.
@@ -77,7 +77,7 @@ fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
     assert!(output.contains("did you mean `name`?"), "{output}");
     assert!(web.visits().pages().len() < 2, "the crawl is not over");
     running.signal(Signal::INT);
-    let ended = running.finish().expect(11);
+    let ended = running.finish().expect_code(11);
     assert_eq!(ended.stderr.matches("nmae").count(), 1, "reported once");
 }
 
@@ -85,9 +85,9 @@ fn an_unknown_field_is_reported_immediately_and_the_time_of_a_slow_site() {
 fn the_summary_for_people_says_what_happened() {
     let web = Web::start();
     let run = crawl(&Workplace::new(), &web)
-        .instead("--summary", "human")
+        .replace_flag("--summary", "human")
         .finish()
-        .expect(0);
+        .expect_code(0);
     for part in ["test", "ok", "network_error", "pages"] {
         assert!(
             run.stdout.contains(part),
@@ -101,7 +101,7 @@ fn the_summary_for_people_says_what_happened() {
 #[test]
 fn the_summary_for_programs_is_one_json_object() {
     let web = Web::start();
-    let run = crawl(&Workplace::new(), &web).finish().expect(0);
+    let run = crawl(&Workplace::new(), &web).finish().expect_code(0);
     let summary = run.summary();
     assert_eq!(
         run.stdout.trim().lines().count(),
@@ -125,8 +125,8 @@ fn the_summary_for_programs_is_one_json_object() {
 fn the_links_to_logs_lead_to_the_files_beside_them() {
     let web = Web::start();
     let work = Workplace::new();
-    let run = crawl(&work, &web).instead("--state", "state");
-    run.finish().expect(0);
+    let run = crawl(&work, &web).replace_flag("--state", "state");
+    run.finish().expect_code(0);
     let links = files_under(&work.path("state/logs"));
     let links: Vec<_> = links.iter().filter(|path| path.is_symlink()).collect();
     assert!(links.len() >= 5, "one for each process: {links:?}");
@@ -141,7 +141,7 @@ fn the_links_to_logs_lead_to_the_files_beside_them() {
 fn every_process_logs_json_lines_to_a_file_of_its_own() {
     let web = Web::start();
     let work = Workplace::new();
-    crawl(&work, &web).finish().expect(0);
+    crawl(&work, &web).finish().expect_code(0);
     let logs = work.logs();
     for role in ["dispatcher", "supervisor", "worker"] {
         assert!(
@@ -185,7 +185,7 @@ fn a_full_log_continues_in_the_next_file_and_the_oldest_goes() {
     const KEEP: usize = 3;
     let web = Web::start();
     let site = web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let work = Workplace::new();
     let urls: Vec<String> = (0..2_000).map(|nth| site.url(&format!("/{nth}"))).collect();
     work.crawl_without_delay(&web)
@@ -195,7 +195,7 @@ fn a_full_log_continues_in_the_next_file_and_the_oldest_goes() {
         .env("WEBFILL_LOG_MAX_MIB", "1")
         .env("WEBFILL_LOG_KEEP", KEEP.to_string())
         .finish()
-        .expect(0);
+        .expect_code(0);
     let mut lengths: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for file in files_under(&work.path("state/logs")) {
         if !file.is_symlink() {
@@ -227,7 +227,7 @@ fn every_line_about_a_task_carries_its_number_and_its_crawl() {
     let run = work.crawl(&web).arg(site.url("/"));
     run.env("WEBFILL_LOG_LEVEL", "info,webfill_worker=debug")
         .finish()
-        .expect(0);
+        .expect_code(0);
     let logs = work.logs();
     let of_workers = logs.iter().filter(|(name, _)| name.starts_with("worker"));
     let lines: Vec<&Value> = of_workers.flat_map(|(_, lines)| lines).collect();

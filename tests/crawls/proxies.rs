@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page, redirect};
-use webfill_tests::socks::{Noted, SocksProxy};
+use webfill_tests::socks::{ProxyLog, SocksProxy};
 use webfill_tests::workplace::{Workplace, files_under};
 
 const SECRET: &str = "hidden-word";
@@ -36,7 +36,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
         .args(["/", "/inside", "/named"].map(|path| site.url(path)))
         .args(refused)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/")], "ok", "{outcomes:?}");
     assert_eq!(outcomes[&site.url("/inside")], "redirected");
@@ -71,7 +71,7 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     for process in running.processes() {
         assert!(!process.arguments.concat().contains(SECRET), "{process:?}");
     }
-    let run = running.finish().expect(0);
+    let run = running.finish().expect_code(0);
     assert_eq!(work.stored().outcomes()["http://quick.example/"], "ok");
     let sent = proxy.visits().0[0]
         .header("proxy-authorization")
@@ -107,7 +107,7 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
             format!("http://me:{SECRET}@127.0.0.1:1"),
         )
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 0);
     let logs = format!("{:?}", work.logs());
     assert!(!logs.contains(SECRET) && !run.stderr.contains(SECRET));
@@ -117,7 +117,7 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
         .arg("http://a.example/")
         .env("WEBFILL_FETCH_PROXY", format!("http://me:{SECRET}@:3128"))
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(
         wrong.one_sentence().contains("empty host"),
         "{}",
@@ -128,7 +128,7 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
 
 /// Crawls a page at a public address and one at a private address through a SOCKS5 proxy. Returns the connections that
 /// the proxy noted.
-fn crawl_through_socks(scheme: &str) -> Noted {
+fn crawl_through_socks(scheme: &str) -> ProxyLog {
     let web = Web::start();
     web.site("public.example").serve("/", page("T"));
     let proxy = SocksProxy::start(web.plain_address());
@@ -145,7 +145,7 @@ fn crawl_through_socks(scheme: &str) -> Noted {
             format!("{scheme}://me:{SECRET}@{}", proxy.address()),
         )
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(work.stored().outcomes()["http://public.example/"], "ok");
     assert_eq!(run.summary().outcome("unsafe_address"), 2);
     assert!(!format!("{:?}", work.logs()).contains(SECRET));

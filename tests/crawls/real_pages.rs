@@ -18,7 +18,7 @@ fn shipped_mappings() -> PathBuf {
 
 fn crawl(web: &Web, work: &Workplace, url: &str, pages: &str) -> Finished {
     let run = work.crawl_without_delay(web);
-    let run = run.instead("--mappings", shipped_mappings());
+    let run = run.replace_flag("--mappings", shipped_mappings());
     run.args(["--delay", "0.02", "--depth", "1", "--max-pages", pages])
         .arg(url)
         .finish()

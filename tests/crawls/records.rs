@@ -40,7 +40,7 @@ fn a_record_is_filled_by_its_links_and_their_children_until_it_is_complete() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
 
     let stored = work.stored().record("42");
     let expected =
@@ -82,7 +82,7 @@ fn a_record_that_stays_incomplete_keeps_its_findings() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let stored = work.stored().record("b");
     assert_eq!(stored.fields["name"], "Bob");
     assert_eq!(stored.missing, ["location"]);
@@ -104,7 +104,7 @@ fn want_names_the_fields_that_matter() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(work.stored().record("c").resolved);
     assert_eq!(web.visits().pages().paths(), ["people.example/c"]);
 }
@@ -118,7 +118,7 @@ fn fields_that_no_mapping_extracts_are_reported() {
     let csv = "id,url,name,Location\nd,http://people.example/d,,\n";
     let seeds = work.write("seeds.csv", csv);
     let run = work.crawl(&web).arg("--seeds").arg(seeds).finish();
-    let run = run.expect(0);
+    let run = run.expect_code(0);
     assert_eq!(run.summary().json["unfillable"], json!(["Location"]));
     assert_eq!(run.summary().records(), (1, 0));
 }
@@ -152,7 +152,7 @@ fn two_records_share_a_page_that_is_fetched_once() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let stored = work.stored().records();
     for (id, name) in [("x", "X"), ("y", "Y"), ("z", "Z")] {
         assert_eq!(
@@ -199,7 +199,7 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
         .args(["--depth", "5", "--seeds"])
         .arg(work.write_lines("seeds.jsonl", &records))
         .finish()
-        .expect(0);
+        .expect_code(0);
     // Record a names the page as its own, so the page is about no other record.
     assert_eq!(work.stored().record("b").fields["location"], Value::Null);
     assert_eq!(
@@ -228,7 +228,7 @@ fn two_records_may_name_the_same_link() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let stored = work.stored().records();
     assert!(
         stored["one"].resolved && stored["two"].resolved,
@@ -241,7 +241,7 @@ fn two_records_may_name_the_same_link() {
 fn a_complete_record_asks_for_nothing() {
     let web = Web::start();
     let site = web.site("done.example");
-    site.otherwise(|_| page("T").field("name", "New").into());
+    site.serve_otherwise(|_| page("T").field("name", "New").into());
     let work = Workplace::new();
     let records = [
         record("done", &["http://done.example/1"], json!({"name": "Old"})),
@@ -253,7 +253,7 @@ fn a_complete_record_asks_for_nothing() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(work.stored().record("done").fields["name"], "Old");
     assert_eq!(work.stored().record("open").fields["name"], "New");
     assert_eq!(run.summary().records(), (2, 2));
@@ -283,12 +283,12 @@ fn of_two_pages_that_disagree_the_first_mapping_wins_and_the_other_value_is_kept
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let stored = work.stored();
     let ada = stored.record("ada");
     assert_eq!(ada.fields["name"], "Ada Lovelace");
     assert_eq!(ada.sources["name"]["mapping"], "official");
     let kept = "SELECT candidates ->> '$.name[0].value' = 'A. Lovelace'
         AND candidates ->> '$.name[0].url' = 'http://directory.example/ada' FROM records";
-    assert_eq!(stored.number(kept), 1);
+    assert_eq!(stored.query_number(kept), 1);
 }

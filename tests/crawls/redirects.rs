@@ -28,7 +28,7 @@ fn a_target_is_fetched_as_a_task_of_its_own() {
         .args(["--depth", "0"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(
         (summary.outcome("redirected"), summary.outcome("ok")),
@@ -46,7 +46,7 @@ fn a_target_is_fetched_as_a_task_of_its_own() {
     assert_eq!(pages["http://old.example/302"].status_code, Some(302));
     web.visits().assert_polite(Duration::from_millis(200));
     assert_eq!(
-        web.visits().of_host("new.example").robots().len(),
+        web.visits().for_host("new.example").robots().len(),
         1,
         "judged by its own robots.txt"
     );
@@ -59,7 +59,7 @@ fn loops_and_long_chains_end() {
     site.serve("/self", redirect("/self"));
     site.serve("/ping", redirect("/pong"))
         .serve("/pong", redirect("/ping"));
-    site.otherwise(|request| {
+    site.serve_otherwise(|request| {
         let hop: u32 = request
             .path
             .trim_start_matches("/chain/")
@@ -69,7 +69,7 @@ fn loops_and_long_chains_end() {
     });
     let work = Workplace::new();
     let urls = ["/self", "/ping", "/chain/1"].map(|path| site.url(path));
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("http_error"), 1, "the one to itself");
     assert_eq!(summary.reason("duplicate"), 1, "{}", summary.json);
@@ -88,7 +88,7 @@ fn loops_and_long_chains_end() {
 fn a_target_is_judged_by_robots_scope_and_scheme() {
     let web = Web::start();
     let site = web.site("from.example");
-    site.robots("User-agent: *\nDisallow: /closed\n");
+    site.serve_robots("User-agent: *\nDisallow: /closed\n");
     let targets = [
         ("/to-closed", "/closed"),
         ("/to-outside", "http://outside.example/"),
@@ -108,15 +108,15 @@ fn a_target_is_judged_by_robots_scope_and_scheme() {
         .args(["--allowed-domains", "from.example"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("redirected"), 5, "{}", summary.json);
     assert_eq!(summary.outcome("disallowed"), 1);
     assert_eq!(summary.reason("out_of_domain"), 1);
     assert_eq!(summary.reason("invalid_url"), 2);
     assert_eq!(summary.reason("unsupported_scheme"), 1);
-    assert!(web.visits().of_path("/closed").is_empty());
-    assert!(web.visits().of_host("outside.example").is_empty());
+    assert!(web.visits().for_path("/closed").is_empty());
+    assert!(web.visits().for_host("outside.example").is_empty());
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_location_is_taken_in_whatever_form_it_comes() {
     }
     let work = Workplace::new();
     let urls = ["/dir/relative", "/utf-8", "/spaced"].map(|path| site.url(path));
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert_eq!(
         run.summary().outcome("ok"),
         3,
@@ -158,7 +158,7 @@ fn a_record_travels_along() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(work.stored().record("1").fields["name"], "Ada");
 }
 
@@ -182,7 +182,7 @@ fn a_target_in_another_encoding_is_requested_as_it_was_sent() {
     }
     let work = Workplace::new();
     let urls = ["/latin", "/utf-8"].map(|path| site.url(path));
-    work.crawl(&web).args(urls).finish().expect(0);
+    work.crawl(&web).args(urls).finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     for target in targets {
         assert_eq!(
@@ -258,7 +258,7 @@ fn a_page_that_only_sends_its_readers_on_is_followed() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     let counts = ["redirected", "ok"].map(|outcome| summary.outcome(outcome));
     assert_eq!(counts, [6, 9], "{}", summary.json);
@@ -271,7 +271,7 @@ fn a_page_that_only_sends_its_readers_on_is_followed() {
     for (path, _) in stays {
         assert_eq!(pages[&site.url(path)].outcome, "ok", "{path}");
     }
-    assert!(site.visits().of_path("/elsewhere").is_empty());
+    assert!(site.visits().for_path("/elsewhere").is_empty());
     assert!(site.visits().counts().values().all(|count| *count == 1));
 }
 
@@ -279,7 +279,7 @@ fn a_page_that_only_sends_its_readers_on_is_followed() {
 fn a_refresh_is_judged_like_any_redirect() {
     let web = Web::start();
     let site = web.site("from.example");
-    site.robots("User-agent: *\nDisallow: /closed\n");
+    site.serve_robots("User-agent: *\nDisallow: /closed\n");
     let refresh = |target: &str| {
         let meta = format!("<meta http-equiv=refresh content='0; url={target}'>");
         document("text/html", meta)
@@ -288,7 +288,7 @@ fn a_refresh_is_judged_like_any_redirect() {
     site.serve("/to-outside", refresh("http://outside.example/"));
     site.serve("/ping", refresh("/pong"))
         .serve("/pong", refresh("/ping"));
-    site.otherwise(move |request| {
+    site.serve_otherwise(move |request| {
         let hop: u32 = request
             .path
             .trim_start_matches("/chain/")
@@ -303,28 +303,28 @@ fn a_refresh_is_judged_like_any_redirect() {
         .args(["--allowed-domains", "from.example"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("ok"), 0, "{}", summary.json);
     let reasons = ["out_of_domain", "duplicate", "too_deep"].map(|reason| summary.reason(reason));
     assert_eq!(reasons, [1, 1, 1], "{}", summary.json);
     assert_eq!(summary.outcome("disallowed"), 1);
-    assert!(web.visits().of_path("/closed").is_empty());
+    assert!(web.visits().for_path("/closed").is_empty());
 }
 
 #[test]
 fn a_crawl_of_nothing_but_redirects_ends_in_1_and_says_so() {
     let web = Web::start();
     let site = web.site("away.example");
-    site.otherwise(|_| redirect("http://elsewhere.example/").into());
+    site.serve_otherwise(|_| redirect("http://elsewhere.example/").into());
     let work = Workplace::new();
     let run = work
         .crawl(&web)
-        .instead("--fail-on", "nothing-fetched")
+        .replace_flag("--fail-on", "nothing-fetched")
         .args(["--allowed-domains", "away.example"])
         .args([site.url("/1"), site.url("/2")])
         .finish()
-        .expect(1);
+        .expect_code(1);
     assert!(
         run.stderr.contains("all 2 URLs only redirect"),
         "{}",

@@ -25,7 +25,7 @@ fn files() -> [(&'static str, String); 3] {
 
 fn the_only_record(store: &str) -> Value {
     let export = Run::new(["export", "records", "--store", store]).finish();
-    let text = export.expect(0).stdout;
+    let text = export.expect_code(0).stdout;
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
@@ -110,8 +110,8 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
     let work = Workplace::new();
     let seeds = work.write(file, seeds);
     let crawl = |id: &str| {
-        let crawl = work.crawl(&web).instead("--store", &store);
-        crawl.instead("--crawl", id).arg("--seeds").arg(&seeds)
+        let crawl = work.crawl(&web).replace_flag("--store", &store);
+        crawl.replace_flag("--crawl", id).arg("--seeds").arg(&seeds)
     };
     // A field that is listed although it has a value is requested again.
     let is_listed = file == "listed.jsonl";
@@ -119,7 +119,7 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
         true => ("London", vec![(json!("Paris"), Value::Null)]),
         false => ("Paris", vec![]),
     };
-    crawl("first").finish().expect(0);
+    crawl("first").finish().expect_code(0);
     let first = the_only_record(&store);
     let known = json!({"name": "Ada Byron", "location": location, "notes": "mine"});
     assert_eq!(first["fields"], known, "{case}");
@@ -128,7 +128,10 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
 
     site.serve("/ada", ada("Ada Lovelace"));
     wait_until_older_than_a_second(&web);
-    crawl(later.crawl()).args(later.args()).finish().expect(0);
+    crawl(later.crawl())
+        .args(later.args())
+        .finish()
+        .expect_code(0);
     let second = the_only_record(&store);
     let is_fetched = later.renews() || (is_listed && later.crawl() == "second");
     assert_eq!(
@@ -195,14 +198,14 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     let (file, seeds) = &files()[0];
     let seeds = work.write(file, seeds);
     let crawl = |id: &str| {
-        let crawl = work.crawl(&web).instead("--crawl", id);
+        let crawl = work.crawl(&web).replace_flag("--crawl", id);
         crawl.args(["--refresh", "--seeds"]).arg(&seeds)
     };
-    crawl("first").finish().expect(0);
+    crawl("first").finish().expect_code(0);
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
     // The second crawl is run again, and the third has no new results.
     for (id, fetched) in [("second", 2), ("second", 2), ("third", 3)] {
-        crawl(id).finish().expect(0);
+        crawl(id).finish().expect_code(0);
         let store = format!("sqlite:{}", work.path("store.db").display());
         let fresh = the_only_record(&store);
         assert_eq!(fresh["fields"]["name"], "Ada Lovelace");
@@ -234,7 +237,7 @@ fn old_pages_of_a_finished_list_are_fetched_again_with_their_links() {
         let seeds = work.write(file, seeds);
         let crawl = |after: &str| {
             let crawl = work.crawl(&web).args(["--refresh-after", after]);
-            crawl.arg("--seeds").arg(&seeds).finish().expect(0)
+            crawl.arg("--seeds").arg(&seeds).finish().expect_code(0)
         };
         crawl("1s");
         wait_until_older_than_a_second(&web);

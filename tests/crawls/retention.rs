@@ -45,7 +45,10 @@ impl Town {
         let urls: Vec<String> = paths.iter().map(|path| site.url(path)).collect();
         self.records
             .push(json!({"id": id, "urls": urls, "fields": {}, "want": want}));
-        let crawl = self.work.crawl(&self.web).instead("--store", &self.store);
+        let crawl = self
+            .work
+            .crawl(&self.web)
+            .replace_flag("--store", &self.store);
         crawl.arg("--seeds").arg(self.seeds())
     }
 
@@ -55,7 +58,7 @@ impl Town {
     }
 
     fn exported(&self, what: &str) -> Vec<Value> {
-        lines(&self.webfill(&["export", what], &[]).expect(0))
+        lines(&self.webfill(&["export", what], &[]).expect_code(0))
     }
 
     fn urls(&self) -> Vec<String> {
@@ -81,19 +84,21 @@ fn lines(run: &Finished) -> Vec<Value> {
 /// Checks that old pages are dropped. `make_old` makes everything in the store look as if it were from the year 2020.
 fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
-    first.finish().expect(0);
+    first.finish().expect_code(0);
     let all = lines(
         &town
             .webfill(&["export", "pages"], &["--since", "0"])
-            .expect(0),
+            .expect_code(0),
     );
     assert_eq!(all.len(), 2);
     let late = all[0]["cursor"].as_str().unwrap();
 
     let none = town.webfill(&["prune", "--json"], &["--older-than", "1h"]);
-    let none: Value = serde_json::from_str(&none.expect(0).stdout).unwrap();
+    let none: Value = serde_json::from_str(&none.expect_code(0).stdout).unwrap();
     assert_eq!(none["total_pages"], 0, "{none}");
-    let reported = town.webfill(&["prune"], &["--older-than", "0s"]).expect(0);
+    let reported = town
+        .webfill(&["prune"], &["--older-than", "0s"])
+        .expect_code(0);
     assert!(
         reported.stdout.starts_with("2 pages and "),
         "{}",
@@ -101,14 +106,14 @@ fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     );
     assert_eq!(town.urls(), [""; 0]);
     let refused = town.webfill(&["export", "pages"], &["--since", late]);
-    let refused = refused.expect(1).stderr;
+    let refused = refused.expect_code(1).stderr;
     assert!(refused.contains("begin anew with 0"), "{refused}");
     let filled = json!({"name": "Ada", "location": "London"});
     assert_eq!(town.fields_of("one"), filled);
 
     // One more record wants a page that was fetched and then dropped.
     let second = town.crawl_for("two", &["/a"], &["name"]);
-    second.finish().expect(0);
+    second.finish().expect_code(0);
     assert_eq!(town.fields_of("two"), json!({"name": "Ada"}));
     assert_eq!(town.urls(), ["http://town.example/a"]);
     assert_eq!(town.web.visits().pages().len(), 3, "once more for it");
@@ -116,7 +121,7 @@ fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
     make_old();
     let third = town.crawl_for("three", &["/c"], &["name"]);
     let third = third.env("WEBFILL_RETENTION_PAGES_DAYS", "30");
-    third.finish().expect(0);
+    third.finish().expect_code(0);
     assert_eq!(town.urls(), ["http://town.example/c"]);
     assert_eq!(town.fields_of("one"), filled);
     assert!(town.work.has_logged("old_pages_dropped"));
@@ -156,7 +161,7 @@ fn the_log_of_pages_goes_after_its_own_time() {
     let database = fresh_database();
     let mut town = Town::new(Workplace::new(), database.uri());
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
-    first.finish().expect(0);
+    first.finish().expect_code(0);
     let documents = Documents::open(database.uri());
     let old = bson::DateTime::from_millis(1_577_880_000_000);
     let set = doc! {"q": {"_id": {"$ne": 0}}, "u": {"$set": {"at": old}}, "multi": true};
@@ -165,14 +170,14 @@ fn the_log_of_pages_goes_after_its_own_time() {
         lines(
             &town
                 .webfill(&["export", "pages"], &["--since", "0"])
-                .expect(0),
+                .expect_code(0),
         )
     };
     assert_eq!(since(&town).len(), 2);
 
     let second = town.crawl_for("two", &["/c"], &["name"]);
     let second = second.env("WEBFILL_RETENTION_LOG_DAYS", "7");
-    second.finish().expect(0);
+    second.finish().expect_code(0);
     assert!(town.work.has_logged("old_pages_dropped"));
     let urls: Vec<Value> = since(&town)
         .iter()

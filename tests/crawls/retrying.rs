@@ -24,7 +24,7 @@ fn ill_web() -> (Web, Arc<AtomicBool>) {
     let site = web.site("a.example");
     let is_healthy = Arc::new(AtomicBool::new(false));
     let healthy = Arc::clone(&is_healthy);
-    site.otherwise(move |request| {
+    site.serve_otherwise(move |request| {
         let is_ill = request.path.starts_with("/ill") && !healthy.load(Ordering::SeqCst);
         match is_ill {
             true => status(500).into(),
@@ -42,7 +42,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
 fn first_run(work: &Workplace, web: &Web) {
     let site = web.site("a.example");
     let seeds = ["/fine", "/ill-1", "/ill-2", "/parent"].map(|path| site.url(path));
-    let run = crawl(work, web).args(seeds).finish().expect(0);
+    let run = crawl(work, web).args(seeds).finish().expect_code(0);
     let summary = run.summary();
     assert_eq!(
         (summary.outcome("ok"), summary.outcome("http_error")),
@@ -59,7 +59,7 @@ fn only_failed_pages_are_fetched_again() {
     is_healthy.store(true, Ordering::SeqCst);
 
     let run = crawl(&work, &web).args(["--retry", "http_error,timeout"]);
-    let summary = run.finish().expect(0).summary();
+    let summary = run.finish().expect_code(0).summary();
     assert_eq!(summary.outcomes(), BTreeMap::from([("ok".into(), 5)]));
     assert_eq!(summary.json["retried"], 3);
     assert_eq!(
@@ -69,7 +69,7 @@ fn only_failed_pages_are_fetched_again() {
         summary.json
     );
     for (path, failed) in PATHS {
-        let visits = web.visits().of_path(path).len();
+        let visits = web.visits().for_path(path).len();
         assert_eq!(visits, if failed { 2 } else { 1 }, "{path}");
     }
     let stored = work.stored();
@@ -81,12 +81,13 @@ fn only_failed_pages_are_fetched_again() {
             "{url}"
         );
     }
-    let tried = stored.number("SELECT count(*) FROM pages WHERE json_array_length(tries) = 1");
+    let tried =
+        stored.query_number("SELECT count(*) FROM pages WHERE json_array_length(tries) = 1");
     assert_eq!(tried, 3, "the failed attempts are shown");
-    assert_eq!(stored.texts("SELECT state FROM crawls"), ["finished"]);
+    assert_eq!(stored.query_texts("SELECT state FROM crawls"), ["finished"]);
 
     let again = crawl(&work, &web).args(["--retry", "http_error"]);
-    assert_eq!(again.finish().expect(0).summary().json["retried"], 0);
+    assert_eq!(again.finish().expect_code(0).summary().json["retried"], 0);
     assert_eq!(
         web.visits().pages().len(),
         8,
@@ -107,10 +108,10 @@ fn a_retried_page_fills_the_records_that_wanted_it() {
     let record = json!({"id": "42", "urls": [site.url("/ada")], "fields": {"name": null}});
     let seeds = work.write_lines("seeds.jsonl", &[record]);
     let run = work.crawl(&web).arg("--seeds").arg(&seeds);
-    assert_eq!(run.finish().expect(0).summary().records(), (1, 0));
+    assert_eq!(run.finish().expect_code(0).summary().records(), (1, 0));
     is_healthy.store(true, Ordering::SeqCst);
     let run = work.crawl(&web).args(["--retry", "http_error"]);
-    assert_eq!(run.finish().expect(0).summary().records(), (1, 1));
+    assert_eq!(run.finish().expect_code(0).summary().records(), (1, 1));
     assert_eq!(work.stored().record("42").fields["name"], "Ada");
 }
 
@@ -119,10 +120,10 @@ fn senseless_arguments_are_refused_before_anything_is_opened() {
     let work = Workplace::new();
     let web = Web::start();
     let run = work.crawl(&web).args(["--retry", "http_eror"]);
-    let run = run.finish().expect(2);
+    let run = run.finish().expect_code(2);
     assert!(run.one_sentence().contains("http_eror"), "{}", run.stderr);
     assert!(!work.path("state").exists());
     let fresh = Run::new(["crawl", "http://a.example/", "--retry", "timeout"]).finish();
-    let fresh = fresh.expect(2);
+    let fresh = fresh.expect_code(2);
     assert!(fresh.one_sentence().contains("--crawl"), "{}", fresh.stderr);
 }

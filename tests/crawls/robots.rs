@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated;
+use webfill_tests::isolation::run_isolated;
 use webfill_tests::site::robots::odd_robots;
 use webfill_tests::site::{Web, document, page, status};
 use webfill_tests::workplace::Workplace;
@@ -16,8 +16,8 @@ fn it_is_requested_first_and_once_and_closed_pages_are_never_fetched() {
     let mut urls = Vec::new();
     for number in 0..6 {
         let site = web.site(&format!("r{number}.example"));
-        site.robots("User-agent: *\nDisallow: /closed\nAllow: /closed/but/open\n");
-        site.otherwise(|_| page("leaf").into());
+        site.serve_robots("User-agent: *\nDisallow: /closed\nAllow: /closed/but/open\n");
+        site.serve_otherwise(|_| page("leaf").into());
         let links = [
             "/open",
             "/closed",
@@ -35,13 +35,13 @@ fn it_is_requested_first_and_once_and_closed_pages_are_never_fetched() {
     }
     let run = work
         .crawl(&web)
-        .instead("--workers", "3")
+        .replace_flag("--workers", "3")
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let visits = web.visits();
     for host in visits.hosts() {
-        let visits = visits.of_host(&host);
+        let visits = visits.for_host(&host);
         assert!(visits.0[0].is_robots(), "{host}: robots.txt comes first");
         assert_eq!(visits.robots().len(), 1, "{host}: once");
         let mut pages = visits.pages().paths();
@@ -69,7 +69,7 @@ fn each_origin_has_its_own() {
     work.crawl(&web)
         .args([site.url("/"), site.https("/")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes["http://both.example/"], "ok");
     assert_eq!(outcomes["https://both.example/"], "disallowed");
@@ -78,7 +78,7 @@ fn each_origin_has_its_own() {
 #[needs(namespaces)]
 #[test]
 fn odd_files_do_no_harm_and_stop_nothing() {
-    isolated("robots::odd_files_do_no_harm_and_stop_nothing", || {
+    run_isolated("robots::odd_files_do_no_harm_and_stop_nothing", || {
         let web = Web::start();
         let work = Workplace::new();
         let mut urls = Vec::new();
@@ -90,14 +90,14 @@ fn odd_files_do_no_harm_and_stop_nothing() {
         }
         let seeds = work.write("seeds.txt", urls.join("\n"));
         let run = work.crawl(&web).arg("--config").arg(work.short_timeouts());
-        run.arg("--seeds").arg(seeds).finish().expect(0);
+        run.arg("--seeds").arg(seeds).finish().expect_code(0);
         let outcomes = work.stored().outcomes();
         let mut faults = Vec::new();
         for odd in &files {
             for (path, right) in [("/open", odd.open), ("/closed", odd.closed)] {
                 let url = format!("http://{}{path}", odd.host());
                 let outcome = outcomes.get(&url).map_or("none", String::as_str);
-                let fetched = !web.visits().of_host(&odd.host()).of_path(path).is_empty();
+                let fetched = !web.visits().for_host(&odd.host()).for_path(path).is_empty();
                 if !right.contains(&outcome) || fetched != (outcome == "ok") {
                     faults.push(format!(
                         "{url}: {outcome} (fetched: {fetched}), right: {right:?}"
@@ -106,7 +106,7 @@ fn odd_files_do_no_harm_and_stop_nothing() {
             }
         }
         assert!(faults.is_empty(), "{}", faults.join("\n"));
-        let huge = web.visits().of_host("robots-50-mb.example").robots();
+        let huge = web.visits().for_host("robots-50-mb.example").robots();
         assert!(
             huge.0[0].sent_bytes < 16 << 20,
             "only the beginning is read: {}",
@@ -121,12 +121,12 @@ fn an_unreachable_file_closes_the_site_for_now() {
     let web = Web::start();
     let site = web.site("down.example");
     site.serve("/robots.txt", status(503).header("retry-after", "1"));
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let urls: Vec<String> = (0..3)
         .map(|number| site.url(&format!("/{number}")))
         .collect();
     let work = Workplace::new();
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert!(site.visits().pages().is_empty());
     assert_eq!(run.summary().outcome("robots_unreachable"), 3);
     assert_eq!(site.visits().robots().len(), 3, "each task asked");
@@ -143,11 +143,11 @@ fn a_failed_file_costs_the_task_that_requested_it_and_the_next_request_comes_lat
             _ => document("text/plain", "User-agent: *\n").into(),
         }
     });
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let urls = (0..40).map(|number| site.url(&format!("/{number}")));
     let work = Workplace::new();
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
-    let run = run.args(urls).finish().expect(0);
+    let run = run.args(urls).finish().expect_code(0);
     let failed = run.summary().outcome("robots_unreachable");
     assert!(failed <= 3, "{failed} tasks ended, of three that asked");
     assert_eq!(run.summary().outcome("ok"), 40 - failed);
@@ -161,13 +161,13 @@ fn a_failed_file_costs_the_task_that_requested_it_and_the_next_request_comes_lat
 fn the_last_good_file_applies_for_a_day_while_a_new_one_cannot_be_had() {
     let web = Web::start();
     let site = web.site("lasting.example");
-    site.robots("User-agent: *\nDisallow: /closed\n");
-    site.otherwise(|_| page("T").into());
+    site.serve_robots("User-agent: *\nDisallow: /closed\n");
+    site.serve_otherwise(|_| page("T").into());
     let work = Workplace::new();
     let crawl = |name: &str, paths: &[&str]| {
         let urls = paths.iter().map(|path| site.url(path));
-        let run = work.crawl(&web).instead("--crawl", name);
-        let run = run.args(urls).finish().expect(0);
+        let run = work.crawl(&web).replace_flag("--crawl", name);
+        let run = run.args(urls).finish().expect_code(0);
         (run, site.visits().robots().len())
     };
     let fetched_ago = |hours: i64| {
@@ -199,7 +199,7 @@ fn a_busy_robots_file_pushes_the_clock_of_the_site() {
     site.serve("/robots.txt", status(429).header("retry-after", "2"));
     site.serve("/", page("T"));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     let visits = site.visits();
     if let Some(page) = visits.pages().0.first() {
         let wait = page.started_at - visits.robots().0[0].started_at;
@@ -211,25 +211,25 @@ fn a_busy_robots_file_pushes_the_clock_of_the_site() {
 fn it_can_be_ignored_on_this_machine() {
     let web = Web::start();
     let site = web.site("own.example");
-    site.robots("User-agent: *\nDisallow: /\n");
+    site.serve_robots("User-agent: *\nDisallow: /\n");
     site.serve("/", page("T"));
     let work = Workplace::new();
     work.crawl(&web)
         .arg("--ignore-robots")
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().paths(), ["own.example/"]);
 }
 
 #[needs(namespaces)]
 #[test]
 fn it_cannot_be_ignored_on_public_addresses() {
-    isolated("robots::it_cannot_be_ignored_on_public_addresses", || {
+    run_isolated("robots::it_cannot_be_ignored_on_public_addresses", || {
         webfill_tests::isolation::add_address("93.184.216.34");
         let web = Web::start_on("93.184.216.34".parse().expect("an address"));
         let site = web.site("public.example");
-        site.robots("User-agent: *\nDisallow: /closed\n");
+        site.serve_robots("User-agent: *\nDisallow: /closed\n");
         site.serve("/closed", page("T")).serve("/open", page("T"));
         let work = Workplace::new();
         let urls = [site.url("/closed"), site.url("/open")];
@@ -241,7 +241,7 @@ fn it_cannot_be_ignored_on_public_addresses() {
             ])
             .args(urls)
             .finish()
-            .expect(0);
+            .expect_code(0);
         let outcomes = work.stored().outcomes();
         assert_eq!(outcomes["http://public.example/closed"], "disallowed");
         assert_eq!(outcomes["http://public.example/open"], "ok");
@@ -252,15 +252,15 @@ fn it_cannot_be_ignored_on_public_addresses() {
 fn it_is_kept_for_the_next_crawl() {
     let web = Web::start();
     let site = web.site("kept.example");
-    site.robots("User-agent: *\nDisallow: /closed\n");
+    site.serve_robots("User-agent: *\nDisallow: /closed\n");
     site.serve("/1", page("1")).serve("/2", page("2"));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/1")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/1")).finish().expect_code(0);
     work.crawl(&web)
-        .instead("--crawl", "second")
+        .replace_flag("--crawl", "second")
         .args([site.url("/2"), site.url("/closed")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(
         site.visits().robots().len(),
         1,

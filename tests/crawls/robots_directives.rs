@@ -28,7 +28,7 @@ fn links_of_a_page_that_says_nofollow_are_followed_only_if_a_mapping_selects_the
     for (follow, mapped) in [("all", false), ("all", true), ("mapped", true)] {
         let (web, work) = (Web::start(), Workplace::new());
         let site = web.site("said.example");
-        site.otherwise(|_| page("leaf").into());
+        site.serve_otherwise(|_| page("leaf").into());
         for (name, tag, head, _) in DIRECTIVES {
             let answer = page("root")
                 .html(*head)
@@ -48,7 +48,7 @@ fn links_of_a_page_that_says_nofollow_are_followed_only_if_a_mapping_selects_the
         let run = work
             .crawl_without_delay(&web)
             .args(["--delay", "0", "--follow", follow]);
-        run.args(urls).finish().expect(0);
+        run.args(urls).finish().expect_code(0);
         let fetched = web.visits().pages().paths();
         for (name, _, _, is_followed) in DIRECTIVES {
             let is_fetched = fetched.contains(&format!("said.example/from-{name}"));

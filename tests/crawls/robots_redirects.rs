@@ -21,7 +21,7 @@ fn it_may_be_behind_a_redirect_to_another_host() {
     work.crawl(&web)
         .args([site.url("/closed"), site.url("/open")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes["http://moved.example/closed"], "disallowed");
     assert_eq!(outcomes["http://moved.example/open"], "ok");
@@ -35,13 +35,13 @@ fn each_redirect_of_it_within_the_site_takes_a_turn() {
     site.serve("/a", redirect("http://www.hops.example/robots.txt"));
     site.serve("/", page("T"));
     let www = web.site("www.hops.example");
-    www.robots("User-agent: *\n").serve("/", page("T"));
+    www.serve_robots("User-agent: *\n").serve("/", page("T"));
     let work = Workplace::new();
     work.crawl_without_delay(&web)
         .args(["--delay", "0.5"])
         .args([site.url("/"), www.url("/")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let visits = web.visits();
     let paths = visits.paths();
     let robots = "www.hops.example/robots.txt";
@@ -58,7 +58,9 @@ fn each_redirect_of_it_within_the_site_takes_a_turn() {
 fn a_file_that_many_sites_redirect_to_is_not_asked_for_by_all_of_them() {
     let web = Web::start();
     let registrar = web.site("registrar.example");
-    registrar.robots("User-agent: *\n").serve("/", page("T"));
+    registrar
+        .serve_robots("User-agent: *\n")
+        .serve("/", page("T"));
     let parked = (0..30).map(|number| web.site(&format!("parked{number}.example")));
     let mut urls = vec![registrar.url("/")];
     for site in parked {
@@ -67,7 +69,7 @@ fn a_file_that_many_sites_redirect_to_is_not_asked_for_by_all_of_them() {
         urls.push(site.url("/"));
     }
     let work = Workplace::new();
-    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 31);
     let asked = registrar.visits().robots();
     assert!(asked.len() <= 2, "once by each worker: {}", asked.len());
@@ -77,7 +79,7 @@ fn a_file_that_many_sites_redirect_to_is_not_asked_for_by_all_of_them() {
 fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
     let web = Web::start();
     let registrar = web.site("registrar.example");
-    registrar.otherwise(|_| document("text/plain", "User-agent: *\n").into());
+    registrar.serve_otherwise(|_| document("text/plain", "User-agent: *\n").into());
     let mut urls = Vec::new();
     for number in 0..8 {
         let site = web.site(&format!("parked{number}.example"));
@@ -88,8 +90,8 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
     }
     let work = Workplace::new();
     // The result must be the same whichever worker was redirected there.
-    let run = work.crawl(&web).instead("--workers", "4");
-    let run = run.args(urls).finish().expect(0);
+    let run = work.crawl(&web).replace_flag("--workers", "4");
+    let run = run.args(urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 8);
     let asked = registrar.visits();
     assert_eq!(asked.len(), 8);
@@ -127,8 +129,11 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     web.site("links.example").serve("/", links);
     let work = Workplace::new();
     // With four workers, some visits are made by workers that do not own the sites.
-    let run = work.crawl(&web).instead("--workers", "4").args(urls);
-    let run = run.time_limit(Duration::from_secs(40)).finish().expect(0);
+    let run = work.crawl(&web).replace_flag("--workers", "4").args(urls);
+    let run = run
+        .time_limit(Duration::from_secs(40))
+        .finish()
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 2 * PAIRS as u64 + 1);
     let least = Duration::from_millis(200);
     for registrar in registrars {
@@ -143,7 +148,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
 fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     let web = Web::start();
     let registrar = web.site("registrar.example");
-    registrar.otherwise(|_| page("T").into());
+    registrar.serve_otherwise(|_| page("T").into());
     let mut urls: Vec<String> = (0..12).map(|n| registrar.url(&format!("/{n}"))).collect();
     for number in 0..8 {
         let site = web.site(&format!("parked{number}.example"));
@@ -158,11 +163,11 @@ fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     let run = work
         .crawl_without_delay(&web)
         .args(["--delay", "1"])
-        .instead("--workers", "4")
+        .replace_flag("--workers", "4")
         .env("WEBFILL_BACKOFF_ROBOTS", "1")
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let asked = registrar.visits();
     let (overlaps, gaps) = (asked.overlaps(), asked.pages().gaps());
     assert_eq!(overlaps, [""; 0]);

@@ -7,7 +7,7 @@ use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::Run;
-use webfill_tests::shelves::{self, SHELVES, asked, shelf_url, stored};
+use webfill_tests::shelves::{self, SHELVES, requested_pages, shelf_url, stored_records};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
@@ -27,7 +27,7 @@ fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
     let crawl = work.crawl_without_delay(web).args(["--delay", "0"]);
     let seeds = work.path("shelves.jsonl");
     crawl
-        .instead("--store", store)
+        .replace_flag("--store", store)
         .args(["--dataset", "shelves", "--depth", "1", "--seeds"])
         .arg(seeds)
 }
@@ -39,9 +39,9 @@ fn sqlite(work: &Workplace) -> String {
 fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     let web = Web::start();
     shelves::serve(&web);
-    let run = crawl(work, &web, store).finish().expect(0);
-    assert_eq!(stored(store), shelves::truth());
-    assert_eq!(asked(&web), shelves::needed());
+    let run = crawl(work, &web, store).finish().expect_code(0);
+    assert_eq!(stored_records(store), shelves::expected_values());
+    assert_eq!(requested_pages(&web), shelves::needed_pages());
     let records = &run.summary().json["records"];
     assert_eq!(records["total"], SHELVES + shelves::copies(), "{records}");
     assert_eq!(records["resolved"], shelves::resolved(), "{records}");
@@ -54,7 +54,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
         "--store",
         store,
     ];
-    for line in Run::new(args).finish().expect(0).stdout.lines() {
+    for line in Run::new(args).finish().expect_code(0).stdout.lines() {
         let shelf: Value = serde_json::from_str(line).unwrap();
         assert_eq!(shelf["fields"]["publisher"], Value::Null, "{shelf}");
         assert_eq!(shelf["missing"], json!(["publisher"]), "{shelf}");
@@ -63,12 +63,12 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     let again = Web::start();
     shelves::serve(&again);
     crawl(work, &again, store)
-        .instead("--crawl", "again")
-        .instead("--state", work.path("again").display().to_string())
+        .replace_flag("--crawl", "again")
+        .replace_flag("--state", work.path("again").display().to_string())
         .finish()
-        .expect(0);
-    assert_eq!(asked(&again), shelves::needed_again());
-    assert_eq!(stored(store), shelves::truth());
+        .expect_code(0);
+    assert_eq!(requested_pages(&again), shelves::pages_needed_again());
+    assert_eq!(stored_records(store), shelves::expected_values());
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn kills_lose_no_link_of_a_row(store: &str, work: &Workplace) {
         }
         running.finish();
     }
-    crawl(work, &web, store).finish().expect(0);
-    assert_eq!(stored(store), shelves::truth());
+    crawl(work, &web, store).finish().expect_code(0);
+    assert_eq!(stored_records(store), shelves::expected_values());
     let paths = web.visits().pages().paths();
     let books = paths.into_iter().filter(|path| path.contains("/books/"));
-    assert_eq!(books.collect::<BTreeSet<_>>(), shelves::needed());
+    assert_eq!(books.collect::<BTreeSet<_>>(), shelves::needed_pages());
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn detail_pages_serve_only_their_rows_though_all_links_are_followed() {
     crawl(&work, &web, &store)
         .args(["--follow", "all"])
         .finish()
-        .expect(0);
-    assert_eq!(stored(&store), shelves::truth());
-    assert_eq!(asked(&web), shelves::linked());
+        .expect_code(0);
+    assert_eq!(stored_records(&store), shelves::expected_values());
+    assert_eq!(requested_pages(&web), shelves::linked_pages());
     for shelf in work.stored().records_of("shelves").values() {
         assert_eq!(shelf.missing, ["publisher"], "{shelf:?}");
     }

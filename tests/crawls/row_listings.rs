@@ -54,7 +54,7 @@ fn crawl(work: &Workplace, web: &Web, store: &str, seeds: &[&str]) -> Run {
     let seeds = seeds.iter().map(|path| format!("http://{HOST}{path}"));
     work.crawl_without_delay(web)
         .args(["--delay", "0", "--depth", "9"])
-        .instead("--store", store)
+        .replace_flag("--store", store)
         .args(seeds)
 }
 
@@ -64,7 +64,7 @@ fn sqlite(work: &Workplace) -> String {
 
 fn export(store: &str, args: &[&str]) -> String {
     let export = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
-    export.args(args).finish().expect(0).stdout
+    export.args(args).finish().expect_code(0).stdout
 }
 
 /// The stored rows, in the order of their ids.

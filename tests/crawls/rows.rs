@@ -32,7 +32,7 @@ fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
     let crawl = work.crawl_without_delay(web).args(["--delay", "0"]);
     let seeds = work.path("users.jsonl");
     crawl
-        .instead("--store", store)
+        .replace_flag("--store", store)
         .args(["--dataset", "users", "--depth", "2", "--seeds"])
         .arg(seeds)
 }
@@ -46,7 +46,7 @@ fn export(store: &str, args: &[&str]) -> String {
     export
         .time_limit(EXPORT_TIME_LIMIT)
         .finish()
-        .expect(0)
+        .expect_code(0)
         .stdout
 }
 
@@ -129,8 +129,8 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
     let ratings = Ratings::small(9);
     let web = Web::start();
     ratings.serve(&web);
-    let run = crawl(work, &web, store).finish().expect(0);
-    assert_eq!(stored(store), ratings.truth());
+    let run = crawl(work, &web, store).finish().expect_code(0);
+    assert_eq!(stored(store), ratings.expected_records());
     assert_eq!(web.visits().pages().len(), ratings.pages());
     let summary = run.summary().json.clone();
     assert_eq!(summary["records"]["resolved"], 9, "{summary}");
@@ -140,16 +140,16 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
         all
     };
     let first = sorted();
-    crawl(work, &web, store).finish().expect(0);
+    crawl(work, &web, store).finish().expect_code(0);
     assert_eq!(web.visits().pages().len(), ratings.pages());
     assert_eq!(sorted(), first, "the same crawl again changes nothing");
     // The same pages are crawled again, in another crawl. The users are known by now, but their lists are still wanted.
     crawl(work, &web, store)
-        .instead("--crawl", "again")
+        .replace_flag("--crawl", "again")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().pages().len(), 2 * ratings.pages());
-    assert_eq!(stored(store), ratings.truth());
+    assert_eq!(stored(store), ratings.expected_records());
 }
 
 #[test]
@@ -179,13 +179,13 @@ fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
             process.signal(Signal::KILL);
         }
         running.finish();
-        let truth = ratings.truth();
+        let truth = ratings.expected_records();
         for (id, row) in stored(store) {
             assert_eq!(Some(&row), truth.get(&id), "{id}");
         }
     }
-    crawl(work, &web, store).finish().expect(0);
-    assert_eq!(stored(store), ratings.truth());
+    crawl(work, &web, store).finish().expect_code(0);
+    assert_eq!(stored(store), ratings.expected_records());
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
 fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
     let web = Web::start();
     Ratings::small(2).serve(&web);
-    crawl(work, &web, store).finish().expect(0);
-    let rows = Ratings::small(2).truth().len();
+    crawl(work, &web, store).finish().expect_code(0);
+    let rows = Ratings::small(2).expected_records().len();
     let args = ["--dataset", "ratings", "--with-parent=city,name"];
     let csv = export(store, &[&args[..], &["--format", "csv"]].concat());
     assert_eq!(csv.lines().count(), rows + 1, "{csv}");
@@ -230,11 +230,16 @@ fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
         .args(args)
         .arg("--output")
         .arg(&file);
-    parquet.finish().expect(0);
+    parquet.finish().expect_code(0);
     let bytes = std::fs::read(&file).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     let refused = Run::new(["export", "pages", "--store", store, "--with-parent"]).finish();
-    assert!(refused.expect(2).one_sentence().contains("--with-parent"));
+    assert!(
+        refused
+            .expect_code(2)
+            .one_sentence()
+            .contains("--with-parent")
+    );
 }
 
 #[test]
@@ -260,7 +265,7 @@ fn excess_rows_are_left_out_and_reported() {
     let table = format!("<table>{}{}{}</table>", row("a"), row(&large), row("b"));
     site.serve("/users/0", page("Ratings").html(table));
     let work = workplace(Ratings::small(1));
-    crawl(&work, &web, &sqlite(&work)).finish().expect(0);
+    crawl(&work, &web, &sqlite(&work)).finish().expect_code(0);
     let ids: Vec<String> = stored(&sqlite(&work)).into_keys().collect();
     assert_eq!(ids, ["u0/a", "u0/b"]);
     let logs = work.logs();
@@ -285,8 +290,8 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     }
     let work = workplace(ratings);
     let store = sqlite(&work);
-    crawl(&work, &web, &store).finish().expect(0);
-    let mut expected = ratings.truth();
+    crawl(&work, &web, &store).finish().expect_code(0);
+    let mut expected = ratings.expected_records();
     expected.retain(|_, row| !row["url"].as_str().unwrap().contains("/users/1?"));
     assert_eq!(stored(&store), expected);
     let mut done = all_done(ratings);
@@ -299,8 +304,8 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     crawl(&work, &web, &store)
         .args(["--retry", "http_error"])
         .finish()
-        .expect(0);
-    assert_eq!(stored(&store), ratings.truth());
+        .expect_code(0);
+    assert_eq!(stored(&store), ratings.expected_records());
     assert_eq!(progress(&store), all_done(ratings));
-    assert_eq!(web.visits().of_path("/users/0").len(), 1);
+    assert_eq!(web.visits().for_path("/users/0").len(), 1);
 }

@@ -30,7 +30,7 @@ const APP: &str = "const id = location.pathname.split('/').pop();
 fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .env("WEBFILL_BROWSER_SANDBOX", "false")
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .time_limit(Duration::from_secs(240))
 }
 
@@ -107,7 +107,7 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
             &served.url("/people/1"),
         ])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("ok"), 8, "{}", summary.json);
     assert_eq!(
@@ -162,7 +162,7 @@ fn pages_that_say_nothing_in_a_browser_either_are_tried_on_a_sample() {
         .args(["--depth", "0"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 8);
     let tried = site
         .visits()
@@ -206,7 +206,7 @@ fn a_mapping_or_a_setting_takes_precedence_over_detection() {
             .env("WEBFILL_BROWSER_SITES", "rule.example")
             .env("WEBFILL_BROWSER_NOT_SITES", "not.example")
             .finish()
-            .expect(0);
+            .expect_code(0);
     };
     let work = Workplace::new();
     let with_lane = |name: &str, host: &str, lane: &str| {
@@ -254,7 +254,7 @@ fn without_a_browser_the_summary_says_which_sites_need_one() {
         .args(["--depth", "0"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(
         (summary.outcome("ok"), summary.tasks()),
@@ -284,7 +284,7 @@ fn a_browser_that_does_not_start_loses_no_page() {
         .args(["--depth", "0"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 3, "{}", run.summary().json);
     assert_eq!(run.summary().json["scripts"]["needs_browser"]["sites"], 1);
 }
@@ -301,7 +301,7 @@ fn the_stored_body_of_a_page_is_the_rendered_one() {
         .args(["--depth", "0", "--changes", "--keep-bodies"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().tasks(), 2, "{}", run.summary().json);
     assert_filled(&work, &site, 2);
     let counts = site.visits().counts();
@@ -311,7 +311,7 @@ fn the_stored_body_of_a_page_is_the_rendered_one() {
     let bodies = Stored::open(&work.path("store.db.bodies"));
     let kept = |is_rendered| {
         let sql = format!("SELECT count(*) FROM bodies WHERE is_rendered = {is_rendered}");
-        bodies.number(&sql)
+        bodies.query_number(&sql)
     };
     assert_eq!((kept(1), kept(0)), (2, 0));
 }
@@ -345,7 +345,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         .args(["--depth", "0"])
         .args(urls)
         .finish()
-        .expect(0);
+        .expect_code(0);
     for site in made.iter().chain(&served) {
         assert_filled(&work, site, PEOPLE);
         site.visits().assert_polite(DELAY);
@@ -376,13 +376,13 @@ fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {
         crawl(&work, &web)
             .args(["--depth", "0", &made.url(&format!("/people/{n}"))])
             .finish()
-            .expect(0);
+            .expect_code(0);
         let page = &work.stored().pages()[&made.url(&format!("/people/{n}"))];
         !page.fields.is_empty()
     };
     let set = |lane: &str| {
         let site = Run::new(["site", "made.example", "--json", "--lane", lane, "--state"]);
-        let site = site.arg(work.path("state")).finish().expect(0);
+        let site = site.arg(work.path("state")).finish().expect_code(0);
         let answer: Value = serde_json::from_str(&site.stdout).unwrap();
         assert_eq!(answer["lane"], lane, "{answer}");
     };
@@ -402,7 +402,7 @@ fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {
 fn a_run_that_is_resumed_renders_no_new_sample() {
     let web = Web::start();
     let empty = web.site("empty.example");
-    empty.otherwise(|request| match request.path.as_str() {
+    empty.serve_otherwise(|request| match request.path.as_str() {
         "/app.js" => document("text/javascript", "1")
             .header("cache-control", "no-store")
             .into(),
@@ -415,7 +415,7 @@ fn a_run_that_is_resumed_renders_no_new_sample() {
             .args(["--depth", "0"])
             .args(&urls)
             .finish()
-            .expect(0);
+            .expect_code(0);
         rendered(&empty)
     };
     assert_eq!(run(0..1), 1);

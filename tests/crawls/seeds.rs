@@ -15,7 +15,7 @@ fn web_of(hosts: &[&str]) -> Web {
     let web = Web::start();
     for host in hosts {
         web.site(host)
-            .otherwise(|_| page("T").field("name", "Found").into());
+            .serve_otherwise(|_| page("T").field("name", "Found").into());
     }
     web
 }
@@ -47,7 +47,7 @@ fn text_with_comments_and_blank_lines() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(fetched(&web), set(&["a.example/1", "b.example/2"]));
     assert_eq!(run.summary().reason("duplicate"), 1);
 }
@@ -61,7 +61,7 @@ fn gzip_is_read_as_such() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(fetched(&web), set(&["a.example/z"]));
 }
 
@@ -72,7 +72,9 @@ fn standard_input_and_arguments_add_up() {
     let run = work
         .crawl(&web)
         .args(["--seeds", "-", "http://b.example/argument"]);
-    run.input("http://a.example/input\n").finish().expect(0);
+    run.input("http://a.example/input\n")
+        .finish()
+        .expect_code(0);
     assert_eq!(
         fetched(&web),
         set(&["a.example/input", "b.example/argument"])
@@ -100,7 +102,7 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
         visits.pages().len() == 2
     });
     running.signal(Signal::INT);
-    let run = running.finish().expect(11);
+    let run = running.finish().expect_code(11);
     assert_eq!(run.summary().outcome("ok"), 2);
     assert_eq!(fetched(&web), set(&["a.example/1", "a.example/2"]));
     assert!(
@@ -121,7 +123,7 @@ fn csv_columns_become_fields_and_empty_cells_are_missing() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let records = work.stored().records();
     assert_eq!(records["1"].fields["name"], "Found");
     assert_eq!(records["1"].fields["location"], "Paris, France");
@@ -148,10 +150,10 @@ fn json_lines_hold_crawl_requests_too() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(fetched(&web), set(&["a.example/", "a.example/1"]));
     let stored = work.stored();
-    let attrs = stored.number("SELECT count(*) FROM pages WHERE attrs LIKE '%\"ticket\"%'");
+    let attrs = stored.query_number("SELECT count(*) FROM pages WHERE attrs LIKE '%\"ticket\"%'");
     assert_eq!(
         attrs, 2,
         "attributes are handed through to every page of the request"
@@ -255,11 +257,11 @@ fn a_resumed_crawl_reads_seeds_added_anywhere() {
             let seeds = write(&id, &lines);
             let run = || {
                 let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
-                run.instead("--crawl", &id)
+                run.replace_flag("--crawl", &id)
                     .arg("--seeds")
                     .arg(&seeds)
                     .finish()
-                    .expect(0)
+                    .expect_code(0)
             };
             run();
             let before = web.visits().pages().len();
@@ -307,7 +309,7 @@ fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(fetched(&web).len(), 10);
     assert_eq!(run.summary().outcome("ok"), 10);
     assert_broken_lines_are_reported(&run.summary().json, &broken);
@@ -333,7 +335,7 @@ fn broken_json_lines_are_reported_by_number_and_reason() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(fetched(&web), set(&["a.example/1", "a.example/8"]));
     let reported = assert_broken_lines_are_reported(&run.summary().json, &[2, 3, 4, 5, 6, 7]);
     assert!(

@@ -36,7 +36,7 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
         .env("WEBFILL_STORE", others(&work))
         .env("WEBFILL_POLITENESS_DELAY", "30")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(gap(&web) < OTHER_DELAY, "--delay counts");
     assert_eq!(work.stored().pages().len(), 2, "--store counts");
     assert!(!work.path("other.db").exists());
@@ -50,6 +50,6 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
         .arg(file)
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(gap(&web) < OTHER_DELAY, "the variable counts");
 }

@@ -13,7 +13,7 @@ pub(crate) const XML: &str = "text/xml";
 
 pub(crate) fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
-        .instead("--delay", "0.02")
+        .replace_flag("--delay", "0.02")
         .args(["--sitemaps", "--depth", "0"])
 }
 
@@ -64,8 +64,8 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
     let web = Web::start();
     let site = web.site("shop.example");
     let maps = web.site("maps.example");
-    site.robots(&format!("Sitemap: {}\n", maps.url("/index")));
-    maps.robots("");
+    site.serve_robots(&format!("Sitemap: {}\n", maps.url("/index")));
+    maps.serve_robots("");
     maps.serve(
         "/index",
         document(
@@ -83,7 +83,10 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
     site.serve("/", page("home").mapped_link("/linked"));
     serve_pages(&site, &["/1", "/2", "/3", "/linked"]);
     let work = Workplace::new();
-    let run = crawl(&work, &web).arg(site.url("/")).finish().expect(0);
+    let run = crawl(&work, &web)
+        .arg(site.url("/"))
+        .finish()
+        .expect_code(0);
     assert_eq!(
         asked(&site),
         ["/", "/1", "/2", "/3", "/a.gz", "/b.txt", "/gone.xml"],
@@ -107,10 +110,10 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
 fn nothing_is_requested_without_the_flag() {
     let web = Web::start();
     let site = web.site("shop.example");
-    site.robots(&format!("Sitemap: {}\n", site.url("/sitemap.xml")));
+    site.serve_robots(&format!("Sitemap: {}\n", site.url("/sitemap.xml")));
     site.serve("/", page("home"));
     let work = Workplace::new();
-    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     assert_eq!(asked(&site), ["/"]);
 }
 
@@ -118,7 +121,7 @@ fn nothing_is_requested_without_the_flag() {
 fn the_usual_place_is_tried_where_none_is_named_and_robots_txt_is_obeyed() {
     let web = Web::start();
     let named = web.site("named.example");
-    named.robots(&format!(
+    named.serve_robots(&format!(
         "User-agent: *\nDisallow: /private\nSitemap: {}\n",
         named.url("/private/map")
     ));
@@ -132,7 +135,7 @@ fn the_usual_place_is_tried_where_none_is_named_and_robots_txt_is_obeyed() {
     let run = crawl(&work, &web)
         .args([named.url("/"), usual.url("/"), usual.url("/1")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(asked(&named), ["/"]);
     assert_eq!(asked(&usual), ["/", "/1", "/map", "/sitemap.xml"]);
     assert_eq!(run.summary().outcome("disallowed"), 1);
@@ -157,7 +160,7 @@ fn feeds_are_read_where_seeds_are_or_name_them() {
     crawl(&work, &web)
         .args([blog.url("/"), blog.url("/atom")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(
         asked(&blog),
         ["/", "/1", "/2", "/3", "/atom", "/feed", "/sitemap.xml"],
@@ -170,7 +173,7 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
     let web = Web::start();
     let site = web.site("shop.example");
     let other = web.site("other.example");
-    site.robots(&format!(
+    site.serve_robots(&format!(
         "Sitemap: {}\nSitemap: {}\n",
         site.url("/map.xml"),
         other.url("/map.xml")
@@ -194,9 +197,9 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
         ])
         .arg(site.url("/product/0"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(asked(&site), ["/map.xml", "/product/0", "/product/1"]);
-    assert!(web.visits().of_host("other.example").is_empty());
+    assert!(web.visits().for_host("other.example").is_empty());
     let summary = run.summary();
     assert_eq!(summary.reason("denied_pattern"), 1, "{}", summary.json);
     assert_eq!(summary.reason("out_of_domain"), 2, "{}", summary.json);
@@ -206,7 +209,7 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
 fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
     let web = Web::start();
     let site = web.site("shop.example");
-    site.robots(&format!("Sitemap: {}\n", site.url("/map.xml")));
+    site.serve_robots(&format!("Sitemap: {}\n", site.url("/map.xml")));
     site.serve("/map.xml", redirect("/map.xml.gz"));
     site.serve("/map.xml.gz", redirect("/moved/map.xml.gz"));
     let pages = urlset([site.url("/product/1")]);
@@ -218,8 +221,8 @@ fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
         .args(["--allow-regex", "/product/|/map[.]xml$"])
         .arg(site.url("/product/0"))
         .finish()
-        .expect(0);
-    assert_eq!(site.visits().of_path("/product/1").len(), 1);
+        .expect_code(0);
+    assert_eq!(site.visits().for_path("/product/1").len(), 1);
 }
 
 #[test]
@@ -239,9 +242,9 @@ fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
         .args(["--allow-regex", "/product/|/index[.]xml$"])
         .args([site.url("/product/0"), site.url("/index.xml")])
         .finish()
-        .expect(0);
-    assert_eq!(site.visits().of_path("/product/1").len(), 1);
-    assert_eq!(site.visits().of_path("/moved/2").len(), 0);
+        .expect_code(0);
+    assert_eq!(site.visits().for_path("/product/1").len(), 1);
+    assert_eq!(site.visits().for_path("/moved/2").len(), 0);
     let summary = run.summary();
     assert_eq!(summary.reason("denied_pattern"), 1, "{}", summary.json);
 }
@@ -260,7 +263,7 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
     let named = maps
         .each_ref()
         .map(|(path, _)| format!("Sitemap: {}\n", site.url(path)));
-    site.robots(&named.concat());
+    site.serve_robots(&named.concat());
     serve_pages(&site, &["/", "/1", "/2", "/3", "/4"]);
     for (path, body) in &maps {
         let answer = document("application/octet-stream", body.clone());
@@ -272,8 +275,8 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
             .args(["--refresh-after", "0s"])
             .arg(site.url("/"))
     };
-    crawl_again().finish().expect(0);
-    assert_eq!(site.visits().of_path("/1").len(), 0);
+    crawl_again().finish().expect_code(0);
+    assert_eq!(site.visits().for_path("/1").len(), 0);
     // The server claims that the sitemaps have not changed, although they have.
     for (number, (path, _)) in (1..).zip(&maps) {
         let lists = urlset([site.url(&format!("/{number}"))]);
@@ -282,9 +285,9 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
             None => document(XML, lists.clone()).into(),
         });
     }
-    crawl_again().finish().expect(0);
+    crawl_again().finish().expect_code(0);
     for path in ["/1", "/2", "/3", "/4"] {
-        assert_eq!(site.visits().of_path(path).len(), 1, "{path}");
+        assert_eq!(site.visits().for_path(path).len(), 1, "{path}");
     }
 }
 
@@ -298,7 +301,7 @@ fn sitemaps_are_no_pages_without_a_mapping() {
     let work = Workplace::new();
     let fails = ["--fail-on", "no-mapping"];
     let run = crawl(&work, &web).args(fails).arg(site.url("/")).finish();
-    assert_eq!(run.expect(0).summary().json["found"]["unmatched"], 0);
+    assert_eq!(run.expect_code(0).summary().json["found"]["unmatched"], 0);
     let stranger = web.site("other.test");
     stranger.serve("/", page("no mapping"));
     let work = Workplace::new();
@@ -306,7 +309,7 @@ fn sitemaps_are_no_pages_without_a_mapping() {
         .args(fails)
         .arg(stranger.url("/"))
         .finish();
-    assert_eq!(run.expect(1).summary().json["found"]["unmatched"], 1);
+    assert_eq!(run.expect_code(1).summary().json["found"]["unmatched"], 1);
 }
 
 #[test]
@@ -320,7 +323,7 @@ fn a_site_with_no_budget_left_is_still_asked_for_its_sitemaps() {
         .args(["--domain-max-pages", "1"])
         .arg(site.url("/"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(asked(&site), ["/"]);
     assert_eq!(run.summary().reason("budget"), 1, "the sitemap is reported");
 }
@@ -331,7 +334,7 @@ fn many_sitemaps_are_read_by_a_crawl_that_is_killed_on_its_way() {
     let site = web.site("shop.example");
     let names = |prefix: &'static str, n: u32| (0..n).map(move |i| format!("{prefix}{i}"));
     let lists = index(names("/map", 60).map(|path| site.url(&path)));
-    site.robots(&format!("Sitemap: {}\n", site.url("/index.xml")));
+    site.serve_robots(&format!("Sitemap: {}\n", site.url("/index.xml")));
     site.serve("/index.xml", document(XML, lists));
     for number in 0..60 {
         let path = format!("/page{number}");
@@ -353,7 +356,7 @@ fn many_sitemaps_are_read_by_a_crawl_that_is_killed_on_its_way() {
     running.finish();
     let before = asked(&site).len();
     assert!(before < 122, "it was killed on its way");
-    let run = start().finish().expect(0);
+    let run = start().finish().expect_code(0);
     let asked: BTreeSet<String> = asked(&site).into_iter().collect();
     assert_eq!(asked.len(), 122, "{}", run.stderr);
 }
@@ -384,7 +387,7 @@ fn only_pages_of_mappings_are_taken_unless_all_links_are_followed() {
             .args(["--follow", follow])
             .arg(site.url("/"))
             .finish()
-            .expect(0);
+            .expect_code(0);
         assert_eq!(asked_since(&site, before), expected, "{follow}");
     }
 }
@@ -393,7 +396,7 @@ fn only_pages_of_mappings_are_taken_unless_all_links_are_followed() {
 fn a_count_on_the_first_page_leads_to_all_pages_of_a_list() {
     let web = Web::start();
     let site = web.site("lists.other");
-    site.otherwise(
+    site.serve_otherwise(
         |request| match request.path.starts_with("/search?q=lamps") {
             true => html("<p class=total>1,234 hits</p>").into(),
             false => status(404).into(),
@@ -412,11 +415,11 @@ fn a_count_on_the_first_page_leads_to_all_pages_of_a_list() {
     work.write_json("mappings/profile.json", &mapping);
     let run = work
         .crawl(&web)
-        .instead("--delay", "0.02")
+        .replace_flag("--delay", "0.02")
         .arg(site.url("/search?q=lamps"))
         .args(["--depth", "2"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let mut expected = vec!["/search?q=lamps".to_owned()];
     let further = (1..=12).map(|page| format!("/search?q=lamps&start={}", 100 * page));
     expected.extend(further);

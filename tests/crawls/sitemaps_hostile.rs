@@ -20,7 +20,7 @@ fn hostile_sitemaps_end_in_outcomes() {
         ]
         .map(|path| site.url(path)),
     );
-    site.robots(&format!("Sitemap: {}\n", site.url("/loop.xml")));
+    site.serve_robots(&format!("Sitemap: {}\n", site.url("/loop.xml")));
     site.serve("/loop.xml", document(XML, loops.clone()));
     site.serve("/other-loop.xml", document(XML, loops));
     let laughs = "<!DOCTYPE urlset [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;'>]>\
@@ -31,7 +31,7 @@ fn hostile_sitemaps_end_in_outcomes() {
     site.serve("/", page("home"));
     // Indexes that lead to more indexes, without end.
     let site_again = site.url("/deep/");
-    site.otherwise(move |request| {
+    site.serve_otherwise(move |request| {
         let number: Option<u32> = request
             .path
             .strip_prefix("/deep/")
@@ -42,10 +42,13 @@ fn hostile_sitemaps_end_in_outcomes() {
         }
     });
     let work = Workplace::new();
-    let run = crawl(&work, &web).arg(site.url("/")).finish().expect(0);
+    let run = crawl(&work, &web)
+        .arg(site.url("/"))
+        .finish()
+        .expect_code(0);
     let summary = run.summary();
     assert_eq!(summary.outcome("crashed"), 0, "{}", summary.json);
-    assert_eq!(site.visits().of_path("/1").len(), 1);
+    assert_eq!(site.visits().for_path("/1").len(), 1);
     let deep = site
         .visits()
         .0
@@ -68,7 +71,7 @@ fn a_sitemap_of_a_million_urls_is_cut_where_the_protocol_ends_and_larger_ones_th
     let urls = (0..1_000_000).map(|number| site.url(&format!("/{number}?{name}")));
     let plain = urlset(urls.take(100_000));
     assert!(plain.len() > 20 << 20);
-    site.robots(&format!(
+    site.serve_robots(&format!(
         "Sitemap: {}\nSitemap: {}\n",
         site.url("/plain.xml"),
         site.url("/packed")
@@ -85,7 +88,7 @@ fn a_sitemap_of_a_million_urls_is_cut_where_the_protocol_ends_and_larger_ones_th
         .args(["--max-pages", "3"])
         .arg(site.url("/"))
         .finish()
-        .expect(12);
+        .expect_code(12);
     let summary = run.summary();
     assert_eq!(summary.links(), 100_002, "{}", summary.json);
     assert!(work.has_logged("sitemap_cut"));

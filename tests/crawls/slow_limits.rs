@@ -14,8 +14,8 @@ fn limited(site: &Site, every: Duration) -> Arc<AtomicUsize> {
     let refused = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&refused);
     let accepted: Mutex<Option<Instant>> = Mutex::new(None);
-    site.robots("");
-    site.otherwise(move |_| {
+    site.serve_robots("");
+    site.serve_otherwise(move |_| {
         let mut accepted = accepted.lock().expect("it is not poisoned");
         if accepted.is_some_and(|at| at.elapsed() < every) {
             counted.fetch_add(1, Ordering::SeqCst);
@@ -40,7 +40,7 @@ fn a_slow_limiter_without_retry_after_costs_no_page() {
     }
     let work = Workplace::new();
     let crawl = || patience::crawl(&work, &web, "20s").time_limit(Duration::from_secs(280));
-    crawl().args(&urls).finish().expect(0);
+    crawl().args(&urls).finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     for url in &urls {
         assert_eq!(outcomes[url], "ok", "{url}");
@@ -52,7 +52,7 @@ fn a_slow_limiter_without_retry_after_costs_no_page() {
     assert!(refused[0] <= 8 && refused[1] <= 10, "{refused:?}");
     // The next command knows the pace.
     let more = (100..104).map(|number| format!("http://three.example/{number}"));
-    crawl().args(more).finish().expect(0);
+    crawl().args(more).finish().expect_code(0);
     let summary = work.stored().outcomes();
     assert_eq!(
         summary.values().filter(|code| *code == "ok").count(),

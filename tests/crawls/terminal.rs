@@ -13,7 +13,7 @@ fn shown(columns: u16) -> String {
     let web = Web::start();
     let work = Workplace::new();
     let site = web.site("seen.example");
-    site.robots("User-agent: *\nCrawl-delay: 4\n");
+    site.serve_robots("User-agent: *\nCrawl-delay: 4\n");
     site.serve("/", page("T").mapped_link("/more"));
     site.serve("/more", page("T").field("name", "Ada"));
     std::fs::write(
@@ -137,12 +137,12 @@ fn nothing_that_a_page_says_steers_a_terminal() {
     let commands = commands_about_a_hostile_page(&web, &work);
     let run = work
         .crawl(&web)
-        .instead("--summary", "human")
-        .instead("--progress", "plain")
+        .replace_flag("--summary", "human")
+        .replace_flag("--progress", "plain")
         .arg("--seeds")
         .arg(work.path("evil.csv"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(!steers(&run.stdout), "{:?}", run.stdout);
     assert!(!steers(&run.stderr), "{:?}", run.stderr);
     for path in files_under(&work.path("state/logs")) {
@@ -167,12 +167,12 @@ fn an_export_is_as_stored_in_a_pipe_and_harmless_on_a_terminal() {
     let (web, work) = (Web::start(), Workplace::new());
     let commands = commands_about_a_hostile_page(&web, &work);
     let crawl = work.crawl(&web).arg("--seeds").arg(work.path("evil.csv"));
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     let exports = commands
         .iter()
         .filter(|args| args[0] == "export" && args.len() > 3);
     for args in exports {
-        let piped = Run::new(args).finish().expect(0).stdout;
+        let piped = Run::new(args).finish().expect_code(0).stdout;
         assert!(piped.contains('\u{9b}'), "{args:?}: {piped:?}");
         let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
         let command = format!(

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::isolation::{add_address, run_isolated};
 use webfill_tests::site::encodings::encoded_page;
 use webfill_tests::site::hostile::hostile_pages;
 use webfill_tests::site::robots::odd_robots;
@@ -59,7 +59,7 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
     let web = Web::start();
     web.site("a.example").serve("/x?q=1", page("Ax").link("/y"));
     web.site("b.example")
-        .otherwise(|request| page(&request.path).into());
+        .serve_otherwise(|request| page(&request.path).into());
     let mut stream = connect(web.plain_address());
     for (host, path, expected) in [
         ("a.example", "/x?q=1", "<h1>Ax</h1>\n<a href=\"/y\">"),
@@ -75,10 +75,10 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
     assert_eq!(web.connections(), 1);
     let visits = web.visits();
     assert_eq!(
-        visits.of_host("a.example").paths(),
+        visits.for_host("a.example").paths(),
         ["a.example/x?q=1", "a.example/x"]
     );
-    assert_eq!(visits.of_host("b.example").robots().len(), 1);
+    assert_eq!(visits.for_host("b.example").robots().len(), 1);
     assert_eq!(visits.0[0].header("x-probe"), Some("1"));
     assert_eq!(visits.0[1].host_header, "A.example:80");
 }
@@ -124,7 +124,7 @@ fn a_client_that_goes_away_is_noticed_while_the_site_waits() {
         let mut stream = connect(web.plain_address());
         ask(&mut stream, host, "/");
         web.log()
-            .wait_until("it was asked", |visits| !visits.of_host(host).is_empty());
+            .wait_until("it was asked", |visits| !visits.for_host(host).is_empty());
     }
     let visits = web.log().wait_until("both are cut short", |visits| {
         visits.0.iter().all(|visit| visit.cut_short)
@@ -163,12 +163,12 @@ fn scripts_are_sent_to_the_byte_and_connections_end_as_scripted() {
         .log()
         .wait_until("the endless answer is over", |visits| {
             visits
-                .of_path("/endless")
+                .for_path("/endless")
                 .0
                 .iter()
                 .any(|visit| visit.cut_short)
         });
-    assert!(visits.of_path("/endless").0[0].sent_bytes >= 1 << 20);
+    assert!(visits.for_path("/endless").0[0].sent_bytes >= 1 << 20);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn sites_have_addresses_of_their_own_and_may_refuse_every_connection() {
     ask(&mut stream, &address.to_string(), "/");
     assert!(read_page(&mut stream).contains("by address"));
     for policy in [ConnectionPolicy::Close, ConnectionPolicy::Reset] {
-        let url = web.site_that("127.0.9.2", policy).url("/");
+        let url = web.site_with_policy("127.0.9.2", policy).url("/");
         let address = url
             .replace("http://", "")
             .replace('/', "")
@@ -321,7 +321,7 @@ fn statuses_without_a_body_end_with_their_head() {
 #[needs(namespaces)]
 #[test]
 fn isolated_tests_see_a_network_of_their_own() {
-    isolated(
+    run_isolated(
         "the_test_site::isolated_tests_see_a_network_of_their_own",
         || {
             add_address("10.9.8.7");

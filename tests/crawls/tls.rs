@@ -11,11 +11,11 @@ use crate::patience;
 fn certificates_are_checked() {
     let web = Web::start_tls(&["right.example"]);
     for host in ["right.example", "wrong.example"] {
-        web.site(host).otherwise(|_| page("T").into());
+        web.site(host).serve_otherwise(|_| page("T").into());
     }
     let urls = ["https://right.example/", "https://wrong.example/"];
     let trusting = Workplace::new();
-    trusting.crawl(&web).args(urls).finish().expect(0);
+    trusting.crawl(&web).args(urls).finish().expect_code(0);
     let outcomes = trusting.stored().outcomes();
     assert_eq!(outcomes["https://right.example/"], "ok");
     assert_eq!(
@@ -33,7 +33,7 @@ fn certificates_are_checked() {
         .arg("--ca-file")
         .arg(stranger.authority())
         .arg(urls[0]);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     assert_eq!(distrusting.stored().outcomes()[urls[0]], "tls_error");
 }
 
@@ -46,7 +46,7 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
     work.crawl(&web)
         .args(["--resolve", &resolve, "https://plain.example/"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(
         work.stored().outcomes()["https://plain.example/"],
         "tls_error"
@@ -58,7 +58,7 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
 fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let web = Web::start_tls(&["right.example"]);
     let right = web.site("right.example");
-    right.otherwise(|_| page("T").into());
+    right.serve_otherwise(|_| page("T").into());
     let pages = |host: &str| {
         (0..8)
             .map(|n| format!("https://{host}/{n}"))
@@ -70,7 +70,7 @@ fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
         .args(pages("wrong.example"))
         // The patience exceeds this limit.
         .time_limit(Duration::from_secs(80));
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     for (host, outcome) in [("right.example", "ok"), ("wrong.example", "tls_error")] {
         for url in pages(host) {

@@ -50,7 +50,9 @@ impl Watched {
         let before = self.lines("notified.jsonl").len();
         let run = Run::new(["watch", "run"]).arg(file).arg("--once");
         let run = run.args(["--progress", "none"]);
-        run.env("WEBFILL_DOCUMENTS_READ", "true").finish().expect(0);
+        run.env("WEBFILL_DOCUMENTS_READ", "true")
+            .finish()
+            .expect_code(0);
         let record = self.lines("state/runs-papers.jsonl").pop().unwrap();
         let notifications = self.lines("notified.jsonl").split_off(before);
         let events = notifications

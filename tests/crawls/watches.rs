@@ -99,7 +99,7 @@ impl Watched {
 
     /// How often the page at a path was requested.
     fn visits(&self, path: &str) -> usize {
-        self.web.visits().pages().of_path(path).len()
+        self.web.visits().pages().for_path(path).len()
     }
 
     fn tasks(&self) -> i64 {
@@ -119,7 +119,7 @@ fn now_ms() -> i64 {
 fn each_run_checks_each_page_again_once_and_is_recorded() {
     let watched = Watched::new();
     for run in 1..=3 {
-        let finished = watched.once().finish().expect(0);
+        let finished = watched.once().finish().expect_code(0);
         assert_eq!(finished.summary().pages(), 2, "of this run alone");
         assert_eq!(watched.visits("/list"), run);
         assert_eq!(watched.visits("/ada"), run);
@@ -146,7 +146,7 @@ fn each_run_reads_the_sitemaps_again() {
         watched
             .site()
             .serve(&format!("/listed{run}"), page("listed"));
-        watched.once().finish().expect(0);
+        watched.once().finish().expect_code(0);
         assert_eq!(watched.visits("/sitemap.xml"), run);
         assert_eq!(watched.visits(&format!("/listed{run}")), 1);
     }
@@ -164,8 +164,11 @@ fn each_run_fetches_the_fields_of_its_records_again() {
         watched
             .site()
             .serve("/ada", page("Ada").field("name", name));
-        watched.once().finish().expect(0);
-        let stored = watched.work.stored().texts("SELECT fields FROM records");
+        watched.once().finish().expect_code(0);
+        let stored = watched
+            .work
+            .stored()
+            .query_texts("SELECT fields FROM records");
         assert!(stored[0].contains(name), "run {}: {stored:?}", run + 1);
         assert_eq!(watched.visits("/ada"), run + 1);
     }
@@ -186,18 +189,22 @@ fn each_run_reads_the_documents_of_a_collection_again() {
         "uri": people.uri, "collection": "people", "write_back": "people",
         "query": {"_id": {"$lt": 9}}, "projection": {"urls": 1, "name": 1},
     });
-    watched.once().finish().expect(0);
+    watched.once().finish().expect_code(0);
     people.insert(vec![
         doc! {"_id": 2, "urls": ["http://people.example/2"], "name": null},
     ]);
     people.insert(vec![
         doc! {"_id": 10, "urls": ["http://people.example/10"], "name": null},
     ]);
-    watched.once().finish().expect(0);
+    watched.once().finish().expect_code(0);
     let visits = people.web.visits().pages();
-    assert_eq!(visits.of_path("/1").len(), 2);
-    assert_eq!(visits.of_path("/2").len(), 1);
-    assert_eq!(visits.of_path("/10").len(), 0, "the query does not find it");
+    assert_eq!(visits.for_path("/1").len(), 2);
+    assert_eq!(visits.for_path("/2").len(), 1);
+    assert_eq!(
+        visits.for_path("/10").len(),
+        0,
+        "the query does not find it"
+    );
     assert_eq!(watched.runs()[1]["counts"]["records"]["resolved"], 2);
 }
 
@@ -214,7 +221,7 @@ fn it_stays_and_runs_whenever_it_is_due() {
             .count()
             >= 3
     });
-    let second = watched.run().finish().expect(1);
+    let second = watched.run().finish().expect_code(1);
     assert!(second.stderr.contains("in use"), "{}", second.stderr);
     running.signal(Signal::TERM);
     let ended = running.finish();
@@ -238,9 +245,9 @@ fn missed_runs_are_made_up_for_once() {
         "number": 7, "due_ms": now_ms() - 5 * DAY_MS, "started_ms": now_ms() - 5 * DAY_MS,
         "ended_ms": now_ms() - 5 * DAY_MS + 1_000, "how": "finished",
     });
-    watched.once().finish().expect(0);
+    watched.once().finish().expect_code(0);
     fs::write(watched.runs_file(), ended.to_string()).unwrap();
-    let run = watched.run().instead("--progress", "plain");
+    let run = watched.run().replace_flag("--progress", "plain");
     let mut running = run.start();
     running.wait_until("a second run has ended", |_| {
         watched.ends() == ["finished", "finished"]
@@ -248,7 +255,7 @@ fn missed_runs_are_made_up_for_once() {
     // The command waits for the next run, and has said so.
     running.wait_for_stderr("next run at 20");
     running.signal(Signal::TERM);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     let runs = watched.runs();
     assert_eq!(runs.len(), 2, "once: {runs:?}");
     assert_eq!(runs[1]["number"], 8);
@@ -261,12 +268,12 @@ fn nothing_is_due_at_once_by_a_clock() {
     let mut watched = Watched::new();
     // This time never comes while the test runs.
     watched.watch["schedule"] = json!("0 0 29 2 *");
-    let run = watched.run().instead("--progress", "plain");
+    let run = watched.run().replace_flag("--progress", "plain");
     let mut running = run.start();
     running.wait_for_stderr("next run at 20");
     assert_eq!(watched.visits("/list"), 0);
     running.signal(Signal::INT);
-    running.finish().expect(0);
+    running.finish().expect_code(0);
 }
 
 #[test]
@@ -275,9 +282,9 @@ fn a_killed_run_is_resumed() {
     let urls: Vec<String> = (0..24)
         .map(|n| format!("http://people.example/p{n}"))
         .collect();
-    watched.site().otherwise(|_| page("P").into());
+    watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["urls"] = json!(urls);
-    watched.once().finish().expect(0);
+    watched.once().finish().expect_code(0);
     let running = watched.once().start();
     watched
         .web
@@ -288,7 +295,7 @@ fn a_killed_run_is_resumed() {
     running.signal(Signal::KILL);
     drop(running.finish());
     assert_eq!(watched.ends(), ["finished", "under way"]);
-    watched.once().finish().expect(0);
+    watched.once().finish().expect_code(0);
     assert_eq!(watched.ends(), ["finished", "finished"], "the same run");
     let visits = watched.web.visits().pages().len();
     // The pages that were fetched, and those that a busy machine had not stored yet. If all were fetched again, there
@@ -302,21 +309,21 @@ fn a_killed_run_is_resumed() {
 #[test]
 fn a_budget_ends_a_run_and_the_rest_stays_queued() {
     let mut watched = Watched::new();
-    watched.site().otherwise(|_| page("P").into());
+    watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["urls"] = json!([
         "http://people.example/1",
         "http://people.example/2",
         "http://people.example/3"
     ]);
     watched.watch["budget"] = json!({"pages": 2});
-    watched.once().finish().expect(12);
-    watched.once().finish().expect(12);
+    watched.once().finish().expect_code(12);
+    watched.once().finish().expect_code(12);
     assert_eq!(watched.ends(), ["budget", "budget"]);
     assert_eq!(watched.runs()[1]["counts"]["pages"], 2);
     assert_eq!(watched.runs()[0]["counts"]["queued"], 1, "it is left");
     assert_eq!(watched.web.visits().pages().len(), 4);
     watched.watch["budget"] = json!({"pages": 9});
-    watched.once().finish().expect(0);
+    watched.once().finish().expect_code(0);
     assert_eq!(watched.runs()[2]["counts"]["pages"], 3);
 }
 
@@ -325,10 +332,10 @@ fn no_page_starves_if_a_run_checks_few_pages_of_a_site() {
     let mut watched = Watched::new();
     let links = (0..6).fold(page("List"), |list, n| list.mapped_link(&format!("/p{n}")));
     watched.site().serve("/list", links);
-    watched.site().otherwise(|_| page("P").into());
+    watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["crawl"]["domain_max_pages"] = json!(3);
     for run in 1..=4 {
-        watched.once().finish().expect(12);
+        watched.once().finish().expect_code(12);
         assert_eq!(watched.web.visits().pages().len(), 3 * run);
         assert_eq!(watched.runs()[run - 1]["how"], "budget");
     }
@@ -350,7 +357,7 @@ fn links_of_a_list_that_has_not_changed_are_followed() {
                 .into(),
         });
     for run in 1..=3 {
-        watched.once().finish().expect(0);
+        watched.once().finish().expect_code(0);
         assert_eq!(watched.visits("/ada"), run);
         let outcomes = match run {
             1 => json!({"ok": 2}),
@@ -366,10 +373,10 @@ fn a_window_ends_a_run_politely() {
     let urls: Vec<String> = (0..50)
         .map(|n| format!("http://people.example/p{n}"))
         .collect();
-    watched.site().otherwise(|_| page("P").into());
+    watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["urls"] = json!(urls);
     watched.watch["window"] = json!("3s");
-    watched.once().finish().expect(12);
+    watched.once().finish().expect_code(12);
     assert_eq!(watched.ends(), ["window"]);
     let visits = watched.web.visits().pages().len();
     assert!((1..50).contains(&visits), "{visits}");
@@ -397,7 +404,7 @@ fn failed_pages_are_retried_in_the_same_run() {
         .once()
         .env("WEBFILL_RETRIES_HTTP_502", "60,600")
         .env("WEBFILL_RETRIES_HTTP_504", "60,600,3600");
-    let summary = run.finish().expect(0).summary();
+    let summary = run.finish().expect_code(0).summary();
     let counts = ["ok", "http_error"].map(|outcome| summary.outcome(outcome));
     assert_eq!(counts, [2, 1], "{}", summary.json);
     assert_eq!(watched.ends(), ["finished"]);
@@ -411,7 +418,7 @@ fn a_failed_run_is_recorded_with_the_reason() {
     let mut watched = Watched::new();
     watched.work.write("empty.txt", "");
     watched.watch["seeds"] = json!("nowhere.txt");
-    let refused = watched.once().finish().expect(2);
+    let refused = watched.once().finish().expect_code(2);
     assert!(refused.stderr.contains("nowhere.txt"), "{}", refused.stderr);
     watched.watch["seeds"] = json!("empty.txt");
     watched.watch["urls"] = json!(["http://down.example/"]);
@@ -452,7 +459,7 @@ fn faults_of_a_file_are_reported_with_their_path() {
     ] {
         let mut watched = Watched::new();
         watched.watch[key] = value;
-        let refused = watched.once().finish().expect(2);
+        let refused = watched.once().finish().expect_code(2);
         assert!(
             refused.one_sentence().contains(reported),
             "{}",

@@ -67,7 +67,7 @@ fn crawl(web: &Web, mapping: &Value, records: &[Value]) -> Crawled {
     work.write_json("mappings/profile.json", mapping);
     let seeds = work.write_lines("members.jsonl", records);
     let run = work.crawl(web).args(["--depth", "1", "--seeds"]).arg(seeds);
-    let summary = run.finish().expect(0).summary().json.clone();
+    let summary = run.finish().expect_code(0).summary().json.clone();
     Crawled { work, summary }
 }
 

@@ -14,7 +14,7 @@ pub(crate) const PAGES_PER_SITE: usize = 9;
 pub(crate) fn wide_web(web: &Web) -> Vec<String> {
     let roots = (0..SITES).map(|number| {
         let site = web.site(&format!("w{number}.example"));
-        site.otherwise(|request| page(&request.path).field("name", &request.path).into());
+        site.serve_otherwise(|request| page(&request.path).field("name", &request.path).into());
         let leaves = 1..PAGES_PER_SITE;
         site.serve(
             "/",

@@ -356,7 +356,7 @@ fn a_dashboard_without_a_fleet_is_for_this_machine_unless_it_is_protected() {
     fleet.wait_until_listed(&fleet.visitor(), "c");
     let store = fleet.store_uri();
     let refused = Run::new(["dashboard", "--store", &store, "--listen", "0.0.0.0:8081"]);
-    let refused = refused.finish().expect(2);
+    let refused = refused.finish().expect_code(2);
     assert!(
         refused.stderr.contains("TLS and tokens"),
         "{}",
@@ -364,7 +364,7 @@ fn a_dashboard_without_a_fleet_is_for_this_machine_unless_it_is_protected() {
     );
     let missing = Run::new(["dashboard", "--store", "sqlite:/nowhere/webfill.db"])
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(
         missing.stderr.contains("/nowhere/webfill.db"),
         "{}",
@@ -390,5 +390,5 @@ fn a_dashboard_without_a_fleet_is_for_this_machine_unless_it_is_protected() {
         "{token}"
     );
     dashboard.signal(Signal::TERM);
-    dashboard.finish().expect(0);
+    dashboard.finish().expect_code(0);
 }

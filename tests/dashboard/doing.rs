@@ -22,7 +22,7 @@ fn send(browser: &Browser, field: &str) {
 /// Earlier messages are no answer to the next action.
 fn forget_messages(browser: &Browser) {
     let forget = "document.querySelectorAll('main .message').forEach(one => one.remove())";
-    browser.run(forget, json!([]));
+    browser.run_script(forget, json!([]));
 }
 
 /// Clicks the button with this label, and waits until the next page reports the result.
@@ -33,7 +33,7 @@ fn click(browser: &Browser, label: &str) -> String {
         return one !== undefined";
     let message = ".message:not(.fault), .message.fault[role=alert]";
     forget_messages(browser);
-    let found = browser.run(find, json!([label]));
+    let found = browser.run_script(find, json!([label]));
     assert_eq!(found, true, "no button says {label}");
     let text = browser.wait_for_text(message);
     assert!(!text.contains("Nothing changed"), "{label}: {text}");
@@ -86,7 +86,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
 fn tries_again(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site("vereine.example");
     site.serve("/1", page("Doch da"));
-    let so_far = |path: &str| site.visits().of_path(path).len();
+    let so_far = |path: &str| site.visits().for_path(path).len();
     let (first, second) = (so_far("/1"), so_far("/2"));
     let path = format!("/dashboard/crawl/{APP}/{}", encoded(CRAWL));
     browser.open(&scene.fleet.url(&path));
@@ -168,6 +168,6 @@ fn stops(scene: &Scene, browser: &Browser) {
     let stored = webfill_tests::stored::Stored::open(&scene.fleet.work.path("store.db"));
     let state = format!("SELECT state FROM crawls WHERE crawl_id = '{LONG_CRAWL}'");
     wait_for("the store knows it", || {
-        (stored.texts(&state) == ["stopped"]).then_some(())
+        (stored.query_texts(&state) == ["stopped"]).then_some(())
     });
 }

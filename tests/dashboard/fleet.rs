@@ -241,7 +241,7 @@ impl Fleet {
             .arg("--seeds")
             .arg(seeds)
             .finish()
-            .expect(0);
+            .expect_code(0);
     }
 
     /// Feeds requests by the control socket.
@@ -251,13 +251,13 @@ impl Fleet {
         Run::new(["feed", "-", "--dispatcher", &endpoint])
             .input(lines.join("\n"))
             .finish()
-            .expect(0);
+            .expect_code(0);
     }
 
     /// Queues this many pages of a site.
     pub(crate) fn feed_pages(&self, host: &str, crawl_id: &str, count: usize) {
         let site = self.web.site(host);
-        site.otherwise(|_| webfill_tests::site::page("a page").into());
+        site.serve_otherwise(|_| webfill_tests::site::page("a page").into());
         let requests: Vec<Value> = (0..count)
             .map(|n| json!({"url": site.url(&format!("/{n}")), "appid": APP, "crawlid": crawl_id}))
             .collect();

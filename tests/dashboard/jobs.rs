@@ -34,7 +34,7 @@ fn people_find_out_by_keys_why_a_record_is_incomplete() {
     browser.wait_for("#missing");
     by.report("find why a record is incomplete");
     let stored = Stored::open(&scene.fleet.work.path("store.db"));
-    let outcome = stored.texts("SELECT outcome FROM pages WHERE url LIKE '%/fort'");
+    let outcome = stored.query_texts("SELECT outcome FROM pages WHERE url LIKE '%/fort'");
     let text = browser.page_text();
     assert_eq!(outcome, ["http_error"]);
     assert!(
@@ -77,7 +77,7 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
     wait_for("some gaps", || (site.visits().len() > 5).then_some(()));
     site.visits().assert_polite(DELAY);
     let stored = Stored::open(&scene.fleet.work.path("store.db"));
-    let sites = stored.texts(&format!(
+    let sites = stored.query_texts(&format!(
         "SELECT DISTINCT site FROM pages WHERE crawl_id = '{LONG_CRAWL}'"
     ));
     assert_eq!(sites, [LONG_SITE]);

@@ -43,7 +43,7 @@ fn judge_views(part: usize) {
         judge_page(&browser, &path);
         judge_whatever_the_screen(&browser, &format!("place-{name}"));
     }
-    for url in browser.requested() {
+    for url in browser.requested_urls() {
         assert!(
             url.starts_with(&own) || url.starts_with("data:"),
             "{url} was asked"
@@ -135,7 +135,7 @@ fn places(scene: &Scene) -> Vec<(&'static str, String)> {
 /// The path of a stored page's view.
 pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
     let stored = webfill_tests::stored::Stored::open(&fleet.work.path("store.db"));
-    let ids = stored.texts(&format!(
+    let ids = stored.query_texts(&format!(
         "SELECT _id FROM pages WHERE site = '{site}' AND {sql} LIMIT 1"
     ));
     let id = ids
@@ -154,14 +154,14 @@ fn judge_page(browser: &Browser, path: &str) {
         browser.page_text()
     );
     assert!(browser.find("main#content, main").is_some(), "{path}");
-    let faults = browser.console();
+    let faults = browser.take_console();
     // A page about something missing is answered with 404, which browsers log.
     let faults: Vec<&String> = faults
         .iter()
         .filter(|line| !line.contains("status of 404"))
         .collect();
     assert!(faults.is_empty(), "{path}: {faults:?}");
-    let was_run = browser.run("return window.wasRun === undefined", json!([]));
+    let was_run = browser.run_script("return window.wasRun === undefined", json!([]));
     assert_eq!(
         was_run, true,
         "{path}: what a page says was taken for markup"
@@ -182,7 +182,7 @@ fn judge_page(browser: &Browser, path: &str) {
     );
     let unzoned = "return [...document.querySelectorAll('time')].filter(time => time.textContent.includes('UTC')).length";
     assert_eq!(
-        browser.run(unzoned, json!([])),
+        browser.run_script(unzoned, json!([])),
         0,
         "{path}: times are the reader's"
     );

@@ -142,11 +142,11 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     );
     browser.wait_until("charts are drawn", || browser.find("#charts canvas"));
     browser.screenshot("first-snapshot");
-    browser.prefer_dark(true);
+    browser.set_prefers_dark(true);
     browser.screenshot("first-snapshot-dark");
 
     // The focus stays in place while the page changes.
-    browser.run(
+    browser.run_script(
         "document.querySelector('#snapshot h3 a').focus()",
         serde_json::json!([]),
     );
@@ -154,7 +154,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     browser.wait_until("the figure changes again", || {
         pages().filter(|pages| Some(*pages) > before)
     });
-    let focused = browser.run(
+    let focused = browser.run_script(
         "return document.activeElement.textContent",
         serde_json::json!([]),
     );
@@ -169,13 +169,13 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
         browser.page_text().contains("Live.").then_some(())
     });
 
-    let asked = browser.requested();
+    let asked = browser.requested_urls();
     let foreign = asked
         .iter()
         .filter(|url| !url.starts_with(&fleet.url("/")) && !url.starts_with("data:"));
     assert_eq!(foreign.collect::<Vec<_>>(), Vec::<&String>::new());
     let faults: Vec<String> = browser
-        .console()
+        .take_console()
         .into_iter()
         .filter(|said| said.contains("Content Security Policy") || said.contains("Uncaught"))
         .collect();
@@ -186,7 +186,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
 fn shown(browser: &Browser) -> [f64; 2] {
     let read =
         "return (document.getElementById('charts').dataset.shown ?? '').split(' ').map(Number)";
-    let both = browser.run(read, serde_json::json!([]));
+    let both = browser.run_script(read, serde_json::json!([]));
     serde_json::from_value(both).expect("two times")
 }
 
@@ -204,7 +204,7 @@ fn a_brush_over_one_chart_zooms_into_all() {
         over.scrollIntoView({block: 'center'}); const box = over.getBoundingClientRect();
         return [box.left, box.top, box.width, box.height];";
     let place = |chart: u32| -> [f64; 4] {
-        let place = browser.run(place, serde_json::json!([chart]));
+        let place = browser.run_script(place, serde_json::json!([chart]));
         serde_json::from_value(place).expect("a box")
     };
     let [left, top, width, height] = place(0);
@@ -243,7 +243,7 @@ fn the_charts_of_a_run_begin_with_it() {
         let pages = chart["ended"]["ok"].as_array()?.last()?.as_f64()?;
         (pages > 0.0).then_some(chart)
     });
-    let began = webfill_tests::stored::Stored::open(&fleet.work.path("store.db")).number(
+    let began = webfill_tests::stored::Stored::open(&fleet.work.path("store.db")).query_number(
         "SELECT CAST(strftime('%s', started_at) AS INTEGER) FROM crawls WHERE crawl_id = 'short'",
     );
     assert_eq!(chart["at"][0], began, "{chart}");

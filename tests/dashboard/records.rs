@@ -78,7 +78,7 @@ impl Records {
     /// A record as it is exported.
     fn stored(&self, id: &str) -> Value {
         let export = Run::new(["export", "records", "--store", &self.fleet.store_uri()]);
-        let lines = export.finish().expect(0).stdout;
+        let lines = export.finish().expect_code(0).stdout;
         let mut records = lines
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -112,7 +112,7 @@ fn serve(fleet: &Fleet) {
     let hostile = HOSTILE.replace('<', "&lt;").replace('\0', "");
     site.serve("/feind", page("F").field("name", &hostile));
     let closed = fleet.web.site("closed.example");
-    closed.robots("User-agent: *\nDisallow: /\n");
+    closed.serve_robots("User-agent: *\nDisallow: /\n");
 }
 
 fn crawl(fleet: &Fleet, crawl: &str) {
@@ -398,19 +398,19 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     browser.set_size(1440, 900);
     browser.open(&url(GRID));
     browser.wait_for("td[tabindex='0']");
-    let was_run = browser.run("return window.wasRun === undefined", json!([]));
+    let was_run = browser.run_script("return window.wasRun === undefined", json!([]));
     assert_eq!(was_run, true, "what a record says was taken for markup");
-    let focused = || browser.run("return document.activeElement.id", json!([]));
+    let focused = || browser.run_script("return document.activeElement.id", json!([]));
     let text = |selector: &str| browser.text_at(selector).unwrap_or_default();
     let place_of = |id: &str, column: &str| -> String {
         let script = "const heads = [...document.querySelectorAll('[role=columnheader]')].map(one => one.innerText.trim());
             const row = [...document.querySelectorAll('[role=grid] tbody tr')].find(row => row.cells[0].title === arguments[0]);
             return row.cells[heads.indexOf(arguments[1])].id";
-        let id = browser.run(script, json!([id, column]));
+        let id = browser.run_script(script, json!([id, column]));
         id.as_str().unwrap().to_owned()
     };
     // Keys move and open. The evidence is on the stored copy of the page.
-    browser.run(
+    browser.run_script(
         "document.querySelector(\"td[tabindex='0']\").focus()",
         json!([]),
     );
@@ -419,7 +419,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     assert_ne!(focused(), first);
     let goto = |id: &str, column: &str| {
         let cell = place_of(id, column);
-        browser.run(
+        browser.run_script(
             "document.getElementById(arguments[0]).focus()",
             json!([cell]),
         );
@@ -459,7 +459,11 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     browser.press(&[escape]);
     assert!(browser.find("#pane[hidden]").is_some());
     assert_eq!(records.stored("c-lost")["fields"]["location"], "Typed <b>");
-    assert!(browser.console().is_empty(), "{:?}", browser.console());
+    assert!(
+        browser.take_console().is_empty(),
+        "{:?}",
+        browser.take_console()
+    );
     judge_whatever_the_screen(&browser, "records-grid");
     // The page of a cell works without the grid.
     browser.open(&url("/dashboard/record/people/b-other/cell?field=name"));

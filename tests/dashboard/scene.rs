@@ -110,7 +110,7 @@ impl Scene {
         let store = self.fleet.work.path("store.db");
         wait_for("a change is stored", || {
             let changes = "SELECT count(*) FROM page_changes WHERE kind = 'changed'";
-            (webfill_tests::stored::Stored::open(&store).number(changes) > 0).then_some(())
+            (webfill_tests::stored::Stored::open(&store).query_number(changes) > 0).then_some(())
         });
     }
 
@@ -148,7 +148,7 @@ impl Scene {
 /// The crawled web.
 fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     let site = fleet.web.site("vereine.example");
-    site.otherwise(|request| match request.path.as_str() {
+    site.serve_otherwise(|request| match request.path.as_str() {
         "/1" | "/2" => status(404).into(),
         "/3" => status(410).into(),
         path => page(&format!("Verein {path}"))
@@ -165,18 +165,21 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     fleet
         .web
         .site(BLOCKS)
-        .otherwise(move |_| match still.load(Ordering::SeqCst) {
+        .serve_otherwise(move |_| match still.load(Ordering::SeqCst) {
             true => status(403).into(),
             false => page("frei").into(),
         });
-    fleet.web.site(DEAD).otherwise(|_| script().reset().into());
-    fleet.web.site(SCRIPTED).otherwise(|_| {
+    fleet
+        .web
+        .site(DEAD)
+        .serve_otherwise(|_| script().reset().into());
+    fleet.web.site(SCRIPTED).serve_otherwise(|_| {
         let html = "<html><head><title>Lädt …</title></head><body><div id=root></div><script>document.getElementById('root').textContent = 'da'</script></body></html>";
         status(200).header("content-type", "text/html; charset=utf-8").body(html).into()
     });
     let closed = fleet.web.site(CLOSED);
-    closed.robots("User-agent: *\nDisallow: /1\nDisallow: /2\n");
-    closed.otherwise(|_| page("Offen").into());
+    closed.serve_robots("User-agent: *\nDisallow: /1\nDisallow: /2\n");
+    closed.serve_otherwise(|_| page("Offen").into());
     let members = fleet.web.site("mitglieder.example");
     members.serve(
         "/ada",

@@ -94,5 +94,5 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     let doubts = chief.get("/dashboard/doubts").body;
     assert!(!doubts.contains("1910"), "answered: {doubts}");
     dashboard.signal(Signal::TERM);
-    dashboard.finish().expect(0);
+    dashboard.finish().expect_code(0);
 }

@@ -103,17 +103,17 @@ fn navigation(body: &str, label: &str) -> Vec<(String, String, Option<String>)> 
 }
 
 #[test]
-fn three_doors_lead_to_every_view() {
+fn three_areas_lead_to_every_view() {
     let fleet = Fleet::start();
     fleet.feed_pages("a.example", "monday", 3);
     let visitor = fleet.visitor();
     fleet.wait_until_listed(&visitor, "monday");
     let body = visitor.get("/dashboard/").body;
-    let doors = navigation(&body, "Areas");
-    let labels: Vec<&str> = doors.iter().map(|(_, label, _)| label.as_str()).collect();
+    let areas = navigation(&body, "Areas");
+    let labels: Vec<&str> = areas.iter().map(|(_, label, _)| label.as_str()).collect();
     assert_eq!(labels, ["Overview", "Data", "Crawls", "System"]);
-    assert_eq!(doors[0].2.as_deref(), Some("page"));
-    for (door, views) in [
+    assert_eq!(areas[0].2.as_deref(), Some("page"));
+    for (area, views) in [
         ("Data", &["Records", "Changes"][..]),
         ("Crawls", &["Runs", "Sites", "Pages", "Watches"]),
         (
@@ -121,14 +121,14 @@ fn three_doors_lead_to_every_view() {
             &["Machines", "Mappings", "Mapping editor", "Audit"],
         ),
     ] {
-        let (path, ..) = doors.iter().find(|(_, label, _)| label == door).unwrap();
-        let shown = navigation(&visitor.get(path).body, door);
+        let (path, ..) = areas.iter().find(|(_, label, _)| label == area).unwrap();
+        let shown = navigation(&visitor.get(path).body, area);
         let labels: Vec<&str> = shown.iter().map(|(_, label, _)| label.as_str()).collect();
         assert_eq!(labels, views);
         for (path, label, _) in &shown {
             let answer = visitor.get(path);
             assert_eq!(answer.status, 200, "{label}: {}", answer.body);
-            let (.., current) = &navigation(&answer.body, door)
+            let (.., current) = &navigation(&answer.body, area)
                 .into_iter()
                 .find(|(_, other, _)| other == label)
                 .unwrap();
@@ -152,7 +152,7 @@ fn visitors_limited_to_applications_see_nothing_of_others() {
     fleet.feed_pages("geheim.example", "verborgen", 5);
     wait_for("pages are stored", || {
         let stored = webfill_tests::stored::Stored::open(&fleet.work.path("store.db"));
-        (stored.number("SELECT count(*) FROM pages") == 5).then_some(())
+        (stored.query_number("SELECT count(*) FROM pages") == 5).then_some(())
     });
     let page = crate::looks::page_path(&fleet, "geheim.example", "outcome = 'ok'");
     let shop = fleet.logged_in(SHOP);

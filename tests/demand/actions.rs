@@ -12,7 +12,7 @@ use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wai
 /// Requests for several pages of one site.
 fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
     let site = fleet.web.site(host);
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     (0..count)
         .map(|page| request(&site.url(&format!("/{page}")), crawl_id))
         .collect()
@@ -22,7 +22,9 @@ fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> 
 fn with_blocked(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {
-        fleet.run(&["site", host, "--block-until", "1h"]).expect(0);
+        fleet
+            .run(&["site", host, "--block-until", "1h"])
+            .expect_code(0);
     }
     fleet
 }
@@ -52,7 +54,7 @@ fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
     assert!(server_time.abs_diff(epoch_seconds()) < 60, "{server_time}");
     let as_reported = fleet.json(&["info", APP, "abc123"]);
     assert_eq!(as_reported["total_pending"], 11);
-    let output = fleet.run(&["info", APP, "abc123"]).expect(0).stdout;
+    let output = fleet.run(&["info", APP, "abc123"]).expect_code(0).stdout;
     assert!(
         output.contains("pending") && output.contains("11"),
         "{output}"
@@ -84,7 +86,7 @@ fn info_of_an_application_tallies_its_crawls() {
         info["crawlids"],
         json!({"1aaabbb": first, "2aaabbb": second})
     );
-    let output = fleet.run(&["info", APP]).expect(0).stdout;
+    let output = fleet.run(&["info", APP]).expect_code(0).stdout;
     for part in ["1aaabbb", "2aaabbb", "11", "29"] {
         assert!(output.contains(part), "`{part}` is not in:\n{output}");
     }
@@ -144,7 +146,7 @@ fn no_request_starts_after_a_stop_was_answered() {
         "what was in flight finished"
     );
     assert_eq!(fleet.info("halt")["total_pending"], 0);
-    assert_eq!(visits.of_host("other.example").len(), 200, "others go on");
+    assert_eq!(visits.for_host("other.example").len(), 200, "others go on");
 }
 
 /// The lease of a fleet with a stopped process, and the additional time that an answer may take, because clocks differ
@@ -179,7 +181,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     // By now the stopped process works again, and would have begun its tasks.
     fleet.feed(&pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");
-    let visits = fleet.web.visits().of_host("a.example").pages();
+    let visits = fleet.web.visits().for_host("a.example").pages();
     let late = visits.0.iter().filter(|visit| visit.started_at > answered);
     assert_eq!(late.count(), 0, "requests after the answer");
 }
@@ -188,7 +190,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
 fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
     // The worker of a frozen supervisor continues with its tasks for longer than a moment.
     stop_is_kept(Duration::from_millis(600), |fleet| {
-        fleet.supervisor().of_role("supervisor").remove(0)
+        fleet.supervisor().processes_of_role("supervisor").remove(0)
     });
 }
 
@@ -196,7 +198,7 @@ fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
 fn a_stop_is_kept_by_a_worker_that_stands_still() {
     // The tasks of a frozen worker are due when it continues.
     stop_is_kept(Duration::ZERO, |fleet| {
-        fleet.supervisor().of_role("worker").remove(0)
+        fleet.supervisor().processes_of_role("worker").remove(0)
     });
 }
 
@@ -204,7 +206,7 @@ fn a_stop_is_kept_by_a_worker_that_stands_still() {
 fn a_stopped_crawl_id_is_refused_for_good() {
     let mut fleet = with_blocked(&["a.example"]);
     fleet.feed(&pages(&fleet, "a.example", 5, "never"));
-    let run = fleet.run(&["stop", APP, "never"]).expect(0);
+    let run = fleet.run(&["stop", APP, "never"]).expect_code(0);
     assert!(
         run.stdout.contains("5 pending URLs purged"),
         "{}",
@@ -250,7 +252,7 @@ fn a_paused_crawl_backoff_until_it_is_resumed() {
     let late = started.0.iter().filter(|visit| visit.started_at > answered);
     let late: Vec<&str> = late.map(|visit| visit.path.as_str()).collect();
     assert_eq!(late, ["/beside"]);
-    let run = fleet.run(&["resume", APP, "backoff"]).expect(0);
+    let run = fleet.run(&["resume", APP, "backoff"]).expect_code(0);
     assert!(run.stdout.contains("resumed"), "{}", run.stdout);
     fleet.wait_until_done("backoff");
     assert_eq!(fleet.web.visits().pages().len(), 151);
@@ -265,16 +267,16 @@ fn a_paused_crawl_backoff_until_it_is_resumed() {
 fn a_pause_outlasts_a_restart() {
     let mut fleet = with_blocked(&["a.example"]);
     fleet.feed(&pages(&fleet, "a.example", 5, "backoff"));
-    fleet.run(&["pause", APP, "backoff"]).expect(0);
+    fleet.run(&["pause", APP, "backoff"]).expect_code(0);
     fleet
         .run(&["site", "a.example", "--block-until", "none"])
-        .expect(0);
+        .expect_code(0);
     fleet.restart();
     fleet.feed(&[request("http://a.example/beside", "beside")]);
     fleet.wait_until_done("beside");
     assert_eq!(fleet.web.visits().pages().len(), 1);
     assert_eq!(fleet.info("backoff")["total_pending"], 5);
-    fleet.run(&["resume", APP, "backoff"]).expect(0);
+    fleet.run(&["resume", APP, "backoff"]).expect_code(0);
     fleet.wait_until_done("backoff");
     assert_eq!(fleet.web.visits().pages().len(), 6);
 }
@@ -324,7 +326,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
             "{wrong}: {path}: {message}"
         );
     }
-    let run = fleet.run(&["stop", APP, "no-such-crawl"]).expect(1);
+    let run = fleet.run(&["stop", APP, "no-such-crawl"]).expect_code(1);
     assert!(
         run.stderr.contains("no-such-crawl") || run.stderr.contains("crawlid"),
         "{}",
@@ -396,6 +398,6 @@ fn status_describes_the_fleet() {
         text.contains("\"one\"") && text.contains("\"two\""),
         "{text}"
     );
-    let output = fleet.run(&["status"]).expect(0).stdout;
+    let output = fleet.run(&["status"]).expect_code(0).stdout;
     assert!(output.contains("one") && output.contains("two"), "{output}");
 }

@@ -18,7 +18,7 @@ fn a_supervisor_with_a_folder_archives_what_its_workers_fetch() {
     fleet.feed(&[request(&url, "kept")]);
     fleet.wait_until_done("kept");
     supervisor.signal(Signal::TERM);
-    supervisor.finish().expect(0);
+    supervisor.finish().expect_code(0);
     let records = read_archive(&folder);
     let answer = records
         .iter()

@@ -32,7 +32,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     );
     let said = fleet
         .run(&["why", "http://first.example/0"])
-        .expect(0)
+        .expect_code(0)
         .stdout;
     assert!(
         said.starts_with(&format!("{APP}/c0: it is queued")),
@@ -69,14 +69,14 @@ fn why_lists_all_crawls_that_know_a_url_however_many() {
 fn info_says_how_urls_have_ended_and_why_links_were_not_followed() {
     let fleet = Fleet::start();
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| match request.path.as_str() {
+    site.serve_otherwise(|request| match request.path.as_str() {
         "/" => page("T").link("/gone").link("/picture.png").into(),
         _ => status(404).into(),
     });
     let more = json!({"maxdepth": 1});
     fleet.feed(&[request_with(&site.url("/"), "c", more)]);
     fleet.wait_until_done("c");
-    let output = fleet.run(&["info", APP, "c"]).expect(0).stdout;
+    let output = fleet.run(&["info", APP, "c"]).expect_code(0).stdout;
     for (key, value) in [
         ("outcomes", "ok 1, http_error 1"),
         ("done", "2"),
@@ -96,7 +96,7 @@ fn info_says_how_urls_have_ended_and_why_links_were_not_followed() {
 fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
     let fleet = Fleet::with_file(&format!("[applications.{APP}]\nmax_pages = 2\n"));
     let site = fleet.web.site("a.example");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     let requests: Vec<Value> = (0..5)
         .map(|number| request(&site.url(&format!("/{number}")), "c"))
         .collect();
@@ -116,7 +116,7 @@ fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
         "{info}"
     );
     for command in [&["info", APP, "c"] as &[&str], &["status"]] {
-        let said = fleet.run(command).expect(0).stdout;
+        let said = fleet.run(command).expect_code(0).stdout;
         assert!(said.contains(&limit), "{command:?}: {said}");
     }
     let reported = fleet.json(&["why", &site.url("/4")]);

@@ -23,7 +23,7 @@ fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
         ]
         .concat(),
     );
-    let output = run.finish().expect(0).stdout;
+    let output = run.finish().expect_code(0).stdout;
     let lines = output.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().expect("JSON")
 }
@@ -122,7 +122,7 @@ fn a_failed_reload_is_recorded_as_refused() {
     fleet
         .work
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
-    fleet.run(&["reload"]).expect(1);
+    fleet.run(&["reload"]).expect_code(1);
     let answered = audit(&fleet.dispatcher_state, &["--what", "reload"]);
     let results = |logged: &[Value], by: &str| {
         let of_one = logged.iter().filter(|line| line["by"] == by);
@@ -245,6 +245,6 @@ fn a_folder_without_an_audit_log_is_reported() {
     let folder = fleet.work.path("empty/logs");
     fs::create_dir_all(&folder).expect("a folder");
     let run = Run::new(["audit", "--state"]).arg(fleet.work.path("empty"));
-    let said = run.finish().expect(2);
+    let said = run.finish().expect_code(2);
     assert!(said.one_sentence().contains("--state"), "{}", said.stderr);
 }

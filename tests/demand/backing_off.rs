@@ -12,7 +12,7 @@ use crate::fleet::{APP, Fleet, request, wait_for};
 /// The sites in the output of `webfill sites --json`.
 fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
     let args = [&["sites", "--json"], flags].concat();
-    let run = fleet.run(&args).expect(0);
+    let run = fleet.run(&args).expect_code(0);
     let lines = run.stdout.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
@@ -25,7 +25,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     let blocks = fleet.web.site("blocks.example");
     let refuses = Arc::new(AtomicBool::new(true));
     let still = Arc::clone(&refuses);
-    blocks.otherwise(move |_| match still.load(Ordering::SeqCst) {
+    blocks.serve_otherwise(move |_| match still.load(Ordering::SeqCst) {
         true => status(403).into(),
         false => page("T").into(),
     });
@@ -52,7 +52,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     // The backoff counts from the first refusal.
     let rest_s = site["until"].as_f64().unwrap() - site["since"].as_f64().unwrap();
     assert!((3_599.0..3_660.0).contains(&rest_s), "{site}");
-    let table = fleet.run(&["sites"]).expect(0);
+    let table = fleet.run(&["sites"]).expect_code(0);
     assert!(
         table
             .stdout
@@ -64,7 +64,9 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     let so_far = blocks.visits().pages().len();
     let answer = fleet.json(&["site", "blocks.example"]);
     assert_eq!(answer["state"], "backing_off", "over a restart: {answer}");
-    fleet.run(&["site", "blocks.example", "--wake"]).expect(0);
+    fleet
+        .run(&["site", "blocks.example", "--wake"])
+        .expect_code(0);
     fleet.wait_until_done("c");
     assert_eq!(blocks.visits().pages().len(), so_far + 9);
     let answer = fleet.json(&["site", "blocks.example"]);

@@ -62,7 +62,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         // Other programs that open the file leave its wait to the dispatcher.
         let prune =
             Run::new(["prune", APP, "--older-than", "1s", "--state"]).arg(&fleet.dispatcher_state);
-        prune.finish().expect(0);
+        prune.finish().expect_code(0);
         fleet.start_dispatcher_of_a_copy();
     });
 }
@@ -74,7 +74,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     let backup = fleet.back_up();
     fleet.kill_all();
     fleet.copy_elsewhere(&backup.join("dispatcher.db"));
-    let refused = fleet.dispatcher_role().finish().expect(2);
+    let refused = fleet.dispatcher_role().finish().expect_code(2);
     let names = "WEBFILL_DISPATCHER_RESTORED";
     assert!(refused.stderr.contains(names), "{}", refused.stderr);
     fleet.set("DISPATCHER_RESTORED", "true");
@@ -104,10 +104,10 @@ fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
             .finish()
     };
     let missing = fleet.work.path("stroe.db");
-    let refused = back_up(&format!("sqlite:{}", missing.display())).expect(2);
+    let refused = back_up(&format!("sqlite:{}", missing.display())).expect_code(2);
     assert!(refused.stderr.contains("stroe.db"), "{}", refused.stderr);
     assert!(!missing.exists());
-    back_up(&fleet.store_uri()).expect(0);
+    back_up(&fleet.store_uri()).expect_code(0);
     let mode = fs::metadata(&folder).expect("it is there").permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
 }
@@ -133,7 +133,10 @@ fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) 
     let visits = fleet.web.visits();
     assert_eq!(visits.overlaps(), [""; 0]);
     for number in 0..SITES {
-        let gaps = visits.of_host(&format!("s{number}.example")).pages().gaps();
+        let gaps = visits
+            .for_host(&format!("s{number}.example"))
+            .pages()
+            .gaps();
         assert!(gaps.iter().all(|gap| *gap >= DELAY), "{gaps:?}");
     }
     let stored = fleet.work.stored().pages();
@@ -154,7 +157,7 @@ fn feed_and_wait(fleet: &Fleet) {
     let mut requests = Vec::new();
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).field("name", "a name").into());
+        site.serve_otherwise(|request| page(&request.path).field("name", "a name").into());
         requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
     }
     fleet.feed(&requests);

@@ -55,7 +55,7 @@ fn a_site_with_pages_for_both_keeps_its_distance() {
     let mut fleet = Fleet::start();
     fleet.add_supervisor_with("two", &BROWSER);
     let site = fleet.web.site("both.example");
-    site.otherwise(|_| scripted("with").into());
+    site.serve_otherwise(|_| scripted("with").into());
     let urls = |kind: &str| {
         (0..8)
             .map(|n| site.url(&format!("/{kind}/{n}")))
@@ -89,7 +89,7 @@ fn a_stop_ends_the_requests_of_a_page() {
         "/",
         document("text/html", format!("<script>{ask}</script>")),
     );
-    site.otherwise(|_| page("data").into());
+    site.serve_otherwise(|_| page("data").into());
     fleet.feed(&[for_a_browser(&site.url("/"), "asking")]);
     let log = fleet.web.log();
     log.wait_until("the page asks", |visits| visits.len() >= 5);
@@ -131,11 +131,11 @@ fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
             .pause(Duration::from_millis(300))
             .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     );
-    site.otherwise(|_| page("data").into());
+    site.serve_otherwise(|_| page("data").into());
     fleet.feed(&[for_a_browser(&site.url("/"), "paused")]);
     let log = fleet.web.log();
     log.wait_until("the page asks", |visits| {
-        !visits.of_path("/data/1").is_empty()
+        !visits.for_path("/data/1").is_empty()
     });
     fleet.client().ask(&action("pause", Some("paused")));
     wait_for("it is given back", || {

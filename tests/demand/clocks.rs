@@ -17,7 +17,7 @@ const PAGES: usize = 4;
 
 fn pages(fleet: &Fleet) -> Vec<Value> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
-    let lines = run.finish().expect(0).stdout;
+    let lines = run.finish().expect_code(0).stdout;
     let page = |line| serde_json::from_str(line).expect("JSON");
     lines.lines().map(page).collect()
 }
@@ -31,7 +31,7 @@ fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
     let healed = heals.clone();
-    site.otherwise(move |request| -> Reply {
+    site.serve_otherwise(move |request| -> Reply {
         match healed.load(Ordering::SeqCst) {
             true => page(&request.path).into(),
             false => status(404).into(),
@@ -54,7 +54,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
 
     heals.store(true, Ordering::SeqCst);
     fleet.drain_supervisor("one");
-    let late = wall_clock::ahead_by(fleet.supervisor_role("late", &[]), -HOUR_S);
+    let late = wall_clock::with_clock_ahead(fleet.supervisor_role("late", &[]), -HOUR_S);
     fleet.add_supervisor_by("late", late);
     wait_for("its clock is reported", || {
         (fleet.logged("clocks_differ").len() == 1).then_some(())
@@ -65,7 +65,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     assert!((ahead_ms + HOUR_S * 1_000).abs() < 5_000, "{logged}");
 
     let again = ["retry", crate::fleet::APP, "c", "--outcome", "http_error"];
-    fleet.run(&again).expect(0);
+    fleet.run(&again).expect_code(0);
     fleet.wait_until_done("c");
     let second = pages(&fleet);
     assert_eq!(outcomes(&second), [&json!("ok"); PAGES]);
@@ -96,7 +96,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     fleet.kill_dispatcher();
 
     heals.store(true, Ordering::SeqCst);
-    fleet.start_restored_by(&backup, |role| wall_clock::ahead_by(role, -HOUR_S));
+    fleet.start_restored_by(&backup, |role| wall_clock::with_clock_ahead(role, -HOUR_S));
     fleet.add_supervisor("two");
     fleet.feed(&requests);
     fleet.wait_until_done("c");
@@ -109,7 +109,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
 fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     let mut fleet = Fleet::unstarted(&[]);
     let ahead = fleet.work.write("ahead", "+0");
-    let role = wall_clock::moved_by_file(fleet.dispatcher_role(), &ahead);
+    let role = wall_clock::with_clock_file(fleet.dispatcher_role(), &ahead);
     fleet.start_dispatcher_by(role);
     let now_s = crate::fleet::epoch_seconds();
     let of = |crawl: &str, in_s: u64| {

@@ -19,7 +19,7 @@ fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
     let mut requests = Vec::new();
     for number in 0..sites {
         let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         site.latency(latency);
         let url = |page: usize| request(&site.url(&format!("/{page}")), "drained");
         requests.extend((0..PAGES).map(url));
@@ -94,13 +94,13 @@ fn supervisors_drain_by_word_one_or_all() {
 
     let refused = fleet
         .run(&["drain", "--supervisor", "three"])
-        .expect(1)
+        .expect_code(1)
         .stderr;
     assert!(
         refused.contains("supervisor three is not connected; connected: one, two"),
         "{refused}"
     );
-    let reported = fleet.run(&["drain", "--supervisor", "two"]).expect(0);
+    let reported = fleet.run(&["drain", "--supervisor", "two"]).expect_code(0);
     assert_eq!(reported.stdout, "drained: two\n");
     fleet.supervisor_ended("two");
     let left = fleet.json(&["status"])["supervisors"].clone();
@@ -116,7 +116,7 @@ fn supervisors_drain_by_word_one_or_all() {
         json!({"action": "drain", "drained": ["one"], "lost": []})
     );
     fleet.supervisor_ended("one");
-    let reported = fleet.run(&["drain"]).expect(0).stdout;
+    let reported = fleet.run(&["drain"]).expect_code(0).stdout;
     assert_eq!(reported, "nothing drained: no supervisor is connected\n");
 
     // The dispatcher continues, and a new supervisor can join.

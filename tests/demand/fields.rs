@@ -9,7 +9,7 @@ use crate::fleet::{Fleet, epoch_seconds, request, request_with};
 
 /// Serves pages that each link to two pages one level below: `/` to `/1` and `/2`, `/1` to `/11` and `/12`, and so on.
 fn tree(site: &Site) {
-    site.otherwise(|request| {
+    site.serve_otherwise(|request| {
         let path = request.path.trim_start_matches('/');
         page(&request.path)
             .link(&format!("/{path}1"))
@@ -59,10 +59,10 @@ fn the_highest_priority_goes_first_and_a_level_down_is_ten_less() {
     // The delay of the site is so long that everything is queued when the second request comes.
     let fleet = Fleet::start();
     let site = fleet.web.site("p.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     site.serve("/first", page("first").link("/deeper"));
     let blocked = ["site", "p.example", "--block-until", "1h"];
-    fleet.run(&blocked).expect(0);
+    fleet.run(&blocked).expect_code(0);
     let with = |path: &str, crawl: &str, priority: u8, depth: u8| {
         let url = format!("http://p.example{path}");
         request_with(
@@ -80,7 +80,7 @@ fn the_highest_priority_goes_first_and_a_level_down_is_ten_less() {
     ]);
     fleet
         .run(&["site", "p.example", "--block-until", "none"])
-        .expect(0);
+        .expect_code(0);
     fleet.wait_until_done("low");
     let order: Vec<String> = fleet
         .web
@@ -120,7 +120,7 @@ fn allowed_domains_keep_a_crawl_on_them() {
 fn allow_regex_and_deny_regex_choose_links_and_deny_wins() {
     let fleet = Fleet::start();
     let site = fleet.web.site("r.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let links = ["/book/1", "/book/2", "/shop/1"];
     site.serve(
         "/book/",
@@ -138,7 +138,7 @@ fn allow_regex_and_deny_regex_choose_links_and_deny_wins() {
 fn deny_extensions_have_a_full_default_and_can_be_given() {
     let fleet = Fleet::start();
     let site = fleet.web.site("e.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let denied = [
         "jpg", "png", "gif", "svg", "webp", "mp3", "mp4", "avi", "zip", "tar.gz", "tar", "rar",
         "7z", "exe", "bin", "iso", "dmg", "apk", "doc", "docx", "xls", "xlsx", "ppt", "pptx",
@@ -163,7 +163,7 @@ fn deny_extensions_have_a_full_default_and_can_be_given() {
         "the own list replaces the default"
     );
     assert_eq!(
-        fleet.web.visits().of_path("/x.html").len(),
+        fleet.web.visits().for_path("/x.html").len(),
         1,
         "in the other crawl"
     );
@@ -204,7 +204,7 @@ fn a_crawl_without_a_useragent_has_none_of_another() {
     );
     fleet.feed(&[request("http://ua.example/other", "plain")]);
     fleet.wait_until_done("plain");
-    let other = fleet.web.visits().of_path("/other");
+    let other = fleet.web.visits().for_path("/other");
     let sent = other.0[0].header("user-agent").expect("one is sent");
     assert!(
         sent.starts_with("webfill/") && !sent.contains("shopbot"),
@@ -225,7 +225,7 @@ fn attrs_are_handed_through_to_every_page_and_result() {
         let (_, result) = firehose.next();
         assert_eq!(result["attrs"], attrs, "{result}");
     }
-    let stored = fleet.work.stored().texts("SELECT attrs FROM pages");
+    let stored = fleet.work.stored().query_texts("SELECT attrs FROM pages");
     assert_eq!(stored.len(), 3);
     for text in stored {
         assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), attrs);
@@ -236,7 +236,7 @@ fn attrs_are_handed_through_to_every_page_and_result() {
 fn domain_max_pages_bounds_the_pages_of_each_site() {
     let fleet = Fleet::start();
     let site = fleet.web.site("m.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let links = (1..20).fold(page("start"), |page, link| page.link(&format!("/{link}")));
     site.serve("/", links.link("http://n.example/"));
     fleet.web.site("n.example").serve("/", page("n"));
@@ -254,10 +254,10 @@ fn domain_max_pages_bounds_the_pages_of_each_site() {
 fn a_crawl_that_expires_is_purged_with_a_notification() {
     let fleet = Fleet::start();
     let site = fleet.web.site("x.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     fleet
         .run(&["site", "x.example", "--block-until", "1h"])
-        .expect(0);
+        .expect_code(0);
     let firehose = fleet.firehose("outbound.testapp");
     let expires = epoch_seconds() + 3;
     let requests: Vec<Value> = (0..40)
@@ -289,7 +289,7 @@ fn a_crawl_that_expires_is_purged_with_a_notification() {
     assert_eq!(fleet.info("brief")["total_pending"], 0);
     fleet
         .run(&["site", "x.example", "--block-until", "none"])
-        .expect(0);
+        .expect_code(0);
     fleet.feed(&[request("http://x.example/after", "after")]);
     fleet.wait_until_done("after");
     assert_eq!(
@@ -363,7 +363,7 @@ fn keys_given_later_hold_for_the_crawl_from_then_on() {
     let kept = fleet
         .work
         .stored()
-        .texts("SELECT attrs FROM pages WHERE url LIKE '%/81'");
+        .query_texts("SELECT attrs FROM pages WHERE url LIKE '%/81'");
     assert_eq!(
         kept,
         [json!({"run": 1}).to_string()],

@@ -33,7 +33,7 @@ fn pages(fleet: &Fleet, sites: usize, count: usize, crawl_id: &str) -> Vec<Value
     let mut requests = Vec::new();
     for number in 0..sites {
         let site = fleet.web.site(&format!("{crawl_id}{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         requests.extend((0..count).map(|page| request(&site.url(&format!("/{page}")), crawl_id)));
     }
     requests
@@ -124,7 +124,7 @@ fn a_document_is_a_result_with_its_text_and_its_metadata() {
 fn a_failed_fetch_is_a_result_with_its_outcome() {
     let fleet = Fleet::start();
     let site = fleet.web.site("f.example");
-    site.robots("User-agent: *\nDisallow: /private\n");
+    site.serve_robots("User-agent: *\nDisallow: /private\n");
     let firehose = fleet.firehose("crawled.testapp");
     fleet.feed(&[
         request("http://f.example/lost", "c"),
@@ -241,7 +241,7 @@ fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
         results(dump, "second") == 2
     });
     dump.signal(Signal::INT);
-    dump.finish().expect(0);
+    dump.finish().expect_code(0);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
     for _ in 0..1_200 {
         assert_eq!(awake.next().1["crawlid"], "watched");
     }
-    let held = fleet.dispatcher().of_role("dispatcher")[0].peak_bytes();
+    let held = fleet.dispatcher().processes_of_role("dispatcher")[0].peak_bytes();
     assert!(held < 400 << 20, "{} MiB", held >> 20);
     dump.signal(Signal::CONT);
 }
@@ -290,7 +290,7 @@ fn exported(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
         "--since",
         cursor,
     ]);
-    read_export(&run.finish().expect(0).stdout, cursor)
+    read_export(&run.finish().expect_code(0).stdout, cursor)
 }
 
 /// Reads JSON lines of an export: the URLs of pages, and the last cursor.
@@ -361,7 +361,7 @@ fn follow_continues_while_the_dispatcher_is_restarted() {
         run.stdout_so_far().ends_with('\n') && count(run) >= requests.len()
     });
     follow.signal(Signal::INT);
-    let run = follow.finish().expect(0);
+    let run = follow.finish().expect_code(0);
     assert_complete(&read_export(&run.stdout, "").0, &requests);
 }
 

@@ -208,7 +208,11 @@ impl Fleet {
     }
 
     pub(crate) fn has_dispatcher_ended(&mut self) -> bool {
-        self.dispatcher.as_mut().expect("it runs").ended().is_some()
+        self.dispatcher
+            .as_mut()
+            .expect("it runs")
+            .exit_status()
+            .is_some()
     }
 
     /// Ends a supervisor gracefully.
@@ -216,7 +220,7 @@ impl Fleet {
         let place = self.supervisors.iter().position(|(own, _)| own == name);
         let (_, running) = self.supervisors.remove(place.expect("it was started"));
         running.signal(Signal::TERM);
-        running.finish().expect(0);
+        running.finish().expect_code(0);
     }
 
     /// Kills all processes with `kill -9`.
@@ -231,7 +235,7 @@ impl Fleet {
     /// Waits until the dispatcher has ended by itself with this exit code. Returns its output.
     pub(crate) fn dispatcher_ended(&mut self, code: i32) -> String {
         let dispatcher = self.dispatcher.take().expect("it runs");
-        dispatcher.finish().expect(code).stderr
+        dispatcher.finish().expect_code(code).stderr
     }
 
     /// Kills the dispatcher with `kill -9`.
@@ -247,7 +251,7 @@ impl Fleet {
 
     pub(crate) fn assert_supervisors_run(&mut self) {
         for (name, running) in &mut self.supervisors {
-            assert!(running.ended().is_none(), "{name} has ended");
+            assert!(running.exit_status().is_none(), "{name} has ended");
         }
     }
 
@@ -255,17 +259,17 @@ impl Fleet {
     pub(crate) fn supervisor_ended(&mut self, name: &str) {
         let found = self.supervisors.iter().position(|(other, _)| other == name);
         let (_, running) = self.supervisors.remove(found.expect("it runs"));
-        running.finish().expect(0);
+        running.finish().expect_code(0);
     }
 
     /// Ends the fleet gracefully, and starts it again on the same state.
     pub(crate) fn restart(&mut self) {
-        self.run(&["drain"]).expect(0);
+        self.run(&["drain"]).expect_code(0);
         let dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.signal(Signal::TERM);
-        dispatcher.finish().expect(0);
+        dispatcher.finish().expect_code(0);
         let names = self.supervisors.drain(..).map(|(name, drained)| {
-            drained.finish().expect(0);
+            drained.finish().expect_code(0);
             name
         });
         let names: Vec<String> = names.collect();
@@ -304,7 +308,7 @@ impl Fleet {
 
     /// The output of a command with `--json`.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
-        let run = self.command(args).arg("--json").finish().expect(0);
+        let run = self.command(args).arg("--json").finish().expect_code(0);
         serde_json::from_str(&run.stdout)
             .unwrap_or_else(|error| panic!("{args:?}: not JSON ({error}): {}", run.stdout))
     }

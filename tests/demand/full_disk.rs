@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
-use webfill_tests::isolation::{isolated, mount_small_disk, mount_small_ext4};
+use webfill_tests::isolation::{mount_small_disk, mount_small_ext4, run_isolated};
 use webfill_tests::run::Running;
 use webfill_tests::site::page;
 use webfill_tests::stored::Stored;
@@ -27,7 +27,7 @@ enum Way {
 #[needs(namespaces)]
 #[test]
 fn what_was_accepted_on_a_full_tmpfs_is_in_the_file() {
-    isolated(
+    run_isolated(
         "full_disk::what_was_accepted_on_a_full_tmpfs_is_in_the_file",
         || {
             let folder = tempfile::tempdir().expect("a temporary folder");
@@ -40,7 +40,7 @@ fn what_was_accepted_on_a_full_tmpfs_is_in_the_file() {
 #[needs(namespaces, loop_mount)]
 #[test]
 fn what_was_accepted_on_a_full_ext4_is_in_the_file() {
-    isolated(
+    run_isolated(
         "full_disk::what_was_accepted_on_a_full_ext4_is_in_the_file",
         || {
             let images = tempfile::tempdir().expect("a temporary folder");
@@ -108,14 +108,14 @@ fn list(number: usize, length: usize) -> Value {
 fn tasks(fleet: &Fleet) -> usize {
     let frontier = Stored::open(&fleet.dispatcher_state.join("dispatcher.db"));
     assert_eq!(frontier.integrity(), "ok");
-    frontier.number("SELECT count(*) FROM tasks") as usize
+    frontier.query_number("SELECT count(*) FROM tasks") as usize
 }
 
 /// If a confirmation or a task had been sent without its commit, the page would be requested twice.
 #[needs(namespaces)]
 #[test]
 fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
-    isolated(
+    run_isolated(
         "full_disk::what_is_done_while_the_disk_fills_up_is_not_done_again",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
@@ -160,7 +160,7 @@ fn serve_links(fleet: &Fleet, number: usize) {
     let links: String = (0..LINKS).map(link).collect();
     let site = fleet.web.site(&format!("links{number}.example"));
     site.serve("/", page("first").html(links));
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
 }
 
 /// The floor. The ballast leaves less room than this, but enough for the pages of this test.
@@ -169,7 +169,7 @@ const FLOOR_MIB: &str = "16";
 #[needs(namespaces)]
 #[test]
 fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
-    isolated(
+    run_isolated(
         "full_disk::below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
@@ -178,7 +178,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
             let mut fleet = Fleet::dispatcher_in_folder(disk.path(), &floor);
             fleet.add_supervisor("one");
             let site = fleet.web.site("floor.example");
-            site.otherwise(|request| page(&request.path).into());
+            site.serve_otherwise(|request| page(&request.path).into());
             let url = |n| format!("http://floor.example/{n}");
             let pages: Vec<Value> = (0..200).map(|n| request(&url(n), "floor")).collect();
             fleet.feed(&pages);

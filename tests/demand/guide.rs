@@ -24,7 +24,7 @@ fn every_line_of_the_guide_works() {
 /// Runs the command lines of the selected blocks. Returns how many there were.
 fn run_blocks(is_wanted: impl Fn(&str) -> bool) -> usize {
     let mut machine = Machine::new("prices");
-    machine.web.site("shop.example").otherwise(|request| {
+    machine.web.site("shop.example").serve_otherwise(|request| {
         let path = request.path.trim_end_matches('/');
         page(path)
             .link(&format!("{path}/1"))

@@ -14,7 +14,7 @@ use crate::fleet::{Fleet, request, wait_for};
 fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     let fleet = Fleet::start();
     let site = fleet.web.site("shop.example");
-    site.otherwise(|request| {
+    site.serve_otherwise(|request| {
         let number: usize = request.path.trim_start_matches('/').parse().unwrap_or(0);
         let page = page(&format!("Thing {number}"));
         match number < 120 {
@@ -26,7 +26,7 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     });
     fleet
         .run(&["site", "shop.example", "--delay", "0"])
-        .expect(0);
+        .expect_code(0);
     let firehose = fleet.firehose("outbound.testapp");
     let requests = |numbers: std::ops::Range<usize>| -> Vec<Value> {
         let url = |number| format!("http://shop.example/{number}");
@@ -47,11 +47,11 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     );
     assert_eq!(notification["fields"][0]["field"], "name");
     assert_eq!(notification["urls_after"].as_array().map(Vec::len), Some(3));
-    let status = fleet.run(&["status", "--json"]).expect(0).stdout;
+    let status = fleet.run(&["status", "--json"]).expect_code(0).stdout;
     let status: Value = serde_json::from_str(&status).expect("an object");
     assert_eq!(status["alerts"][0]["mapping"], "profile", "{status}");
     assert_eq!(status["alerts"][0]["fields"], "name");
-    let output = fleet.run(&["status"]).expect(0).stdout;
+    let output = fleet.run(&["status"]).expect_code(0).stdout;
     assert!(
         output.contains("alerts\nmapping  layout changed"),
         "{output}"
@@ -79,8 +79,10 @@ fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
         "name": "shop", "urls": urls, "schedule": "0 0 29 2 *", "crawl": {"changes": false},
         "notify": [{"webhook": receiver.url(), "when": "at_once", "about": ["health"]}],
     });
-    fleet.run(&["watch", "add", &watch.to_string()]).expect(0);
-    fleet.run(&["watch", "run", "shop"]).expect(0);
+    fleet
+        .run(&["watch", "add", &watch.to_string()])
+        .expect_code(0);
+    fleet.run(&["watch", "run", "shop"]).expect_code(0);
     wait_for("the run has ended", || {
         let shown = fleet.json(&["watch", "show", "shop"]);
         let last = &shown["runs"][0];
@@ -98,20 +100,23 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
     fleet.add_supervisor("one");
     let layout = Arc::new(AtomicUsize::new(0));
     let served = Arc::clone(&layout);
-    fleet.web.site("shop.example").otherwise(move |request| {
-        let page = page("A thing");
-        let name = format!("Name {}", request.path);
-        match served.load(Ordering::SeqCst) {
-            0 => page.field("name", &name).into(),
-            1 => page
-                .html(format!("<h1>A thing</h1><dl><dt>Name<dd>{name}</dl>"))
-                .into(),
-            _ => page.field("other", &name).into(),
-        }
-    });
+    fleet
+        .web
+        .site("shop.example")
+        .serve_otherwise(move |request| {
+            let page = page("A thing");
+            let name = format!("Name {}", request.path);
+            match served.load(Ordering::SeqCst) {
+                0 => page.field("name", &name).into(),
+                1 => page
+                    .html(format!("<h1>A thing</h1><dl><dt>Name<dd>{name}</dl>"))
+                    .into(),
+                _ => page.field("other", &name).into(),
+            }
+        });
     fleet
         .run(&["site", "shop.example", "--delay", "0"])
-        .expect(0);
+        .expect_code(0);
     let receiver = Receiver::start();
     run_shop(&fleet, &receiver, 1);
     assert_eq!(fleet.json(&["status"])["warnings"], Value::Null);
@@ -128,7 +133,7 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
     assert_eq!(status["warnings"][0]["mapping"], "profile", "{status:#}");
     assert_eq!(status["warnings"][0]["field"], "name");
     assert_eq!(status["alerts"], Value::Null, "nothing is lost");
-    let output = fleet.run(&["status"]).expect(0).stdout;
+    let output = fleet.run(&["status"]).expect_code(0).stdout;
     assert!(output.contains("its alternative 2 serves"), "{output}");
 
     layout.store(0, Ordering::SeqCst);

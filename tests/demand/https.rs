@@ -183,7 +183,7 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
 
     let audit = webfill_tests::run::Run::new(["audit", "--json", "--who", "shop", "--state"])
         .arg(&guarded.fleet.dispatcher_state);
-    let reported = audit.finish().expect(0).stdout;
+    let reported = audit.finish().expect_code(0).stdout;
     let reported: Vec<Value> = reported
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -228,7 +228,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
     let reload = || guarded.fleet.run(&["reload"]);
     let expired = guarded.certificates.expired(&guarded.fleet.host);
     guarded.show(&expired);
-    reload().expect(0);
+    reload().expect_code(0);
     let refused = guarded.curl("https", "/status", &[]);
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
@@ -259,7 +259,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
 
     // A faulty file changes nothing.
     guarded.put("http.pem", b"rubbish");
-    let said = reload().expect(1).stderr;
+    let said = reload().expect_code(1).stderr;
     assert!(said.contains("http.pem"), "{said}");
     assert_eq!(guarded.ask(SHOP, "/status", &[]).0, 200);
 }
@@ -268,8 +268,10 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
 fn without_tls_and_tokens_no_other_machine_is_served() {
     let refuses = |settings: &[(&str, &str)], words: &[&str]| {
         let fleet = Fleet::unstarted(settings);
-        let run = fleet.dispatcher_role().instead("--http", "10.0.0.1:8080");
-        let refused = run.finish().expect(2);
+        let run = fleet
+            .dispatcher_role()
+            .replace_flag("--http", "10.0.0.1:8080");
+        let refused = run.finish().expect_code(2);
         for word in words {
             assert!(refused.one_sentence().contains(word), "{}", refused.stderr);
         }
@@ -349,7 +351,7 @@ fn refused_lines_of_a_stream_are_audited() {
         .expect("plain")
         .to_owned();
     let audit = ["audit", "--json", "--what", "feed", "--state", &state];
-    let output = Run::new(audit).finish().expect(0).stdout;
+    let output = Run::new(audit).finish().expect_code(0).stdout;
     let lines: Vec<Value> = output
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))

@@ -20,7 +20,7 @@ fn lines(range: std::ops::Range<usize>, crawl_id: &str) -> Vec<Value> {
 
 fn serve_lines(fleet: &Fleet) {
     let site = fleet.web.site("lines.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn one_request_is_fed_as_an_argument_and_crawled() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
     let request = lines(1..2, "one").remove(0).to_string();
-    let run = fleet.run(&["feed", &request]).expect(0);
+    let run = fleet.run(&["feed", &request]).expect_code(0);
     assert_eq!(run.stdout, "1 accepted\n");
     fleet.wait_until_done("one");
     assert_eq!(fleet.web.visits().pages().paths(), ["lines.example/1"]);
@@ -41,7 +41,7 @@ fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
     let file = fleet.work.write_lines("a.jsonl", &lines(0..3, "lines"));
     let run = fleet
         .run(&["feed", file.to_str().expect("plain")])
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.stdout, "3 accepted\n");
 
     let text: Vec<String> = lines(3..5, "lines").iter().map(Value::to_string).collect();
@@ -54,11 +54,11 @@ fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
         .write("b.jsonl.gz", packed.finish().expect("memory"));
     fleet
         .run(&["feed", file.to_str().expect("plain")])
-        .expect(0);
+        .expect_code(0);
 
     let text = format!("# a comment\n\n{}\n", lines(5..6, "lines")[0]);
     let run = fleet.command(&["feed", "-", "--json"]).input(text);
-    let output: Value = serde_json::from_str(&run.finish().expect(0).stdout).expect("JSON");
+    let output: Value = serde_json::from_str(&run.finish().expect_code(0).stdout).expect("JSON");
     assert_eq!(output, json!({"accepted": 1, "refused": 0, "skipped": {}}));
     fleet.wait_until_done("lines");
     assert_eq!(fleet.web.visits().pages().len(), 6);
@@ -77,7 +77,11 @@ fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
         request_with("http://lines.example/x", "mixed", json!({"priority": 101})),
         good[2],
     );
-    let run = fleet.command(&["feed", "-"]).input(text).finish().expect(1);
+    let run = fleet
+        .command(&["feed", "-"])
+        .input(text)
+        .finish()
+        .expect_code(1);
     assert_eq!(run.stdout, "3 accepted, 4 refused\n");
     let output: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(output.len(), 4, "{output:#?}");
@@ -95,21 +99,21 @@ fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
 fn a_refused_request_ends_the_command_with_one_and_its_reason() {
     let fleet = Fleet::dispatcher_only(&[]);
     let request = request_with("http://a.example/", "c", json!({"maxdepth": -1}));
-    let run = fleet.run(&["feed", &request.to_string()]).expect(1);
+    let run = fleet.run(&["feed", &request.to_string()]).expect_code(1);
     assert!(run.one_sentence().contains("maxdepth"), "{}", run.stderr);
-    let run = fleet.run(&["feed", "{\"url\": "]).expect(2);
+    let run = fleet.run(&["feed", "{\"url\": "]).expect_code(2);
     assert!(
         run.one_sentence().contains("not valid JSON"),
         "{}",
         run.stderr
     );
-    let run = fleet.run(&["feed", "no-such-file.jsonl"]).expect(2);
+    let run = fleet.run(&["feed", "no-such-file.jsonl"]).expect_code(2);
     assert!(
         run.one_sentence().contains("no-such-file.jsonl"),
         "{}",
         run.stderr
     );
-    fleet.run(&["feed"]).expect(2);
+    fleet.run(&["feed"]).expect_code(2);
 }
 
 #[test]
@@ -117,15 +121,19 @@ fn a_missing_dispatcher_is_reported_after_a_bounded_wait() {
     let nobody = ["--dispatcher", "tcp://127.0.0.1:9"];
     let request = request("http://a.example/", "c").to_string();
     for command in [vec!["feed", &request], vec!["status"]] {
-        let run = Run::new(&command).args(nobody).finish().expect(1);
+        let run = Run::new(&command).args(nobody).finish().expect_code(1);
         let sentence = run.one_sentence();
         assert!(sentence.contains("tcp://127.0.0.1:11"), "{sentence}");
         assert!(run.elapsed < Duration::from_secs(30), "{:?}", run.elapsed);
     }
     let run = Run::new(["status", "--dispatcher", "localhost:5555"]).finish();
-    assert!(run.expect(2).one_sentence().contains("tcp://HOST:PORT"));
+    assert!(
+        run.expect_code(2)
+            .one_sentence()
+            .contains("tcp://HOST:PORT")
+    );
     let run = Run::new(["status", "--dispatcher", "tcp://192.0.2.1:5555"]).finish();
-    assert!(run.expect(2).one_sentence().contains("keys"));
+    assert!(run.expect_code(2).one_sentence().contains("keys"));
 }
 
 #[test]
@@ -245,7 +253,7 @@ fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
     // The contents of the requests are stored as well.
     fleet
         .run(&["site", "lines.example", "--delay", "0.001"])
-        .expect(0);
+        .expect_code(0);
     fleet.add_supervisor("one");
     fleet
         .web
@@ -267,9 +275,9 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
         (fleet.pending("waits") > 0).then_some(())
     });
     fleet.kill_dispatcher();
-    assert!(feeding.ended().is_none(), "it is not over yet");
+    assert!(feeding.exit_status().is_none(), "it is not over yet");
     fleet.start_dispatcher();
-    let run = feeding.finish().expect(0);
+    let run = feeding.finish().expect_code(0);
     // A list that got no answer is fed again.
     assert!(run.stdout.starts_with("30000 accepted"), "{}", run.stdout);
     assert_eq!(fleet.info("waits")["total_pending"], 30_000);
@@ -286,12 +294,12 @@ fn fifty_thousand_requests_are_taken_in_one_call() {
             )
         })
         .collect();
-    let before = fleet.dispatcher().of_role("dispatcher")[0].peak_bytes();
+    let before = fleet.dispatcher().processes_of_role("dispatcher")[0].peak_bytes();
     let answer = fleet.client().ask(&json!(requests));
     assert_eq!(answer, json!({"accepted": 50_000}));
     let info = fleet.info("many");
     assert_eq!(info["total_pending"], 50_000, "{info}");
-    let peak = fleet.dispatcher().of_role("dispatcher")[0].peak_bytes();
+    let peak = fleet.dispatcher().processes_of_role("dispatcher")[0].peak_bytes();
     assert!(
         peak - before < 300 << 20,
         "{} MiB more",
@@ -316,20 +324,20 @@ fn stream(count: usize) {
         .time_limit(Duration::from_secs(900))
         .start();
     let mut peak_of_feed = 0;
-    while feeding.ended().is_none() {
-        let peaks = feeding.of_role("feed");
+    while feeding.exit_status().is_none() {
+        let peaks = feeding.processes_of_role("feed");
         peak_of_feed = peaks
             .first()
             .map_or(peak_of_feed, |feed| feed.peak_bytes().max(peak_of_feed));
         std::thread::sleep(Duration::from_millis(20));
     }
-    let run = feeding.finish().expect(0);
+    let run = feeding.finish().expect_code(0);
     let output: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(
         output,
         json!({"accepted": count, "refused": 0, "skipped": {}})
     );
-    let peak = fleet.dispatcher().of_role("dispatcher")[0].peak_bytes();
+    let peak = fleet.dispatcher().processes_of_role("dispatcher")[0].peak_bytes();
     eprintln!(
         "{count} lines in {:.1} s; peaks: feed {} MiB, dispatcher {} MiB",
         started.elapsed().as_secs_f64(),

@@ -37,7 +37,7 @@ impl Keyed {
             .args(args)
             .arg("--keys")
             .arg(self.work.path(folder));
-        run.finish().expect(0)
+        run.finish().expect_code(0)
     }
 
     /// Creates a folder of keys for a role, and adds the public key to the allow list if `admitted`. Returns the public

@@ -25,14 +25,14 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
         .env("WEBFILL_FETCH_RESOLVE", resolve)
         .start();
     let site = keyed.web.site("k.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
 
     let mut dump = keyed.command(&["dump"], Some("feeder")).start();
     dump.wait_until("it listens", |dump| {
         keyed
             .command(&["info", APP], Some("feeder"))
             .finish()
-            .expect(0);
+            .expect_code(0);
         dump.stdout_so_far().contains("total_pending")
     });
     let mut nosy = keyed.command(&["dump"], Some("stranger")).start();
@@ -40,7 +40,7 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
     keyed
         .command(&["feed", &one], Some("feeder"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     dump.wait_until("the result is shown", |dump| {
         dump.stdout_so_far().contains("http://k.example/1")
     });
@@ -48,18 +48,18 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
         let info = keyed
             .command(&["info", APP, "keyed", "--json"], Some("feeder"))
             .finish()
-            .expect(0);
+            .expect_code(0);
         let info: Value = serde_json::from_str(&info.stdout).expect("JSON");
         (info["total_pending"] == json!(0)).then_some(())
     });
 
     let two = request(&site.url("/2"), "keyed").to_string();
     for keys in [Some("stranger"), None] {
-        let run = keyed.command(&["feed", &two], keys).finish().expect(1);
+        let run = keyed.command(&["feed", &two], keys).finish().expect_code(1);
         assert!(run.one_sentence().contains("key"), "{}", run.stderr);
     }
     assert_eq!(nosy.stdout_so_far(), "", "a stranger hears nothing");
-    assert!(nosy.ended().is_none(), "it waits to be let in");
+    assert!(nosy.exit_status().is_none(), "it waits to be let in");
     assert_eq!(site.visits().pages().len(), 1);
     let secret = fs::read_to_string(keyed.work.path("feeder/client.key")).expect("a key");
     let secret = secret.trim().trim_start_matches("secret ");

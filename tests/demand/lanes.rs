@@ -15,7 +15,7 @@ fn scripts(url: &str) -> Value {
 fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
     let fleet = Fleet::start();
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let urls = |prefix: &str| -> Vec<String> {
         let url = |number| site.url(&format!("/{prefix}/{number}"));
         (0..5).map(url).collect()
@@ -45,7 +45,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
         "{info}"
     );
     assert_eq!(info["waiting_for"], AWAITED);
-    let output = fleet.run(&["info", APP, "scripts"]).expect(0).stdout;
+    let output = fleet.run(&["info", APP, "scripts"]).expect_code(0).stdout;
     assert!(output.contains(AWAITED), "{output}");
     let status = fleet.json(&["status"]);
     let supervisor = &status["supervisors"][0];

@@ -153,7 +153,7 @@ impl Machine {
     pub(crate) fn shut_down(mut self) {
         while let Some((_, running)) = self.background.pop() {
             running.signal(Signal::TERM);
-            running.finish().expect(0);
+            running.finish().expect_code(0);
         }
     }
 }

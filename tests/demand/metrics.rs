@@ -72,11 +72,11 @@ fn crawl_two_sites(fleet: &Fleet) {
     let mut requests = Vec::new();
     for host in ["one.example", "two.example"] {
         let site = fleet.web.site(host);
-        site.otherwise(|request| match request.path.as_str() {
+        site.serve_otherwise(|request| match request.path.as_str() {
             "/gone" => status(404).into(),
             path => page(path).field("name", path).into(),
         });
-        site.robots("User-agent: *\nDisallow: /secret\n");
+        site.serve_robots("User-agent: *\nDisallow: /secret\n");
         let paths = (0..9).map(|number| format!("/{number}"));
         let paths = paths.chain(["/gone".to_owned(), "/secret".to_owned()]);
         requests.extend(paths.map(|path| request(&site.url(&path), "c")));
@@ -154,7 +154,7 @@ fn metrics_equal_the_counts_of_the_access_log() {
 #[test]
 fn rows_are_counted_by_result() {
     let fleet = fleet_with_rows();
-    fleet.web.site("list.example").otherwise(|request| {
+    fleet.web.site("list.example").serve_otherwise(|request| {
         let rows = format!("<li><b>{}</b><li><i>no key</i>", request.path);
         page("A list").html(format!("<ul>{rows}</ul>")).into()
     });
@@ -188,7 +188,7 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
     fleet.set("METRICS_DISPATCHER", &at);
     fleet.start_dispatcher();
     let blocks = fleet.web.site("blocks.example");
-    blocks.otherwise(|_| status(403).into());
+    blocks.serve_otherwise(|_| status(403).into());
     let requests: Vec<Value> = (0..9)
         .map(|page| request(&blocks.url(&format!("/{page}")), "c"))
         .collect();
@@ -222,10 +222,10 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
 fn a_killed_worker_makes_no_counter_go_back() {
     let fleet = fleet_with_metrics();
     let site = fleet.web.site("one.example");
-    site.otherwise(|request| page(&request.path).field("name", "x").into());
+    site.serve_otherwise(|request| page(&request.path).field("name", "x").into());
     fleet
         .run(&["site", "one.example", "--delay", "0.05"])
-        .expect(0);
+        .expect_code(0);
     let requests: Vec<Value> = (0..300)
         .map(|page| request(&site.url(&format!("/{page}")), "c"))
         .collect();
@@ -244,7 +244,7 @@ fn a_killed_worker_makes_no_counter_go_back() {
         follow("the worker has reported more pages", &|metrics| {
             metrics.sum("webfill_pages_total") > before
         });
-        let worker = fleet.supervisor().of_role("worker").remove(0);
+        let worker = fleet.supervisor().processes_of_role("worker").remove(0);
         worker.signal(Signal::KILL);
         follow(
             "the death is reported, and the next worker is ready",
@@ -274,9 +274,9 @@ fn a_killed_worker_makes_no_counter_go_back() {
 fn a_page_that_no_mapping_is_for_is_counted_as_such() {
     let fleet = fleet_with_metrics();
     let mapped = fleet.web.site("one.example");
-    mapped.otherwise(|_| page("T").into());
+    mapped.serve_otherwise(|_| page("T").into());
     let other = fleet.web.site("other.test");
-    other.otherwise(|_| page("T").into());
+    other.serve_otherwise(|_| page("T").into());
     let urls = [mapped.url("/"), other.url("/a"), other.url("/b")];
     fleet.feed(&urls.map(|url| request(&url, "c")));
     fleet.wait_until_done("c");
@@ -288,7 +288,7 @@ fn a_page_that_no_mapping_is_for_is_counted_as_such() {
     });
     let reported = fleet.info("c");
     assert_eq!(reported["unmatched"], 2, "{reported}");
-    let application = fleet.run(&["info", "testapp", "c"]).expect(0);
+    let application = fleet.run(&["info", "testapp", "c"]).expect_code(0);
     let line = application
         .stdout
         .lines()
@@ -304,7 +304,7 @@ fn a_page_that_no_mapping_is_for_is_counted_as_such() {
 fn the_number_of_series_does_not_grow_with_the_web() {
     let fleet = fleet_with_metrics();
     let site = fleet.web.site("first.example");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     fleet.feed(&[request(&site.url("/"), "first")]);
     fleet.wait_until_done("first");
     let names = |port: u16| -> BTreeSet<String> { scrape(&fleet, port).names().collect() };
@@ -353,7 +353,7 @@ fn only_metrics_are_served_and_only_to_this_machine() {
     let (_, body) = ask(&fleet, DISPATCHER, "HEAD /metrics HTTP/1.1", &host);
     assert_eq!(body, "");
     let mut open = Fleet::unstarted(&[("METRICS_DISPATCHER", "0.0.0.0:9464")]);
-    let refused = open.dispatcher_role().finish().expect(2);
+    let refused = open.dispatcher_role().finish().expect_code(2);
     assert!(
         refused.stderr.contains("metrics.allow_network"),
         "{}",
@@ -361,7 +361,7 @@ fn only_metrics_are_served_and_only_to_this_machine() {
     );
     let at = format!("{host}:{DISPATCHER}");
     open.set("METRICS_DISPATCHER", &at);
-    let refused = open.dispatcher_role().finish().expect(1);
+    let refused = open.dispatcher_role().finish().expect_code(1);
     assert!(
         refused.stderr.contains("metrics.dispatcher"),
         "{}",

@@ -24,7 +24,7 @@ fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
     let mut requests = Vec::new();
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         site.latency(Duration::from_millis(20));
         requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
     }

@@ -60,7 +60,7 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
     for number in 1..=NIGHTS {
         let expected = regulator.next_night();
         if number == BLOCKED_NIGHT + 1 {
-            fleet.run(&["site", BULLETIN, "--wake"]).expect(0);
+            fleet.run(&["site", BULLETIN, "--wake"]).expect_code(0);
         }
         let begun = ask(&fleet, json!({"action": "watch_run", "name": "regulator"}));
         assert_eq!(begun.get("error"), None, "{begun}");

@@ -52,7 +52,7 @@ fn key(posted: &Posted) -> String {
 fn a_notification_is_repeated_under_its_key_until_it_is_taken() {
     let fleet = Fleet::with(&[PRIVATE]);
     let receiver = Receiver::start();
-    receiver.answer(&[500, 302]);
+    receiver.set_answers(&[500, 302]);
     let added = add(&fleet, json!([hook(&receiver)]));
     assert_eq!(added["name"], "people", "{added}");
     run(&fleet);
@@ -266,7 +266,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
     {
         assert!(notification.contains(digits), "{digits}: {notification}");
     }
-    let stored = fleet.work.stored().texts("SELECT fields FROM pages");
+    let stored = fleet.work.stored().query_texts("SELECT fields FROM pages");
     let stored: Value = serde_json::from_str(&stored[0]).unwrap();
     assert_eq!(stored, expected[1]);
 }

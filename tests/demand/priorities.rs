@@ -19,7 +19,7 @@ fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let mut requests = Vec::new();
     for number in 0..sites {
         let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         site.latency(Duration::from_millis(20));
         requests.extend((0..pages).map(|page| {
             request_with(
@@ -54,9 +54,9 @@ fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
         .web
         .log()
         .wait_until("the urgent one is fetched", |visits| {
-            !visits.of_path(&path).is_empty()
+            !visits.for_path(&path).is_empty()
         });
-    let started = visits.of_path(&path).0[0].started_at;
+    let started = visits.for_path(&path).0[0].started_at;
     started.saturating_duration_since(fed)
 }
 
@@ -102,6 +102,11 @@ fn tasks_set_aside_for_ninety_are_crawled_after_it() {
         "nothing was fetched twice"
     );
     wait_for("all is stored", || {
-        (fleet.work.stored().number("SELECT count(*) FROM pages") == 303).then_some(())
+        (fleet
+            .work
+            .stored()
+            .query_number("SELECT count(*) FROM pages")
+            == 303)
+            .then_some(())
     });
 }

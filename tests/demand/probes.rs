@@ -69,7 +69,7 @@ fn a_fleet_that_works_is_ready() {
     let at = format!("{}:{SUPERVISOR}", fleet.host);
     fleet.add_supervisor_with("one", &[("PROBES_SUPERVISOR", &at)]);
     let site = fleet.web.site("a.example");
-    site.otherwise(|_| page("T").into());
+    site.serve_otherwise(|_| page("T").into());
     fleet.feed(&[request(&site.url("/"), "c")]);
     fleet.wait_until_done("c");
     for port in [DISPATCHER, SUPERVISOR] {
@@ -85,7 +85,7 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
     fleet.start_dispatcher();
     wait_until(&fleet, DISPATCHER, 200, 200);
     let blocked = ["site", "a.example", "--block-until", "1h"];
-    fleet.run(&blocked).expect(0);
+    fleet.run(&blocked).expect_code(0);
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
@@ -102,7 +102,7 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
 fn other_machines_are_answered_only_if_the_operator_says_so() {
     for key in ["PROBES_DISPATCHER", "PROBES_SUPERVISOR"] {
         let fleet = Fleet::unstarted(&[(key, "0.0.0.0:8181")]);
-        let refused = fleet.dispatcher_role().finish().expect(2);
+        let refused = fleet.dispatcher_role().finish().expect_code(2);
         assert!(
             refused.stderr.contains("probes.allow_network"),
             "{}",

@@ -22,7 +22,7 @@ fn crawl(fleet: &Fleet, host: &str, crawl_id: &str) {
 
 fn tasks(fleet: &Fleet) -> i64 {
     let state = fleet.dispatcher_state.join("dispatcher.db");
-    Stored::open(&state).number("SELECT count(*) FROM tasks")
+    Stored::open(&state).query_number("SELECT count(*) FROM tasks")
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
         fleet
             .web
             .site(host)
-            .otherwise(|request| page(&request.path).into());
+            .serve_otherwise(|request| page(&request.path).into());
     }
     crawl(&fleet, "a.example", "old");
     crawl(&fleet, "b.example", "kept");
@@ -48,7 +48,7 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
     assert_eq!(fleet.info("kept")["done"], json!(PAGES));
     crawl(&fleet, "a.example", "old");
     crawl(&fleet, "b.example", "kept");
-    let visits = |host: &str| fleet.web.visits().of_host(host).pages().len();
+    let visits = |host: &str| fleet.web.visits().for_host(host).pages().len();
     assert_eq!(visits("a.example"), 2 * PAGES, "it was a new crawl");
     assert_eq!(visits("b.example"), PAGES, "it was known");
 }
@@ -57,23 +57,23 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
 fn running_or_recent_crawls_are_not_pruned() {
     let fleet = Fleet::start();
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     fleet
         .run(&["site", "a.example", "--block-until", "1h"])
-        .expect(0);
+        .expect_code(0);
     fleet.feed(&[request(&site.url("/"), "goes-on")]);
-    let refused = fleet.run(&["prune", APP, "goes-on"]).expect(1);
+    let refused = fleet.run(&["prune", APP, "goes-on"]).expect_code(1);
     assert!(
         refused.stderr.contains("stop the crawl first"),
         "{}",
         refused.stderr
     );
-    fleet.run(&["stop", APP, "goes-on"]).expect(0);
+    fleet.run(&["stop", APP, "goes-on"]).expect_code(0);
     let young = fleet.json(&["prune", APP, "--older-than", "1h"]);
     assert_eq!(young["total_crawls"], 0, "{young}");
-    let output = fleet.run(&["prune", APP, "goes-on"]).expect(0).stdout;
+    let output = fleet.run(&["prune", APP, "goes-on"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp: 1 crawl with 1 URL pruned");
-    fleet.run(&["prune", APP]).expect(2);
+    fleet.run(&["prune", APP]).expect_code(2);
     fleet.feed(&[request(&site.url("/"), "goes-on")]);
     assert_eq!(
         fleet.info("goes-on")["total_pending"],
@@ -86,19 +86,19 @@ fn running_or_recent_crawls_are_not_pruned() {
 fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     let fleet = Fleet::start();
     let block = ["site", "a.example", "--block-until", "1h"];
-    fleet.run(&block).expect(0);
+    fleet.run(&block).expect_code(0);
     let brief = json!({"expires": epoch_seconds() + 5});
     let pages = (0..PAGES).map(|nth| {
         let url = format!("http://a.example/{nth}");
         request_with(&url, "brief", brief.clone())
     });
     fleet.feed(&pages.collect::<Vec<Value>>());
-    let refused = fleet.run(&["prune", APP, "brief"]).expect(1).stderr;
+    let refused = fleet.run(&["prune", APP, "brief"]).expect_code(1).stderr;
     assert!(refused.contains("stop the crawl first"), "{refused}");
     wait_for("it has expired", || {
         (fleet.pending("brief") == 0).then_some(())
     });
-    let output = fleet.run(&["prune", APP, "brief"]).expect(0).stdout;
+    let output = fleet.run(&["prune", APP, "brief"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp: 1 crawl with 5 URLs pruned");
     wait_for("its tasks are deleted", || {
         (tasks(&fleet) == 0).then_some(())
@@ -111,7 +111,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
 fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let mut fleet = Fleet::start();
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     crawl(&fleet, "a.example", "done");
     let slow = fleet.web.site("slow.example");
     slow.serve("/", page("Slow").latency(Duration::from_secs(60)));
@@ -142,7 +142,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
 fn a_prune_right_behind_a_pause_or_a_stop_ends_nothing() {
     let mut fleet = Fleet::start();
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let client = Pipeline::connect(&fleet.control());
     for round in 0..20 {
         let id = format!("c{round}");
@@ -179,7 +179,7 @@ fn a_prune_right_behind_a_pause_or_a_stop_ends_nothing() {
 fn a_prune_while_a_run_of_a_watch_begins_ends_neither() {
     let mut fleet = Fleet::start();
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let urls: Vec<String> = (0..3).map(|nth| site.url(&format!("/{nth}"))).collect();
     let client = fleet.client();
     let watch = json!({"name": "w", "app": APP, "schedule": "0 2 29 2 *", "urls": urls});
@@ -206,7 +206,7 @@ fn the_file_is_smaller_after_a_prune() {
     const MANY: usize = 20_000;
     let mut fleet = Fleet::start();
     let block = ["site", "a.example", "--block-until", "1h"];
-    fleet.run(&block).expect(0);
+    fleet.run(&block).expect_code(0);
     let urls =
         (0..MANY).map(|nth| request(&format!("http://a.example/a-page-of-many/{nth}"), "many"));
     fleet.feed(&urls.collect::<Vec<Value>>());
@@ -214,11 +214,11 @@ fn the_file_is_smaller_after_a_prune() {
     assert!(full > 40 * MANY as u64, "{full}");
 
     fleet.start_dispatcher();
-    fleet.run(&["stop", APP, "many"]).expect(0);
+    fleet.run(&["stop", APP, "many"]).expect_code(0);
     wait_for("it has stopped", || {
         (fleet.pending("many") == 0).then_some(())
     });
-    fleet.run(&["prune", APP, "many"]).expect(0);
+    fleet.run(&["prune", APP, "many"]).expect_code(0);
     wait_for("its tasks are deleted", || {
         (tasks(&fleet) == 0).then_some(())
     });

@@ -52,7 +52,7 @@ fn a_supervisor_whose_name_is_taken_waits_until_it_is_free() {
     let other = fleet.work.path("state/other");
     let mut running = fleet
         .supervisor_role("one", &[])
-        .instead("--state", &other)
+        .replace_flag("--state", &other)
         .start();
     let taken = format!(
         "the dispatcher at {}: another supervisor has this name",
@@ -70,7 +70,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
     let away = "mongodb://127.0.0.1:9/webfill";
     let mut running = fleet
         .supervisor_role("one", &[])
-        .instead("--store", away)
+        .replace_flag("--store", away)
         .time_limit(Duration::from_secs(120))
         .start();
     wait_until_logged(&fleet, &mut running, "no worker has opened the store yet");
@@ -84,7 +84,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     let fleet = Fleet::unstarted(&[]);
     let start = || {
         let role = fleet.dispatcher_role();
-        let role = role.instead("--store", mongod.uri("fleet"));
+        let role = role.replace_flag("--store", mongod.uri("fleet"));
         let mut running = role.time_limit(Duration::from_secs(60)).start();
         running.wait_for_stderr("ready");
         running
@@ -94,7 +94,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     fleet.feed(&[request("http://a.example/", "c")]);
     running.signal(Signal::TERM);
     // The dispatcher would otherwise be killed at the time limit, instead of exiting with 0.
-    running.finish().expect(0);
+    running.finish().expect_code(0);
     mongod.resume();
     let successor = start();
     let stored = Documents::open(&mongod.uri("fleet"));
@@ -102,7 +102,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
         (stored.count("crawls") == 1).then_some(())
     });
     successor.signal(Signal::TERM);
-    successor.finish().expect(0);
+    successor.finish().expect_code(0);
 }
 
 /// If a supervisor could connect before, it would wait for an answer that cannot come yet.

@@ -17,7 +17,7 @@ fn feed(fleet: &Fleet, crawl_id: &str) {
     let mut requests = Vec::new();
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).field("shoe", &request.path).into());
+        site.serve_otherwise(|request| page(&request.path).field("shoe", &request.path).into());
         requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), crawl_id)));
     }
     fleet.feed(&requests);
@@ -55,7 +55,7 @@ fn versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
         "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
          AND (json_extract(fields, '$.shoe') IS NOT NULL) = {has_shoe}"
     );
-    fleet.work.stored().texts(&sql).into_iter().collect()
+    fleet.work.stored().query_texts(&sql).into_iter().collect()
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     fleet
         .work
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
-    let refused = fleet.run(&["reload"]).expect(1).stderr;
+    let refused = fleet.run(&["reload"]).expect_code(1).stderr;
     for reported in ["nothing changed", "profile.json:2", "name"] {
         assert!(refused.contains(reported), "{refused}");
     }
@@ -76,7 +76,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     assert!(logged[0]["reason"].to_string().contains("profile.json:2"));
     let file = fleet.work.path("mappings/profile.json");
     std::fs::remove_file(file).expect("it was there");
-    let refused = fleet.run(&["reload"]).expect(1).stderr;
+    let refused = fleet.run(&["reload"]).expect_code(1).stderr;
     assert!(refused.contains("no mappings left"), "{refused}");
     wait_for_pages(&fleet, SITES * PAGES / 2);
 
@@ -99,7 +99,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     assert!(counts.values().all(|times| *times == 2), "{counts:?}");
     let stored = "SELECT count(*) FROM pages WHERE outcome = 'ok' AND mapping = 'profile'";
     assert_eq!(
-        fleet.work.stored().number(stored),
+        fleet.work.stored().query_number(stored),
         2 * (SITES * PAGES) as i64
     );
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     fleet
         .work
         .write("webfill.toml", "[backoff]\nbusi = [60.0]\n");
-    let refused = fleet.run(&["reload"]).expect(1).stderr;
+    let refused = fleet.run(&["reload"]).expect_code(1).stderr;
     assert!(refused.contains("busi"), "{refused}");
     let (status, answer) = post(&fleet, "/reload", &json!({}));
     assert_eq!(status, 400, "{answer}");
@@ -173,10 +173,10 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     wait_for_pages(&fleet, SITES * 2);
     let site = |until: &str| {
         let block = ["site", "s0.example", "--block-until", until];
-        fleet.run(&block).expect(0);
+        fleet.run(&block).expect_code(0);
     };
     site("1h");
-    let visits = || fleet.web.visits().of_host("s0.example").pages().len();
+    let visits = || fleet.web.visits().for_host("s0.example").pages().len();
     let before = visits();
     assert!(before < PAGES, "it is too late");
 
@@ -191,7 +191,7 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     let stored = fleet.work.stored();
     let ok = "SELECT count(*) FROM pages WHERE outcome = 'ok'";
     let others = (SITES - 1) * PAGES;
-    assert_eq!(stored.number(ok), (others + before) as i64);
+    assert_eq!(stored.query_number(ok), (others + before) as i64);
     let answer = fleet.json(&["why", "http://s0.example/29"]);
     assert!(answer.to_string().contains("its site excluded"), "{answer}");
 }

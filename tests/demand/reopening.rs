@@ -23,7 +23,7 @@ impl IllSites {
         for host in hosts {
             let site = fleet.web.site(host);
             let healthy = Arc::clone(&is_healthy);
-            site.otherwise(move |request| {
+            site.serve_otherwise(move |request| {
                 let number = request.path.trim_start_matches('/').split('-').next();
                 let code = number.and_then(|number| number.parse().ok());
                 match code.filter(|_| !healthy.load(Ordering::SeqCst)) {
@@ -60,7 +60,7 @@ fn retry(crawl_id: &str, more: Value) -> Value {
 /// The outcomes of the stored pages by URL. Each page must be stored once.
 fn stored(fleet: &Fleet) -> Vec<(String, Value)> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
-    let lines = run.finish().expect(0).stdout;
+    let lines = run.finish().expect_code(0).stdout;
     let pages = lines.lines().map(|line| {
         let page: Value = serde_json::from_str(line).expect("JSON");
         (page["url"].as_str().expect("text").to_owned(), page)
@@ -71,7 +71,7 @@ fn stored(fleet: &Fleet) -> Vec<(String, Value)> {
 }
 
 fn visits_of(fleet: &Fleet, host: &str) -> Vec<usize> {
-    let of_path = |path| fleet.web.visits().of_host(host).of_path(path).len();
+    let of_path = |path| fleet.web.visits().for_host(host).for_path(path).len();
     ["/500-a", "/500-b", "/404-c", "/fine"].map(of_path).into()
 }
 
@@ -139,7 +139,7 @@ fn http_and_the_command_ask_for_the_same() {
     );
     fleet.wait_until_done("c");
     let args = ["retry", APP, "c", "--outcome", "http_error,timeout"];
-    let output = fleet.run(&args).expect(0).stdout;
+    let output = fleet.run(&args).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp/c: 2 finished URLs re-queued");
     fleet.wait_until_done("c");
     assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 2, 1]);
@@ -155,14 +155,14 @@ fn a_crawl_that_had_finished_runs_again_also_in_the_store() {
     sites.crawl(&fleet, "c");
     let state = || {
         let found = fleet.work.stored();
-        found.texts("SELECT state FROM crawls WHERE crawl_id = 'c'")
+        found.query_texts("SELECT state FROM crawls WHERE crawl_id = 'c'")
     };
     wait_for("it is finished in the store", || {
         (state() == ["finished"]).then_some(())
     });
     fleet
         .run(&["site", "a.example", "--block-until", "1h"])
-        .expect(0);
+        .expect_code(0);
     let ask = retry("c", json!({"outcome": ["http_error"]}));
     assert_eq!(fleet.client().ask(&ask)["total_requeued"], 3);
     let info = fleet.info("c");
@@ -200,10 +200,10 @@ fn tasks_that_cannot_be_queued_again_are_refused_with_the_reason() {
         "{unknown}"
     );
     let run = fleet.run(&["retry", APP, "over", "--outcome", "http_error"]);
-    let run = run.expect(1);
+    let run = run.expect_code(1);
     assert!(run.stderr.contains("stopped permanently"), "{}", run.stderr);
     fleet
         .run(&["retry", APP, "over", "--outcome", "http_eror"])
-        .expect(2);
+        .expect_code(2);
     assert_eq!(visits_of(&fleet, "a.example"), [1, 1, 1, 1]);
 }

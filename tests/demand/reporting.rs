@@ -14,16 +14,16 @@ fn standing_still() -> Fleet {
     fleet.add_supervisor("two");
     let site = |host: &str| {
         let site = fleet.web.site(host);
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         site
     };
     let refuses = site("blocks.example");
-    refuses.otherwise(|_| status(403).into());
+    refuses.serve_otherwise(|_| status(403).into());
     for host in ["limited.example", "halted.example", "scripts.example"] {
         site(host);
     }
     let slow = site("slow.example");
-    slow.robots("User-agent: *\nCrawl-delay: 900\n");
+    slow.serve_robots("User-agent: *\nCrawl-delay: 900\n");
     let urls = |host: &str, numbers: std::ops::Range<u32>| -> Vec<String> {
         numbers
             .map(|number| format!("http://{host}/{number}"))
@@ -35,7 +35,7 @@ fn standing_still() -> Fleet {
         fleet.feed(&requests);
     };
     let order = |args: &[&str]| {
-        fleet.run(args).expect(0);
+        fleet.run(args).expect_code(0);
     };
     feed("slow.example", 0..4, "slow");
     feed("blocks.example", 0..9, "blocked");
@@ -136,7 +136,7 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         slow["not_before"].as_f64().expect("a time") - reported["server_time"].as_f64().unwrap();
     assert!((2_600.0..2_705.0).contains(&least_s), "{slow}");
 
-    let reported = fleet.run(&["status"]).expect(0).stdout;
+    let reported = fleet.run(&["status"]).expect_code(0).stdout;
     for sentence in [
         "because it blocks (blocks.example), about 3 h left",
         "1 site waits for its delay (slow.example), 15 min left",
@@ -152,7 +152,7 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
             "`{sentence}` is not in:\n{reported}"
         );
     }
-    let reported = fleet.run(&["info", APP, "slow"]).expect(0).stdout;
+    let reported = fleet.run(&["info", APP, "slow"]).expect_code(0).stdout;
     assert!(
         reported.contains("1 site waits for its delay (slow.example)"),
         "{reported}"
@@ -168,7 +168,7 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
     const DELAY_S: f64 = 0.25;
     let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.25")]);
     let site = fleet.web.site("long.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let urls = (0..120).map(|number| site.url(&format!("/{number}")));
     fleet.feed(&urls.map(|url| request(&url, "long")).collect::<Vec<_>>());
     let status = wait_for("an end is foreseen", || {
@@ -187,7 +187,7 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
         "{reported} at {now}"
     );
     assert!(lasts_s <= left / pace + 3.0, "{reported} at {now}");
-    let reported = fleet.run(&["status"]).expect(0).stdout;
+    let reported = fleet.run(&["status"]).expect_code(0).stdout;
     let sentence = " tasks a second: estimated finish of the pending tasks: ";
     assert!(
         reported.contains(sentence),
@@ -204,7 +204,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
     let site = fleet.web.site("a.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     mongod.pause();
     let urls = (0..5).map(|number| site.url(&format!("/{number}")));
     fleet.feed(&urls.map(|url| request(&url, "c")).collect::<Vec<_>>());
@@ -212,7 +212,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     says(&wait, &["pages wait for the store: "]);
     let status = fleet.json(&["status"]);
     assert_eq!(status["store"]["up"], false, "{status}");
-    let output = fleet.run(&["status"]).expect(0).stdout;
+    let output = fleet.run(&["status"]).expect_code(0).stdout;
     assert!(output.contains("pages wait for the store: "), "{output}");
     mongod.resume();
     fleet.wait_until_done("c");
@@ -304,7 +304,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     says(&refused, &["out of scope", "outside the allowed domains"]);
 
     // The answers after a stop.
-    fleet.run(&["stop", APP, "limited"]).expect(0);
+    fleet.run(&["stop", APP, "limited"]).expect_code(0);
     says(
         &why(&fleet, "http://limited.example/0"),
         &[
@@ -315,7 +315,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     );
     let output = fleet
         .run(&["why", "http://limited.example/0"])
-        .expect(0)
+        .expect_code(0)
         .stdout;
     assert!(
         output.starts_with("testapp/limited: it ended with `stopped`"),
@@ -327,7 +327,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         (200, &json!("stopped")),
         "{output}"
     );
-    let wrong = fleet.run(&["why", "no URL"]).expect(1);
+    let wrong = fleet.run(&["why", "no URL"]).expect_code(1);
     assert!(wrong.stderr.contains("$.url"), "{}", wrong.stderr);
 }
 

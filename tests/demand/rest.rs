@@ -11,7 +11,7 @@ fn serve(fleet: &Fleet) {
     fleet
         .web
         .site("a.example")
-        .otherwise(|request| page(&request.path).into());
+        .serve_otherwise(|request| page(&request.path).into());
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn requests_and_actions_go_by_http_as_they_go_by_the_control_socket() {
     serve(&fleet);
     fleet
         .run(&["site", "a.example", "--block-until", "1h"])
-        .expect(0);
+        .expect_code(0);
     let one = request("http://a.example/1", "rest");
     assert_eq!(post(&fleet, "/feed", &one), (200, json!({"accepted": 1})));
     let list = json!([
@@ -154,13 +154,13 @@ fn http_is_for_this_machine_only_and_can_be_off() {
         .arg(work.path("state"))
         .in_folder(work.path(""))
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(run.one_sentence().contains("192.0.2.1"), "{}", run.stderr);
     let run = Run::new(["dispatcher", "--http", "nonsense", "--state"])
         .arg(work.path("state"))
         .in_folder(work.path(""))
         .finish();
-    run.expect(2);
+    run.expect_code(2);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_stuck_loop_is_reported() {
     let fleet = Fleet::start();
     serve(&fleet);
     let blocked = ["site", "a.example", "--block-until", "1h"];
-    fleet.run(&blocked).expect(0);
+    fleet.run(&blocked).expect_code(0);
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");

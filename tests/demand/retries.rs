@@ -43,7 +43,7 @@ fn on_new_connections(site: &Site) {
 /// The stored page of a URL.
 fn document(fleet: &Fleet, url: &str) -> Value {
     let run = webfill_tests::run::Run::new(["export", "pages", "--store", &fleet.store_uri()]);
-    let lines = run.finish().expect(0).stdout;
+    let lines = run.finish().expect_code(0).stdout;
     let documents = lines
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -99,7 +99,7 @@ fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
         ("/lost", 1, "http_error", 0),
     ];
     for (path, attempts, outcome, tries) in expected {
-        let visits = fleet.web.visits().turns().of_path(path);
+        let visits = fleet.web.visits().without_lost_requests().for_path(path);
         assert_eq!(visits.len(), attempts, "{path}");
         let page = document(&fleet, &site.url(path));
         assert_eq!(page["outcome"], outcome, "{page}");
@@ -115,7 +115,7 @@ fn a_time_out_goes_back_and_others_go_first() {
     let fleet = Fleet::with_file(&settings);
     let site = fleet.web.site("t.example");
     site.serve_with("/slow", fails_at_first(1, script().hold_open()));
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let mut requests = vec![request_with(
         "http://t.example/slow",
         "c",

@@ -165,7 +165,7 @@ fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
     // Each answer is published on the firehose as well.
     reader.wait_until("it listens", |reader| {
         let asked = keyed.command(&["info", "shop"], Some("shop")).finish();
-        asked.expect(0);
+        asked.expect_code(0);
         reader.stdout_so_far().contains("total_pending")
     });
     assert_eq!(bound.stdout_so_far(), "");
@@ -208,7 +208,7 @@ fn only_clients_are_bound() {
         let run = webfill_tests::run::Run::new(add)
             .arg("--keys")
             .arg(keyed.work.path("keys"));
-        let said = run.finish().expect(2).one_sentence().to_owned();
+        let said = run.finish().expect_code(2).one_sentence().to_owned();
         assert!(
             said.contains("client") || said.contains("application"),
             "{said}"

@@ -18,7 +18,7 @@ use webfill_tests::units::write_program;
 
 use self::machines::{DELAY, Machines, ROLL, SITES, SUPERVISORS};
 use crate::fleet::{Fleet, wait_for};
-use crate::upgrades::greeting;
+use crate::upgrades::handshake;
 
 mod machines;
 
@@ -292,7 +292,7 @@ fn greets_in_words_of_another_time() {
         .connect(&dispatcher.to_string_lossy())
         .expect("an address");
     for _ in 0..600 {
-        socket.send(greeting(20, 21), 0).expect("it is sent");
+        socket.send(handshake(20, 21), 0).expect("it is sent");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -38,7 +38,7 @@ fn walk(keyed: &Keyed, command: &str, folder: &str) {
     let command = command.replace(CERTS, folder.to_str().expect("plain"));
     let words: Vec<&str> = command.split(' ').collect();
     match words[0] {
-        "webfill" => drop(Run::new(&words[1..]).finish().expect(0)),
+        "webfill" => drop(Run::new(&words[1..]).finish().expect_code(0)),
         "rm" => words[1..]
             .iter()
             .for_each(|file| fs::remove_file(file).expect(file)),
@@ -49,7 +49,7 @@ fn walk(keyed: &Keyed, command: &str, folder: &str) {
 fn supervisor(keyed: &Keyed, name: &str) -> Running {
     let state = state_of(keyed, name);
     let resolve = keyed.web.resolve_args()[1].clone();
-    let run = keyed.supervisor(name).instead("--state", state);
+    let run = keyed.supervisor(name).replace_flag("--state", state);
     run.env("WEBFILL_FETCH_RESOLVE", resolve).start()
 }
 
@@ -78,7 +78,7 @@ fn count_supervisors(keyed: &Keyed) -> usize {
     let status = keyed
         .command(&["status", "--json"], Some("feeder"))
         .finish();
-    let status: Value = serde_json::from_str(&status.expect(0).stdout).expect("JSON");
+    let status: Value = serde_json::from_str(&status.expect_code(0).stdout).expect("JSON");
     status["supervisors"].as_array().expect("a list").len()
 }
 
@@ -90,13 +90,13 @@ fn feed(keyed: &Keyed, sites: &[String]) {
         .map(|url| format!("{}\n", request(&url, "c")))
         .collect();
     let fed = keyed.command(&["feed", "-"], Some("feeder")).input(lines);
-    fed.finish().expect(0);
+    fed.finish().expect_code(0);
 }
 
 fn wait_until_done(keyed: &Keyed) {
     wait_for("all is fetched", || {
         let info = keyed.command(&["info", APP, "c", "--json"], Some("feeder"));
-        let info: Value = serde_json::from_str(&info.finish().expect(0).stdout).expect("JSON");
+        let info: Value = serde_json::from_str(&info.finish().expect_code(0).stdout).expect("JSON");
         (info["total_pending"] == json!(0)).then_some(())
     });
 }
@@ -113,7 +113,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         .map(|n| keyed.web.site(&format!("k{n}.example")))
         .collect();
     for site in &sites {
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         site.latency(Duration::from_millis(20));
     }
     let urls: Vec<String> = sites.iter().map(|site| site.url("/")).collect();
@@ -143,7 +143,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     assert_eq!(restart, "systemctl restart webfill-dispatcher");
     assert!(asked() < SITES * PAGES / 2, "it is in the middle");
     dispatcher.signal(Signal::TERM);
-    dispatcher.finish().expect(0);
+    dispatcher.finish().expect_code(0);
     let dispatcher = keyed.dispatcher();
     let ready = Instant::now();
     wait_for("all are back", || {
@@ -200,6 +200,6 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     forgotten.wait_for_stderr("ready");
     supervisors
         .iter_mut()
-        .for_each(|one| assert!(one.ended().is_none()));
+        .for_each(|one| assert!(one.exit_status().is_none()));
     drop(dispatcher);
 }

@@ -20,7 +20,13 @@ fn supervisors_complete_the_records_of_rows_from_the_pages_to_which_they_lead() 
     let requests: Vec<_> = (0..SHELVES).map(shelf).collect();
     fleet.feed(&requests);
     fleet.wait_until_done("shelves");
-    assert_eq!(shelves::stored(&fleet.store_uri()), shelves::truth());
+    assert_eq!(
+        shelves::stored_records(&fleet.store_uri()),
+        shelves::expected_values()
+    );
     // Crawls that are opened by requests follow all links.
-    assert_eq!(shelves::asked(&fleet.web), shelves::linked());
+    assert_eq!(
+        shelves::requested_pages(&fleet.web),
+        shelves::linked_pages()
+    );
 }

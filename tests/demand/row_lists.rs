@@ -23,7 +23,7 @@ fn serve(site: &Site, first: &[&str], second: &[&str]) {
 fn rows(fleet: &Fleet) -> Vec<String> {
     let store = fleet.store_uri();
     let export = Run::new(["export", "records", "--store", &store, "--dataset", "items"]);
-    let text = export.finish().expect(0).stdout;
+    let text = export.finish().expect_code(0).stdout;
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let id = |row: Value| row["record_id"].as_str().unwrap().to_owned();
     let mut ids: Vec<String> = lines.map(id).collect();

@@ -37,7 +37,7 @@ struct Way {
 type Refusals = BTreeMap<usize, (String, String)>;
 
 fn serve(web: &Web) {
-    web.site("a.example").otherwise(|request| {
+    web.site("a.example").serve_otherwise(|request| {
         let deeper = format!("{}/link", request.path);
         let denied = format!("{}/denied", request.path);
         page(&request.path).link(&deeper).link(&denied).into()
@@ -54,7 +54,7 @@ fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) ->
     let frontier = fleet.work.path("state/dispatcher-0/dispatcher.db");
     wait_for("all is crawled", || {
         let left = "SELECT count(*) FROM tasks WHERE state <> 2";
-        (Stored::open(&frontier).number(left) == 0).then_some(())
+        (Stored::open(&frontier).query_number(left) == 0).then_some(())
     });
     check(name, refusals, &fleet.web, &fleet.work, &frontier)
 }
@@ -67,7 +67,7 @@ fn way_through_a_seeds_file(text: &str) -> Way {
         .crawl(&web)
         .args(["--follow", "all", "--seeds"])
         .arg(seeds);
-    let run = run.finish().expect(0);
+    let run = run.finish().expect_code(0);
     let refusals = broken_seeds(&run.summary().json);
     let frontier = work.path("state/dispatcher.db");
     check("--seeds", refusals, &web, &work, &frontier)
@@ -104,7 +104,7 @@ fn check(
     frontier: &Path,
 ) -> Way {
     let named = |stored: Stored, sql: &str| -> BTreeMap<String, Value> {
-        let rows = stored.texts(sql).into_iter().map(|row| {
+        let rows = stored.query_texts(sql).into_iter().map(|row| {
             let row: Value = serde_json::from_str(&row).expect("JSON");
             (text_of(&row["name"]), row["value"].clone())
         });
@@ -128,7 +128,7 @@ fn check(
                  FROM pages WHERE app_id = 'app'";
     let visits = web.visits().pages();
     let agent = |path: &str| {
-        let visits = visits.of_path(path);
+        let visits = visits.for_path(path);
         let sent = visits
             .0
             .first()
@@ -161,7 +161,7 @@ fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
     let file = fleet.work.write("requests.jsonl", text);
     let run = fleet
         .run(&["feed", file.to_str().expect("plain")])
-        .expect(1);
+        .expect_code(1);
     let refusal = |reported: &str| {
         let reported = reported
             .strip_prefix("webfill: line ")
@@ -340,7 +340,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().pages().paths(), ["a.example/plain"]);
     let refusals = broken_seeds(&run.summary().json);
     assert_eq!(refusals.keys().collect::<Vec<_>>(), [&2, &3]);
@@ -367,11 +367,11 @@ fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
     let crawl = || work.crawl(&web).arg("--seeds").arg(&seeds);
     let first = crawl()
         .args(["--max-time", "1s"])
-        .instead("--delay", "1")
+        .replace_flag("--delay", "1")
         .finish()
-        .expect(12);
+        .expect_code(12);
     assert!(web.visits().pages().len() < 4, "{}", first.stdout);
-    crawl().finish().expect(0);
+    crawl().finish().expect_code(0);
     assert_eq!(web.visits().pages().counts().len(), 4, "each is crawled");
     assert!(
         web.visits()
@@ -383,7 +383,7 @@ fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
     );
     let frontier = Stored::open(&work.path("state/dispatcher.db"));
     assert_eq!(
-        frontier.number("SELECT count(*) FROM crawls WHERE app_id = 'app'"),
+        frontier.query_number("SELECT count(*) FROM crawls WHERE app_id = 'app'"),
         1
     );
 }

@@ -21,7 +21,7 @@ fn machine() -> Machine {
         "dmoz.org",
         "aol.com",
     ] {
-        machine.web.site(host).otherwise(|request| {
+        machine.web.site(host).serve_otherwise(|request| {
             let path = request.path.trim_end_matches('/').to_owned();
             let links = (0..12).map(|link| format!("{path}/{link}"));
             links

@@ -49,7 +49,7 @@ fn a_page_that_needs_a_browser_goes_to_a_supervisor_that_has_one() {
         assert_eq!(pages[&plain.url(&format!("/{n}"))].fields["title"], "plain");
     }
     assert_eq!(pages.len(), 10);
-    assert!(plain.visits().of_path("/app.js").is_empty());
+    assert!(plain.visits().for_path("/app.js").is_empty());
     made.visits().assert_polite(DELAY);
     let info = fleet.info("both");
     assert_eq!(info["total_pending"], 0, "{info}");
@@ -106,7 +106,7 @@ fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let reported = fleet.run(&["info", "testapp", "made"]).expect(0);
+    let reported = fleet.run(&["info", "testapp", "made"]).expect_code(0);
     assert!(
         reported.stdout.contains("1 site needs a browser"),
         "{}",
@@ -139,7 +139,7 @@ fn pages_wait_for_no_browser_that_has_left() {
 
 /// How often a site's script was requested.
 fn scripts_of(site: &Site) -> usize {
-    site.visits().of_path("/app.js").len()
+    site.visits().for_path("/app.js").len()
 }
 
 #[needs(chromium)]
@@ -168,7 +168,9 @@ fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
     assert!(crawl("auto", 2), "an unread one is");
     assert_eq!(set("http"), "http");
     assert!(!crawl("again", 3), "a rule goes before what was found out");
-    fleet.run(&["site", "made.example", "--forget"]).expect(0);
+    fleet
+        .run(&["site", "made.example", "--forget"])
+        .expect_code(0);
     let site = fleet.json(&["site", "made.example"]);
     assert_eq!(site["lane"], "auto", "{site}");
     assert!(
@@ -185,7 +187,9 @@ fn a_lane_that_is_set_is_kept_over_a_restart_and_refused_if_it_is_none() {
     fleet.json(&["site", "a.example", "--lane", "browser"]);
     fleet.restart();
     assert_eq!(fleet.json(&["site", "a.example"])["lane"], "browser");
-    fleet.run(&["site", "a.example", "--lane", "tor"]).expect(2);
+    fleet
+        .run(&["site", "a.example", "--lane", "tor"])
+        .expect_code(2);
 }
 
 #[needs(chromium)]
@@ -196,7 +200,7 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     let empty = fleet.web.site("empty.example");
     // The script adds nothing to the page.
     let shell = "<body><div id=root></div><script src=/app.js></script></body>";
-    empty.otherwise(move |request| match request.path.as_str() {
+    empty.serve_otherwise(move |request| match request.path.as_str() {
         "/app.js" => document("text/javascript", "1")
             .header("cache-control", "no-store")
             .into(),

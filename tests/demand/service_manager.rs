@@ -73,7 +73,7 @@ fn end(mut running: Running, manager: &mut ServiceManager) {
     running.signal(Signal::TERM);
     manager.wait_for_word("STOPPING=1");
     running.wait_until("it has ended", |running| running.processes().is_empty());
-    running.finish().expect(0);
+    running.finish().expect_code(0);
 }
 
 #[test]

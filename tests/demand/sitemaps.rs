@@ -28,6 +28,6 @@ fn a_crawl_reads_sitemaps_from_the_request_on_that_asks_for_them() {
         json!({"sitemaps": false}),
     )]);
     fleet.wait_until_done("c");
-    let reads = |host: &str| fleet.web.site(host).visits().of_path("/listed").len();
+    let reads = |host: &str| fleet.web.site(host).visits().for_path("/listed").len();
     assert_eq!(hosts.map(reads), [0, 1, 0]);
 }

@@ -12,7 +12,7 @@ fn pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Val
     let mut requests = Vec::new();
     for host in hosts {
         let site = fleet.web.site(host);
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         requests.extend((0..count).map(|page| request(&site.url(&format!("/{page}")), crawl_id)));
     }
     requests
@@ -25,7 +25,7 @@ fn two_at_work() -> Fleet {
     let requests = pages(&fleet, &["a.example", "b.example"], 400, "c");
     fleet.feed(&requests);
     fleet.web.log().wait_until("both are under way", |visits| {
-        let of = |host| visits.pages().of_host(host).len();
+        let of = |host| visits.pages().for_host(host).len();
         of("a.example") > 3 && of("b.example") > 3
     });
     fleet
@@ -33,7 +33,7 @@ fn two_at_work() -> Fleet {
 
 /// The number of requests to a site that started after this moment.
 fn after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
-    let visits = fleet.web.visits().of_host(host);
+    let visits = fleet.web.visits().for_host(host);
     visits
         .0
         .iter()
@@ -46,7 +46,9 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
     let fleet = two_at_work();
     for host in ["a.example", "b.example"] {
         let asked = Instant::now();
-        fleet.run(&["site", host, "--block-until", "1h"]).expect(0);
+        fleet
+            .run(&["site", host, "--block-until", "1h"])
+            .expect_code(0);
         eprintln!("answered after {:?}", asked.elapsed());
         let answered = Instant::now();
         // Another site is requested meanwhile, which shows that time has passed.
@@ -57,10 +59,10 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
     }
     fleet
         .run(&["site", "a.example", "--block-until", "none"])
-        .expect(0);
-    let so_far = fleet.web.visits().of_host("a.example").len();
+        .expect_code(0);
+    let so_far = fleet.web.visits().for_host("a.example").len();
     fleet.web.log().wait_until("it goes on", |visits| {
-        visits.of_host("a.example").len() > so_far + 3
+        visits.for_host("a.example").len() > so_far + 3
     });
 }
 
@@ -68,13 +70,13 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
 fn a_delay_takes_effect_on_all_machines_within_a_second() {
     let fleet = two_at_work();
     for host in ["a.example", "b.example"] {
-        fleet.run(&["site", host, "--delay", "0.8"]).expect(0);
+        fleet.run(&["site", host, "--delay", "0.8"]).expect_code(0);
         let answered = Instant::now();
         fleet
             .web
             .log()
             .wait_until("three more are fetched", |visits| {
-                let visits = visits.of_host(host);
+                let visits = visits.for_host(host);
                 visits
                     .0
                     .iter()
@@ -82,18 +84,18 @@ fn a_delay_takes_effect_on_all_machines_within_a_second() {
                     .count()
                     >= 3
             });
-        let visits = fleet.web.visits().of_host(host).pages();
+        let visits = fleet.web.visits().for_host(host).pages();
         let late = visits.0.iter().filter(|visit| visit.started_at > answered);
         let late: Vec<Instant> = late.map(|visit| visit.started_at).collect();
         for pair in late.windows(2) {
             let gap = pair[1] - pair[0];
             assert!(gap >= Duration::from_millis(795), "{host}: {gap:?}");
         }
-        fleet.run(&["site", host, "--delay", "none"]).expect(0);
-        let so_far = fleet.web.visits().of_host(host).len();
+        fleet.run(&["site", host, "--delay", "none"]).expect_code(0);
+        let so_far = fleet.web.visits().for_host(host).len();
         // A busy machine makes some gaps long, but none short.
         fleet.web.log().wait_until("it is quick again", |visits| {
-            let gaps = visits.of_host(host).gaps();
+            let gaps = visits.for_host(host).gaps();
             let gaps = gaps.iter().skip(so_far);
             gaps.filter(|gap| **gap < Duration::from_millis(700))
                 .count()
@@ -106,11 +108,11 @@ fn a_delay_takes_effect_on_all_machines_within_a_second() {
 fn a_delay_set_by_hand_does_not_undercut_robots_txt() {
     let fleet = Fleet::start();
     let site = fleet.web.site("r.example");
-    site.robots("User-agent: *\nCrawl-delay: 0.5\n");
+    site.serve_robots("User-agent: *\nCrawl-delay: 0.5\n");
     let requests = pages(&fleet, &["r.example"], 4, "c");
     fleet
         .run(&["site", "r.example", "--delay", "0.01"])
-        .expect(0);
+        .expect_code(0);
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     fleet.web.visits().assert_polite(Duration::from_millis(500));
@@ -121,14 +123,16 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     let fleet = Fleet::start();
     fleet.feed(&pages(&fleet, &["l.example"], 3, "before"));
     fleet.wait_until_done("before");
-    fleet.run(&["site", "l.example", "--limit", "5"]).expect(0);
+    fleet
+        .run(&["site", "l.example", "--limit", "5"])
+        .expect_code(0);
     fleet.feed(&pages(&fleet, &["l.example"], 20, "c"));
     fleet.feed(&pages(&fleet, &["l.example"], 20, "d"));
     let log = fleet.web.log();
     log.wait_until("the limit is used up", |visits| visits.pages().len() >= 8);
     fleet.feed(&pages(&fleet, &["other.example"], 10, "other"));
     fleet.wait_until_done("other");
-    assert_eq!(fleet.web.visits().pages().of_host("l.example").len(), 8);
+    assert_eq!(fleet.web.visits().pages().for_host("l.example").len(), 8);
     let pending = |crawl| {
         fleet.info(crawl)["total_pending"]
             .as_u64()
@@ -157,11 +161,11 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     assert_eq!(site["limit"], 0, "what is left: {site}");
     fleet
         .run(&["site", "l.example", "--limit", "none"])
-        .expect(0);
+        .expect_code(0);
     for crawl in ["c", "d"] {
         fleet.wait_until_done(crawl);
     }
-    assert_eq!(fleet.web.visits().pages().of_host("l.example").len(), 43);
+    assert_eq!(fleet.web.visits().pages().for_host("l.example").len(), 43);
 }
 
 #[test]
@@ -192,18 +196,18 @@ fn settings_are_shown_kept_over_a_restart_and_forgotten() {
     fleet.feed(&pages(&fleet, &["other.example"], 10, "other"));
     fleet.wait_until_done("other");
     assert_eq!(
-        fleet.web.visits().of_host("k.example").len(),
+        fleet.web.visits().for_host("k.example").len(),
         0,
         "it is blocked"
     );
     fleet
         .run(&["site", "k.example", "--block-until", "none"])
-        .expect(0);
+        .expect_code(0);
     let log = fleet.web.log();
     log.wait_until("two are allowed", |visits| {
-        visits.of_host("k.example").pages().len() == 2
+        visits.for_host("k.example").pages().len() == 2
     });
-    fleet.run(&["site", "k.example", "--forget"]).expect(0);
+    fleet.run(&["site", "k.example", "--forget"]).expect_code(0);
     fleet.wait_until_done("c");
     let held = fleet.json(&["site", "k.example"]);
     for key in ["delay", "limit", "block_until"] {
@@ -215,9 +219,9 @@ fn settings_are_shown_kept_over_a_restart_and_forgotten() {
 fn an_invalid_site_is_refused_and_the_right_one_named() {
     let fleet = Fleet::dispatcher_only(&[]);
     let run = fleet.run(&["site", "www.s.example", "--delay", "7"]);
-    let sentence = run.expect(1);
+    let sentence = run.expect_code(1);
     assert!(sentence.one_sentence().contains("`s.example`"));
-    fleet.run(&["site", "no site", "--forget"]).expect(1);
+    fleet.run(&["site", "no site", "--forget"]).expect_code(1);
     for wrong in [
         ["--delay", "-1"],
         ["--delay", "soon"],
@@ -225,6 +229,6 @@ fn an_invalid_site_is_refused_and_the_right_one_named() {
         ["--block-until", "y"],
     ] {
         let run = fleet.command(&["site", "s.example"]).args(wrong);
-        run.finish().expect(2);
+        run.finish().expect_code(2);
     }
 }

@@ -19,7 +19,7 @@ fn fleet(settings: &[(&str, &str)]) -> Fleet {
 fn dead_host(fleet: &Fleet, name: &str) -> Site {
     let site = fleet.web.site(name);
     site.serve("/robots.txt", status(503));
-    site.otherwise(|_| status(503).into());
+    site.serve_otherwise(|_| status(503).into());
     site
 }
 
@@ -29,7 +29,7 @@ fn crawl_good_hosts(fleet: &Fleet, domain: &str) {
     let mut requests = Vec::new();
     for number in 0..5 {
         let site = fleet.web.site(&format!("good-{number}{domain}"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         let urls = (0..200).map(|page| site.url(&format!("/{page}")));
         requests.extend(urls.map(|url| request(&url, "good")));
     }
@@ -132,7 +132,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
     ));
     let dead = dead_host(&fleet, "dead.example");
     let slow = fleet.web.site("slow.example");
-    slow.otherwise(|_| page("T").into());
+    slow.serve_otherwise(|_| page("T").into());
     slow.latency(Duration::from_millis(300));
     let of = |app: &str, crawl_id: &str, url: &str, more: Value| {
         let mut asked = request_with(url, crawl_id, more);
@@ -155,7 +155,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
         fleet.feed(&elsewhere.collect::<Vec<_>>());
         let log = fleet.web.log();
         log.wait_until("the site is taken", |visits| {
-            !visits.of_host(slow.host()).is_empty()
+            !visits.for_host(slow.host()).is_empty()
         });
     });
     fleet.feed(&[request(&dead.url("/Q"), "other")]);
@@ -185,9 +185,9 @@ fn a_new_task_at_a_dead_host_waits_for_the_last_backoff() {
     fleet.feed(&[request(&dead.url("/N"), "newer")]);
     let log = fleet.web.log();
     let visits = log.wait_until("the host is requested", |visits| {
-        visits.of_host(dead.host()).len() > before
+        visits.for_host(dead.host()).len() > before
     });
-    let visits = visits.of_host(dead.host());
+    let visits = visits.for_host(dead.host());
     let waited = visits.0[before].started_at.saturating_duration_since(fed);
     assert!(waited >= last - DELAY, "requested after {waited:?}");
     fleet.wait_until_done("newer");

@@ -33,7 +33,7 @@ fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
 fn small_beside_large_on_one_site(count: usize) {
     let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
     let site = fleet.web.site("shared.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     feed_large(&fleet, count, |_| "shared.example".into());
     let log = fleet.web.log();
     log.wait_until("the large one is under way", |visits| {
@@ -66,7 +66,7 @@ fn small_beside_large_on_many_sites(count: usize, sites: usize) {
     let host = move |number: usize| format!("h{}.example", number % sites);
     for number in 0..sites {
         let site = fleet.web.site(&host(number));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
     }
     feed_large(&fleet, count, host);
     // More sites wait for their delay than the window holds.
@@ -76,7 +76,7 @@ fn small_beside_large_on_many_sites(count: usize, sites: usize) {
     let small: Vec<Value> = (0..40)
         .map(|number| {
             let site = fleet.web.site(&format!("small{number}.example"));
-            site.otherwise(|request| page(&request.path).into());
+            site.serve_otherwise(|request| page(&request.path).into());
             request(&site.url("/"), "small")
         })
         .collect();
@@ -123,7 +123,7 @@ fn an_application_asks_no_more_sites_at_once_than_it_may() {
     let mut requests = Vec::new();
     for number in 0..8 {
         let site = fleet.web.site(&format!("m{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         site.latency(Duration::from_millis(30));
         requests.extend((0..4).map(|page| request(&site.url(&format!("/{page}")), "c")));
     }
@@ -147,7 +147,7 @@ fn an_application_keeps_to_its_limits_and_others_do_not_notice() {
     let mut requests = Vec::new();
     for number in 0..10 {
         let site = fleet.web.site(&format!("m{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         requests.extend((0..6).map(|page| request(&site.url(&format!("/{page}")), "limited")));
     }
     fleet.feed(&requests);
@@ -160,7 +160,7 @@ fn an_application_keeps_to_its_limits_and_others_do_not_notice() {
         "25 pages at 10 a second: {took:?}"
     );
     let site = fleet.web.site("other.example");
-    site.otherwise(|request| page(&request.path).into());
+    site.serve_otherwise(|request| page(&request.path).into());
     let mut others: Vec<Value> = (0..20)
         .map(|page| request(&site.url(&format!("/{page}")), "free"))
         .collect();

@@ -64,14 +64,14 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
         .web
         .log()
         .wait_until("the page is being fetched", |visits| {
-            visits.of_path("/").len() == 1
+            visits.for_path("/").len() == 1
         });
     let reported = fleet.json(&["why", &url]);
     let holder = reported["crawls"][0]["supervisor"]
         .as_str()
         .expect("it is leased")
         .to_owned();
-    for worker in fleet.supervisor_named(&holder).of_role("worker") {
+    for worker in fleet.supervisor_named(&holder).processes_of_role("worker") {
         worker.signal(Signal::KILL);
     }
     fleet.wait_until_done("c");
@@ -142,7 +142,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
         "{reported}"
     );
 
-    let text = fleet.run(&trace).expect(0).stdout;
+    let text = fleet.run(&trace).expect_code(0).stdout;
     for part in [
         "testapp/c: it ended with `ok` (status 200)",
         "fed, in scope and new: queued",

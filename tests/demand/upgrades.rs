@@ -18,7 +18,7 @@ fn feed_much(fleet: &Fleet) {
     let mut requests = Vec::new();
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_otherwise(|request| page(&request.path).into());
         requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
     }
     fleet.feed(&requests);
@@ -98,12 +98,12 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     assert_all_there_once(&fleet);
 }
 
-/// The frozen frame of a greeting that offers these versions.
-pub(crate) fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
-    let frozen = include_str!("../../crates/wire/tests/frozen/greeting.txt");
+/// The frozen frame of a handshake that offers these versions.
+pub(crate) fn handshake(oldest: u8, newest: u8) -> Vec<u8> {
+    let frozen = include_str!("../../crates/wire/tests/frozen/handshake.txt");
     let line = frozen
         .lines()
-        .find_map(|line| line.strip_prefix("Greeting "));
+        .find_map(|line| line.strip_prefix("Handshake "));
     let versions = format!("{oldest:02x}{newest:02x}");
     let hex = line.expect("it is there").replace("VERSIONS", &versions);
     let bytes = (0..hex.len()).step_by(2);
@@ -121,7 +121,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
     socket.set_rcvtimeo(30_000).expect("an option");
     socket.connect(&fleet.endpoint()).expect("an address");
     for _ in 0..3 {
-        socket.send(greeting(20, 21), 0).expect("it is sent");
+        socket.send(handshake(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
         // The answer holds no version, the session of the hello, and the versions of the dispatcher.
         assert_eq!(answer, [0, 92, 1, 1]);

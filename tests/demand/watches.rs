@@ -51,7 +51,7 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
 }
 
 fn visits(fleet: &Fleet, path: &str) -> usize {
-    fleet.web.visits().pages().of_path(path).len()
+    fleet.web.visits().pages().for_path(path).len()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
 #[test]
 fn a_restarted_dispatcher_continues_its_run() {
     let mut fleet = Fleet::with_seeds();
-    fleet.web.site(SITE).otherwise(|_| page("P").into());
+    fleet.web.site(SITE).serve_otherwise(|_| page("P").into());
     let lines: Vec<String> = (0..60).map(|n| format!("http://{SITE}/p{n}\n")).collect();
     fleet.work.write("seeds/people.txt", lines.concat());
     let watch = json!({"name": "people", "seeds": "people.txt", "schedule": "every 1h"});
@@ -158,7 +158,10 @@ fn records_of_a_file_are_fetched_again_in_each_run() {
             ended(&fleet).len() == number + 1
                 && ended(&fleet)[0]["counts"]["records"]["resolved"] == 1
         });
-        let stored = fleet.work.stored().texts("SELECT fields FROM records");
+        let stored = fleet
+            .work
+            .stored()
+            .query_texts("SELECT fields FROM records");
         assert!(stored[0].contains(name), "{stored:?}");
     }
 }
@@ -167,7 +170,7 @@ fn records_of_a_file_are_fetched_again_in_each_run() {
 fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
     let fleet = Fleet::with_seeds();
     let site = fleet.web.site(SITE);
-    site.otherwise(|request| page("T").field("name", &request.path).into());
+    site.serve_otherwise(|request| page("T").field("name", &request.path).into());
     for (name, path) in [("people", "/ada"), ("pets", "/rex")] {
         let fields = json!({"name": null});
         let record = json!({"id": "1", "urls": [format!("http://{SITE}{path}")], "fields": fields});
@@ -180,7 +183,7 @@ fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
     }
     let filled = || {
         let sql = "SELECT _id || ' ' || fields FROM records ORDER BY _id";
-        fleet.work.stored().texts(sql)
+        fleet.work.stored().query_texts(sql)
     };
     let expected = [r#"people/1 {"name":"/ada"}"#, r#"pets/1 {"name":"/rex"}"#];
     wait_until("both are filled", || filled() == expected);
@@ -200,7 +203,7 @@ fn records_of_a_collection_are_read_again_and_written_back() {
     };
     let allowed = database.uri().split('?').next().unwrap();
     let fleet = Fleet::with(&[("WATCHES_RECORDS", allowed)]);
-    fleet.web.site(SITE).otherwise(|request| {
+    fleet.web.site(SITE).serve_otherwise(|request| {
         page("T")
             .field("name", &format!("Name of {}", request.path))
             .into()
@@ -232,7 +235,7 @@ fn records_of_a_collection_are_read_again_and_written_back() {
 #[test]
 fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
     let fleet = Fleet::with_seeds();
-    fleet.web.site(SITE).otherwise(|_| page("P").into());
+    fleet.web.site(SITE).serve_otherwise(|_| page("P").into());
     let urls: Vec<String> = (0..200).map(|n| format!("http://{SITE}/p{n}")).collect();
     let watch = |more: Value| {
         let mut watch = json!({"name": "people", "urls": urls, "schedule": "0 0 29 2 *"});
@@ -289,7 +292,7 @@ fn faults_are_refused_by_every_way_in_with_their_path() {
             let refused = fleet
                 .command(&["watch", "add", &file.display().to_string()])
                 .finish()
-                .expect(2);
+                .expect_code(2);
             let place = path.replacen(".watch", "", 1);
             assert!(
                 refused.one_sentence().contains(&place),
@@ -319,7 +322,7 @@ fn the_command_and_http_have_the_effects_of_actions() {
         fleet
             .command(&[&["watch"], args].concat())
             .finish()
-            .expect(0)
+            .expect_code(0)
             .stdout
     };
     assert!(command(&["add", &file]).contains("people: added"));

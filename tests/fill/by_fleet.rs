@@ -84,7 +84,10 @@ impl Fleet {
     /// `webfill keys ARGS...` with a folder.
     fn keys(&self, args: &[&str], folder: &str) -> String {
         let run = Run::new(["keys"]).args(args).arg("--keys");
-        run.arg(self.work.path(folder)).finish().expect(0).stdout
+        run.arg(self.work.path(folder))
+            .finish()
+            .expect_code(0)
+            .stdout
     }
 
     /// With the keys of a folder, if the fleet has keys.
@@ -180,7 +183,7 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
         client.signal(Signal::KILL);
         client.finish();
     }
-    let run = fleet.fill().finish().expect(0);
+    let run = fleet.fill().finish().expect_code(0);
     assert!(
         run.stdout.contains("at the fleet's delays"),
         "{}",
@@ -193,7 +196,7 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
     assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
     // A second run has nothing to do.
     let before = fleet.web.visits().len();
-    fleet.fill().finish().expect(0);
+    fleet.fill().finish().expect_code(0);
     assert_eq!(fleet.web.visits().len(), before);
     assert_same(&alone, &fleet.work);
 }
@@ -214,7 +217,7 @@ fn what_dies_in_the_fleet_changes_nothing() {
     fleet.wait_for_pages(30);
     fleet.kill_supervisor(1);
     fleet.start_supervisor(1);
-    client.finish().expect(0);
+    client.finish().expect_code(0);
     assert_same(&alone, &fleet.work);
     let visits = fleet.web.visits();
     visits.assert_polite(DELAY);
@@ -230,7 +233,7 @@ fn what_dies_in_the_fleet_changes_nothing() {
 fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     let mut fleet = Fleet::start(&Oddities::default());
     fleet.work.write("books.csv", table(&BTreeMap::new()));
-    let run = fleet.fill().finish().expect(0);
+    let run = fleet.fill().finish().expect_code(0);
     let all = format!("gaps: {}, filled: {0} (100.0 %)", gaps());
     assert!(run.stdout.contains(&all), "{}", run.stdout);
     // Measured windows: earlier fetches are too old for `--refresh-after 1s` after them.
@@ -241,7 +244,7 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
             .fill()
             .args(["--refresh-after", "1s"])
             .finish()
-            .expect(0);
+            .expect_code(0);
         assert!(run.stdout.contains(&all), "{}", run.stdout);
         let counts = fleet.web.visits().pages().counts();
         assert!(
@@ -252,13 +255,13 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     }
     assert_eq!(fleet.web.visits().pages().len(), 3 * first);
     fleet.kill_dispatcher();
-    fleet.fill().finish().expect(0);
+    fleet.fill().finish().expect_code(0);
     assert_eq!(fleet.web.visits().pages().len(), 3 * first);
     let run = fleet
         .fill()
         .args(["--refresh-after", "1s"])
         .finish()
-        .expect(1);
+        .expect_code(1);
     assert!(
         run.stderr.contains(":5557 has not answered for 10 s"),
         "{}",
@@ -294,10 +297,10 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     assert!(crawl.starts_with("my_books-"), "{crawl}");
     Run::new(["stop", "fill", crawl, "--dispatcher", &fleet.endpoint()])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let stopped = client.finish();
     assert!(!stopped.status.success(), "{}", stopped.stdout);
-    let run = fill().finish().expect(0);
+    let run = fill().finish().expect_code(0);
     let pages = fleet.web.visits().pages().counts().len();
     assert!(pages >= 88, "{pages} pages: {}", run.stdout);
     let filled = rows(&fleet.work, "my books.filled.csv");
@@ -313,7 +316,7 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     let dropped = dropped.get_i32("n").expect("a number") as usize;
     assert!(dropped > 0);
     let before = fleet.web.visits().pages().len();
-    fill().finish().expect(0);
+    fill().finish().expect_code(0);
     assert_eq!(fleet.web.visits().pages().len(), before + dropped);
     assert_eq!(rows(&fleet.work, "my books.filled.csv"), filled);
 }
@@ -329,12 +332,12 @@ fn flags_that_only_a_fleet_has_are_refused_in_words() {
             .finish()
     };
     let dispatcher = ["--dispatcher", "tcp://127.77.0.1:5555"];
-    let run = fill(&[&dispatcher[..], &["--delay", "3"]].concat()).expect(2);
+    let run = fill(&[&dispatcher[..], &["--delay", "3"]].concat()).expect_code(2);
     assert!(run.stderr.contains("--delay"), "{}", run.stderr);
-    let run = fill(&["--store", "sqlite:webfill.db"]).expect(2);
+    let run = fill(&["--store", "sqlite:webfill.db"]).expect_code(2);
     assert!(run.stderr.contains("--dispatcher"), "{}", run.stderr);
     let missing = ["--store", "sqlite:missing.db"];
-    let run = fill(&[dispatcher, missing].concat()).expect(1);
+    let run = fill(&[dispatcher, missing].concat()).expect_code(1);
     assert!(run.stderr.contains("missing.db"), "{}", run.stderr);
 }
 
@@ -346,8 +349,8 @@ fn a_fleet_with_keys_fills_for_a_known_client_only() {
     let fleet = Fleet::start_with(&oddities, true);
     fleet.work.write("books.csv", table(&wrong));
     let refused = |folder: &str, why: &str| {
-        let run = fleet.fill().instead("--keys", fleet.work.path(folder));
-        let run = run.finish().expect(1);
+        let run = fleet.fill().replace_flag("--keys", fleet.work.path(folder));
+        let run = run.finish().expect_code(1);
         assert!(run.stderr.contains(why), "{}", run.stderr);
     };
     fleet.new_keys("client", "stranger");
@@ -359,7 +362,7 @@ fn a_fleet_with_keys_fills_for_a_known_client_only() {
     );
     refused("other", "this key is not allowed for the application");
     assert!(fleet.web.visits().is_empty());
-    fleet.fill().finish().expect(0);
+    fleet.fill().finish().expect_code(0);
     assert_same(&alone, &fleet.work);
     fleet.web.visits().assert_polite(DELAY);
 }

@@ -89,12 +89,12 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let planned = fill(&work, &web, &database)
         .arg("--dry-run")
         .finish()
-        .expect(0);
+        .expect_code(0);
     let all_gaps = gaps() + books() / 2;
     let plan = format!("plan: {all_gaps} gaps, 4 sites");
     assert!(planned.stdout.contains(&plan), "{}", planned.stdout);
     assert!(web.visits().is_empty() && !work.path("books.webfill").exists());
-    let run = fill(&work, &web, &database).finish().expect(0);
+    let run = fill(&work, &web, &database).finish().expect_code(0);
     let written = format!("written: {} values to ", gaps());
     assert!(run.stdout.contains(&written), "{}", run.stdout);
     assert!(
@@ -109,7 +109,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert!(work.path("books.doubts.csv").exists());
     // Its own values are no known ones: the second run has the same evidence, and asks nobody.
     let (requests, books) = (web.visits().len(), client.all("books"));
-    fill(&work, &web, &database).finish().expect(0);
+    fill(&work, &web, &database).finish().expect_code(0);
     assert_eq!(web.visits().len(), requests);
     assert_eq!(evidence(&work), first);
     assert_eq!(client.all("books"), books);
@@ -118,7 +118,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
     let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};
     client.run(doc! {"update": "books", "updates": [set]});
-    fill(&work, &web, &database).finish().expect(0);
+    fill(&work, &web, &database).finish().expect_code(0);
     let all = client.all("books");
     assert_eq!(all[gap]["publisher"], "Mine");
     assert_complete(&all, &[(gap, "publisher")]);
@@ -142,7 +142,7 @@ fn a_killed_run_is_resumed() {
         }
         running.finish();
     }
-    fill(&work, &web, &database).finish().expect(0);
+    fill(&work, &web, &database).finish().expect_code(0);
     assert_complete(&client.all("books"), &[]);
     let lines = evidence(&work);
     let filled = lines.iter().filter(is_filled);
@@ -153,10 +153,10 @@ fn a_killed_run_is_resumed() {
 fn a_table_or_a_collection_is_needed() {
     let work = Workplace::new();
     let run = Run::new(["fill", "--delay", "0"]);
-    let run = run.in_folder(work.path(".")).finish().expect(2);
+    let run = run.in_folder(work.path(".")).finish().expect_code(2);
     assert!(run.stderr.contains("TABLE"), "{}", run.stderr);
     let run = Run::new(["fill", "--records", "mongodb://127.0.0.1/x"]);
-    let run = run.in_folder(work.path(".")).finish().expect(2);
+    let run = run.in_folder(work.path(".")).finish().expect_code(2);
     assert!(
         run.stderr.contains("--records-collection"),
         "{}",

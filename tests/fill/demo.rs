@@ -29,7 +29,7 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
         .arg(&folder)
         .in_folder(work.path("."))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let (truth, given, filled) = (
         of_demo("truth.csv"),
@@ -97,7 +97,7 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
         .args(["--progress", "none"])
         .in_folder(&folder)
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(again.stdout.contains(&said), "{}", again.stdout);
     assert_eq!(files(), before + 1, "the demo leaves nothing else behind");
 }

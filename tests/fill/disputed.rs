@@ -17,7 +17,7 @@ fn maker(thing: usize) -> String {
 
 /// The things from 100 on, and the same from 200 on. The pages of `torn` name another maker behind the true one.
 fn serve(web: &Web, torn: &'static [usize]) {
-    web.site("things.example").otherwise(move |request| -> Reply {
+    web.site("things.example").serve_otherwise(move |request| -> Reply {
         let number = request.path.strip_prefix("/thing/");
         let number: Option<usize> = number.and_then(|number| number.parse().ok());
         let Some(number) = number.filter(|number| *number >= 100) else {
@@ -92,7 +92,7 @@ fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &[120, 221]);
     work.write("books.csv", table(&[20, 21]));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_all_but(&work, &[]);
 }
 
@@ -104,7 +104,7 @@ fn a_disputed_value_is_not_filled_however_little_precision_is_wanted() {
     fill(&work, &web)
         .args(["--precision", "0.5"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_all_but(&work, &[18]);
 }
 
@@ -115,7 +115,7 @@ fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
     work.write("books.csv", table(&[]));
     // None of the rows with gaps is learned from.
     let run = fill(&work, &web).args(["--sample", "8"]);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
     assert_all_but(&work, &[15, 22]);
 }
 
@@ -123,7 +123,7 @@ fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
 fn a_list_that_is_shorter_than_all_known_ones_is_not_filled() {
     let (work, web) = (Workplace::new(), Web::start());
     let parts = |thing: usize| format!("Part {thing} A; Part {thing} B");
-    web.site("parts.example").otherwise(move |request| -> Reply {
+    web.site("parts.example").serve_otherwise(move |request| -> Reply {
         let thing = request.path.strip_prefix("/thing/");
         let Some(thing) = thing.and_then(|number| number.parse().ok()) else {
             return page("Nothing here").status(404).into();
@@ -147,9 +147,9 @@ fn a_list_that_is_shorter_than_all_known_ones_is_not_filled() {
     }
     work.write("books.csv", text);
     fill(&work, &web)
-        .instead("--url", "link")
+        .replace_flag("--url", "link")
         .finish()
-        .expect(0);
+        .expect_code(0);
     for (thing, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         let expected = if thing == 15 {
             String::new()

@@ -33,7 +33,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
     fill(&work, &web)
         .args(["--check", "all"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         for field in 0..4 {
             let expected = wrong.get(&(book, field)).cloned();
@@ -70,7 +70,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
     fill(&work, &web)
         .args(["--check", "all", "--doubts", "edited.csv"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().len(), before);
     let still_wrong = |work: &Workplace| {
         let rows = rows(work, "books.filled.csv");
@@ -84,7 +84,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
     fill(&work, &web)
         .args(["--check", "all"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(still_wrong(&work), wrong.len() - accepted);
     let left = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     assert_eq!(
@@ -106,7 +106,7 @@ fn an_answer_that_is_none_is_refused_in_words() {
     let run = fill(&work, &web)
         .args(["--doubts", "edited.csv"])
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(
         run.stderr.contains("line 2: `perhaps` is no answer"),
         "{}",
@@ -134,11 +134,11 @@ fn answers_follow_their_rows_and_are_not_lost() {
     let before = table(&wrong());
     work.write("books.csv", &before);
     let all = |run: Run| run.args(["--check", "all"]);
-    all(fill(&work, &web)).finish().expect(0);
+    all(fill(&work, &web)).finish().expect_code(0);
     let answered = answered(&work);
     // Without --doubts they would be written over.
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
-    let run = all(fill(&work, &web)).finish().expect(2);
+    let run = all(fill(&work, &web)).finish().expect_code(2);
     assert!(
         run.stderr.contains("were not read, 2 of them"),
         "{}",
@@ -155,7 +155,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     let run = all(fill(&work, &web))
         .args(["--doubts", "books.doubts.csv"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(
         run.stderr.contains("its values were changed"),
         "{}",
@@ -176,14 +176,14 @@ fn answers_follow_their_rows_and_are_not_lost() {
         assert_eq!(still_wrong, wrong().len() - 2);
     };
     assert_accepted();
-    all(fill(&work, &web)).finish().expect(0);
+    all(fill(&work, &web)).finish().expect_code(0);
     assert_accepted();
     // Answers to values that are corrected in the table itself are kept and counted.
     work.write("books.csv", table(&BTreeMap::new()));
-    let run = all(fill(&work, &web)).finish().expect(0);
+    let run = all(fill(&work, &web)).finish().expect_code(0);
     assert!(run.stdout.contains("2 of your answers"), "{}", run.stdout);
     work.write("books.webfill/answers.json", "[{");
-    let run = all(fill(&work, &web)).finish().expect(1);
+    let run = all(fill(&work, &web)).finish().expect_code(1);
     assert!(run.stderr.contains("answers.json"), "{}", run.stderr);
 }
 
@@ -211,7 +211,7 @@ fn columns_without_gaps_are_compared() {
             .args(web.resolve_args())
             .in_folder(work.path("."))
     };
-    run().args(["--check", "all"]).finish().expect(0);
+    run().args(["--check", "all"]).finish().expect_code(0);
     let listed = || std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let wrong = (0..books()).filter(|&book| is_wrong(book)).count();
     assert_eq!(
@@ -221,6 +221,6 @@ fn columns_without_gaps_are_compared() {
         listed()
     );
     assert_eq!(listed().lines().count() - 1, wrong, "{}", listed());
-    run().args(["--check", "none"]).finish().expect(0);
+    run().args(["--check", "none"]).finish().expect_code(0);
     assert!(!listed().contains(",publisher,"), "{}", listed());
 }

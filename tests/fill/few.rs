@@ -25,7 +25,7 @@ fn one_row_that_knows_its_values_is_enough_where_anchors_agree() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(1));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     let (mut filled, mut gaps) = (0, 0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         for (field, value) in truth(book).iter().enumerate() {
@@ -50,7 +50,7 @@ fn colour(lamp: usize) -> &'static str {
 
 /// Each page has the colour of its lamp, and names all colours that there are.
 fn serve_lamps(web: &Web) {
-    web.site("lamps.example").otherwise(|request| -> Reply {
+    web.site("lamps.example").serve_otherwise(|request| -> Reply {
         let lamp: Option<usize> = request
             .path
             .strip_prefix("/lamp/")
@@ -102,7 +102,7 @@ fn a_column_of_few_values_is_filled_though_wrong_ones_stand_on_their_pages() {
         .args(web.resolve_args())
         .in_folder(work.path("."))
         .finish()
-        .expect(0);
+        .expect_code(0);
     for (lamp, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         if lamp % 2 == 1 {
             assert_eq!(row[2], colour(lamp), "lamp {lamp}");
@@ -128,7 +128,7 @@ const KITCHENS: [&str; 10] = [
 
 /// The description of the first house names a Mexican dish.
 fn serve_houses(web: &Web) {
-    web.site("houses.example").otherwise(|request| -> Reply {
+    web.site("houses.example").serve_otherwise(|request| -> Reply {
         let house: Option<usize> = request
             .path
             .strip_prefix("/house/")
@@ -156,10 +156,10 @@ fn a_wrong_value_that_is_a_word_of_a_description_does_not_give_up_its_column() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_houses(&web);
     let mut text = String::from("id,link,kitchen,telephone\n");
-    for house in 0..KITCHENS.len() {
+    for (house, true_kitchen) in KITCHENS.iter().enumerate() {
         let kitchen = match house {
             0 => "Mexican",
-            1..6 => KITCHENS[house],
+            1..6 => true_kitchen,
             _ => "",
         };
         let telephone = match house % 3 {
@@ -174,7 +174,7 @@ fn a_wrong_value_that_is_a_word_of_a_description_does_not_give_up_its_column() {
         .args(web.resolve_args())
         .in_folder(work.path("."))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let filled = rows(&work, "books.filled.csv");
     for (house, row) in filled.iter().enumerate().skip(6) {
         assert_eq!(row[2], KITCHENS[house], "house {house}");

@@ -13,7 +13,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    let run = fill(&work, &web).finish().expect(0);
+    let run = fill(&work, &web).finish().expect_code(0);
     assert!(
         run.stdout
             .contains(&format!("gaps: {}, filled: {0} (100.0 %)", gaps())),
@@ -41,7 +41,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
     // A second run has nothing to do, and asks nobody.
     let before = web.visits().len();
     let first = std::fs::read(work.path("books.evidence.jsonl")).unwrap();
-    let again = fill(&work, &web).finish().expect(0);
+    let again = fill(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
     assert!(
         again.stdout.contains("4 sites, no pages of rows to fetch"),
@@ -64,9 +64,9 @@ fn a_dry_run_plans_and_does_nothing_else() {
     work.write("books.csv", table(&BTreeMap::new()));
     let run = fill(&work, &web)
         .args(["--dry-run"])
-        .instead("--delay", "10")
+        .replace_flag("--delay", "10")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(web.visits().is_empty());
     assert!(!work.path("books.webfill").exists() && !work.path("books.filled.csv").exists());
     let planned = format!("plan: {} gaps, 4 sites, at most", gaps());
@@ -78,7 +78,7 @@ fn a_dry_run_plans_and_does_nothing_else() {
     let run = fill_as(&work, &web, "one.csv")
         .arg("--dry-run")
         .finish()
-        .expect(0);
+        .expect_code(0);
     let planned = "plan: 1 gap, 1 site, at most 1 page of rows to fetch, without a delay\n";
     assert!(run.stdout.ends_with(planned), "{}", run.stdout);
     assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
@@ -95,7 +95,7 @@ fn a_page_without_the_value_leaves_the_gap() {
     };
     serve(&web, &odd);
     work.write("books.csv", table(&BTreeMap::new()));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     let states: BTreeMap<(String, String), String> = evidence(&work)
         .iter()
         .map(|line| {
@@ -134,17 +134,17 @@ fn a_page_without_the_value_leaves_the_gap() {
 fn a_table_that_cannot_be_filled_is_refused_in_words() {
     let (work, web) = (Workplace::new(), Web::start());
     work.write("books.csv", "id,title\nb1,A\nb2,\n");
-    let run = fill_as(&work, &web, "books.csv").finish().expect(2);
+    let run = fill_as(&work, &web, "books.csv").finish().expect_code(2);
     assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
     // The folder of books.csv is not that of books.jsonl.
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     work.write(
         "books.jsonl",
         "{\"link\": \"http://shelf.example/book/1000\", \"title\": null}\n",
     );
-    let run = fill_as(&work, &web, "books.jsonl").finish().expect(2);
+    let run = fill_as(&work, &web, "books.jsonl").finish().expect_code(2);
     assert!(
         run.stderr.contains("belongs to books.csv"),
         "{}",

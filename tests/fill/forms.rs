@@ -11,7 +11,7 @@ const BOOKS: usize = 30;
 
 /// A site with the sold copies of each book, and a note that a spreadsheet would run for some of them.
 fn serve_sales(web: &Web) {
-    web.site("sales.example").otherwise(move |request| -> Reply {
+    web.site("sales.example").serve_otherwise(move |request| -> Reply {
         let book: Option<usize> = request
             .path
             .strip_prefix("/book/")
@@ -69,7 +69,7 @@ fn values_are_written_in_the_form_of_their_column() {
         text += &format!("b{book},http://sales.example/book/{book},{sold},{motto}\n");
     }
     work.write("books.csv", text);
-    let run = fill_plainly(&work, &web).finish().expect(0);
+    let run = fill_plainly(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], sold(book).to_string(), "book {book}");
         // A motto that a spreadsheet would run stays on its page.
@@ -105,13 +105,13 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
     serve(&web, &Oddities::default());
     let before = table(&BTreeMap::new());
     work.write("books.csv", &before);
-    let running = fill(&work, &web).instead("--delay", "0.02").start();
+    let running = fill(&work, &web).replace_flag("--delay", "0.02").start();
     web.log()
         .wait_until("some pages were asked", |visits| visits.pages().len() >= 5);
     // All rows move down by one.
     let (head, rest) = before.split_once('\n').unwrap();
     work.write("books.csv", format!("{head}\nnew,,A,B,1900,C,mine\n{rest}"));
-    let run = running.finish().expect(1);
+    let run = running.finish().expect_code(1);
     assert!(
         run.stderr.contains("was changed during the run"),
         "{}",
@@ -119,7 +119,7 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
     );
     assert!(!work.path("books.filled.csv").exists());
     let before = web.visits().len();
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_eq!(rows(&work, "books.filled.csv")[0][0], "new");
     assert_eq!(web.visits().len(), before);
 }
@@ -131,7 +131,7 @@ fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
         let number = |which: usize| format!("(325) 674-{:04}", 1_000 + book * 37 + which * 11);
         (0..2 + book % 2).map(number).collect()
     };
-    web.site("shops.example").otherwise(move |request| -> Reply {
+    web.site("shops.example").serve_otherwise(move |request| -> Reply {
         let shop = request.path.strip_prefix("/shop/");
         let Some(shop) = shop.and_then(|number| number.parse().ok()) else {
             return page("Nothing here").status(404).into();
@@ -156,7 +156,7 @@ fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
         text += &format!("s{shop},http://shops.example/shop/{shop},{phone}\n");
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect(0);
+    fill_plainly(&work, &web).finish().expect_code(0);
     for (shop, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], numbers(shop).join("; "), "shop {shop}");
     }
@@ -180,7 +180,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
         text += &format!("b{book},http://sales.example/book/{book},\"{known}\"\n");
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect(0);
+    fill_plainly(&work, &web).finish().expect_code(0);
     let lines = evidence(&work);
     for line in lines.iter().filter(|line| line["column"] == "sold") {
         let book = line["row"].as_u64().unwrap() as usize - 2;
@@ -232,23 +232,24 @@ fn car(number: usize) -> [(&'static str, String, String); 5] {
 #[test]
 fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
     let (work, web) = (Workplace::new(), Web::start());
-    web.site("cars.example").otherwise(move |request| -> Reply {
-        let number = request.path.strip_prefix("/car/");
-        let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) else {
-            return page("Nothing here").status(404).into();
-        };
-        let facts: String = car(number)
-            .iter()
-            .map(|(name, shown, _)| format!("<tr><th>{name}</th><td>{shown}</td></tr>"))
-            .collect();
-        let text = format!(
-            "<html><body><h1>Car {number} of ours</h1><table>{facts}</table></body></html>"
-        );
-        let page: Page = status(200)
-            .header("content-type", "text/html; charset=utf-8")
-            .body(text);
-        page.into()
-    });
+    web.site("cars.example")
+        .serve_otherwise(move |request| -> Reply {
+            let number = request.path.strip_prefix("/car/");
+            let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) else {
+                return page("Nothing here").status(404).into();
+            };
+            let facts: String = car(number)
+                .iter()
+                .map(|(name, shown, _)| format!("<tr><th>{name}</th><td>{shown}</td></tr>"))
+                .collect();
+            let text = format!(
+                "<html><body><h1>Car {number} of ours</h1><table>{facts}</table></body></html>"
+            );
+            let page: Page = status(200)
+                .header("content-type", "text/html; charset=utf-8")
+                .body(text);
+            page.into()
+        });
     let mut text = String::from("id,link,economy,height,designer,built,price\n");
     for number in 0..BOOKS {
         let cells = car(number).map(|(_, _, wanted)| match number % 2 {
@@ -261,7 +262,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
         );
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect(0);
+    fill_plainly(&work, &web).finish().expect_code(0);
     let filled = std::fs::read_to_string(work.path("books.filled.csv")).unwrap();
     for (number, line) in filled.lines().skip(1).enumerate() {
         let wanted = car(number).map(|(_, _, wanted)| wanted).join(",");
@@ -280,7 +281,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
 #[test]
 fn a_short_value_that_stands_on_any_page_is_pointed_at_where_it_is_wrong() {
     let (work, web) = (Workplace::new(), Web::start());
-    web.site("shops.example").otherwise(move |request| -> Reply {
+    web.site("shops.example").serve_otherwise(move |request| -> Reply {
         let shop = request.path.strip_prefix("/shop/");
         let Some(shop) = shop.and_then(|number| number.parse::<usize>().ok()) else {
             return page("Nothing here").status(404).into();
@@ -304,7 +305,7 @@ fn a_short_value_that_stands_on_any_page_is_pointed_at_where_it_is_wrong() {
         text += &format!("s{shop},http://shops.example/shop/{shop},{floors}\n");
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect(0);
+    fill_plainly(&work, &web).finish().expect_code(0);
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let doubted: Vec<&str> = doubts.lines().skip(1).collect();
     assert_eq!(doubted.len(), 1, "{doubts}");

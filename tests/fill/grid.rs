@@ -48,7 +48,7 @@ impl Filled {
 
     fn run(&self) {
         let run = fill(&self.work, &self.web).args(["--check", "all"]);
-        run.finish().expect(0);
+        run.finish().expect_code(0);
     }
 
     fn open(&self, path: &str) -> Browser {
@@ -124,7 +124,7 @@ fn wait_for_answers(browser: &Browser, filled: &Filled, count: usize) {
 }
 
 fn focused(browser: &Browser) -> String {
-    let id = browser.run("return document.activeElement.id", json!([]));
+    let id = browser.run_script("return document.activeElement.id", json!([]));
     id.as_str().unwrap_or_default().to_owned()
 }
 
@@ -144,7 +144,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     let filled = Filled::new();
     let browser = filled.open(ROWS);
     // The user's own columns and rows, in their order.
-    let heads = browser.run(
+    let heads = browser.run_script(
         "return [...document.querySelectorAll('[role=columnheader]')].map(head => head.innerText.trim())",
         json!([]),
     );
@@ -161,7 +161,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
             "note"
         ])
     );
-    let ids = browser.run(
+    let ids = browser.run_script(
         "return [...document.querySelectorAll('tbody tr')].map(row => row.cells[1].innerText.trim())",
         json!([]),
     );
@@ -183,7 +183,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
         );
         let cell = format!("#{}.c-{class}", id_of(&line));
         browser.wait_for(&cell);
-        let text = browser.run(
+        let text = browser.run_script(
             "return document.querySelector(arguments[0]).textContent",
             json!([cell]),
         );
@@ -192,7 +192,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     // Keys move, Enter opens, Escape closes and comes back.
     browser.open(&filled.dashboard.url(ROWS));
     browser.wait_for("td[tabindex='0']");
-    browser.run(
+    browser.run_script(
         "document.querySelector(\"td[tabindex='0']\").focus()",
         json!([]),
     );
@@ -215,7 +215,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
         browser.open(&filled.dashboard.url(&format!("{ROWS}?from={row}")));
         let id = id_of(&line);
         browser.wait_for(&format!("#{id}[tabindex]"));
-        browser.run("document.getElementById(arguments[0]).focus()", json!([id]));
+        browser.run_script("document.getElementById(arguments[0]).focus()", json!([id]));
         line
     };
     let doubt = goto("contradicted", 1);
@@ -256,7 +256,11 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     wait_for_answers(&browser, &filled, 4);
     browser.press(&['u']);
     wait_for_answers(&browser, &filled, 5);
-    assert!(browser.console().is_empty(), "{:?}", browser.console());
+    assert!(
+        browser.take_console().is_empty(),
+        "{:?}",
+        browser.take_console()
+    );
 
     filled.run();
     let written = rows(&filled.work, "books.filled.csv");
@@ -390,11 +394,11 @@ fn each_view(judge: &dyn Fn(&Browser, &str, u32)) {
         for width in [1440, 1024, 390] {
             for is_dark in [false, true] {
                 browser.set_size(width, 900);
-                browser.prefer_dark(is_dark);
+                browser.set_prefers_dark(is_dark);
                 browser.open(&filled.dashboard.url(&path));
                 if name == "rows-pane" {
                     browser.wait_for(&format!("#{doubt}[tabindex]"));
-                    browser.run(
+                    browser.run_script(
                         "document.querySelector(arguments[0]).click()",
                         json!([format!("#{doubt} a")]),
                     );
@@ -405,7 +409,7 @@ fn each_view(judge: &dyn Fn(&Browser, &str, u32)) {
             }
         }
     }
-    let faults = browser.console();
+    let faults = browser.take_console();
     assert!(faults.is_empty(), "{faults:?}");
 }
 
@@ -416,12 +420,12 @@ fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
     let axe = fs::read_to_string(tools).expect("tests/dashboard/install.sh");
     each_view(&|browser, what, width| {
         browser.screenshot(what);
-        let wide = browser.run("return document.documentElement.scrollWidth", json!([]));
+        let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
         assert!(
             wide.as_u64().unwrap() <= u64::from(width),
             "{what} is {wide} wide"
         );
-        browser.run(&axe, json!([]));
+        browser.run_script(&axe, json!([]));
         let judge = "const done = arguments[arguments.length - 1]; axe.run(document, {resultTypes: ['violations']}).then(done)";
         let judged = browser.run_and_wait(judge, json!([]));
         let violations = judged["violations"].as_array().expect("a list");
@@ -460,7 +464,7 @@ fn a_table_that_is_dropped_is_filled() {
     let browser = Browser::start();
     for (width, is_dark) in [(390, false), (1024, true), (1440, false)] {
         browser.set_size(width, 900);
-        browser.prefer_dark(is_dark);
+        browser.set_prefers_dark(is_dark);
         browser.open(&dashboard.url("/dashboard/"));
         browser.screenshot(&format!("first-run-{width}"));
     }
@@ -469,7 +473,7 @@ fn a_table_that_is_dropped_is_filled() {
     // Neither without the token of the page nor outside of the folder.
     let place = &dashboard.place;
     let origin = format!("http://{place}");
-    let token = browser.run(
+    let token = browser.run_script(
         "return document.getElementById('drop').dataset.token",
         json!([]),
     );
@@ -499,7 +503,7 @@ fn a_table_that_is_dropped_is_filled() {
     assert_eq!(fs::read_dir(work.path("tables")).unwrap().count(), 0);
     let dropping = "const file = new File([arguments[0]], 'books.csv'); const data = new DataTransfer(); data.items.add(file);
         document.getElementById('drop').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}))";
-    browser.run(dropping, json!([table(&wrong())]));
+    browser.run_script(dropping, json!([table(&wrong())]));
     browser.wait_until("the file is named", || {
         browser
             .text_at("#drop-status")

@@ -32,7 +32,7 @@ fn values(book: usize) -> [String; 4] {
 }
 
 fn serve(web: &Web, answer: impl Fn(&str) -> Option<Page> + Send + Sync + 'static) {
-    web.site(HOST).otherwise(move |request| -> Reply {
+    web.site(HOST).serve_otherwise(move |request| -> Reply {
         let page = answer(&request.path).unwrap_or_else(|| page("Nothing here").status(404));
         page.into()
     });
@@ -107,7 +107,7 @@ fn values_behind_a_link_are_found() {
         "books.csv",
         table(|book| format!("/b/{}", 500 + book * 3), is_gap),
     );
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     let before = web.visits().len();
     let counts: BTreeMap<String, usize> = web.visits().pages().counts();
@@ -121,7 +121,7 @@ fn values_behind_a_link_are_found() {
         .filter(|&book| is_gap(book, 2) || is_gap(book, 3))
         .count();
     assert!(details <= lacking + 5, "{details} {lacking}");
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
 }
 
@@ -163,7 +163,7 @@ fn a_layout_that_turns_up_late_is_learned() {
     fill(&work, &web)
         .args(["--sample", "12"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_complete(&work);
     let mapping =
         std::fs::read_to_string(work.path("books.webfill/mappings/one.example.json")).unwrap();
@@ -172,7 +172,7 @@ fn a_layout_that_turns_up_late_is_learned() {
     fill(&work, &web)
         .args(["--sample", "12"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().len(), before);
 }
 
@@ -210,13 +210,13 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
     );
     let first: Vec<&str> = all.lines().take(1 + BOOKS / 2).collect();
     work.write("books.csv", first.join("\n") + "\n");
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     work.write("books.csv", &all);
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     let before = web.visits().len();
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(web.visits().len(), before);
 }
@@ -235,16 +235,17 @@ fn links_that_redirect_to_another_site_are_filled() {
             REVIEWS,
         ))
     });
-    web.site("short.example").otherwise(|request| -> Reply {
-        let to = format!("http://{HOST}/book{}", request.path);
-        status(302).header("location", &to).body("").into()
-    });
+    web.site("short.example")
+        .serve_otherwise(|request| -> Reply {
+            let to = format!("http://{HOST}/book{}", request.path);
+            status(302).header("location", &to).body("").into()
+        });
     let text = table(|book| format!("/{book}"), is_gap).replace(HOST, "short.example");
     work.write("books.csv", text);
     fill(&work, &web)
         .args(["--sample", "12"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_complete(&work);
 }
 
@@ -267,7 +268,7 @@ fn a_mapping_of_a_person_wins() {
     let mapping = serde_json::json!({"name": "mine", "url_patterns": [{"type": "host", "pattern": HOST}], "fields": [
         {"name": "title", "processors": [{"type": "xpath", "parameters": {"expression": "//h1"}}, {"type": "trim"}]}]});
     work.write_json("books.webfill/mappings/mine.json", &mapping);
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         for (field, value) in truth(book).into_iter().enumerate() {
             let expected = if is_gap(book, field) && field > 0 {

@@ -126,7 +126,7 @@ pub struct Oddities {
 pub fn serve(web: &Web, oddities: &Oddities) {
     for (number, host) in SITES.iter().enumerate() {
         let odd = oddities.clone();
-        web.site(host).otherwise(move |request| -> Reply {
+        web.site(host).serve_otherwise(move |request| -> Reply {
             let is_spent = |left: &Arc<AtomicUsize>| {
                 let taken = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
                     left.checked_sub(1)
@@ -266,7 +266,7 @@ pub fn filled_on_one_machine() -> Workplace {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &oddities);
     work.write("books.csv", table(&wrong));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert!(rows(&work, "books.doubts.csv").len() >= 2);
     work
 }

@@ -38,7 +38,7 @@ struct Entry {
 
 fn serve(web: &Web) {
     for (host, folder, path) in MANUALS {
-        web.site(host).otherwise(move |request| {
+        web.site(host).serve_otherwise(move |request| {
             let file = request.path.strip_prefix(path).map(|file| {
                 let file = file.trim_start_matches('/');
                 Path::new(folder).join(file)
@@ -192,13 +192,13 @@ fn pictures_of_a_real_table() {
     .args(web.resolve_args())
     .in_folder(work.path("."))
     .finish()
-    .expect(0);
+    .expect_code(0);
     let dashboard = Dashboard::with(&work, &["--fill", "manuals.webfill"]);
     let browser = Browser::start();
     browser.set_size(1280, 800);
     browser.open(&dashboard.url("/dashboard/table/manuals/rows"));
     browser.wait_for("td.c-filled");
-    browser.run("document.querySelector('td.c-filled').focus()", json!([]));
+    browser.run_script("document.querySelector('td.c-filled').focus()", json!([]));
     browser.press(&[ENTER]);
     browser.wait_for("#pane #evidence");
     picture(&browser, "rows");

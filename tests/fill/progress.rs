@@ -57,8 +57,8 @@ fn programs_see_each_step_as_json() {
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     let started = Instant::now();
-    let run = fill(&work, &web).instead("--progress", "json");
-    let run = run.finish().expect(0);
+    let run = fill(&work, &web).replace_flag("--progress", "json");
+    let run = run.finish().expect_code(0);
     let seconds = started.elapsed().as_secs() as usize + 1;
     let read = |line: &str| -> Value { serde_json::from_str(line).expect("JSON only") };
     let lines: Vec<Value> = run.stderr.lines().map(read).collect();
@@ -90,9 +90,9 @@ fn a_run_ends_when_its_parent_has_died() {
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     // No process has this number, so the parent died before the start.
-    let run = fill(&work, &web).instead("--delay", "60");
+    let run = fill(&work, &web).replace_flag("--delay", "60");
     let run = run.args(["--parent-process", "4194304"]).finish();
     assert!(!run.status.success());
     assert!(!work.path("books.filled.csv").exists());
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
 }

@@ -14,7 +14,7 @@ fn each_filled_value_is_made_again_by_its_chain() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     let lines = evidence(&work);
     let filled: Vec<_> = lines
         .iter()
@@ -55,10 +55,10 @@ fn each_filled_value_is_made_again_by_its_chain() {
         Run::new(["extract", "--crawl", "fill", "--store", &uri, "--mappings"])
             .arg(work.path(&folder))
             .finish()
-            .expect(0);
+            .expect_code(0);
         let pages = Run::new(["export", "pages", "--store", &uri])
             .finish()
-            .expect(0)
+            .expect_code(0)
             .stdout;
         let values: BTreeMap<String, serde_json::Value> = pages
             .lines()

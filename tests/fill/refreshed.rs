@@ -19,7 +19,7 @@ const SECOND: Duration = Duration::from_millis(1_100);
 fn serve(web: &Web) -> Arc<AtomicUsize> {
     let day = Arc::new(AtomicUsize::new(1));
     let today = Arc::clone(&day);
-    web.site("mottos.example").otherwise(move |request| -> Reply {
+    web.site("mottos.example").serve_otherwise(move |request| -> Reply {
         let day = today.load(Ordering::SeqCst);
         let book: Option<usize> = request
             .path
@@ -84,14 +84,14 @@ fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
     work.write("books.csv", text);
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_filled(&work, 1);
     day.store(2, Ordering::SeqCst);
     std::thread::sleep(SECOND);
     fill(&work, &web)
         .args(["--refresh-after", "1s"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_filled(&work, 2);
     day.store(3, Ordering::SeqCst);
     std::thread::sleep(SECOND);
@@ -100,7 +100,7 @@ fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
     assert_filled(&work, 2);
     day.store(4, Ordering::SeqCst);
     let before = web.visits().pages().len();
-    let run = fill(&work, &web).finish().expect(0);
+    let run = fill(&work, &web).finish().expect_code(0);
     assert!(!run.stdout.contains("failed"), "{}", run.stdout);
     assert_filled(&work, 2);
     let asked = web.visits().pages().paths().split_off(before);
@@ -125,6 +125,6 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     fill(&work, &web).finish();
     assert_eq!(rows(&work, "books.filled.csv")[0][2], "");
     day.store(4, Ordering::SeqCst);
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_filled(&work, 4);
 }

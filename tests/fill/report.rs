@@ -28,7 +28,7 @@ fn reported() -> (Workplace, String) {
     fill(&work, &web)
         .args(["--report", "books.html"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let page = std::fs::read_to_string(work.path("books.html")).unwrap();
     (work, page)
 }
@@ -74,7 +74,7 @@ fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
     .args(["--allow-private-networks", "--progress", "none"])
     .in_folder(work.path("."))
     .finish()
-    .expect(0);
+    .expect_code(0);
     assert!(again.stdout.contains(", books.html"), "{}", again.stdout);
     assert_eq!(
         std::fs::read_to_string(work.path("books.html")).unwrap(),
@@ -87,13 +87,15 @@ fn pages_and_tables_cannot_write_into_the_report() {
     const EVIL: &str = "<img src=x onerror=alert(1)>";
     let (work, web) = (Workplace::new(), Web::start());
     let shown = EVIL.replace('<', "&lt;").replace('>', "&gt;");
-    web.site("evil.example").otherwise(move |request| -> Reply {
-        let book: usize = request.path.trim_matches('/').parse().unwrap_or(0);
-        let [title, author, ..] = truth(book);
-        let text = format!("<h1>{title} {shown}</h1><p class=\"by\">{author} &quot;'{shown}</p>");
-        let page: Page = status(200).header("content-type", "text/html").body(text);
-        page.into()
-    });
+    web.site("evil.example")
+        .serve_otherwise(move |request| -> Reply {
+            let book: usize = request.path.trim_matches('/').parse().unwrap_or(0);
+            let [title, author, ..] = truth(book);
+            let text =
+                format!("<h1>{title} {shown}</h1><p class=\"by\">{author} &quot;'{shown}</p>");
+            let page: Page = status(200).header("content-type", "text/html").body(text);
+            page.into()
+        });
     let mut csv = format!("id,link,title,\"{EVIL} author\"\n");
     for book in 0..24 {
         let [title, author, ..] = truth(book);
@@ -110,7 +112,7 @@ fn pages_and_tables_cannot_write_into_the_report() {
         .args(web.resolve_args())
         .in_folder(work.path("."))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(run.stdout.contains("filled: 8 (100.0 %)"), "{}", run.stdout);
     let page = std::fs::read_to_string(work.path("books.html")).unwrap();
     assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"));
@@ -124,7 +126,7 @@ fn a_report_cannot_take_the_place_of_the_table() {
     let run = Run::new(["fill", "books.csv", "--report", "books.csv"])
         .in_folder(work.path("."))
         .finish()
-        .expect(2);
+        .expect_code(2);
     assert!(run.stderr.contains("ends in .html"), "{}", run.stderr);
 }
 
@@ -137,7 +139,7 @@ fn the_report_is_shown_whole_on_any_screen() {
     let browser = Browser::start();
     for (width, is_dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
         browser.set_size(width, 900);
-        browser.prefer_dark(is_dark);
+        browser.set_prefers_dark(is_dark);
         browser.open(&file);
         let text = browser.page_text();
         assert!(
@@ -146,13 +148,13 @@ fn the_report_is_shown_whole_on_any_screen() {
         );
         let script =
             "const root = document.documentElement; return root.scrollWidth - root.clientWidth";
-        let beyond = browser.run(script, serde_json::json!([]));
+        let beyond = browser.run_script(script, serde_json::json!([]));
         assert_eq!(beyond, 0, "at {width} px it is wider than the screen");
         let theme = if is_dark { "dark" } else { "light" };
         browser.screenshot(&format!("fill-report-{width}-{theme}"));
     }
-    assert_eq!(browser.console(), Vec::<String>::new());
-    for url in browser.requested() {
+    assert_eq!(browser.take_console(), Vec::<String>::new());
+    for url in browser.requested_urls() {
         // The browser's first page has a picture in its own URL.
         let is_own = url.starts_with("file:") || url.starts_with("data:");
         assert!(is_own, "{url} was requested");

@@ -28,13 +28,14 @@ fn killed_after(pages: usize) {
     };
     serve(&web, &held);
     work.write("books.csv", table(&BTreeMap::new()));
-    let running = fill(&work, &web).instead("--delay", "0.05").start();
+    let running = fill(&work, &web).replace_flag("--delay", "0.05").start();
     web.log().wait_until("a page is kept waiting", |visits| {
         visits.pages().len() > pages
     });
     let frontier = work.path("books.webfill/state/dispatcher.db");
     wait_for("all that were answered are done", || {
-        let done = Stored::open(&frontier).number("SELECT count(*) FROM task_rows WHERE state = 2");
+        let done =
+            Stored::open(&frontier).query_number("SELECT count(*) FROM task_rows WHERE state = 2");
         (done == pages as i64).then_some(())
     });
     for process in running.processes() {
@@ -43,7 +44,7 @@ fn killed_after(pages: usize) {
     running.finish();
     assert!(!work.path("books.filled.csv").exists());
     answers.store(usize::MAX, Ordering::SeqCst);
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2..6], truth(book), "book {book}");
     }
@@ -125,8 +126,8 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     let (mut moments, mut killed) = (0, 0);
     for moment in Moment::ALL {
         for later in Moment::LATER {
-            let run = fill(&work, &web).instead("--progress", "json");
-            let mut running = run.instead("--delay", "0.02").start();
+            let run = fill(&work, &web).replace_flag("--progress", "json");
+            let mut running = run.replace_flag("--delay", "0.02").start();
             moment.wait(&mut running, &web);
             std::thread::sleep(Duration::from_millis(later));
             moments += 1;
@@ -148,7 +149,7 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     println!("{killed} of {moments} were killed before their end");
     // A fast machine ends some of the last steps before.
     assert!(killed * 2 >= moments, "{killed} of {moments}");
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_same(&alone, &work);
     // Each end while pages are fetched costs one request of each site at most.
     let counts = web.visits().pages().counts();
@@ -172,9 +173,12 @@ fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
         let texts = names.map(|file| std::fs::read_to_string(file).unwrap());
         texts.map(pages).to_vec()
     };
-    fill(&work, &web).args(["--sample", "3"]).finish().expect(0);
+    fill(&work, &web)
+        .args(["--sample", "3"])
+        .finish()
+        .expect_code(0);
     assert!(learned_from().iter().all(|pages| *pages <= 3));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     let many = learned_from();
     assert!(many.iter().all(|pages| *pages >= 12), "{many:?}");
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {

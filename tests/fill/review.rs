@@ -113,7 +113,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         fill(&work, &web)
             .args(["--check", "all"])
             .finish()
-            .expect(0)
+            .expect_code(0)
     };
     run();
     let listed = doubts(&work);
@@ -133,7 +133,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     };
     is_at(0);
     assert_eq!(
-        browser.run("return window.wasRun === undefined", json!([])),
+        browser.run_script("return window.wasRun === undefined", json!([])),
         true
     );
     // Next, next, previous; accept, reject, accept; the last one is taken back and rejected instead.
@@ -230,7 +230,7 @@ fn people_accept_twenty_doubts_by_keys() {
         fill(&work, &web)
             .args(["--check", "all"])
             .finish()
-            .expect(0)
+            .expect_code(0)
     };
     run();
     let listed = doubts(&work);
@@ -278,7 +278,7 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
     };
     serve(&web, &odd);
     work.write("books.csv", table(&wrong()));
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     let dashboard = Dashboard::start(&work);
     let browser = Browser::start();
     browser.set_zone("Europe/Berlin");
@@ -295,10 +295,10 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
         }
         looks::judge(&browser, &format!("fill-{name}"), Tables::Fit);
     }
-    let faults = browser.console();
+    let faults = browser.take_console();
     assert!(faults.is_empty(), "{faults:?}");
     let own = dashboard.url("/");
-    for url in browser.requested() {
+    for url in browser.requested_urls() {
         assert!(
             url.starts_with(&own) || url.starts_with("data:"),
             "{url} was asked"
@@ -314,7 +314,7 @@ fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
     work.write("books.csv", table(&wrong()));
     let run = |args: &[&str]| {
         let run = fill(&work, &web).args(["--check", "all"]).args(args);
-        run.finish().expect(0)
+        run.finish().expect_code(0)
     };
     run(&[]);
     let text = fs::read_to_string(work.path("books.doubts.csv")).unwrap();

@@ -80,7 +80,7 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table());
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     let filled = filled_there(&work);
     assert!(filled.len() >= 2, "{filled:?}");
     // Each value has its page and its chain.
@@ -100,7 +100,7 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
     }
     // The same again, without a request.
     let before = web.visits().len();
-    fill(&work, &web).finish().expect(0);
+    fill(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
     assert_eq!(filled_there(&work), filled);
 }
@@ -112,7 +112,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     work.write("books.csv", table());
     let strict = |args: &[&str]| {
         let run = fill(&work, &web).args(["--precision", "0.9999"]).args(args);
-        run.finish().expect(0)
+        run.finish().expect_code(0)
     };
     strict(&[]);
     assert_eq!(filled_there(&work), BTreeSet::new());
@@ -146,7 +146,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     fill(&work, &web)
         .args(["--doubts", "answered.csv"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let filled = rows(&work, "books.filled.csv");
     let there = (first_of_unknown()..books()).filter(|book| !filled[*book][2 + other].is_empty());
     assert_eq!(there.count(), BOOKS);

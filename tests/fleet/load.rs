@@ -29,7 +29,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn begin(machines: &Machines) -> Load {
+    pub(crate) fn spawn(machines: &Machines) -> Load {
         let sites = machines.names.len() * SITES_EACH;
         serve(&machines.web, sites);
         let (fed, is_over) = (
@@ -44,7 +44,7 @@ impl Load {
                     .status()
                     .and_then(|status| status["total_pending"].as_u64());
                 if pending.is_some_and(|pending| pending < (sites * PAGES / 2) as u64) {
-                    feed(&client, sites, count.load(Ordering::Relaxed));
+                    feed_next(&client, sites, count.load(Ordering::Relaxed));
                     count.fetch_add(PAGES, Ordering::Relaxed);
                 }
                 std::thread::sleep(Duration::from_millis(500));
@@ -60,12 +60,12 @@ impl Load {
     }
 
     /// Stops feeding, and waits until all tasks have ended. Returns how many pages of each site were fed.
-    pub(crate) fn end(self) -> usize {
+    pub(crate) fn stop_and_wait(self) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         self.feeder.join().expect("the feeder does not fail");
         let info = json!({"action": "info", "appid": APP, "crawlid": CRAWL, "uuid": "end"});
         wait_for("all is fetched", Duration::from_secs(600), || {
-            let info = self.client.ask(&info)?;
+            let info = self.client.request(&info)?;
             (info["state"] == "finished").then_some(())
         });
         self.fed.load(Ordering::Relaxed)
@@ -79,13 +79,13 @@ pub(crate) fn host(site: usize) -> String {
 fn serve(web: &Web, sites: usize) {
     for site in 0..sites {
         let site = web.site(&host(site));
-        site.robots("");
-        site.otherwise(|request| page(&request.path).into());
+        site.serve_robots("");
+        site.serve_otherwise(|request| page(&request.path).into());
     }
 }
 
 /// Feeds the next pages. Pages whose answer was lost are fed again, which changes nothing if they had been accepted.
-fn feed(client: &Client, sites: usize, from: usize) {
+fn feed_next(client: &Client, sites: usize, from: usize) {
     let request = |n: usize| {
         let url = format!("http://{}/{}", host(n % sites), from + n / sites);
         json!({"url": url, "appid": APP, "crawlid": CRAWL})
@@ -93,7 +93,7 @@ fn feed(client: &Client, sites: usize, from: usize) {
     let requests: Vec<Value> = (0..sites * PAGES).map(request).collect();
     for batch in requests.chunks(BATCH) {
         wait_for("it is accepted", Duration::from_secs(120), || {
-            let answer = client.ask(&json!(batch))?;
+            let answer = client.request(&json!(batch))?;
             assert_eq!(answer["accepted"], batch.len(), "{answer}");
             Some(())
         });

@@ -54,9 +54,9 @@ impl Machines {
         let today = Build::Today.binary();
         machines
             .units
-            .add("dispatcher", &machines.dispatcher(), &today);
+            .add("dispatcher", &machines.dispatcher_command(), &today);
         for (name, network) in machines.names.iter().zip(&machines.networks) {
-            let run = machines.supervisor(name).in_network(network);
+            let run = machines.supervisor_command(name).in_network(network);
             machines.units.add(name, &run, &today);
         }
         machines
@@ -72,7 +72,7 @@ impl Machines {
         self.mongod.uri("fleet")
     }
 
-    fn keys(&self, args: &[&str], folder: &str) -> Run {
+    fn keys_command(&self, args: &[&str], folder: &str) -> Run {
         Run::new(["keys"])
             .args(args)
             .arg("--keys")
@@ -80,37 +80,39 @@ impl Machines {
     }
 
     fn make_keys(&self) {
-        self.keys(&["new", "dispatcher"], "keys").finish().expect(0);
+        self.keys_command(&["new", "dispatcher"], "keys")
+            .finish()
+            .expect_code(0);
         let members = self.names.iter().map(|name| ("supervisor", name.as_str()));
         for (role, name) in members.chain([("client", "client")]) {
             let made = self
-                .keys(&["new", role], &format!("keys-{name}"))
+                .keys_command(&["new", role], &format!("keys-{name}"))
                 .arg("--dispatcher-key")
                 .arg(self.work.path("keys/dispatcher.pub"))
                 .finish()
-                .expect(0);
+                .expect_code(0);
             let key = made.stdout.trim().to_owned();
-            let added = self.keys(&["add", role, name, &key], "keys");
-            added.finish().expect(0);
+            let added = self.keys_command(&["add", role, name, &key], "keys");
+            added.finish().expect_code(0);
         }
     }
 
-    fn dispatcher(&self) -> Run {
-        self.role("dispatcher", "dispatcher", "keys")
+    fn dispatcher_command(&self) -> Run {
+        self.command_of_role("dispatcher", "dispatcher", "keys")
             .args(["--listen", self.bridge.address(), "--mappings"])
             .arg(self.work.path("mappings"))
             .env("WEBFILL_DISPATCHER_HTTP", "off")
     }
 
-    fn supervisor(&self, name: &str) -> Run {
+    fn supervisor_command(&self, name: &str) -> Run {
         let resolve = self.web.resolve_args().remove(1);
-        self.role("supervisor", name, &format!("keys-{name}"))
+        self.command_of_role("supervisor", name, &format!("keys-{name}"))
             .args(["--dispatcher", &self.endpoint(TASKS), "--id", name])
             .args(["--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve)
     }
 
-    fn role(&self, role: &str, name: &str, keys: &str) -> Run {
+    fn command_of_role(&self, role: &str, name: &str, keys: &str) -> Run {
         Run::new([role, "--store", &self.store(), "--state"])
             .arg(self.work.path(&format!("state/{name}")))
             .arg("--keys")
@@ -143,7 +145,7 @@ impl Machines {
     }
 
     /// Replaces the program of all supervisors by this one, in this many batches.
-    pub(crate) fn roll(&self, program: &PathBuf, batches: usize) -> Output {
+    pub(crate) fn roll_program(&self, program: &PathBuf, batches: usize) -> Output {
         let hosts = self.work.write("hosts", self.names.join("\n") + "\n");
         let today = Build::Today.binary();
         let status = format!(
@@ -190,7 +192,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// The answer, if it arrives within five seconds.
-    pub(crate) fn ask(&self, request: &Value) -> Option<Value> {
+    pub(crate) fn request(&self, request: &Value) -> Option<Value> {
         let socket = self.context.socket(zmq::REQ).expect("a socket");
         let [server, public, secret] = &self.keys;
         let options = [
@@ -209,11 +211,11 @@ impl Client {
     }
 
     pub(crate) fn status(&self) -> Option<Value> {
-        self.ask(&json!({"action": "status"}))
+        self.request(&json!({"action": "status"}))
     }
 
     /// The number of sites that each welcome supervisor has.
-    pub(crate) fn shares(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn sites_by_supervisor(&self) -> BTreeMap<String, u64> {
         let status = self.status().unwrap_or_default();
         let supervisors = status["supervisors"].as_array().into_iter().flatten();
         let here = supervisors.filter(|one| one["lost_in_s"].is_null() && one["draining"] == false);

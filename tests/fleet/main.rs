@@ -46,7 +46,7 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
 #[test]
 fn machines_share_sites_of_ratings() {
     isolated_if_possible("machines_share_sites_of_ratings", || {
-        ratings::share(4, 12, 3)
+        ratings::run_shared(4, 12, 3)
     });
 }
 
@@ -55,7 +55,7 @@ fn machines_share_sites_of_ratings() {
 fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
     isolated_if_possible("a_large_fleet_shares_two_hundred_sites_of_ratings", || {
         let machines = setting("FLEET_MACHINES").unwrap_or(126) as u16;
-        ratings::share(machines, 200, 10);
+        ratings::run_shared(machines, 200, 10);
     });
 }
 

@@ -36,7 +36,7 @@ impl Counters {
     }
 
     /// The changes since an earlier moment, as lines of a table.
-    pub(crate) fn since(&self, before: &Counters) -> Vec<(&'static str, String)> {
+    pub(crate) fn rows_since(&self, before: &Counters) -> Vec<(&'static str, String)> {
         let seconds = (self.at - before.at).as_secs_f64();
         let tasks = self.done - before.done;
         let cpu_s = self.cpu_s - before.cpu_s;

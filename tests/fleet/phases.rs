@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::load::Load;
 use crate::machines::{Client, Machines, wait_for};
 use crate::metrics::{Counters, memory};
-use crate::witness::{Expected, judge};
+use crate::witness::{Expected, evaluate};
 
 /// All machines must be welcome within this time after a restart of the dispatcher.
 const WELCOME_WITHIN: Duration = Duration::from_secs(30);
@@ -53,19 +53,19 @@ pub(crate) fn run(plan: &Plan) {
         broken: Vec::new(),
         deaths: Vec::new(),
     };
-    run.note("machines", plan.machines.to_string());
+    run.note_figure("machines", plan.machines.to_string());
     run.start();
-    let load = Load::begin(&run.machines);
-    run.note("sites", load.sites.to_string());
+    let load = Load::spawn(&run.machines);
+    run.note_figure("sites", load.sites.to_string());
     run.wait_for_tasks(load.sites as u64);
-    run.even("even after the start");
-    run.measure(plan.measured_for);
-    run.restart_dispatcher(plan.longest_pause);
-    run.roll();
+    run.wait_until_even("even after the start");
+    run.measure_load(plan.measured_for);
+    run.measure_restarts(plan.longest_pause);
+    run.roll_supervisors();
     run.kill_some(plan);
     let sites = load.sites;
-    let pages = load.end();
-    run.judge(sites, pages);
+    let pages = load.stop_and_wait();
+    run.check_results(sites, pages);
     println!("\n| what | figure |\n|---|---|");
     for (what, figure) in &run.table {
         println!("| {what} | {figure} |");
@@ -81,20 +81,20 @@ pub(crate) fn run(plan: &Plan) {
 }
 
 impl Run {
-    fn note(&mut self, what: &'static str, figure: String) {
+    fn note_figure(&mut self, what: &'static str, figure: String) {
         println!("{what:<42} {figure}");
         self.table.push((what, figure));
     }
 
-    fn seconds(&mut self, what: &'static str, since: Instant) {
-        self.note(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
+    fn note_seconds(&mut self, what: &'static str, since: Instant) {
+        self.note_figure(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
     }
 
     /// Waits until all machines are welcome.
     fn wait_for_all(&self, most: Duration) {
         let all = self.machines.names.len();
         wait_for("all are welcome", most, || {
-            (self.client.shares().len() == all).then_some(())
+            (self.client.sites_by_supervisor().len() == all).then_some(())
         });
     }
 
@@ -103,10 +103,10 @@ impl Run {
         self.machines.units.start("dispatcher");
         self.machines.start_supervisors();
         self.wait_for_all(Duration::from_secs(300));
-        self.seconds("all welcome after the first start", began);
+        self.note_seconds("all welcome after the first start", began);
     }
 
-    fn done(&self) -> u64 {
+    fn done_tasks(&self) -> u64 {
         let status = self.client.status();
         status
             .and_then(|status| status["done"].as_u64())
@@ -114,22 +114,22 @@ impl Run {
     }
 
     fn wait_for_tasks(&self, more: u64) {
-        let enough = self.done() + more;
+        let enough = self.done_tasks() + more;
         wait_for("tasks are done", Duration::from_secs(300), || {
-            (self.done() >= enough).then_some(())
+            (self.done_tasks() >= enough).then_some(())
         });
     }
 
     /// Waits until each machine has its share of the sites, within a fifth.
-    fn even(&mut self, what: &'static str) {
+    fn wait_until_even(&mut self, what: &'static str) {
         let began = Instant::now();
         let mut shares = BTreeMap::new();
         while began.elapsed() < EVEN_WITHIN {
-            shares = self.client.shares();
+            shares = self.client.sites_by_supervisor();
             if is_even(&shares, self.machines.names.len()) {
                 let range = range(&shares);
                 let took = began.elapsed().as_secs_f64();
-                return self.note(what, format!("after {took:.1} s: {range} sites each"));
+                return self.note_figure(what, format!("after {took:.1} s: {range} sites each"));
             }
             std::thread::sleep(Duration::from_millis(200));
         }
@@ -139,20 +139,20 @@ impl Run {
         ));
     }
 
-    fn measure(&mut self, time: Duration) {
+    fn measure_load(&mut self, time: Duration) {
         let before = Counters::read(&self.machines.units, &self.client);
         std::thread::sleep(time);
         let after = Counters::read(&self.machines.units, &self.client);
-        let costs = after.since(&before);
+        let costs = after.rows_since(&before);
         let memory = memory(&self.machines.units);
         costs
             .into_iter()
             .chain(memory)
-            .for_each(|(what, figure)| self.note(what, figure));
+            .for_each(|(what, figure)| self.note_figure(what, figure));
     }
 
     /// Restarts the dispatcher several times, because a single measurement on a busy machine means little.
-    fn restart_dispatcher(&mut self, longest_pause: Duration) {
+    fn measure_restarts(&mut self, longest_pause: Duration) {
         let [mut silent, mut welcome] = [Vec::new(), Vec::new()];
         for _ in 0..RESTARTS {
             let began = Instant::now();
@@ -167,12 +167,12 @@ impl Run {
             // Wait until all machines are working again.
             self.wait_for_tasks(self.machines.names.len() as u64);
         }
-        let silent = self.in_order("the dispatcher's restart until it answers", silent);
+        let silent = self.report_times("the dispatcher's restart until it answers", silent);
         if silent[RESTARTS / 2] > longest_pause {
             self.broken
                 .push(format!("a dispatcher was away for longer: {silent:?}"));
         }
-        let welcome = self.in_order("all welcome after the dispatcher's restart", welcome);
+        let welcome = self.report_times("all welcome after the dispatcher's restart", welcome);
         if welcome[RESTARTS - 1] > WELCOME_WITHIN {
             self.broken
                 .push(format!("not all were welcome in time: {welcome:?}"));
@@ -180,7 +180,7 @@ impl Run {
     }
 
     /// Sorts some times, prints the median and the longest, and returns them in order.
-    fn in_order(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
+    fn report_times(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
         times.sort();
         let [median, longest] = [times[times.len() / 2], times[times.len() - 1]];
         let reported = format!(
@@ -188,21 +188,21 @@ impl Run {
             median.as_secs_f64(),
             longest.as_secs_f64()
         );
-        self.note(what, reported);
+        self.note_figure(what, reported);
         times
     }
 
-    fn roll(&mut self) {
+    fn roll_supervisors(&mut self) {
         let program = self.machines.new_program();
         let began = Instant::now();
-        let rolled = self.machines.roll(&program, BATCHES);
+        let rolled = self.machines.roll_program(&program, BATCHES);
         let said = [&rolled.stdout, &rolled.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         print!("{}", said.concat());
         if !rolled.status.success() {
             self.broken
                 .push(format!("the roll has failed: {}", said.concat()));
         }
-        self.seconds("all replaced, in four batches", began);
+        self.note_seconds("all replaced, in four batches", began);
         let names = self.machines.names.iter();
         let others = names
             .filter(|name| self.machines.units.program(name).as_deref() != Some(program.as_path()));
@@ -211,7 +211,7 @@ impl Run {
             self.broken
                 .push(format!("these run another program: {others:?}"));
         }
-        self.even("even after the roll");
+        self.wait_until_even("even after the roll");
     }
 
     /// Kills one supervisor in ten within each period, at random moments. Restarts each some seconds later.
@@ -239,13 +239,13 @@ impl Run {
             std::thread::sleep(Duration::from_millis(20));
         }
         let ended = Instant::now();
-        self.note("killed", self.deaths.len().to_string());
+        self.note_figure("killed", self.deaths.len().to_string());
         self.wait_for_all(Duration::from_secs(120));
-        self.seconds("all welcome after the last start", ended);
-        self.even("even after the deaths");
+        self.note_seconds("all welcome after the last start", ended);
+        self.wait_until_even("even after the deaths");
     }
 
-    fn judge(&mut self, sites: usize, pages: usize) {
+    fn check_results(&mut self, sites: usize, pages: usize) {
         let visits = self.machines.web.visits();
         let store = self.machines.store();
         let expected = Expected {
@@ -254,13 +254,13 @@ impl Run {
             delay: self.machines.delay,
             deaths: std::mem::take(&mut self.deaths),
         };
-        let found = judge(&visits, &store, &expected);
-        self.note("pages fed", found.fed.to_string());
-        self.note("pages stored", found.stored.to_string());
-        self.note("requests, robots.txt included", found.requests.to_string());
-        self.note("pages fetched again", found.fetched_again.to_string());
+        let found = evaluate(&visits, &store, &expected);
+        self.note_figure("pages fed", found.fed.to_string());
+        self.note_figure("pages stored", found.stored.to_string());
+        self.note_figure("requests, robots.txt included", found.requests.to_string());
+        self.note_figure("pages fetched again", found.fetched_again.to_string());
         let gap = found.shortest_gap.as_secs_f64();
-        self.note(
+        self.note_figure(
             "shortest time between pages of a site",
             format!("{gap:.2} s"),
         );

@@ -16,7 +16,7 @@ const CRAWL: &str = "ratings";
 const BATCH: usize = 500;
 
 /// Makes this many machines collect the ratings of this many sites with this many users each.
-pub(crate) fn share(machines: u16, sites: usize, users: usize) {
+pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
     let machines = Machines::new(machines, Duration::from_secs(1));
     let of_site = |number| Ratings {
         number,
@@ -34,15 +34,15 @@ pub(crate) fn share(machines: u16, sites: usize, users: usize) {
     machines.start_supervisors();
     let client = machines.client();
     wait_for("all are welcome", Duration::from_secs(300), || {
-        (client.shares().len() == machines.names.len()).then_some(())
+        (client.sites_by_supervisor().len() == machines.names.len()).then_some(())
     });
     feed(&client, &sites);
     let info = json!({"action": "info", "appid": APP, "crawlid": CRAWL, "uuid": "end"});
     wait_for("all is fetched", Duration::from_secs(600), || {
-        let info = client.ask(&info)?;
+        let info = client.request(&info)?;
         (info["state"] == "finished").then_some(())
     });
-    judge(&machines, &sites);
+    check_ratings(&machines, &sites);
 }
 
 /// Feeds all pages of all users. Their number follows from the users' counts.
@@ -56,20 +56,23 @@ fn feed(client: &Client, sites: &[Ratings]) {
     }
     for batch in requests.chunks(BATCH) {
         wait_for("it is accepted", Duration::from_secs(120), || {
-            let answer = client.ask(&json!(batch))?;
+            let answer = client.request(&json!(batch))?;
             assert_eq!(answer["accepted"], batch.len(), "{answer}");
             Some(())
         });
     }
 }
 
-fn judge(machines: &Machines, sites: &[Ratings]) {
+fn check_ratings(machines: &Machines, sites: &[Ratings]) {
     let mut expected = BTreeMap::new();
     for site in sites {
-        for (id, row) in site.truth() {
+        for (id, row) in site.expected_records() {
             let (user, item) = id.split_once('/').expect("a user and an item");
             let user = format!("{}/users/{}", site.host(), user.trim_start_matches('u'));
-            expected.insert((user, item.to_owned()), place_of(&row["stars"], &row));
+            expected.insert(
+                (user, item.to_owned()),
+                position_values(&row["stars"], &row),
+            );
         }
     }
     let store = machines.store();
@@ -82,12 +85,15 @@ fn judge(machines: &Machines, sites: &[Ratings]) {
         &store,
     ];
     let mut found = BTreeMap::new();
-    for line in Run::new(export).finish().expect(0).stdout.lines() {
+    for line in Run::new(export).finish().expect_code(0).stdout.lines() {
         let record: Value = serde_json::from_str(line).expect("a record as JSON");
         let fields = &record["fields"];
         let key = ["user", "item"].map(|name| fields[name].as_str().expect("a text").to_owned());
         let [user, item] = key;
-        let other = found.insert((user, item), place_of(&fields["stars"], &record["row"]));
+        let other = found.insert(
+            (user, item),
+            position_values(&fields["stars"], &record["row"]),
+        );
         assert!(other.is_none(), "twice: {record}");
     }
     assert_eq!(found.len(), expected.len());
@@ -95,7 +101,7 @@ fn judge(machines: &Machines, sites: &[Ratings]) {
         assert_eq!(found.get(key), Some(row), "{key:?}");
     }
     let pages = ["export", "pages", "--store", &store];
-    let text = Run::new(pages).finish().expect(0).stdout;
+    let text = Run::new(pages).finish().expect_code(0).stdout;
     let of_workers: HashSet<String> = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
@@ -105,6 +111,6 @@ fn judge(machines: &Machines, sites: &[Ratings]) {
 }
 
 /// The values of a row that show whether it has its own stars.
-fn place_of(stars: &Value, row: &Value) -> Value {
+fn position_values(stars: &Value, row: &Value) -> Value {
     json!([stars, row["url"], row["position"]])
 }

@@ -33,7 +33,7 @@ pub(crate) struct Expected {
     pub(crate) deaths: Vec<Instant>,
 }
 
-pub(crate) fn judge(visits: &Visits, store: &str, expected: &Expected) -> Judgement {
+pub(crate) fn evaluate(visits: &Visits, store: &str, expected: &Expected) -> Judgement {
     let mut judgement = Judgement {
         fed: expected.sites * expected.pages,
         requests: visits.len(),
@@ -46,14 +46,14 @@ pub(crate) fn judge(visits: &Visits, store: &str, expected: &Expected) -> Judgem
     }
     for site in 0..expected.sites {
         let of_host = of_hosts.remove(host(site).as_str());
-        judgement.judge_site(site, &Visits(of_host.unwrap_or_default()), expected);
+        judgement.evaluate_site(site, &Visits(of_host.unwrap_or_default()), expected);
     }
-    judgement.judge_store(store);
+    judgement.evaluate_store(store);
     judgement
 }
 
 impl Judgement {
-    fn judge_site(&mut self, site: usize, visits: &Visits, expected: &Expected) {
+    fn evaluate_site(&mut self, site: usize, visits: &Visits, expected: &Expected) {
         let blur = expected.delay / BLUR;
         let asked = visits.pages();
         for pair in visits.overlaps() {
@@ -91,7 +91,7 @@ impl Judgement {
         }
     }
 
-    fn judge_store(&mut self, store: &str) {
+    fn evaluate_store(&mut self, store: &str) {
         let documents = Documents::open(store);
         self.stored = documents.count("pages");
         if self.stored != self.fed as u64 {

@@ -15,7 +15,7 @@ pub fn serve_folder(site: &Site, prefix: &'static str, folder: &'static str) {
         Path::new(folder).is_dir(),
         "{folder} is missing: install its package"
     );
-    site.otherwise(move |request| file_reply(request, prefix, folder));
+    site.serve_otherwise(move |request| file_reply(request, prefix, folder));
 }
 
 fn file_reply(request: &Request, prefix: &str, folder: &str) -> Reply {

@@ -16,14 +16,14 @@ const INSIDE: &str = "TEST_IS_ISOLATED";
 /// `isolated("addresses::some_test", || { ... })`.
 ///
 /// Panics if the system forbids namespaces, so such tests have the attribute `#[needs(namespaces)]`.
-pub fn isolated(name: &str, test: impl FnOnce()) {
+pub fn run_isolated(name: &str, test: impl FnOnce()) {
     if is_isolated() {
         run("ip", &["link", "set", "lo", "up"]);
         return test();
     }
     let unshare = unshare_arguments()
         .expect("this system forbids namespaces (`unshare --net --mount` failed)");
-    let inner = inside(unshare, name).output();
+    let inner = isolated_command(unshare, name).output();
     let inner = inner.expect("unshare was found a moment ago");
     let said = String::from_utf8_lossy(&inner.stdout).into_owned()
         + &String::from_utf8_lossy(&inner.stderr);
@@ -39,11 +39,11 @@ pub fn isolated(name: &str, test: impl FnOnce()) {
 pub fn isolated_if_possible(name: &str, test: impl FnOnce()) {
     match unshare_arguments().filter(|_| !is_isolated()) {
         Some(unshare) => {
-            let status = inside(unshare, name).status();
+            let status = isolated_command(unshare, name).status();
             let status = status.expect("unshare was found a moment ago");
             assert!(status.success(), "isolated {name} failed");
         }
-        None if is_isolated() => isolated(name, test),
+        None if is_isolated() => run_isolated(name, test),
         None => test(),
     }
 }
@@ -54,7 +54,7 @@ pub fn is_isolated() -> bool {
 }
 
 /// The command that runs one test of this binary inside namespaces.
-fn inside(unshare: &[&str], name: &str) -> Command {
+fn isolated_command(unshare: &[&str], name: &str) -> Command {
     let this_binary = std::env::current_exe().expect("a running test has a path");
     let mut inner = Command::new("unshare");
     inner.args(unshare).arg(this_binary);
@@ -160,13 +160,13 @@ impl Network {
     }
 
     /// The program that runs a command inside the network, and its first argument.
-    pub(crate) fn entry(&self) -> (&'static str, String) {
+    pub(crate) fn entry_command(&self) -> (&'static str, String) {
         let pid = self.holder.id();
         ("nsenter", format!("--net=/proc/{pid}/ns/net"))
     }
 
     fn run(&self, program: &str, args: &[&str]) {
-        let (enter, network) = self.entry();
+        let (enter, network) = self.entry_command();
         run(enter, &[&[network.as_str(), program], args].concat());
     }
 }

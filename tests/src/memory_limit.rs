@@ -36,7 +36,7 @@ const VERSIONS: [Files; 2] = [
 impl MemoryLimit {
     /// Creates a group with this limit. Panics if the system does not allow it, so such tests have the attribute
     /// `#[needs(memory_limit)]`.
-    pub fn of_mib(mib: u64) -> MemoryLimit {
+    pub fn with_mib(mib: u64) -> MemoryLimit {
         static LIMITS: AtomicU32 = AtomicU32::new(0);
         let number = LIMITS.fetch_add(1, Ordering::SeqCst);
         let name = format!("webfill-test-{}-{number}", std::process::id());

@@ -53,13 +53,13 @@ impl NameServer {
         folder: &std::path::Path,
         addresses: impl Fn(&str, u32) -> Vec<IpAddr> + Send + 'static,
     ) -> NameServer {
-        NameServer::replying(folder, move |name, asked| {
+        NameServer::start_replying(folder, move |name, asked| {
             Reply::Addresses(addresses(name, asked))
         })
     }
 
     /// Starts a server that may also reply in other ways.
-    pub fn replying(
+    pub fn start_replying(
         folder: &std::path::Path,
         reply: impl Fn(&str, u32) -> Reply + Send + 'static,
     ) -> NameServer {
@@ -76,14 +76,14 @@ impl NameServer {
                 let (name, _) = name_at(question, HEADER_BYTES);
                 counting.count(&name, [question[0], question[1]]);
                 let answered = counting.answered.load(Ordering::SeqCst);
-                answer(&socket, question, from, &counting, reply(&name, answered));
+                send_reply(&socket, question, from, &counting, reply(&name, answered));
             }
         });
         NameServer { counts }
     }
 
     /// The number of questions that were answered with an address.
-    pub fn asked(&self) -> u32 {
+    pub fn answered_count(&self) -> u32 {
         self.counts.answered.load(Ordering::SeqCst)
     }
 
@@ -104,7 +104,13 @@ impl Counts {
 }
 
 /// Replies to a question, immediately or later.
-fn answer(socket: &UdpSocket, question: &[u8], from: SocketAddr, counts: &Counts, reply: Reply) {
+fn send_reply(
+    socket: &UdpSocket,
+    question: &[u8],
+    from: SocketAddr,
+    counts: &Counts,
+    reply: Reply,
+) {
     const NO_ERROR: u8 = 0;
     const NO_SUCH_NAME: u8 = 3;
     let (code, mut found, after) = match reply {

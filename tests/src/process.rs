@@ -55,10 +55,10 @@ pub fn send_signal(pid: u32, signal: Signal) {
 }
 
 /// The live processes that carry the mark, oldest first.
-pub fn marked(mark: &str) -> Vec<Process> {
+pub fn find_marked(mark: &str) -> Vec<Process> {
     let mark = format!("{MARK}={mark}");
     let mut found: Vec<Process> = all_pids()
-        .filter(|pid| reads_as_marked(*pid, &mark))
+        .filter(|pid| has_mark(*pid, &mark))
         .filter_map(|pid| {
             Some(Process {
                 pid,
@@ -74,7 +74,7 @@ pub fn marked(mark: &str) -> Vec<Process> {
 /// meanwhile.
 pub fn kill_marked(mark: &str) {
     for _ in 0..1_000 {
-        let found = marked(mark);
+        let found = find_marked(mark);
         if found.is_empty() {
             return;
         }
@@ -91,7 +91,7 @@ fn all_pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn reads_as_marked(pid: u32, mark: &str) -> bool {
+fn has_mark(pid: u32, mark: &str) -> bool {
     // A process that has ended meanwhile, or is a zombie, has no environment.
     let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
     let environment = environment.unwrap_or_default();

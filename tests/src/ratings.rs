@@ -98,14 +98,14 @@ impl Ratings {
     }
 
     /// The user and the number of the page that a request is for.
-    pub fn asked(request: &Request) -> Option<(usize, usize)> {
+    pub fn parse_request(request: &Request) -> Option<(usize, usize)> {
         let rest = request.path.strip_prefix("/users/")?;
         let (user, number) = rest.split_once("?page=").unwrap_or((rest, "1"));
         Some((user.parse().ok()?, number.parse().ok()?))
     }
 
     fn answer(self, request: &Request) -> Reply {
-        match Ratings::asked(request) {
+        match Ratings::parse_request(request) {
             Some((user, number)) => self.page(user, number).into(),
             None => status(404).into(),
         }
@@ -113,8 +113,8 @@ impl Ratings {
 
     pub fn serve(self, web: &Web) -> Site {
         let site = web.site(&self.host());
-        site.robots("");
-        site.otherwise(move |request| self.answer(request));
+        site.serve_robots("");
+        site.serve_otherwise(move |request| self.answer(request));
         site
     }
 
@@ -123,10 +123,10 @@ impl Ratings {
     pub fn serve_refusing(self, web: &Web, of: usize, refused: usize) -> Refusals {
         let site = self.serve(web);
         web.site("login.example")
-            .otherwise(|_| page("Log in").into());
+            .serve_otherwise(|_| page("Log in").into());
         let refusals = Refusals::default();
         let reported = refusals.clone();
-        site.otherwise(move |request| {
+        site.serve_otherwise(move |request| {
             let number = reported.note(request.client);
             if number % of < of - refused {
                 return self.answer(request);
@@ -142,7 +142,7 @@ impl Ratings {
     }
 
     /// The expected records by id, each with its stars and the position of its row.
-    pub fn truth(self) -> BTreeMap<String, Value> {
+    pub fn expected_records(self) -> BTreeMap<String, Value> {
         let mut truth = BTreeMap::new();
         for user in 0..self.users {
             for (index, rating) in self.ratings(user).into_iter().enumerate() {

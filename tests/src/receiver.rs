@@ -79,7 +79,7 @@ impl Receiver {
     }
 
     /// Sets the statuses of the next answers.
-    pub fn answer(&self, answers: &[u16]) {
+    pub fn set_answers(&self, answers: &[u16]) {
         self.lock().answers = answers.to_vec();
     }
 

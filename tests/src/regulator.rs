@@ -115,7 +115,7 @@ impl Regulator {
             self.change_some();
         }
         self.serve();
-        self.check()
+        self.check_pages()
     }
 
     fn add(&mut self, host: &'static str, kind: Kind) {
@@ -179,7 +179,7 @@ impl Regulator {
         for (url, entry) in &self.entries {
             let path = url.trim_start_matches("http://");
             let path = &path[entry.host.len()..];
-            self.put(entry.host, path, served(url, entry, self.night));
+            self.serve_answer(entry.host, path, answer_for(url, entry, self.night));
         }
         for host in [REGULATOR, REGISTER, BULLETIN] {
             let links = self.links(host);
@@ -187,14 +187,14 @@ impl Regulator {
                 REGISTER => list.mapped_link(url),
                 _ => list.html(format!("<p><a href=\"{url}\">Entry {url}</a></p>\n")),
             });
-            self.put(host, "/list", Answer::Same(list));
+            self.serve_answer(host, "/list", Answer::Same(list));
         }
-        let listed = self.of(REGULATOR, |kind| kind == Kind::Listed);
+        let listed = self.urls_of(REGULATOR, |kind| kind == Kind::Listed);
         let sitemap = document("text/xml", sitemap(listed, self.night));
-        self.put(REGULATOR, "/sitemap.xml", Answer::Same(sitemap));
+        self.serve_answer(REGULATOR, "/sitemap.xml", Answer::Same(sitemap));
     }
 
-    fn of(
+    fn urls_of(
         &self,
         host: &'static str,
         which: impl Fn(Kind) -> bool,
@@ -205,11 +205,11 @@ impl Regulator {
     }
 
     fn links(&self, host: &'static str) -> impl Iterator<Item = &String> {
-        let links = self.of(host, |kind| kind != Kind::Listed);
+        let links = self.urls_of(host, |kind| kind != Kind::Listed);
         links.filter(|url| !self.entries[*url].is_withdrawn)
     }
 
-    fn put(&self, host: &'static str, path: &str, answer: Answer) {
+    fn serve_answer(&self, host: &'static str, path: &str, answer: Answer) {
         let blocks = (host == BULLETIN).then(|| Arc::clone(&self.blocks));
         self.sites[host].serve_with(path, move |_| {
             let is_blocked = blocks
@@ -224,7 +224,7 @@ impl Regulator {
     }
 
     /// The changes found by a check of all pages, by the rules in `docs/explanation/changes.md`.
-    fn check(&mut self) -> Changes {
+    fn check_pages(&mut self) -> Changes {
         let (night, mut reported) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
         for (url, entry) in &mut self.entries {
@@ -271,7 +271,7 @@ enum Answer {
     WithTime(String),
 }
 
-fn served(url: &str, entry: &Entry, night: u32) -> Answer {
+fn answer_for(url: &str, entry: &Entry, night: u32) -> Answer {
     let words = format!("Decision number {} of the authority", entry.version);
     if !entry.is_there {
         return Answer::Same(status(404));

@@ -77,10 +77,10 @@ impl Run {
 
     /// A run of another build.
     pub fn of_build<A: AsRef<OsStr>>(build: Build, args: impl IntoIterator<Item = A>) -> Run {
-        Run::of(&build.binary()).args(args)
+        Run::of_program(&build.binary()).args(args)
     }
 
-    fn of(program: &Path) -> Run {
+    fn of_program(program: &Path) -> Run {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let mark = format!(
             "{}-{}",
@@ -118,7 +118,7 @@ impl Run {
     }
 
     /// Replaces the value of a flag that was given before.
-    pub fn instead(mut self, flag: &str, value: impl AsRef<OsStr>) -> Run {
+    pub fn replace_flag(mut self, flag: &str, value: impl AsRef<OsStr>) -> Run {
         let place = self.args.iter().position(|arg| arg == flag);
         let place = place.unwrap_or_else(|| panic!("{flag} was not given before"));
         self.args[place + 1] = value.as_ref().to_owned();
@@ -132,7 +132,7 @@ impl Run {
 
     /// Runs in another network, as on another machine; see [`Network`].
     pub fn in_network(self, network: &Network) -> Run {
-        let (enter, argument) = network.entry();
+        let (enter, argument) = network.entry_command();
         let mut wrapper = Command::new(enter);
         wrapper.arg(argument);
         self.wrapped_in(wrapper)
@@ -195,8 +195,8 @@ impl Run {
             std::thread::spawn(move || drop(pipe.write_all(&input)));
         }
         Running {
-            stdout: Captured::of(child.stdout.take().expect("stdout is piped")),
-            stderr: Captured::of(child.stderr.take().expect("stderr is piped")),
+            stdout: CapturedOutput::from_pipe(child.stdout.take().expect("stdout is piped")),
+            stderr: CapturedOutput::from_pipe(child.stderr.take().expect("stderr is piped")),
             child,
             mark: self.mark,
             started: Instant::now(),
@@ -211,13 +211,13 @@ impl Run {
 }
 
 /// The output of a run. A thread reads it, so that the run never blocks on a full pipe.
-struct Captured {
+struct CapturedOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Captured {
-    fn of(mut pipe: impl Read + Send + 'static) -> Captured {
+impl CapturedOutput {
+    fn from_pipe(mut pipe: impl Read + Send + 'static) -> CapturedOutput {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&bytes);
         let thread = std::thread::spawn(move || {
@@ -228,7 +228,7 @@ impl Captured {
                     .extend_from_slice(&buffer[..length]);
             }
         });
-        Captured {
+        CapturedOutput {
             bytes,
             thread: Some(thread),
         }
@@ -251,8 +251,8 @@ impl Captured {
 pub struct Running {
     child: Child,
     mark: String,
-    stdout: Captured,
-    stderr: Captured,
+    stdout: CapturedOutput,
+    stderr: CapturedOutput,
     started: Instant,
     deadline: Instant,
 }
@@ -263,7 +263,7 @@ impl Running {
     }
 
     /// The exit status of the first process; `None` while it lives.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child
             .try_wait()
             .expect("our own child can be waited for")
@@ -271,10 +271,10 @@ impl Running {
 
     /// The live processes of this run, including the first one.
     pub fn processes(&self) -> Vec<Process> {
-        process::marked(&self.mark)
+        process::find_marked(&self.mark)
     }
 
-    pub fn of_role(&self, role: &str) -> Vec<Process> {
+    pub fn processes_of_role(&self, role: &str) -> Vec<Process> {
         let mut found = self.processes();
         found.retain(|process| process.role() == role);
         found
@@ -283,9 +283,9 @@ impl Running {
     /// Waits until `count` processes of a role are alive.
     pub fn wait_for_role(&mut self, role: &str, count: usize) -> Vec<Process> {
         self.wait_until(&format!("{count} {role} processes live"), |run| {
-            run.of_role(role).len() >= count
+            run.processes_of_role(role).len() >= count
         });
-        self.of_role(role)
+        self.processes_of_role(role)
     }
 
     /// Kills the oldest process of a role with `kill -9`. Returns its id.
@@ -370,7 +370,7 @@ impl Running {
 
     fn wait(&mut self) -> ExitStatus {
         loop {
-            if let Some(status) = self.ended() {
+            if let Some(status) = self.exit_status() {
                 return status;
             }
             assert!(
@@ -418,7 +418,7 @@ pub struct Finished {
 
 impl Finished {
     /// Checks that the run ended with this exit code. Otherwise panics and shows all output.
-    pub fn expect(self, code: i32) -> Finished {
+    pub fn expect_code(self, code: i32) -> Finished {
         let found = self.status.code();
         let Finished {
             status,

@@ -73,7 +73,7 @@ fn book_page(number: usize) -> Page {
 
 pub fn serve(web: &Web) -> Site {
     let site = web.site(HOST);
-    site.robots("");
+    site.serve_robots("");
     for number in 0..SHELVES {
         site.serve(&format!("/shelves/{number}"), shelf(number));
     }
@@ -116,7 +116,7 @@ pub fn mappings() -> [(&'static str, Value); 2] {
 }
 
 /// The values that each copy must have at the end.
-pub fn truth() -> BTreeMap<String, Value> {
+pub fn expected_values() -> BTreeMap<String, Value> {
     let of_copy = |copy: usize| {
         let number = book(copy);
         let source = book_url(number);
@@ -142,7 +142,7 @@ pub fn truth() -> BTreeMap<String, Value> {
 
 /// The number of copies that are complete at the end.
 pub fn resolved() -> usize {
-    let all = truth();
+    let all = expected_values();
     all.values()
         .filter(|one| one["missing"] == json!([]))
         .count()
@@ -153,14 +153,14 @@ pub fn copies() -> usize {
 }
 
 /// The pages of books that are needed to complete copies.
-pub fn needed() -> BTreeSet<String> {
+pub fn needed_pages() -> BTreeSet<String> {
     let needs = |copy: &usize| has_link(*copy) && !is_complete(*copy);
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
     (0..COPIES).filter(needs).map(path).collect()
 }
 
 /// All pages of books that a shelf links to.
-pub fn linked() -> BTreeSet<String> {
+pub fn linked_pages() -> BTreeSet<String> {
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
     (0..COPIES)
         .filter(|copy| has_link(*copy))
@@ -169,13 +169,13 @@ pub fn linked() -> BTreeSet<String> {
 }
 
 /// The needed pages that lack some of the wanted values, and are therefore needed again.
-pub fn needed_again() -> BTreeSet<String> {
+pub fn pages_needed_again() -> BTreeSet<String> {
     let path = |book: usize| format!("{HOST}/books/{book}");
     BTreeSet::from([path(LOST), path(POOR)])
 }
 
 /// The pages of books that were requested.
-pub fn asked(web: &Web) -> BTreeSet<String> {
+pub fn requested_pages(web: &Web) -> BTreeSet<String> {
     let mut paths = web.visits().pages().paths();
     paths.retain(|path| path.contains("/books/"));
     let asked: BTreeSet<String> = paths.iter().cloned().collect();
@@ -188,9 +188,9 @@ pub fn asked(web: &Web) -> BTreeSet<String> {
 }
 
 /// The records in a store, in the form of [`truth`].
-pub fn stored(store: &str) -> BTreeMap<String, Value> {
+pub fn stored_records(store: &str) -> BTreeMap<String, Value> {
     let export = Run::new(["export", "records", "--dataset", "copies", "--store", store]);
-    let text = export.finish().expect(0).stdout;
+    let text = export.finish().expect_code(0).stdout;
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let record: Value = serde_json::from_str(line).expect("a record as JSON");

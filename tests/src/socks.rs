@@ -14,12 +14,12 @@ const DOMAIN: u8 = 3;
 /// A proxy that serves until the test ends.
 pub struct SocksProxy {
     address: SocketAddr,
-    noted: Arc<Mutex<Noted>>,
+    noted: Arc<Mutex<ProxyLog>>,
 }
 
 /// The input of the proxy's clients.
 #[derive(Debug, Clone, Default)]
-pub struct Noted {
+pub struct ProxyLog {
     /// The requested `HOST:PORT` of each connection.
     pub targets: Vec<String>,
     /// The `USER:PASSWORD` of each client that sent them (RFC 1929).
@@ -31,7 +31,7 @@ impl SocksProxy {
     pub fn start(server: SocketAddr) -> SocksProxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let noted = Arc::<Mutex<Noted>>::default();
+        let noted = Arc::<Mutex<ProxyLog>>::default();
         let notes = Arc::clone(&noted);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -47,17 +47,17 @@ impl SocksProxy {
         self.address
     }
 
-    pub fn noted(&self) -> Noted {
+    pub fn noted(&self) -> ProxyLog {
         lock(&self.noted).clone()
     }
 }
 
-fn lock(noted: &Mutex<Noted>) -> std::sync::MutexGuard<'_, Noted> {
+fn lock(noted: &Mutex<ProxyLog>) -> std::sync::MutexGuard<'_, ProxyLog> {
     noted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<Noted>) -> io::Result<()> {
-    if let Some(login) = greet(&mut client)? {
+fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<ProxyLog>) -> io::Result<()> {
+    if let Some(login) = handshake(&mut client)? {
         lock(noted).logins.push(login);
     }
     let target = read_target(&mut client)?;
@@ -70,7 +70,7 @@ fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<Noted>) -> io:
 }
 
 /// Performs the handshake. Returns user and password, if the client sends them.
-fn greet(client: &mut TcpStream) -> io::Result<Option<String>> {
+fn handshake(client: &mut TcpStream) -> io::Result<Option<String>> {
     let [_version, count] = read(client)?;
     let methods = read_vec(client, count)?;
     if !methods.contains(&USER_AND_PASSWORD) {

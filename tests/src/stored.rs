@@ -55,7 +55,7 @@ impl Stored {
         let sql = "SELECT _id, url, crawl_id, app_id, site, depth, parent, outcome, status_code, \
                    mapping, fields, links, content_type, bytes, attempts, worker FROM pages";
         let mut pages = BTreeMap::new();
-        for page in self.rows(sql, page_of) {
+        for page in self.query_rows(sql, page_of) {
             let url = page.url.clone();
             assert!(pages.insert(url, page).is_none(), "a page is stored twice");
         }
@@ -83,7 +83,7 @@ impl Stored {
     fn all_records(&self) -> Vec<StoredRecord> {
         let sql = "SELECT _id, dataset, record_id, fields, sources, missing, \
                    resolved_at IS NOT NULL FROM records";
-        self.rows(sql, record_of)
+        self.query_rows(sql, record_of)
     }
 
     pub fn record(&self, id: &str) -> StoredRecord {
@@ -109,17 +109,17 @@ impl Stored {
     }
 
     /// The first column of the first row of any query.
-    pub fn number(&self, sql: &str) -> i64 {
+    pub fn query_number(&self, sql: &str) -> i64 {
         let number = self.connection.query_row(sql, [], |row| row.get(0));
         number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// The first column of every row of any query.
-    pub fn texts(&self, sql: &str) -> Vec<String> {
-        self.rows(sql, |row| row.get(0))
+    pub fn query_texts(&self, sql: &str) -> Vec<String> {
+        self.query_rows(sql, |row| row.get(0))
     }
 
-    fn rows<T>(&self, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
+    fn query_rows<T>(&self, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
         let mut statement = self
             .connection
             .prepare(sql)
@@ -145,7 +145,7 @@ fn page_of(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
         status_code: row.get(8)?,
         mapping: row.get(9)?,
         fields: object(row.get(10)?),
-        links: texts(row.get(11)?),
+        links: parse_texts(row.get(11)?),
         content_type: row.get(12)?,
         bytes: row.get(13)?,
         attempts: row.get(14)?,
@@ -161,7 +161,7 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
         id,
         fields: object(row.get(3)?),
         sources: object(row.get(4)?),
-        missing: texts(row.get(5)?),
+        missing: parse_texts(row.get(5)?),
         resolved: row.get(6)?,
     })
 }
@@ -174,7 +174,7 @@ fn object(text: Option<String>) -> Map<String, Value> {
 }
 
 /// Reads a column that holds a JSON list of texts, or nothing.
-fn texts(text: Option<String>) -> Vec<String> {
+fn parse_texts(text: Option<String>) -> Vec<String> {
     let Some(text) = text else { return Vec::new() };
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("not a JSON list ({error}): {text}"))
 }

@@ -68,26 +68,26 @@ impl Units {
     }
 
     pub fn start(&self, name: &str) {
-        self.order("start", name);
+        self.run_verb("start", name);
     }
 
     pub fn stop(&self, name: &str) {
-        self.order("stop", name);
+        self.run_verb("stop", name);
     }
 
     /// Ends the process of a unit as a crash would.
     pub fn kill(&self, name: &str) {
-        self.order("kill", name);
+        self.run_verb("kill", name);
     }
 
-    fn order(&self, verb: &str, name: &str) {
+    fn run_verb(&self, verb: &str, name: &str) {
         let status = Command::new(self.script()).args([verb, name]).status();
         let status = status.expect("the script can be executed");
-        assert!(status.success(), "{verb} {name}: {}", self.said(name));
+        assert!(status.success(), "{verb} {name}: {}", self.output(name));
     }
 
     /// The output of a unit, on standard output and standard error.
-    pub fn said(&self, name: &str) -> String {
+    pub fn output(&self, name: &str) -> String {
         fs::read_to_string(self.folder.join(name).join("said")).unwrap_or_default()
     }
 
@@ -104,7 +104,7 @@ impl Units {
 
     /// The live processes of all units, including children.
     pub fn processes(&self) -> Vec<Process> {
-        process::marked(&self.mark)
+        process::find_marked(&self.mark)
     }
 }
 

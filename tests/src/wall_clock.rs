@@ -15,22 +15,22 @@ pub fn library() -> Option<&'static str> {
 }
 
 /// Sets the wall clock this many seconds ahead, or behind if the number is negative.
-pub fn ahead_by(run: Run, seconds: i64) -> Run {
-    loaded(run).env("FAKETIME", format!("{seconds:+}"))
+pub fn with_clock_ahead(run: Run, seconds: i64) -> Run {
+    with_faketime(run).env("FAKETIME", format!("{seconds:+}"))
 }
 
 /// Sets the wall clock ahead by the number of seconds in a file, which may change. Without libfaketime, the machine's
 /// own clock is used.
-pub fn moved_by_file(run: Run, file: &Path) -> Run {
+pub fn with_clock_file(run: Run, file: &Path) -> Run {
     match library() {
-        Some(_) => loaded(run)
+        Some(_) => with_faketime(run)
             .env("FAKETIME_TIMESTAMP_FILE", file)
             .env("FAKETIME_NO_CACHE", "1"),
         None => run,
     }
 }
 
-fn loaded(run: Run) -> Run {
+fn with_faketime(run: Run) -> Run {
     let library = library().expect("the package libfaketime");
     run.env("LD_PRELOAD", library)
         .env("NO_FAKE_STAT", "1")

@@ -174,7 +174,7 @@ pub fn files_under(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The files in a folder and its subfolders that other users may read, each with its mode.
-pub fn open_to_others(folder: &Path) -> Vec<String> {
+pub fn files_open_to_others(folder: &Path) -> Vec<String> {
     let files = files_under(folder).into_iter().filter_map(|path| {
         let found = path.symlink_metadata().expect("a file is there");
         let mode = found.permissions().mode() & 0o777;

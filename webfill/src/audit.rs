@@ -13,14 +13,14 @@ use webfill_service::log::audit::{audit_files, dashboard_audit_file};
 use webfill_service::{ExitStatus, Fault, terminal};
 use webfill_store::parse_iso_time;
 
-use crate::changes::since;
+use crate::changes::parse_since;
 use crate::keys::KeyFolder;
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub struct AuditOptions {
     /// Only entries since this time: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
-    #[arg(long, value_name = "TIME", value_parser = since)]
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<i64>,
     /// Only actions of this key, token or user
     #[arg(long, value_name = "NAME")]
@@ -68,13 +68,13 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
         )));
     }
     // These files are short enough to be sorted in memory.
-    let mut beside: Vec<DatedLine> = lines_of(beside)?.collect();
+    let mut beside: Vec<DatedLine> = read_lines(beside)?.collect();
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
-    let mut out = terminal::stdout();
+    let mut out = terminal::printable_stdout();
     let recent = files.into_iter().filter(|file| options.may_hold(file));
-    for dated in lines_of(recent.collect())? {
-        while let Some(earlier) = next_before(&mut beside, dated.0) {
+    for dated in read_lines(recent.collect())? {
+        while let Some(earlier) = next_line_before(&mut beside, dated.0) {
             if !options.show(&earlier, &mut out)? {
                 return Ok(ExitStatus::Done);
             }
@@ -91,7 +91,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-fn next_before(
+fn next_line_before(
     lines: &mut Peekable<impl Iterator<Item = DatedLine>>,
     at_ms: i64,
 ) -> Option<DatedLine> {
@@ -99,7 +99,7 @@ fn next_before(
 }
 
 /// The lines of these files, one file after the other. Incomplete lines are left out.
-fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fault> {
+fn read_lines(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fault> {
     let opened = files
         .into_iter()
         .filter_map(|path| match File::open(&path) {

@@ -63,7 +63,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
         state: settings.state,
         store,
     };
-    sources.require()?;
+    sources.require_all()?;
     let begun_ms = now_ms();
     match options.keep {
         None => {
@@ -76,7 +76,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
                 keep: keep.get(),
                 keep_days: options.keep_days,
             };
-            rotation.add(begun_ms, |folder| {
+            rotation.make_backup(begun_ms, |folder| {
                 create(folder)?;
                 sources.copy_to(folder, begun_ms)
             })?;
@@ -93,10 +93,10 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
 
 impl Sources {
     /// Refuses mistyped names before anything is copied, so that the same folder can be used again.
-    fn require(&self) -> Result<(), Fault> {
+    fn require_all(&self) -> Result<(), Fault> {
         require_frontier(&self.state)?;
         for uri in std::iter::once(&self.store).chain(&self.cache) {
-            require(uri)?;
+            require_store(uri)?;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ pub fn require_frontier(state: &Path) -> Result<(), Fault> {
     }
 }
 
-fn require(uri: &StoreUri) -> Result<(), Fault> {
+fn require_store(uri: &StoreUri) -> Result<(), Fault> {
     match uri {
         StoreUri::Sqlite(file) if !file.is_file() => {
             Err(Fault::usage(format!("{uri}: no such file")))

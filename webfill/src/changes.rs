@@ -5,12 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{Change, ChangeFilter, StoreUri, iso_time, open_existing, parse_iso_time};
 
 use crate::cli::duration;
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 use crate::feeding::now_ms;
 use crate::stdout::print;
 
@@ -34,7 +34,7 @@ pub struct ChangesOptions {
     #[arg(long, value_name = "ID")]
     pub crawl: Option<String>,
     /// Only pages fetched since this time: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
-    #[arg(long, value_name = "TIME", value_parser = since)]
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<i64>,
     /// Keep printing changes as they are found, until interrupted
     #[arg(long)]
@@ -57,7 +57,7 @@ const TICK: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// Parses a time such as `2026-11-20` or `3d`; returns milliseconds since the epoch.
-pub fn since(text: &str) -> Result<i64, String> {
+pub fn parse_since(text: &str) -> Result<i64, String> {
     let midnight = || parse_iso_time(&format!("{text}T00:00:00Z"));
     if let Some(at_ms) = parse_iso_time(text).or_else(midnight) {
         return Ok(at_ms);
@@ -126,7 +126,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
 /// Sleeps until the next check. Returns false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + POLL_EVERY;
-    while signals::asked() == Asked::Nothing {
+    while signals::requested() == SignalRequest::Nothing {
         if Instant::now() >= until {
             return true;
         }
@@ -147,10 +147,13 @@ fn print_change(change: &Change, as_json: bool) -> Result<(), Fault> {
 /// text comes from a foreign page, so it must not control the terminal.
 fn paragraph(change: &Change) -> String {
     let kind = change.kind.as_str();
-    let (url, at) = (visible(&change.url), iso_time(change.at_ms));
+    let (url, at) = (
+        without_control_characters(&change.url),
+        iso_time(change.at_ms),
+    );
     let mut text = format!("{at}  {kind:<8}{url}\n");
     for line in change.difference.lines() {
-        text.push_str(&format!("    {}\n", visible(line)));
+        text.push_str(&format!("    {}\n", without_control_characters(line)));
     }
     text
 }
@@ -161,10 +164,10 @@ mod tests {
 
     #[test]
     fn times_are_days_moments_or_ages() {
-        assert_eq!(since("1970-01-02"), Ok(86_400_000));
-        assert_eq!(since("1970-01-01T00:00:01Z"), Ok(1_000));
-        let ago = since("3d").unwrap();
+        assert_eq!(parse_since("1970-01-02"), Ok(86_400_000));
+        assert_eq!(parse_since("1970-01-01T00:00:01Z"), Ok(1_000));
+        let ago = parse_since("3d").unwrap();
         assert!((now_ms() - ago - 3 * 86_400_000).abs() < 60_000);
-        assert!(since("lately").unwrap_err().contains("2026-11-20"));
+        assert!(parse_since("lately").unwrap_err().contains("2026-11-20"));
     }
 }

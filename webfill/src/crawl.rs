@@ -2,7 +2,7 @@
 //!
 //! [`Crawl::prepare`] checks all settings before anything is opened; [`Crawl::run`] does the rest. It locks the state
 //! folder, opens the store, starts the processes, feeds the seeds, watches the crawl until it ends ([`watch`]), writes
-//! values back ([`write_back`]), and drains the processes. After a crash, the same command with `--crawl ID` continues
+//! values back ([`start_writing_back`]), and drains the processes. After a crash, the same command with `--crawl ID` continues
 //! the crawl.
 
 mod claim;
@@ -38,7 +38,7 @@ use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store, StoreErr
 use crate::cli::{ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
 use crate::dataset::{DatasetPlan, NamedDataset};
-use crate::feeding::{self, DatasetSeeds, Feeding, RefreshRule, RowPages, Seeds, Source};
+use crate::feeding::{self, DatasetSeeds, FeedThread, RefreshRule, RowPages, Seeds, Source};
 use crate::fleet::{self, Fleet};
 use crate::mapping_files::load_mappings;
 use crate::progress::Progress;
@@ -50,13 +50,13 @@ use claim::Claim;
 pub use feeding_run::feed_run;
 use notifications::EndedRun;
 pub use notifications::RunNotifications;
-use opened::{Opened, put_crawl_if_missing};
+use opened::{OpenedCrawl, put_crawl_if_missing};
 pub use options::CrawlOptions;
-pub use retry::{RetriedEnd, retry_actions};
+pub use retry::{RetryEnd, retry_actions};
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
 use watch::{End, Watch};
-use write_back::{Route, WritingBack};
+use write_back::{WriteBackRoute, WriteBackThread};
 
 /// The file with the settings of the crawl's processes, in the state folder.
 const CONFIG_FILE: &str = "webfill.toml";
@@ -66,7 +66,7 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     let format = crawl.options.summary;
     let fail_on = crawl.options.fail_on.clone();
     let (summary, end) = crawl.run()?;
-    let (status, failed) = verdict::of(end, &summary, &fail_on);
+    let (status, failed) = verdict::exit_status(end, &summary, &fail_on);
     match format {
         SummaryFormat::Json => print(summary.json())?,
         SummaryFormat::Human => print(summary.text().trim_end())?,
@@ -78,7 +78,7 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Resources that are open from before the fleet starts until after it has ended.
-type Opening = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
+type OpenResources = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
 
 /// A crawl whose settings are valid.
 pub struct Crawl {
@@ -98,8 +98,8 @@ impl Crawl {
     pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
         let mut settings = Settings::load(options.config.as_deref())?;
         flags::apply_flags(&mut settings, &options);
-        flags::give_patience(&mut settings, &options);
-        flags::give_watch_a_folder(&mut settings, &options);
+        flags::set_patience(&mut settings, &options);
+        flags::set_watch_folder(&mut settings, &options);
         settings.validate()?;
         flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
@@ -116,7 +116,7 @@ impl Crawl {
         }
         let mappings = load_mappings(&settings.mappings)?;
         if let Some(seeds) = &mut seeds {
-            seeds.read_lists_of(&mappings, &settings)?;
+            seeds.set_list_cells(&mappings, &settings)?;
         }
         let spec = flags::spec_of(&options, &settings);
         Scope::compile(&spec).map_err(flags::scope_fault)?;
@@ -131,7 +131,7 @@ impl Crawl {
             dataset,
             dataset_name,
             fields: findings::fields_by_mapping(&mappings),
-            rows: Arc::new(RowPages::of(mappings)),
+            rows: Arc::new(RowPages::new(mappings)),
         })
     }
 
@@ -175,7 +175,7 @@ impl Crawl {
         self.options.max_time = remaining.map(|left| started.elapsed() + left);
         let notifications = self.notifications();
         if let Some(notifications) = &notifications {
-            notifications.begin(&runtime, &*store)?;
+            notifications.note_start(&runtime, &*store)?;
         }
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl(started, &named_state, shared, dataset, claim, same);
@@ -184,7 +184,7 @@ impl Crawl {
             // notifications.
             return ended;
         }
-        record.end(&ended);
+        record.note_end(&ended);
         if let Some(notifications) = &notifications {
             notifications.report(&EndedRun {
                 record: record.run(),
@@ -209,7 +209,7 @@ impl Crawl {
         &self,
         state: &StateFolder,
         runtime: &tokio::runtime::Runtime,
-    ) -> Result<Opening, Fault> {
+    ) -> Result<OpenResources, Fault> {
         let store = runtime.block_on(self.open_store())?;
         let dataset = runtime.block_on(self.open_dataset())?;
         let claim = self.claim(&store, state)?;
@@ -220,7 +220,7 @@ impl Crawl {
     pub fn notifications(&self) -> Option<RunNotifications> {
         let run = self.options.watched_run.as_ref()?;
         let reports = self.options.progress != ProgressStyle::None;
-        RunNotifications::of(&run.watch, &self.settings, reports)
+        RunNotifications::from_watch(&run.watch, &self.settings, reports)
     }
 
     /// Does the work between opening the store and the summary.
@@ -241,11 +241,12 @@ impl Crawl {
         runtime
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
-        let writing_back = self.write_back(dataset.as_ref(), &store)?;
+        let writing_back = self.start_writing_back(dataset.as_ref(), &store)?;
         let dataset_name = self.dataset_name.or_known(opened.dataset()?);
         self.print_dataset_of_pipe(&dataset_name);
         let named = dataset_name.clone();
-        let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset, named)?;
+        let mut feeding =
+            self.start_feeding(&opened, &endpoint, Arc::clone(&store), dataset, named)?;
         let mut watch = Watch {
             crawls: feeding.crawls(),
             id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
@@ -277,7 +278,12 @@ impl Crawl {
         // A user who interrupts a crawl does not want to wait until its findings are counted.
         let findings = match end {
             End::Interrupted => None,
-            _ => findings::count(&watch.runtime, &watch.store, &watch.id, self.wanted()),
+            _ => findings::count_findings(
+                &watch.runtime,
+                &watch.store,
+                &watch.id,
+                self.wanted_findings(),
+            ),
         };
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
@@ -307,14 +313,14 @@ impl Crawl {
         &self,
         client: &mut ControlClient,
         fleet: &mut Fleet,
-    ) -> Result<(Opened, Option<u64>, Counters), Fault> {
+    ) -> Result<(OpenedCrawl, Option<u64>, Counters), Fault> {
         let open = LocalRequest::OpenCrawl {
             spec: Box::new(self.spec.clone()),
             dataset: self.chosen_dataset(),
         };
-        let opened: Opened = client.request(&open, || fleet.restart_dead())?;
+        let opened: OpenedCrawl = client.request(&open, || fleet.restart_dead())?;
         let retry = &self.options.retry;
-        let retried = retry::queue_ended_again(retry, &self.spec, client, fleet)?;
+        let retried = retry::requeue_ended(retry, &self.spec, client, fleet)?;
         let status = LocalRequest::CrawlStatus {
             crawls: vec![opened.crawl],
             limits: None,
@@ -324,9 +330,9 @@ impl Crawl {
     }
 
     /// What to count at the end.
-    fn wanted(&self) -> findings::Wanted {
+    fn wanted_findings(&self) -> findings::WantedFindings {
         let changes = self.spec.changes;
-        findings::Wanted {
+        findings::WantedFindings {
             fields: self.fields.clone(),
             changed_since_ms: changes.then(|| self.spec.run_began_ms.unwrap_or_default()),
             lists: self.rows.detect_gone(),
@@ -367,7 +373,7 @@ impl Crawl {
         let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
         let reports = self.options.progress != ProgressStyle::None;
         let longest_request = webfill_worker::longest_request(&self.settings.fetch);
-        Claim::take(store, id, state, longest_request, reports)
+        Claim::acquire(store, id, state, longest_request, reports)
     }
 
     async fn open_dataset(&self) -> Result<Option<Arc<Dataset>>, Fault> {
@@ -378,21 +384,23 @@ impl Crawl {
     }
 
     /// Starts writing values back to the dataset, if that is configured.
-    fn write_back(
+    fn start_writing_back(
         &self,
         dataset: Option<&Arc<Dataset>>,
         store: &Arc<dyn Store>,
-    ) -> Result<Option<WritingBack>, Fault> {
+    ) -> Result<Option<WriteBackThread>, Fault> {
         let plan = self.dataset.as_ref();
         let to = plan.and_then(|plan| Some((plan.collection(), plan.write_back.clone()?)));
-        let route = dataset.zip(to).map(|(dataset, (collection, to))| Route {
-            store: Arc::clone(store),
-            crawl: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
-            dataset: Arc::clone(dataset),
-            collection,
-            to,
-        });
-        route.map(WritingBack::start).transpose()
+        let route = dataset
+            .zip(to)
+            .map(|(dataset, (collection, to))| WriteBackRoute {
+                store: Arc::clone(store),
+                crawl: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
+                dataset: Arc::clone(dataset),
+                collection,
+                to,
+            });
+        route.map(WriteBackThread::start).transpose()
     }
 
     fn source(&mut self, dataset: Option<Arc<Dataset>>) -> Option<Source> {
@@ -407,26 +415,26 @@ impl Crawl {
                 writes_back: plan.write_back.is_some(),
                 writes_to_source: plan.writes_to_source(),
                 collection: plan.collection(),
-                extracted: self.extracted(),
+                extracted: self.extracted_fields(),
             },
             dataset,
         }))
     }
 
-    fn feed(
+    fn start_feeding(
         &mut self,
-        opened: &Opened,
+        opened: &OpenedCrawl,
         endpoint: &str,
         store: Arc<dyn Store>,
         dataset: Option<Arc<Dataset>>,
         dataset_name: DatasetName,
-    ) -> Result<Feeding, Fault> {
-        Feeding::start(feeding::Input {
+    ) -> Result<FeedThread, Fault> {
+        FeedThread::start(feeding::FeedInput {
             urls: self.options.urls.clone(),
             seeds: self.source(dataset),
             dataset: dataset_name,
             refresh: self.refresh(),
-            extracted: self.extracted(),
+            extracted: self.extracted_fields(),
             mappings: self.settings.mappings.clone(),
             rows: Arc::clone(&self.rows),
             crawl: opened.crawl,
@@ -471,7 +479,7 @@ impl Crawl {
     }
 
     /// The fields that any mapping extracts.
-    fn extracted(&self) -> BTreeSet<String> {
+    fn extracted_fields(&self) -> BTreeSet<String> {
         self.fields.values().flatten().cloned().collect()
     }
 

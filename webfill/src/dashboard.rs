@@ -10,9 +10,9 @@ use std::time::Duration;
 use clap::Args;
 use hyper::Request;
 use hyper::body::Incoming;
-use webfill_dashboard::{Dashboard, DashboardSetup, entrance};
-use webfill_service::http::{Answer, Answering, HttpFiles, InForce, Peer};
-use webfill_service::signals::{self, Asked};
+use webfill_dashboard::{Dashboard, DashboardSetup, redirect_to_start};
+use webfill_service::http::{Answer, HttpFiles, Peer, RequestHandler, SharedProtection};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing};
 
@@ -65,20 +65,20 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
             options.listen
         )));
     }
-    let protection = InForce::new(files.read()?);
+    let protection = SharedProtection::new(files.read()?);
     let scheme = if files.tls.is_some() { "https" } else { "http" };
     signals::install();
     signals::reload_on_hangup();
     let dashboard = Dashboard::new(setup, None, protection.clone())?;
     let advice = "choose another --listen ADDRESS:PORT";
-    let alone = Arc::new(Alone(dashboard));
+    let alone = Arc::new(DashboardOnly(dashboard));
     let address = webfill_service::http::start(options.listen, advice, protection.clone(), alone)?;
     webfill_service::say!("the dashboard is at {scheme}://{address}/dashboard/");
     webfill_service::say!("ready");
-    while signals::asked() == Asked::Nothing {
+    while signals::requested() == SignalRequest::Nothing {
         std::thread::sleep(POLL_EVERY);
-        if signals::take_reload() {
-            read_again(&files, &protection);
+        if signals::take_reload_request() {
+            reload_protection(&files, &protection);
         }
     }
     Ok(ExitStatus::Done)
@@ -145,7 +145,7 @@ fn check(store: &StoreUri) -> Result<(), Fault> {
 }
 
 /// Reloads the certificate and the tokens while the dashboard runs. Faulty files change nothing.
-fn read_again(files: &HttpFiles, protection: &InForce) {
+fn reload_protection(files: &HttpFiles, protection: &SharedProtection) {
     match files.read() {
         Ok(read) => protection.replace(read),
         Err(fault) => webfill_service::say!("webfill: reload refused, nothing changed: {fault}"),
@@ -153,17 +153,17 @@ fn read_again(files: &HttpFiles, protection: &InForce) {
 }
 
 /// A listener that serves nothing but the dashboard.
-struct Alone(Arc<Dashboard>);
+struct DashboardOnly(Arc<Dashboard>);
 
-impl Answering for Alone {
-    async fn attend(self: Arc<Self>) {
-        Arc::clone(&self.0).attend().await;
+impl RequestHandler for DashboardOnly {
+    async fn run_background(self: Arc<Self>) {
+        Arc::clone(&self.0).record_history().await;
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
-        match Dashboard::has(request.uri().path()) {
+        match Dashboard::owns_path(request.uri().path()) {
             true => Arc::clone(&self.0).answer(request, peer).await,
-            false => entrance(),
+            false => redirect_to_start(),
         }
     }
 }

@@ -57,22 +57,24 @@ impl DatasetOptions {
         };
         let collection = self.records_collection.as_deref().unwrap_or_default();
         let source = DatasetSource::new(mongodb_uri(uri)?, collection);
-        let mut source = source.map_err(of_flag("--records-collection"))?;
+        let mut source = source.map_err(usage_fault_for("--records-collection"))?;
         if let Some(query) = &self.records_query {
             source = source
                 .with_query(query)
-                .map_err(of_flag("--records-query"))?;
+                .map_err(usage_fault_for("--records-query"))?;
         }
         if let Some(projection) = &self.records_projection {
             source = source
                 .with_projection(projection)
-                .map_err(of_flag("--records-projection"))?;
+                .map_err(usage_fault_for("--records-projection"))?;
         }
         let write_back = self.write_back.as_deref();
         let write_back = write_back.map(WriteBack::new);
         Ok(Some(DatasetPlan {
             source,
-            write_back: write_back.transpose().map_err(of_flag("--write-back"))?,
+            write_back: write_back
+                .transpose()
+                .map_err(usage_fault_for("--write-back"))?,
         }))
     }
 }
@@ -91,7 +93,7 @@ fn mongodb_uri(text: &str) -> Result<webfill_store::MongoUri, Fault> {
     }
 }
 
-fn of_flag(flag: &'static str) -> impl Fn(String) -> Fault {
+fn usage_fault_for(flag: &'static str) -> impl Fn(String) -> Fault {
     move |refusal| Fault::usage(format!("{flag}: {refusal}"))
 }
 

@@ -22,7 +22,7 @@ pub struct DemoOptions {
 }
 
 pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
-    let folder = made_folder(options.folder)?;
+    let folder = create_folder(options.folder)?;
     let shown = folder.display();
     let cannot = |error| Fault::error(format!("cannot write to {shown}: {error}"));
     std::fs::write(folder.join("books.csv"), TABLE).map_err(cannot)?;
@@ -57,7 +57,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Creates a folder for the table and everything made from it.
-fn made_folder(wanted: Option<PathBuf>) -> Result<PathBuf, Fault> {
+fn create_folder(wanted: Option<PathBuf>) -> Result<PathBuf, Fault> {
     let path = wanted.unwrap_or_else(|| {
         std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()))
     });

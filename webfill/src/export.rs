@@ -29,17 +29,17 @@ use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreUri, open_exi
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 use crate::seeds::ListSeparator;
-pub use cells::Cells;
+pub use cells::CellStyle;
 use columns::Column;
 use csv::CsvFile;
 use parquet::ParquetFile;
 
 /// The selection to write, and its form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct ExportSelection {
     pub what: ExportWhat,
     pub format: ExportFormat,
-    pub cells: Cells,
+    pub cells: CellStyle,
     /// Whether to add columns for the sources of records and values.
     pub sources: bool,
     /// If set, adds the id of the record that a row's page was fetched for, and these fields of that record.
@@ -56,12 +56,12 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     check(&options)?;
     let since = begin(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
-    let wanted = Wanted {
+    let wanted = ExportSelection {
         what: options.what,
         format: options.format,
         cells: match options.spreadsheet {
-            true => Cells::Spreadsheet,
-            false => Cells::Plain,
+            true => CellStyle::Spreadsheet,
+            false => CellStyle::Plain,
         },
         sources: options.sources,
         parent: options.with_parent.clone(),
@@ -93,7 +93,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
                 changes::export(&*store, since, &wanted.filter, options.follow, out).await
             }
             None => {
-                let Exported { rows, left_out } = export(&*store, &wanted, out).await?;
+                let ExportCounts { rows, left_out } = export(&*store, &wanted, out).await?;
                 if rows == 0 && left_out == 0 {
                     report_nothing(&wanted, &uri);
                 }
@@ -123,7 +123,7 @@ fn report_gone(left_out: u64) {
 }
 
 /// Reports an empty result, because a mistyped name would look like an empty dataset or crawl.
-fn report_nothing(wanted: &Wanted, uri: &StoreUri) {
+fn report_nothing(wanted: &ExportSelection, uri: &StoreUri) {
     let filter = &wanted.filter;
     let named = [
         ("dataset", &filter.dataset),
@@ -206,7 +206,7 @@ fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
 
 /// How much an export wrote and left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Exported {
+pub struct ExportCounts {
     pub rows: u64,
     /// How many rows were left out because they are gone.
     pub left_out: u64,
@@ -215,23 +215,23 @@ pub struct Exported {
 /// Writes what is wanted to `out`.
 pub async fn export(
     store: &dyn Store,
-    wanted: &Wanted,
+    wanted: &ExportSelection,
     out: impl Write + Send,
-) -> Result<Exported, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     match wanted.format {
         ExportFormat::Jsonl => export_json_lines(store, wanted, out).await,
         ExportFormat::Csv => {
-            let columns = columns_of(store, wanted).await?;
+            let columns = load_columns(store, wanted).await?;
             let lists = wanted.list_separator.clone();
             let mut file = CsvFile::new(columns, wanted.cells, lists, out)?;
-            let rows = rows::each(store, wanted, &mut |row| file.take(&row)).await?;
+            let rows = rows::for_each_row(store, wanted, &mut |row| file.write_row(&row)).await?;
             file.finish()?;
             Ok(rows)
         }
         ExportFormat::Parquet => {
-            let columns = columns_of(store, wanted).await?;
+            let columns = load_columns(store, wanted).await?;
             let mut file = ParquetFile::new(columns, out)?;
-            let rows = rows::each(store, wanted, &mut |row| file.take(&row)).await?;
+            let rows = rows::for_each_row(store, wanted, &mut |row| file.write_row(&row)).await?;
             file.finish()?;
             Ok(rows)
         }
@@ -240,34 +240,37 @@ pub async fn export(
 
 async fn export_json_lines(
     store: &dyn Store,
-    wanted: &Wanted,
+    wanted: &ExportSelection,
     out: impl Write + Send,
-) -> Result<Exported, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     let mut out = BufWriter::new(out);
     let mut write = |mut row: Value| {
-        keep_wanted_of_parent(&mut row, wanted);
+        retain_parent_fields(&mut row, wanted);
         serde_json::to_writer(&mut out, &row)?;
         out.write_all(b"\n")
     };
-    let rows = rows::each(store, wanted, &mut write).await?;
+    let rows = rows::for_each_row(store, wanted, &mut write).await?;
     out.flush()?;
     Ok(rows)
 }
 
-fn keep_wanted_of_parent(row: &mut Value, wanted: &Wanted) {
+fn retain_parent_fields(row: &mut Value, wanted: &ExportSelection) {
     let names = wanted.parent.as_deref().unwrap_or_default();
     if let Some(Value::Object(fields)) = row.get_mut("parent_fields") {
         fields.retain(|name, _| names.contains(name));
     }
 }
 
-async fn columns_of(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Column>, ExportError> {
+async fn load_columns(
+    store: &dyn Store,
+    wanted: &ExportSelection,
+) -> Result<Vec<Column>, ExportError> {
     Ok(match wanted.what {
         ExportWhat::Records => {
-            let fields = rows::fields(store, wanted).await?;
-            let parent = rows::fields_of_parent(store, wanted).await?;
-            columns::of_records(&fields, wanted.sources, wanted.gone, parent.as_deref())
+            let fields = rows::load_fields(store, wanted).await?;
+            let parent = rows::load_parent_fields(store, wanted).await?;
+            columns::record_columns(&fields, wanted.sources, wanted.gone, parent.as_deref())
         }
-        what => columns::fixed(what),
+        what => columns::fixed_columns(what),
     })
 }

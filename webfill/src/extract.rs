@@ -18,10 +18,10 @@ use webfill_mapping::MappingSet;
 use webfill_service::signals;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
-use webfill_worker::{PageReader, RulesOfSet};
+use webfill_worker::{MappingSetRules, PageReader};
 
-pub use self::patiently::patiently;
-use self::reading::{Reading, Source};
+pub use self::patiently::retry_while_busy;
+use self::reading::{PageRereader, Source};
 use self::report::Report;
 use crate::cli::id;
 use crate::mapping_files::load_mappings;
@@ -67,7 +67,7 @@ pub struct ExtractOptions {
 
 /// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
-    let prepared = Prepared::new(options)?;
+    let prepared = PreparedExtract::new(options)?;
     signals::install();
     let thread = std::thread::Builder::new()
         .name("extract".into())
@@ -80,14 +80,14 @@ pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The command after all checks that can be made before anything is opened.
-struct Prepared {
+struct PreparedExtract {
     options: ExtractOptions,
     settings: Settings,
     mappings: Arc<MappingSet>,
 }
 
-impl Prepared {
-    fn new(options: ExtractOptions) -> Result<Prepared, Fault> {
+impl PreparedExtract {
+    fn new(options: ExtractOptions) -> Result<PreparedExtract, Fault> {
         let mut settings = Settings::load(options.config.as_deref())?;
         if let Some(store) = &options.store {
             settings.store.clone_from(store);
@@ -107,14 +107,14 @@ impl Prepared {
         }
         let mappings = load_mappings(&settings.mappings)?;
         if let Some(name) = &options.mapping
-            && mappings.by_name(name).is_none()
+            && mappings.find_by_name(name).is_none()
         {
             let folder = settings.mappings.display();
             return Err(Fault::usage(format!(
                 "--mapping {name}: no mapping of this name in {folder}"
             )));
         }
-        Ok(Prepared {
+        Ok(PreparedExtract {
             options,
             settings,
             mappings: Arc::new(mappings),
@@ -126,7 +126,7 @@ impl Prepared {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
-        let (report, status) = runtime.block_on(self.read())?;
+        let (report, status) = runtime.block_on(self.read_all())?;
         match self.options.json {
             true => print(report.json())?,
             false => print(report.text())?,
@@ -135,13 +135,13 @@ impl Prepared {
     }
 
     /// The report is returned even after a fault, because everything read before it is stored.
-    async fn read(&self) -> Result<(Report, Result<ExitStatus, Fault>), Fault> {
+    async fn read_all(&self) -> Result<(Report, Result<ExitStatus, Fault>), Fault> {
         let options = &self.options;
         let uri = self.settings.store_uri()?;
         let (store, bodies) = open_existing_with_bodies(&uri)
             .await
             .map_err(Fault::error)?;
-        store.set_mapping_rules(Arc::new(RulesOfSet(Arc::clone(&self.mappings))));
+        store.set_mapping_rules(Arc::new(MappingSetRules(Arc::clone(&self.mappings))));
         let crawl = CrawlId::new(&options.app, &options.crawl);
         if store
             .get_crawl(&crawl)
@@ -155,11 +155,15 @@ impl Prepared {
         }
         let max_body_bytes = self.settings.fetch.max_body_bytes;
         let mut source = match (&options.warc, &options.kept_documents) {
-            (Some(folder), _) => Source::Warc(warc::Archive::open(folder, &crawl, max_body_bytes)?),
-            (_, Some(folder)) => {
-                Source::Documents(documents::Kept::new(folder, &crawl, Arc::clone(&store)))
+            (Some(folder), _) => {
+                Source::Warc(warc::ArchivePages::open(folder, &crawl, max_body_bytes)?)
             }
-            (None, None) => Source::Bodies(bodies::Kept::new(&crawl, bodies)),
+            (_, Some(folder)) => Source::Documents(documents::KeptDocuments::new(
+                folder,
+                &crawl,
+                Arc::clone(&store),
+            )),
+            (None, None) => Source::Bodies(bodies::KeptBodies::new(&crawl, bodies)),
         };
         let reader = PageReader::new(
             Arc::clone(&self.mappings),
@@ -172,7 +176,7 @@ impl Prepared {
             options.dry_run,
             options.examples.into(),
         );
-        let mut reading = Reading::new(&*store, &reader, &self.mappings, options, report)
+        let mut reading = PageRereader::new(&*store, &reader, &self.mappings, options, report)
             .map_err(Fault::error)?;
         let status = reading.read_all(&mut source).await;
         let mut report = reading.into_report().map_err(Fault::error)?;

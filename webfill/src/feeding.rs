@@ -39,7 +39,7 @@ pub use row_pages::RowPages;
 pub type Crawls = Arc<Mutex<Vec<u32>>>;
 
 /// The seeds, and the crawl that they are fed to.
-pub struct Input {
+pub struct FeedInput {
     /// URLs from the command line, which are fed after the seeds.
     pub urls: Vec<String>,
     pub seeds: Option<Source>,
@@ -72,7 +72,7 @@ pub struct Input {
 
 /// The findings about the input.
 #[derive(Debug, Default)]
-pub struct Fed {
+pub struct FeedResult {
     /// How many seeds are valid, whether or not they still need work.
     pub good: u64,
     pub broken: BrokenSeeds,
@@ -82,16 +82,16 @@ pub struct Fed {
 }
 
 /// The handle of the feeding thread.
-pub struct Feeding {
+pub struct FeedThread {
     over: Arc<AtomicBool>,
     crawls: Crawls,
     messages: Receiver<String>,
-    thread: Option<JoinHandle<Result<Fed, Fault>>>,
-    fed: Fed,
+    thread: Option<JoinHandle<Result<FeedResult, Fault>>>,
+    fed: FeedResult,
 }
 
-impl Feeding {
-    pub fn start(input: Input) -> Result<Feeding, Fault> {
+impl FeedThread {
+    pub fn start(input: FeedInput) -> Result<FeedThread, Fault> {
         let over = Arc::new(AtomicBool::new(false));
         let crawls: Crawls = Arc::new(Mutex::new(vec![input.crawl]));
         let (sender, messages) = mpsc::channel();
@@ -100,12 +100,12 @@ impl Feeding {
             .name("feeding".into())
             .spawn(move || Feeder::new(input, shared.0, shared.1, sender)?.run())
             .map_err(|error| Fault::error(format!("cannot start feeding: {error}")))?;
-        Ok(Feeding {
+        Ok(FeedThread {
             over,
             crawls,
             messages,
             thread: Some(thread),
-            fed: Fed::default(),
+            fed: FeedResult::default(),
         })
     }
 
@@ -128,7 +128,7 @@ impl Feeding {
     }
 
     /// Stops reading, even before the end of the input. Returns the findings so far.
-    pub fn stop(mut self) -> Result<Fed, Fault> {
+    pub fn stop(mut self) -> Result<FeedResult, Fault> {
         self.over.store(true, Ordering::Relaxed);
         self.join()?;
         Ok(self.fed)

@@ -65,7 +65,7 @@ use self::summary::Summary;
 use self::table::{Change, Refused, Table};
 use self::tally::Tallies;
 use crate::cli::ProgressStyle;
-use crate::mapping_command::learn::on_thread;
+use crate::mapping_command::learn::run_on_thread;
 use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
 use crate::stdout::print;
@@ -77,9 +77,9 @@ const MOST_ROUNDS: usize = 8;
 const MOST_BEHIND: usize = 10;
 
 pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
-    on_thread("fill", move || match options.table.clone() {
+    run_on_thread("fill", move || match options.table.clone() {
         Some(table) => {
-            let project = Project::of(&table);
+            let project = Project::new(&table);
             Fill::prepare(options, project, &table)?.run()
         }
         None => run_on_collection(options),
@@ -88,7 +88,7 @@ pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
 
 /// Completes a copy of a MongoDB collection.
 fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
-    let project = Project::of_collection(&options.collection.file()?);
+    let project = Project::for_collection(&options.collection.file()?);
     project.require_own()?;
     let collection = options.collection.open(!options.dry_run)?;
     if options.dry_run {
@@ -98,15 +98,15 @@ fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
             Fault::error(format!("cannot create {}: {error}", folder.display()))
         })?;
         let copy = folder.join(options.collection.file()?);
-        let copied = collection.copy(&project, &copy);
+        let copied = collection.copy_documents(&project, &copy);
         let planned = copied.and_then(|()| Fill::prepare(options, project, &copy)?.run());
         // An error only leaves a temporary folder behind.
         let _ = std::fs::remove_dir_all(&folder);
         return planned;
     }
     let lock = project.open()?;
-    let copy = project.copy();
-    collection.copy(&project, &copy)?;
+    let copy = project.copy_file();
+    collection.copy_documents(&project, &copy)?;
     let mut fill = Fill::prepare(options, project, &copy)?;
     fill.lock = Some(lock);
     fill.collection = Some(collection);
@@ -153,7 +153,7 @@ impl Fill {
                 "the table has no column of links: name it with --url",
             ));
         }
-        let mut answers = doubts::answers(&project, options.doubts.as_deref())?;
+        let mut answers = doubts::load_answers(&project, options.doubts.as_deref())?;
         let accepted = doubts::apply(&mut table, &mut answers);
         Ok(Fill {
             options,
@@ -169,7 +169,7 @@ impl Fill {
 
     fn run(mut self) -> Result<ExitStatus, Fault> {
         let mut pages = Pages::open(&self.options.web, &self.project)?;
-        let plan = Plan::of(
+        let plan = Plan::new(
             &self.table,
             self.options.check,
             usize::from(self.options.sample),
@@ -207,19 +207,22 @@ impl Fill {
             "keep": self.options.keep,
         });
         write_atomically(&self.project.wishes(), wishes.to_string().as_bytes())?;
-        doubts::keep(&self.project, &self.answers)?;
+        doubts::save_answers(&self.project, &self.answers)?;
         self.overview(&pages)
             .write(&self.project, Stage::Running, None, None)?;
-        let (mappings, readings, verdict) = self.complete(&mut pages)?;
+        let (mappings, readings, verdict) = self.fill_until_done(&mut pages)?;
         self.finish(&pages, &mappings, &readings, verdict)
     }
 
     /// Fetches, learns and reads, until nothing more can be filled.
-    fn complete(&self, pages: &mut Pages<'_>) -> Result<(Mappings, Readings, Verdict), Fault> {
+    fn fill_until_done(
+        &self,
+        pages: &mut Pages<'_>,
+    ) -> Result<(Mappings, Readings, Verdict), Fault> {
         let (table, project, precision) = (&self.table, &self.project, self.options.precision);
         let most = usize::from(self.options.sample);
         let mut mappings = Mappings::load(project)?;
-        let mut sample = sample::of(table, most);
+        let mut sample = sample::choose_links(table, most);
         // A site without a known value can only be learned from other sites.
         let knowing = sample::knowing_sites(table);
         sample.retain(|&link| {
@@ -228,19 +231,19 @@ impl Fill {
                 || mappings.covers(&link.url)
                 || unseen::is_worth_a_sample(&knowing, &link.site)
         });
-        self.begin(Step::Fetch, pages, None);
+        self.begin_step(Step::Fetch, pages, None);
         self.fetch(pages, sample.iter().copied())?;
-        self.begin(Step::Learn, pages, None);
+        self.begin_step(Step::Learn, pages, None);
         if learning::learn_new(table, project, pages, &mappings, &sample)? {
             mappings = Mappings::load(project)?;
         }
-        let withdrawn = unseen::withdrawn(&self.answers);
-        let outdated = unseen::outdated(table, pages, &mappings, &withdrawn);
+        let withdrawn = unseen::rejected_fields(&self.answers);
+        let outdated = unseen::outdated_sites(table, pages, &mappings, &withdrawn);
         if !outdated.is_empty() {
             learning::learn(table, project, pages, &mappings, &outdated)?;
             mappings = Mappings::load(project)?;
             // For sites that are still outdated nothing could be learned, so their mappings are not kept.
-            for site in unseen::outdated(table, pages, &mappings, &withdrawn).keys() {
+            for site in unseen::outdated_sites(table, pages, &mappings, &withdrawn).keys() {
                 mappings.remove(site)?;
             }
             mappings = Mappings::load(project)?;
@@ -249,29 +252,29 @@ impl Fill {
         let mut readings = Readings::new();
         let mut rounds = 0;
         loop {
-            self.begin(Step::Read, pages, None);
-            reading::read(table, pages, &mappings, &mut readings)?;
+            self.begin_step(Step::Read, pages, None);
+            reading::read_pages(table, pages, &mappings, &mut readings)?;
             let others =
-                learning::of_other_layouts(table, project, pages, &mappings, &readings, most);
-            if learning::learn_again(table, project, pages, &mappings, &others)? {
+                learning::pages_of_other_layouts(table, project, pages, &mappings, &readings, most);
+            if learning::relearn(table, project, pages, &mappings, &others)? {
                 mappings = Mappings::load(project)?;
-                reading::read(table, pages, &mappings, &mut readings)?;
+                reading::read_pages(table, pages, &mappings, &mut readings)?;
             }
             if unseen::propose(table, project, pages, &mappings, &withdrawn, &mut proposed)? {
                 mappings = Mappings::load(project)?;
-                reading::read(table, pages, &mappings, &mut readings)?;
+                reading::read_pages(table, pages, &mappings, &mut readings)?;
             }
-            self.begin(Step::Judge, pages, None);
-            let verdict = judging::judge(table, pages, &mappings, &readings, precision);
+            self.begin_step(Step::Judge, pages, None);
+            let verdict = judging::decide_values(table, pages, &mappings, &readings, precision);
             let tallies = Tallies::of(table, &verdict);
             self.overview(pages)
                 .write(project, Stage::Running, Some(&tallies), None)?;
-            self.begin(Step::Fetch, pages, Some(&tallies));
+            self.begin_step(Step::Fetch, pages, Some(&tallies));
             let mut worth = verdict.worth_fetching(&mappings, precision);
-            worth.extend(unseen::worth(table, &mappings, precision));
+            worth.extend(unseen::fields_worth_fetching(table, &mappings, precision));
             let before = pages.requested;
-            self.fetch(pages, self.links_worth(pages, &worth).into_iter())?;
-            pages.fetch(&self.links_behind(pages, &readings, &worth))?;
+            self.fetch(pages, self.links_worth_fetching(pages, &worth).into_iter())?;
+            pages.fetch(&self.links_to_follow(pages, &readings, &worth))?;
             rounds += 1;
             if pages.requested == before || rounds == MOST_ROUNDS {
                 return Ok((mappings, readings, verdict));
@@ -280,7 +283,7 @@ impl Fill {
     }
 
     /// For programs, prints what this run does next.
-    fn begin(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
+    fn begin_step(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
         if self.options.web.progress == ProgressStyle::Json {
             self.overview(pages).print_step(step, tallies);
         }
@@ -302,10 +305,14 @@ impl Fill {
     }
 
     /// The links of rows with gaps that are expected to be filled, and of rows to be checked.
-    fn links_worth(&self, pages: &Pages<'_>, worth: &BTreeSet<(String, usize)>) -> Vec<u32> {
+    fn links_worth_fetching(
+        &self,
+        pages: &Pages<'_>,
+        worth: &BTreeSet<(String, usize)>,
+    ) -> Vec<u32> {
         let table = &self.table;
         let most = usize::from(self.options.sample);
-        let to_check = sample::to_check(table, self.options.check, most);
+        let to_check = sample::links_to_check(table, self.options.check, most);
         // For each site of links, the fields worth filling on the sites that these links lead to.
         let mut fields: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
@@ -330,7 +337,7 @@ impl Fill {
     }
 
     /// Links on the pages of rows that may lead to values which those pages lack.
-    fn links_behind(
+    fn links_to_follow(
         &self,
         pages: &Pages<'_>,
         readings: &Readings,
@@ -365,7 +372,7 @@ impl Fill {
         readings: &Readings,
         mut verdict: Verdict,
     ) -> Result<ExitStatus, Fault> {
-        self.begin(Step::Write, pages, None);
+        self.begin_step(Step::Write, pages, None);
         let mut changes: HashMap<(u64, usize), Change> = HashMap::new();
         let mut rejected = Refused::new();
         for cell in verdict
@@ -400,10 +407,10 @@ impl Fill {
             mappings,
             readings,
         };
-        let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
+        let doubtful = doubts::cells_to_review(&self.table, verdict, &self.answers);
         let questions = doubtful.iter().filter(|cell| cell.is_proposed).count();
-        evidence::write(&self.project, &sources, verdict)?;
-        doubts::write(&self.project, &sources, &doubtful, &self.answers)?;
+        evidence::write_evidence(&self.project, &sources, verdict)?;
+        doubts::write_doubts(&self.project, &sources, &doubtful, &self.answers)?;
         // This comes last, so that everything written has its evidence.
         let written = match &self.collection {
             Some(collection) => {
@@ -441,7 +448,7 @@ impl Fill {
         };
         self.overview(pages)
             .write(&self.project, stage, Some(&tallies), Some(doubtful.len()))?;
-        self.begin(Step::Done, pages, Some(&tallies));
+        self.begin_step(Step::Done, pages, Some(&tallies));
         print(summary.text())?;
         Ok(pages.cut_short.unwrap_or(ExitStatus::Done))
     }

@@ -60,7 +60,7 @@ impl Fleet {
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         if self.dispatcher.wait(give_up)? {
             if let Ok(None) = self.supervisor.child.try_wait() {
-                child::ask_to_drain(&self.supervisor.child);
+                child::request_drain(&self.supervisor.child);
             }
             if self.supervisor.wait(give_up)? {
                 return Ok(());
@@ -121,17 +121,17 @@ impl Process {
         let mut child = child::spawn(&arguments, Stdio::piped())
             .map_err(|error| Fault::error(format!("cannot start the {role}: {error}")))?;
         let last_line = Arc::new(Mutex::new(String::new()));
-        let ready = listen(&mut child, Arc::clone(&last_line));
+        let ready = spawn_stderr_reader(&mut child, Arc::clone(&last_line));
         let mut process = Process {
             role,
             child,
             last_line,
-            back_off: BackOff::started(Instant::now()),
+            back_off: BackOff::starting_at(Instant::now()),
         };
         match ready.recv_timeout(READY_WITHIN) {
             Ok(()) => Ok(Ok(process)),
             Err(_) => match child::wait_at_most(&mut process.child, Duration::from_secs(1)) {
-                Some(status) => Ok(Err((status, process.fault(status)))),
+                Some(status) => Ok(Err((status, process.fault_of_exit(status)))),
                 None => {
                     let _ = process.child.kill();
                     Err(Fault::error(format!(
@@ -151,7 +151,7 @@ impl Process {
                 Ok(Some(status)) => {
                     let is_killed = status.code().is_none();
                     KILLED_AT_END.store(is_killed, Ordering::Relaxed);
-                    return Err(self.fault(status));
+                    return Err(self.fault_of_exit(status));
                 }
                 _ if give_up() => return Ok(false),
                 _ => std::thread::sleep(Duration::from_millis(10)),
@@ -165,7 +165,7 @@ impl Process {
             Ok(Some(status)) => status,
             _ => return Ok(()),
         };
-        let fault = self.fault(status);
+        let fault = self.fault_of_exit(status);
         tracing::error!(
             event = "process_died",
             role = self.role,
@@ -181,13 +181,13 @@ impl Process {
         std::thread::sleep(at.saturating_duration_since(Instant::now()));
         let mut process = Process::start(self.role, config_file)?;
         std::mem::swap(&mut process.back_off, &mut self.back_off);
-        process.back_off.restarted(Instant::now());
+        process.back_off.note_restart(Instant::now());
         *self = process;
         Ok(())
     }
 
     /// The fault with which the process ended, from the last line on its standard error.
-    fn fault(&self, status: std::process::ExitStatus) -> Fault {
+    fn fault_of_exit(&self, status: std::process::ExitStatus) -> Fault {
         // The line may still be in the pipe.
         std::thread::sleep(Duration::from_millis(50));
         let words = self
@@ -208,7 +208,7 @@ impl Process {
 }
 
 /// Reads the child's standard error to its end: reports the line `ready`, and stores the last line.
-fn listen(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc::Receiver<()> {
+fn spawn_stderr_reader(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc::Receiver<()> {
     let (send_ready, ready) = mpsc::channel();
     let stderr = child.stderr.take();
     std::thread::spawn(move || {

@@ -11,7 +11,7 @@ use webfill_health::{Alert, MappingHealth};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{HealthState, Store, StoreError, StoreUri, open_existing};
 
-use crate::demand::table::{table, visible};
+use crate::demand::table::{table, without_control_characters};
 use crate::shell;
 use crate::stdout::print;
 
@@ -58,13 +58,13 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let read = runtime.block_on(async {
         let store = open_existing(&uri).await.map_err(Fault::error)?;
-        let mut mappings = read(&*store).await.map_err(Fault::error)?;
+        let mut mappings = load_health(&*store).await.map_err(Fault::error)?;
         if !options.mappings.is_empty() {
             mappings.retain(|one| options.mappings.iter().any(|name| name == one.mapping()));
         }
         if let Some(folder) = &options.pages {
             for alert in mappings.iter().filter_map(MappingHealth::alert) {
-                pages::write(&*store, alert, folder).await?;
+                pages::write_pages(&*store, alert, folder).await?;
             }
         }
         Ok::<_, Fault>(mappings)
@@ -83,7 +83,7 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The health of all mappings. Entries in another version's format are skipped.
-pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
+pub async fn load_health(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
     let states = store.health().await?;
     let read = |state: &HealthState| {
         let of_mapping = state.id.starts_with("mapping/");
@@ -109,7 +109,8 @@ fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
         .iter()
         .filter_map(|report| report["warnings"].as_array());
     let warnings = warnings.flatten().map(|warning| {
-        let of = |name: &str| visible(warning[name].as_str().unwrap_or_default());
+        let of =
+            |name: &str| without_control_characters(warning[name].as_str().unwrap_or_default());
         let field = match of("field") {
             field if field.is_empty() => field,
             field => format!("{field}: "),
@@ -144,8 +145,8 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
             false => "fine".to_owned(),
         };
         vec![
-            visible(report["mapping"].as_str().unwrap_or_default()),
-            visible(field["field"].as_str().unwrap_or_default()),
+            without_control_characters(report["mapping"].as_str().unwrap_or_default()),
+            without_control_characters(field["field"].as_str().unwrap_or_default()),
             field["pages"].to_string(),
             share(&field["now"]),
             share(&field["baseline"]),
@@ -166,15 +167,22 @@ fn share(share: &Value) -> String {
 }
 
 fn alert_text(alert: &Alert, store: &StoreUri) -> String {
-    let mut lines = vec![visible(&format!("{} {}", alert.raised_at, alert.text()))];
+    let mut lines = vec![without_control_characters(&format!(
+        "{} {}",
+        alert.raised_at,
+        alert.text()
+    ))];
     for (when, pages) in [("before", &alert.before), ("after", &alert.after)] {
         for page in pages.iter().rev().take(3) {
-            lines.push(format!("  {when:<6}  {}", visible(&page.url)));
+            lines.push(format!(
+                "  {when:<6}  {}",
+                without_control_characters(&page.url)
+            ));
         }
     }
     if !alert.page_field_names().is_empty() {
         // As text, the store's address has no password.
-        lines.push(visible(&format!(
+        lines.push(without_control_characters(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
             shell::quote(&alert.mapping),
             shell::quote(&store.to_string())

@@ -21,7 +21,7 @@ use webfill_wire::keys::{
     AllowList, ClientKeys, KeyPair, PublicKey, Role, RotationFiles, SecretKey, ServerKeys,
     TrustedKeys,
 };
-use webfill_wire::socket::{has_curve, is_local, key_pair_of};
+use webfill_wire::socket::{has_curve, is_local, key_pair_from_secret};
 
 /// The name of the dispatcher's own key files.
 pub const DISPATCHER: &str = "dispatcher";
@@ -88,7 +88,7 @@ impl KeyFolder {
         let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));
         let server = read_public(&files[0])?;
         // A fault of the next key is logged. The present key is used all the same.
-        let trusted = TrustedKeys::in_files(server, files.to_vec());
+        let trusted = TrustedKeys::from_files(server, files.to_vec());
         Ok(ClientKeys { own, trusted })
     }
 
@@ -114,7 +114,7 @@ impl KeyFolder {
         let secret = secret
             .and_then(|key| key.trim().parse::<SecretKey>().ok())
             .ok_or_else(|| Fault::usage(format!("{shown} does not hold a secret key")))?;
-        key_pair_of(secret).map_err(|error| Fault::usage(format!("{shown}: {error}")))
+        key_pair_from_secret(secret).map_err(|error| Fault::usage(format!("{shown}: {error}")))
     }
 }
 

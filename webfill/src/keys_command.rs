@@ -174,7 +174,7 @@ fn make(
         Owner::Dispatcher => {}
         Owner::Supervisor | Owner::Client => {
             if let Some(trusted) = trusted {
-                trust(folder, trusted)?;
+                store_trusted_key(folder, trusted)?;
             }
             webfill_service::say!(
                 "on the dispatcher's machine, allow it: webfill keys add {} NAME '{}'",
@@ -197,7 +197,7 @@ fn new_keys() -> Result<KeyPair, Fault> {
 }
 
 /// Stores the public key of the dispatcher to trust.
-fn trust(folder: &KeyFolder, dispatcher: PublicKey) -> Result<(), Fault> {
+fn store_trusted_key(folder: &KeyFolder, dispatcher: PublicKey) -> Result<(), Fault> {
     let file = folder.public_file(DISPATCHER);
     if file.exists() && read_public(&file)? == dispatcher {
         return Ok(());
@@ -218,7 +218,7 @@ fn add(
         ));
     }
     let key = public_key(key)?;
-    change(folder, |text, entries| {
+    change_list(folder, |text, entries| {
         for entry in entries {
             if *entry.name == *name || entry.key == key {
                 return Err(Fault::usage(format!(
@@ -237,7 +237,7 @@ fn add(
 }
 
 fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
-    change(folder, |text, entries| {
+    change_list(folder, |text, entries| {
         let found = entries
             .iter()
             .find(|entry| *entry.name == *key || entry.key.to_string() == key);
@@ -285,7 +285,7 @@ fn lock(folder: &KeyFolder) -> Result<File, Fault> {
 }
 
 /// Changes the list atomically: a dispatcher sees either the old list or the new one.
-fn change(
+fn change_list(
     folder: &KeyFolder,
     edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
 ) -> Result<(), Fault> {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use webfill_dispatcher::row_lists;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    CrawlId, JudgedRows, ListReading, ListState, ListedPage, Lists, Marks, Store, StoreUri,
-    iso_time, judge_rows, open_existing, page_id, parts_of_key, read_list,
+    CheckedRows, CrawlId, GoneMarking, ListPass, ListState, ListedPage, Lists, Store, StoreUri,
+    check_missing_rows, iso_time, open_existing, page_id, read_list, split_record_key,
 };
 use webfill_wire::Outcome;
 
 use crate::cli::id;
-use crate::demand::table::{table, visible};
+use crate::demand::table::{table, without_control_characters};
 use crate::stdout::print;
 use crate::summary::ListCounts;
 
@@ -76,32 +76,32 @@ async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
             "--crawl {crawl_id}: no such crawl of application {app_id} in {uri}"
         )));
     }
-    let mut shown = Shown::default();
+    let mut shown = ShownLists::default();
     if let Some(url) = &options.confirm {
-        let (list, judged) = confirm(&*store, &crawl, url).await?;
+        let (list, judged) = confirm_gone(&*store, &crawl, url).await?;
         shown.add(&list, &judged, options)?;
     } else {
         let marks = match options.judge {
-            true => Marks::Believed,
-            false => Marks::Nothing,
+            true => GoneMarking::Believed,
+            false => GoneMarking::Nothing,
         };
-        let mut lists = Lists::of(&store, &crawl);
+        let mut lists = Lists::new(&store, &crawl);
         while let Some(list) = lists.next().await.map_err(Fault::error)? {
-            let judged = judge_rows(&*store, &list, marks).await;
+            let judged = check_missing_rows(&*store, &list, marks).await;
             let judged = judged.map_err(Fault::error)?;
             row_lists::log_rows(&list, &judged);
             shown.add(&list, &judged, options)?;
         }
     }
-    shown.end(options)
+    shown.print_table(options)
 }
 
 /// Marks the rows that a list no longer holds as gone, even if most rows are missing.
-async fn confirm(
+async fn confirm_gone(
     store: &dyn Store,
     crawl: &CrawlId,
     url: &str,
-) -> Result<(ListReading, Vec<JudgedRows>), Fault> {
+) -> Result<(ListPass, Vec<CheckedRows>), Fault> {
     let refused = |why: String| Fault::usage(format!("--confirm {url}: {why}"));
     let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
     let pages = store.listed_pages(vec![id]).await.map_err(Fault::error)?;
@@ -123,7 +123,7 @@ async fn confirm(
             "only a complete list shows which rows are gone, and it is {state}"
         )));
     }
-    let judged = judge_rows(store, &list, Marks::Confirmed).await;
+    let judged = check_missing_rows(store, &list, GoneMarking::Confirmed).await;
     let judged = judged.map_err(Fault::error)?;
     if let Some(doubt) = judged.iter().find_map(|one| one.doubt) {
         let why = doubt.text();
@@ -137,18 +137,18 @@ async fn confirm(
 
 /// The lists to show, as rows of a table.
 #[derive(Default)]
-struct Shown {
+struct ShownLists {
     counts: ListCounts,
     /// The outcomes of failed pages.
     failed: BTreeSet<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Shown {
+impl ShownLists {
     fn add(
         &mut self,
-        list: &ListReading,
-        judged: &[JudgedRows],
+        list: &ListPass,
+        judged: &[CheckedRows],
         options: &ListsOptions,
     ) -> Result<(), Fault> {
         self.counts.add(list, judged);
@@ -164,7 +164,7 @@ impl Shown {
         Ok(())
     }
 
-    fn end(self, options: &ListsOptions) -> Result<(), Fault> {
+    fn print_table(self, options: &ListsOptions) -> Result<(), Fault> {
         if options.json {
             return Ok(());
         }
@@ -191,21 +191,21 @@ impl Shown {
 }
 
 /// The outcome of the failed page, if the breach is one.
-fn outcome_of(breach: &webfill_store::Breach) -> Option<String> {
+fn outcome_of(breach: &webfill_store::IncompleteReason) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())
 }
 
-fn gone_of(judged: &[JudgedRows]) -> u64 {
+fn gone_of(judged: &[CheckedRows]) -> u64 {
     judged.iter().map(|one| one.rows.gone).sum()
 }
 
-fn ids_of(list: &ListReading) -> Vec<&str> {
-    let ids = list.records.iter().map(|key| parts_of_key(key).1);
+fn ids_of(list: &ListPass) -> Vec<&str> {
+    let ids = list.records.iter().map(|key| split_record_key(key).1);
     ids.collect()
 }
 
-fn cells(list: &ListReading, judged: &[JudgedRows]) -> Vec<String> {
+fn cells(list: &ListPass, judged: &[CheckedRows]) -> Vec<String> {
     let more = if list.is_end_known { "" } else { "+" };
     let gone = match list.complete.is_empty() {
         true => String::from("-"),
@@ -213,10 +213,10 @@ fn cells(list: &ListReading, judged: &[JudgedRows]) -> Vec<String> {
     };
     let records = match ids_of(list).as_slice() {
         [] => String::from("-"),
-        ids => visible(&ids.join(", ")),
+        ids => without_control_characters(&ids.join(", ")),
     };
     vec![
-        visible(&list.first),
+        without_control_characters(&list.first),
         records,
         format!("{} of {}{more}", list.pages_done, list.pages_known),
         list.rows.to_string(),
@@ -226,9 +226,14 @@ fn cells(list: &ListReading, judged: &[JudgedRows]) -> Vec<String> {
 }
 
 /// The state of a list for people, with the reason.
-fn state(list: &ListReading, judged: &[JudgedRows]) -> String {
-    let why =
-        |breach: &webfill_store::Breach| format!("{} at {}", breach.why, visible(&breach.url));
+fn state(list: &ListPass, judged: &[CheckedRows]) -> String {
+    let why = |breach: &webfill_store::IncompleteReason| {
+        format!(
+            "{} at {}",
+            breach.why,
+            without_control_characters(&breach.url)
+        )
+    };
     let first = list.breaches.first().map(why).unwrap_or_default();
     match list.state {
         ListState::Complete => match judged.iter().find_map(|one| one.doubt) {
@@ -240,7 +245,7 @@ fn state(list: &ListReading, judged: &[JudgedRows]) -> String {
     }
 }
 
-fn as_json(list: &ListReading, judged: &[JudgedRows]) -> Value {
+fn as_json(list: &ListPass, judged: &[CheckedRows]) -> Value {
     let datasets = judged.iter().map(|one| {
         json!({
             "dataset": one.dataset,

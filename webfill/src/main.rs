@@ -53,10 +53,12 @@ use crate::cli::{Cli, Command};
 static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
-    child::take_name();
+    child::restore_process_name();
     let ended = match Cli::try_parse() {
         Ok(cli) => {
-            cli.parent_process.into_iter().for_each(parent::end_with);
+            cli.parent_process
+                .into_iter()
+                .for_each(parent::drain_after_parent);
             run(cli.command)
         }
         Err(usage) => return cli::print_usage(&usage),
@@ -102,9 +104,9 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Watch(command) => watch_command::run(command),
         Command::Dashboard(options) => dashboard::run(&options),
         Command::Mcp(options) => mcp::run(options),
-        Command::Dispatcher(options) => roles::dispatcher(options),
-        Command::Supervisor(options) => roles::supervisor(options),
-        Command::Worker(options) => roles::worker(options),
+        Command::Dispatcher(options) => roles::run_dispatcher(options),
+        Command::Supervisor(options) => roles::run_supervisor(options),
+        Command::Worker(options) => roles::run_worker(options),
         Command::ReadDocument(options) => roles::read_document(&options),
         Command::DashboardJob => mapping_command::dashboard_job(),
         Command::Manual(options) => manual::run(&options, Cli::command()),

@@ -33,7 +33,7 @@ use webfill_service::{ExitStatus, Fault};
 pub use self::dashboard_host::{DashboardHost, dashboard_job};
 use self::row_warnings::Warning;
 use crate::cli::MappingCommand;
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 use crate::mapping_files::load_files;
 use crate::stdout::print;
 
@@ -76,7 +76,10 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
         };
         print(format_args!("{}: {mappings}", path.display()))?;
         for warning in warnings {
-            print(format_args!("  {}", visible(&warning.text)))?;
+            print(format_args!(
+                "  {}",
+                without_control_characters(&warning.text)
+            ))?;
             if let Some(rewrite) = &warning.rewrite {
                 print_rewrite(rewrite)?;
             }
@@ -96,7 +99,7 @@ fn print_rewrite(rewrite: &Value) -> Result<(), Fault> {
         None => format!("{rewrite:#}"),
     };
     let mut lines = text.lines();
-    lines.try_for_each(|line| print(format_args!("    {}", visible(line))))
+    lines.try_for_each(|line| print(format_args!("    {}", without_control_characters(line))))
 }
 
 fn verdict(warnings: usize) -> String {

@@ -168,7 +168,7 @@ impl Server {
             () = signals.next() => true,
         };
         if let Some(tables) = tables {
-            tables.end(&mut signals).await;
+            tables.end_runs(&mut signals).await;
         }
         if served.is_none() && !was_signalled {
             // Answers in progress are still sent.
@@ -188,13 +188,13 @@ impl Server {
     fn tools(&self) -> Vec<rmcp::model::Tool> {
         let mut tools = Vec::new();
         if self.fleet.is_some() {
-            tools.extend(tools::of_fleet());
+            tools.extend(tools::fleet_tools());
         }
         if self.store.is_some() {
-            tools.extend(tools::of_store());
+            tools.extend(tools::store_tools());
         }
         if self.tables.is_some() {
-            tools.extend(tools::of_tables());
+            tools.extend(tools::table_tools());
         }
         tools
     }

@@ -13,7 +13,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Drains this process once its parent is no longer `parent`.
-pub fn end_with(parent: u32) {
+pub fn drain_after_parent(parent: u32) {
     let watch = move || {
         while parent_id() == parent {
             std::thread::sleep(CHECK_EVERY);

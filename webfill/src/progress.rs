@@ -16,7 +16,7 @@ use webfill_store::RecordCounts;
 use self::lines::Counts;
 use crate::cli::ProgressStyle;
 use crate::demand::Tally;
-use crate::summary::{Counters, CutOff, format_duration};
+use crate::summary::{Counters, OfflineState, format_duration};
 
 /// The time of the first plain line, early enough to show whether all is well, and the interval of the others.
 const PLAIN_FIRST: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn start(style: ProgressStyle) -> Progress {
-        let style = chosen(style);
+        let style = resolve_style(style);
         let started = Instant::now();
         Progress {
             bar: (style == ProgressStyle::Bar).then(new_bar),
@@ -132,7 +132,7 @@ impl Progress {
         parts.push(format!("{rate:.1}/s"));
         parts.push(format!("queued {}", counters.queued + counters.leased));
         parts.push(format!("sites {}", counters.sites));
-        parts.extend(counters.cut_off.as_ref().map(CutOff::text));
+        parts.extend(counters.offline.as_ref().map(OfflineState::text));
         parts.extend(counters.waiting.text());
         format!("{}: {}", in_seconds(elapsed), parts.join(", "))
     }
@@ -181,7 +181,7 @@ pub struct FeedProgress {
 
 impl FeedProgress {
     pub fn start(style: ProgressStyle) -> FeedProgress {
-        let style = chosen(style);
+        let style = resolve_style(style);
         let bar = (style == ProgressStyle::Bar).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
             bar.set_style(BarStyle::with_template("{spinner} {wide_msg}").expect("well-formed"));
@@ -262,11 +262,11 @@ fn counts(counters: &Counters, records: RecordCounts) -> Value {
         "resolved": records.resolved,
         "least_seconds_left": counters.least_time_left_ms / 1_000,
         "waiting": counters.waiting.text(),
-        "offline": counters.cut_off.as_ref().map(CutOff::text),
+        "offline": counters.offline.as_ref().map(OfflineState::text),
     })
 }
 
-fn chosen(style: ProgressStyle) -> ProgressStyle {
+fn resolve_style(style: ProgressStyle) -> ProgressStyle {
     match style {
         ProgressStyle::Auto if std::io::stderr().is_terminal() => ProgressStyle::Bar,
         ProgressStyle::Auto => ProgressStyle::Plain,
@@ -301,7 +301,7 @@ fn bar_style() -> BarStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::Waiting;
+    use crate::summary::WaitingSites;
 
     fn progress(samples: &[(u64, u64, u64)]) -> Progress {
         let start = Instant::now();
@@ -351,7 +351,7 @@ mod tests {
             queued: 40,
             ..Counters::default()
         };
-        let waiting = Waiting {
+        let waiting = WaitingSites {
             by: [("delay".into(), 2), ("robots".into(), 1)].into(),
             first_ms: Some(1_767_225_600_000),
         };

@@ -13,7 +13,7 @@ use webfill_dispatcher::ReadAgain;
 use webfill_scheduler::excluded_sites::ExcludedSites;
 use webfill_scheduler::reload::Reloaded;
 use webfill_service::Fault;
-use webfill_worker::RulesOfSet;
+use webfill_worker::MappingSetRules;
 
 use crate::cli::DispatcherOptions;
 use crate::mapping_files::load_mappings;
@@ -28,9 +28,9 @@ const CHANGEABLE: [&str; 4] = [
     "backoff.",
 ];
 
-/// Reads the settings and mappings of a running dispatcher again. `in_force` are its present settings, and
+/// Reads the settings and mappings of a running dispatcher again. `rules_in_force` are its present settings, and
 /// `has_mappings` says whether it has any mappings.
-pub fn read_again(
+pub fn reloader(
     options: DispatcherOptions,
     mut in_force: Settings,
     mut has_mappings: bool,
@@ -54,7 +54,7 @@ pub fn read_again(
         // listeners that are open.
         let protection = in_force.dispatcher.http_files().map_err(Fault::usage)?;
         let protection = protection.read()?;
-        let differing = differing(&in_force, &settings)?;
+        let differing = differing_settings(&in_force, &settings)?;
         let (mut changed, needs_restart): (Vec<String>, Vec<String>) =
             differing.into_iter().partition(|name| is_changeable(name));
         in_force.mappings.clone_from(&settings.mappings);
@@ -71,7 +71,7 @@ pub fn read_again(
         changed.extend(others);
         Ok(Reloaded {
             mappings: roles::distributed(&mappings),
-            mapping_rules: Arc::new(RulesOfSet(Arc::new(mappings))),
+            mapping_rules: Arc::new(MappingSetRules(Arc::new(mappings))),
             retries: settings.retries,
             backoff: settings.backoff,
             excluded,
@@ -93,7 +93,7 @@ fn is_changeable(name: &str) -> bool {
 /// version of their own. A file that cannot be read has no hash; the code that uses it reports the fault.
 fn file_hashes(settings: &Settings) -> BTreeMap<String, Option<u64>> {
     let config = &settings.dispatcher;
-    let excluded = config.exclude_sites.as_deref().map(ExcludedSites::file);
+    let excluded = config.exclude_sites.as_deref().map(ExcludedSites::path_of);
     let files = [
         ("exclude_sites", excluded),
         ("http_certificate", config.http_certificate.as_deref()),
@@ -122,7 +122,7 @@ fn hash_of(file: &Path) -> io::Result<u64> {
 }
 
 /// The names of the settings whose values differ.
-fn differing(before: &Settings, now: &Settings) -> Result<Vec<String>, Fault> {
+fn differing_settings(before: &Settings, now: &Settings) -> Result<Vec<String>, Fault> {
     let (before, now) = (values(before)?, values(now)?);
     let names = before
         .keys()
@@ -161,7 +161,7 @@ mod tests {
         now.mappings = "others".into();
         now.dispatcher.exclude_sites = Some("list".into());
         now.dispatcher.port = 1;
-        let found = differing(&before, &now).unwrap();
+        let found = differing_settings(&before, &now).unwrap();
         let (changed, others): (Vec<String>, Vec<String>) =
             found.into_iter().partition(|name| is_changeable(name));
         assert_eq!(changed, ["mappings", "dispatcher.exclude_sites"]);

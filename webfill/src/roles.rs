@@ -19,7 +19,7 @@ use webfill_service::{ExitStatus, Fault, log, signals};
 use webfill_supervisor::SupervisorSetup;
 use webfill_wire::MappingSource;
 use webfill_wire::keys::{Role, ServerKeys};
-use webfill_worker::{PolitenessConfig, RulesOfSet, WorkerSetup};
+use webfill_worker::{MappingSetRules, PolitenessConfig, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 use crate::endpoints::endpoints_from;
@@ -36,21 +36,21 @@ pub const LOCAL_SUPERVISOR: &str = "local";
 pub fn dispatcher_settings(options: &DispatcherOptions) -> Result<Settings, Fault> {
     let options = options.clone();
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
-    replace(&mut settings.dispatcher.listen, options.listen);
-    replace(&mut settings.dispatcher.port, options.port);
-    replace(&mut settings.dispatcher.http, options.http);
-    replace(&mut settings.state, options.state);
-    replace(&mut settings.mappings, options.mappings);
-    replace(&mut settings.store, options.store);
+    replace_if_some(&mut settings.dispatcher.listen, options.listen);
+    replace_if_some(&mut settings.dispatcher.port, options.port);
+    replace_if_some(&mut settings.dispatcher.http, options.http);
+    replace_if_some(&mut settings.state, options.state);
+    replace_if_some(&mut settings.mappings, options.mappings);
+    replace_if_some(&mut settings.store, options.store);
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
     settings.validate()?;
     Ok(settings)
 }
 
-pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
+pub fn run_dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let settings = dispatcher_settings(&options)?;
-    let keys = keys_of(&settings, options.local, KeyFolder::server_keys)?;
+    let keys = load_keys(&settings, options.local, KeyFolder::server_keys)?;
     let ports = Endpoints::tcp(&settings.dispatcher.listen, settings.dispatcher.port);
     if !options.local {
         check_reach(&ports.tasks, keys.is_some())?;
@@ -63,7 +63,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         signals::reload_on_hangup();
     }
     let _log = log::start(&settings.log_folder(), "dispatcher", &settings.log)?;
-    let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
+    let read_again = reload::reloader(options.clone(), settings.clone(), !mappings.is_empty());
     let sent = distributed(&mappings);
     let setup = dispatcher_setup(&options, settings, &state, mappings, keys, protection)?;
     log_fault(webfill_dispatcher::run(setup, sent, read_again))
@@ -109,7 +109,7 @@ fn dispatcher_setup(
     Ok(DispatcherSetup {
         feeders,
         ends_alone: !options.local,
-        restoring: restoring(&settings, options.restored, options.local),
+        restoring: restoring_of(&settings, options.restored, options.local),
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
@@ -130,7 +130,7 @@ fn dispatcher_setup(
         backoff: settings.backoff,
         applications: settings.applications,
         disks,
-        mapping_rules: Arc::new(RulesOfSet(mappings)),
+        mapping_rules: Arc::new(MappingSetRules(mappings)),
         config: settings.dispatcher,
     })
 }
@@ -167,7 +167,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
         endpoint: format!("ipc://{}/dispatcher-feeders", sockets.display()),
         config_file,
         sources: settings.watch_sources()?,
-        notifications: Permissions::of_fleet(settings.notifications),
+        notifications: Permissions::for_fleet(settings.notifications),
     })
 }
 
@@ -193,7 +193,7 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
 
 /// How the dispatcher treats a restored state folder. A dispatcher of `webfill crawl` is not started by hand, so it
 /// cannot get the flag.
-fn restoring(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
+fn restoring_of(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
         lease_ms: settings.dispatcher.lease_ms(),
@@ -224,12 +224,12 @@ fn group_bounds(politeness: &PolitenessConfig) -> GroupBounds {
 /// The checked settings of a supervisor.
 fn supervisor_settings(options: SupervisorOptions) -> Result<Settings, Fault> {
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
-    replace(&mut settings.supervisor.dispatcher, options.dispatcher);
-    replace(&mut settings.supervisor.lane, options.lane);
-    replace(&mut settings.supervisor.workers, options.workers);
-    replace(&mut settings.supervisor.queue, options.queue);
-    replace(&mut settings.state, options.state);
-    replace(&mut settings.store, options.store);
+    replace_if_some(&mut settings.supervisor.dispatcher, options.dispatcher);
+    replace_if_some(&mut settings.supervisor.lane, options.lane);
+    replace_if_some(&mut settings.supervisor.workers, options.workers);
+    replace_if_some(&mut settings.supervisor.queue, options.queue);
+    replace_if_some(&mut settings.state, options.state);
+    replace_if_some(&mut settings.store, options.store);
     settings.supervisor.id = options.id.or(settings.supervisor.id);
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
@@ -240,10 +240,10 @@ fn supervisor_settings(options: SupervisorOptions) -> Result<Settings, Fault> {
     Ok(settings)
 }
 
-pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
+pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let is_local = options.local;
     let mut settings = supervisor_settings(options)?;
-    let keys = keys_of(&settings, is_local, |folder| {
+    let keys = load_keys(&settings, is_local, |folder| {
         folder.client_keys(Role::Supervisor)
     })?;
     let ports = endpoints_from(&settings.supervisor.dispatcher)?;
@@ -312,8 +312,8 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     ended
 }
 
-pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
-    let settings = Settings::written(&options.config)?;
+pub fn run_worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
+    let settings = Settings::load_written(&options.config)?;
     signals::ignore_interrupts_and_terminations();
     let name = format!("worker-{:03}", options.worker_index);
     let browser_use = settings.browser_use(options.local);
@@ -352,7 +352,7 @@ pub fn read_document(options: &ReadDocumentOptions) -> Result<ExitStatus, Fault>
 
 /// The keys of a fleet's process. The processes of `webfill crawl` need none, because their sockets
 /// are in a folder that only their owner can access.
-fn keys_of<K>(
+fn load_keys<K>(
     settings: &Settings,
     local: bool,
     read: impl FnOnce(&KeyFolder) -> Result<K, Fault>,
@@ -366,7 +366,7 @@ fn keys_of<K>(
 /// Loads the settings. A process of `webfill crawl` uses only the file that its parent wrote.
 fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings, Fault> {
     match (file, local) {
-        (Some(file), true) => Settings::written(file),
+        (Some(file), true) => Settings::load_written(file),
         _ => Settings::load(file),
     }
 }
@@ -389,7 +389,7 @@ fn log_fault(ended: Result<ExitStatus, Fault>) -> Result<ExitStatus, Fault> {
     ended
 }
 
-fn replace<T>(setting: &mut T, flag: Option<T>) {
+fn replace_if_some<T>(setting: &mut T, flag: Option<T>) {
     if let Some(flag) = flag {
         *setting = flag;
     }

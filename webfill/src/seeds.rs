@@ -58,7 +58,7 @@ pub struct Seed {
 
 impl Seed {
     /// Makes a seed of a plain URL.
-    pub fn of_url(line: u64, url: String) -> Seed {
+    pub fn from_url(line: u64, url: String) -> Seed {
         Seed {
             line,
             id: None,
@@ -73,7 +73,7 @@ impl Seed {
 
     /// For a refresh, wants fields again that have a value, if a mapping extracts them. If the line lists the wanted
     /// fields, the list stays as it is.
-    pub fn want_again(&mut self, extracted: &BTreeSet<String>) {
+    pub fn want_extracted_fields(&mut self, extracted: &BTreeSet<String>) {
         if self.lists_want {
             return;
         }
@@ -110,7 +110,7 @@ impl SeedFault {
     }
 
     /// The fault of a refused crawl request.
-    pub fn of_request(line: u64, refusal: Refusal, text: &[u8]) -> SeedFault {
+    pub fn from_refusal(line: u64, refusal: Refusal, text: &[u8]) -> SeedFault {
         SeedFault {
             path: Some(refusal.path),
             ..SeedFault::new(line, refusal.message, text)
@@ -137,15 +137,15 @@ impl SeedReader {
     /// Opens a file, or standard input for `-`, and determines its format. Crawl requests that expire before `now_ms`,
     /// in milliseconds since the epoch, are refused. The error is a sentence that names the file.
     pub fn open(path: &Path, now_ms: i64) -> Result<SeedReader, String> {
-        SeedReader::of_lines(path, Lines::open(path), now_ms)
+        SeedReader::from_lines(path, Lines::open(path), now_ms)
     }
 
     /// Reads seeds from a file with this name that is already open.
-    pub fn of_file(name: &Path, file: File, now_ms: i64) -> Result<SeedReader, String> {
-        SeedReader::of_lines(name, Lines::of(Box::new(file)), now_ms)
+    pub fn from_file(name: &Path, file: File, now_ms: i64) -> Result<SeedReader, String> {
+        SeedReader::from_lines(name, Lines::from_reader(Box::new(file)), now_ms)
     }
 
-    fn of_lines(
+    fn from_lines(
         path: &Path,
         lines: Result<Lines, String>,
         now_ms: i64,
@@ -163,9 +163,9 @@ impl SeedReader {
     }
 
     /// Sets which cells of a table are lists. In JSON, lists are written as such.
-    pub fn read_lists(&mut self, lists: ListCells) {
+    pub fn set_lists(&mut self, lists: ListCells) {
         if let Format::Csv(header) = &mut self.format {
-            header.read_lists(lists);
+            header.set_lists(lists);
         }
     }
 
@@ -184,7 +184,7 @@ impl SeedReader {
     }
 
     /// Reads one line. Returns false at the end of the input.
-    fn read_on(&mut self) -> bool {
+    fn read_line(&mut self) -> bool {
         let Some(line) = self.lines.next() else {
             return false;
         };
@@ -204,7 +204,7 @@ impl SeedReader {
             Format::JsonLines => json::read_seed(&text, &mut self.parser),
         };
         match found {
-            Ok(found) => self.ready.extend(judge(line.number, found)),
+            Ok(found) => self.ready.extend(check_urls(line.number, found)),
             Err(fault) => self.ready.push_back(Err(SeedFault {
                 line: line.number,
                 ..fault
@@ -218,13 +218,13 @@ impl Iterator for SeedReader {
     type Item = Result<Seed, SeedFault>;
 
     fn next(&mut self) -> Option<Result<Seed, SeedFault>> {
-        while self.ready.is_empty() && self.read_on() {}
+        while self.ready.is_empty() && self.read_line() {}
         self.ready.pop_front()
     }
 }
 
 /// Keeps the URLs of a seed that can be crawled. The others become faults.
-fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
+fn check_urls(line: u64, found: LineContent) -> Vec<Result<Seed, SeedFault>> {
     let mut judged = Vec::new();
     let mut urls = Vec::with_capacity(found.urls.len());
     for text in &found.urls {
@@ -253,7 +253,7 @@ fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
 
 /// The content of a line, before its URLs are checked.
 #[derive(Default)]
-struct Found {
+struct LineContent {
     id: Option<String>,
     /// At least one URL.
     urls: Vec<String>,
@@ -267,7 +267,7 @@ impl Format {
     /// Determines the format by the extension, or else by the first line that is neither blank nor a comment. That line
     /// is read again later, unless it is a CSV header.
     fn of(path: &Path, lines: &mut Lines) -> Result<Format, String> {
-        let by_name = Extension::of(path);
+        let by_name = Extension::from_path(path);
         let first = loop {
             match lines.next() {
                 None if by_name == Extension::Csv => return Err(String::from("no header")),
@@ -310,7 +310,7 @@ enum Extension {
 }
 
 impl Extension {
-    fn of(path: &Path) -> Extension {
+    fn from_path(path: &Path) -> Extension {
         let name = path.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         match name.rsplit_once('.') {
@@ -335,7 +335,7 @@ fn is_comment(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"#")
 }
 
-fn find_url(text: &[u8]) -> Result<Found, SeedFault> {
+fn find_url(text: &[u8]) -> Result<LineContent, SeedFault> {
     let line = utf8(text)?;
     // A `#` after a space begins a comment. A fragment of a URL has no space before it.
     let mut before_signs = line.match_indices('#').map(|(at, _)| &line[..at]);
@@ -347,9 +347,9 @@ fn find_url(text: &[u8]) -> Result<Found, SeedFault> {
         let reason = "a tab in the URL: a line holds one URL and nothing else";
         return Err(SeedFault::new(0, reason, text));
     }
-    Ok(Found {
+    Ok(LineContent {
         urls: vec![url.to_owned()],
-        ..Found::default()
+        ..LineContent::default()
     })
 }
 

@@ -135,7 +135,7 @@ impl Settings {
 
     /// Reads a file that a parent process wrote. It already includes the environment and the flags. The environment is
     /// not read again, because it would override the flags.
-    pub fn written(file: &Path) -> Result<Settings, Fault> {
+    pub fn load_written(file: &Path) -> Result<Settings, Fault> {
         let table = SettingsFile::read(file)?.table()?;
         Settings::from_table(table, |_| file.display().to_string())
     }

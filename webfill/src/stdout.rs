@@ -7,7 +7,7 @@ use webfill_service::{Fault, terminal};
 
 /// Prints a text or JSON, and a line break. A reader that has closed the pipe, as `head` does, is not an error.
 pub fn print(result: impl Display) -> Result<(), Fault> {
-    let mut stdout = terminal::stdout();
+    let mut stdout = terminal::printable_stdout();
     let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(format!(

@@ -40,9 +40,9 @@ pub struct Counters {
     /// The shortest time in which the slowest site can finish its queue, as far as sites are in memory.
     pub least_time_left_ms: u64,
     /// The sites that cannot be requested for a while.
-    pub waiting: Waiting,
+    pub waiting: WaitingSites,
     /// Set while this machine cannot reach the web.
-    pub cut_off: Option<CutOff>,
+    pub offline: Option<OfflineState>,
     /// Why leasing is paused: a disk is nearly full.
     pub paused: Option<String>,
     /// For how many more seconds no tasks are leased, because the state folder is a copy of another one.
@@ -81,12 +81,12 @@ impl Counters {
 
 /// Since when the machine has been offline, with the evidence.
 #[derive(Debug, Clone, Deserialize)]
-pub struct CutOff {
+pub struct OfflineState {
     pub since_ms: i64,
     pub sign: String,
 }
 
-impl CutOff {
+impl OfflineState {
     /// Describes the state in a sentence for people.
     pub fn text(&self) -> String {
         format!(
@@ -99,14 +99,14 @@ impl CutOff {
 
 /// Sites that cannot be requested for a while, counted.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Waiting {
+pub struct WaitingSites {
     /// How many sites wait, by what they wait for.
     pub by: BTreeMap<String, u64>,
     /// When the first of these sites is due, in milliseconds since the epoch.
     pub first_ms: Option<i64>,
 }
 
-impl Waiting {
+impl WaitingSites {
     /// A short line for people; `None` if no site waits.
     pub fn text(&self) -> Option<String> {
         const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
@@ -175,7 +175,7 @@ fn utc(seconds: f64) -> String {
 
 /// How many records this run wrote back to the dataset. A record counts each time it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WrittenBack {
+pub struct WriteBackCounts {
     pub records: u64,
     /// How many records the dataset's server refused.
     pub refused: u64,
@@ -198,7 +198,7 @@ pub struct Summary {
     pub broken_seeds: BrokenSeeds,
     pub repeated_seeds: RepeatedSeeds,
     /// The records written back; `None` if values are not written back.
-    pub written_back: Option<WrittenBack>,
+    pub written_back: Option<WriteBackCounts>,
     /// Fields that records want but no mapping extracts.
     pub unfillable: BTreeSet<String>,
     /// The findings; `None` if they were not counted.
@@ -237,7 +237,7 @@ impl Summary {
             "queued": counters.queued + counters.leased,
             "sites": counters.sites,
             "backing_off": counters.backing_off,
-            "cut_off_since": counters.cut_off.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
+            "offline_since": counters.offline.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
             "scripts": counters.scripts.json(),
             "repeating": counters.repeating.json(),
             "broken_seeds": self.broken_seeds.json(),
@@ -274,7 +274,7 @@ impl Summary {
             format_counts(&counters.skipped)
         );
         counters.repeating.write(&mut text);
-        self.write_left(&mut text);
+        self.write_queue(&mut text);
         counters.scripts.write(&mut text);
         if let Some(retried) = self.retried {
             let _ = writeln!(text, "  retried   {retried} finished URLs re-queued");
@@ -337,14 +337,14 @@ impl Summary {
     }
 
     /// Writes how much is left in the queue, and why.
-    fn write_left(&self, text: &mut String) {
+    fn write_queue(&self, text: &mut String) {
         let counters = &self.counters;
         let queued = counters.queued + counters.leased;
         if queued > 0 {
             let _ = writeln!(text, "  queued    {queued} left");
         }
-        if let Some(cut_off) = &counters.cut_off {
-            let _ = writeln!(text, "  {}", cut_off.text());
+        if let Some(offline) = &counters.offline {
+            let _ = writeln!(text, "  {}", offline.text());
         }
         if counters.backing_off > 0 {
             let sites = if counters.backing_off == 1 {

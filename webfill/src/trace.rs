@@ -17,7 +17,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing, page_id};
 
 use self::feeders::Feeders;
-use self::logs::{TaskName, Wanted, read_logs};
+use self::logs::{CrawlFilter, TaskName, read_logs};
 use self::steps::{Step, render};
 use crate::demand::{ConnectionOptions, request_why};
 use crate::feeding::now_ms;
@@ -62,22 +62,22 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
         Ok(answer) => answer["crawls"].as_array().cloned().unwrap_or_default(),
         Err(fault) => {
             let state = options.state.unwrap_or_else(|| settings.state.clone());
-            let (crawls, what) = by_file(&state, &url, (app, crawl), &fault);
+            let (crawls, what) = read_frontier(&state, &url, (app, crawl), &fault);
             missing.push(what);
             crawls
         }
     };
     let folder = options.logs.unwrap_or_else(|| settings.log_folder());
-    let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::of_crawl).collect();
+    let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::from_crawl).collect();
     let named = named_crawls(&crawls, app, crawl);
     let knowing = crawls.iter().filter(|crawl| crawl["state"] != "unknown");
-    let feeders = Feeders::of(knowing.filter_map(ids_of));
-    let found = read_logs(&folder, &url, Wanted { app, crawl }, tasks, feeders);
+    let feeders = Feeders::new(knowing.filter_map(ids_of));
+    let found = read_logs(&folder, &url, CrawlFilter { app, crawl }, tasks, feeders);
     missing.extend(found.missing);
     let mut steps = found.steps;
     let store = options.store.unwrap_or_else(|| settings.store.clone());
-    match stored_pages(&store, &named, &url) {
-        Ok(pages) => steps.extend(pages.iter().map(Step::of_page)),
+    match load_pages(&store, &named, &url) {
+        Ok(pages) => steps.extend(pages.iter().map(Step::from_page)),
         Err(fault) => missing.push(format!("the page in the store: {fault}")),
     }
     steps.sort_by_key(Step::order);
@@ -97,7 +97,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
 
 /// The crawls that know the URL, from the dispatcher's file, if the dispatcher does not answer. Also names what is
 /// missing in the file.
-fn by_file(
+fn read_frontier(
     state: &Path,
     url: &str,
     named: (Option<&str>, Option<&str>),
@@ -132,7 +132,7 @@ fn ids_of(crawl: &Value) -> Option<(String, String)> {
 }
 
 /// The stored pages of a URL in these crawls.
-fn stored_pages(store: &str, crawls: &[(String, String)], url: &str) -> Result<Vec<Value>, Fault> {
+fn load_pages(store: &str, crawls: &[(String, String)], url: &str) -> Result<Vec<Value>, Fault> {
     if crawls.is_empty() {
         return Ok(Vec::new());
     }

@@ -28,7 +28,7 @@ fn page(app_id: &str, number: usize) -> Page {
 }
 
 /// Saves pages as a worker does, in batches over its own connection.
-fn write(store: &Path, app_id: &'static str, pages: Vec<usize>) -> JoinHandle<()> {
+fn spawn_writer(store: &Path, app_id: &'static str, pages: Vec<usize>) -> JoinHandle<()> {
     let uri = StoreUri::Sqlite(store.to_owned());
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -81,7 +81,13 @@ impl Export {
     }
 
     /// Processes up to `most` lines, and sets `cursor` to that of the last line.
-    fn take(&self, most: usize, seen: &mut BTreeSet<String>, cursor: &mut String, all: usize) {
+    fn take_lines(
+        &self,
+        most: usize,
+        seen: &mut BTreeSet<String>,
+        cursor: &mut String,
+        all: usize,
+    ) {
         let deadline = Instant::now() + WAIT;
         for _ in 0..most {
             if seen.len() == all {
@@ -115,7 +121,7 @@ impl Export {
 
 fn empty_store(folder: &Path) -> std::path::PathBuf {
     let store = folder.join("webfill.db");
-    write(&store, "a", Vec::new()).join().unwrap();
+    spawn_writer(&store, "a", Vec::new()).join().unwrap();
     store
 }
 
@@ -127,7 +133,7 @@ fn a_follower_that_is_killed_again_and_again_misses_no_page_of_several_writers()
     let store = empty_store(folder.path());
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
-            write(
+            spawn_writer(
                 &store,
                 "a",
                 (0..PAGES).map(|page| page * WRITERS + writer).collect(),
@@ -141,7 +147,7 @@ fn a_follower_that_is_killed_again_and_again_misses_no_page_of_several_writers()
     while seen.len() < all {
         let export = Export::start(&store, &["--since", &cursor, "--follow"]);
         // Lines that were written but not processed are written again by the next export.
-        export.take(317, &mut seen, &mut cursor, all);
+        export.take_lines(317, &mut seen, &mut cursor, all);
         export.kill();
         kills += 1;
     }
@@ -160,8 +166,10 @@ fn a_follower_prints_each_page_at_once_and_ends_well_when_interrupted() {
     let store = empty_store(folder.path());
     let export = Export::start(&store, &["--follow", "--app", "a"]);
     for number in 0..5 {
-        write(&store, "b", vec![100 + number]).join().unwrap();
-        write(&store, "a", vec![number]).join().unwrap();
+        spawn_writer(&store, "b", vec![100 + number])
+            .join()
+            .unwrap();
+        spawn_writer(&store, "a", vec![number]).join().unwrap();
         let line = export.lines.recv_timeout(WAIT).expect("a line");
         assert_eq!(
             (&line["url"], &line["app_id"]),
@@ -175,7 +183,7 @@ fn a_follower_prints_each_page_at_once_and_ends_well_when_interrupted() {
 fn without_follow_an_export_ends_with_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let store = empty_store(folder.path());
-    write(&store, "a", (0..7).collect()).join().unwrap();
+    spawn_writer(&store, "a", (0..7).collect()).join().unwrap();
     let mut export = Export::start(&store, &["--since", "0", "--crawl", "c1"]);
     assert!(export.child.wait().unwrap().success());
     let cursors: Vec<Value> = export

@@ -51,7 +51,7 @@ impl Default for ArchiveConfig {
 }
 
 /// The fields of each file's `warcinfo` record.
-pub fn about(user_agent: &str) -> String {
+pub fn warcinfo_fields(user_agent: &str) -> String {
     format!(
         "software: webfill/{}\r\nformat: WARC File Format 1.1\r\n\
          conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n\
@@ -88,9 +88,9 @@ pub fn prepare(config: &ArchiveConfig) -> Result<(), Fault> {
 }
 
 /// Reports a panic of the thread. Without it, all fetches would wait forever.
-struct TellsPanic(mpsc::Sender<Fault>);
+struct PanicReporter(mpsc::Sender<Fault>);
 
-impl Drop for TellsPanic {
+impl Drop for PanicReporter {
     fn drop(&mut self) {
         if thread::panicking() {
             // If the channel is full, an earlier fault is already waiting. Only the first one is reported.
@@ -127,7 +127,7 @@ impl Archive {
         let (jobs, waiting) = mpsc::channel(MOST_WAITING);
         let writer = Writer::new(folder.clone(), config.warc_mib << 20, about);
         let write = move || {
-            let _panics = TellsPanic(broken.clone());
+            let _panics = PanicReporter(broken.clone());
             recover(&folder);
             if let Err(error) = write_all(writer, waiting) {
                 // If the channel is full, an earlier fault is already waiting. Only the first one is reported.
@@ -143,7 +143,7 @@ impl Archive {
 
     /// Waits until the exchange is on the disk. If that fails, this process is about to end, so the call never
     /// returns.
-    pub async fn keep(&self, exchange: Box<Exchange>) {
+    pub async fn write_exchange(&self, exchange: Box<Exchange>) {
         let (written, answer) = oneshot::channel();
         let is_taken = self.jobs.send(Job { exchange, written }).await.is_ok();
         if !is_taken || answer.await.is_err() {

@@ -4,7 +4,7 @@
 //!
 //! A response is judged right after the fetch, before the site's clock moves and before the page is extracted or
 //! shown to the browser. It costs microseconds, because only the beginning of a page is inspected. After rendering,
-//! the page is judged again by [`judge_rendered`] and [`judge_move`].
+//! the page is judged again by [`find_block_in_document`] and [`find_block_in_navigation`].
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::task_result::TaskResult;
 const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
 
 /// The earlier answers of a site, with which an answer is compared.
-pub struct Before<'a> {
+pub struct EarlierAnswers<'a> {
     pub repeated: &'a mut RepeatedPages,
     pub site: &'a str,
     /// Compare pages as well as redirects.
@@ -31,21 +31,28 @@ pub struct Before<'a> {
     pub may_wait: bool,
 }
 
-impl Before<'_> {
-    fn note(self, outcome: Outcome, response: &Response<'_>) -> Option<Sign> {
+impl EarlierAnswers<'_> {
+    fn note_answer(self, outcome: Outcome, response: &Response<'_>) -> Option<Sign> {
         let is_compared = match outcome {
             Outcome::Ok => self.compares_pages,
             Outcome::Redirected => true,
             _ => false,
         };
-        let noted = is_compared.then(|| self.repeated.note(self.site, response, self.may_wait));
+        let noted = is_compared.then(|| {
+            self.repeated
+                .note_answer(self.site, response, self.may_wait)
+        });
         noted.flatten()
     }
 }
 
 /// Judges the response to a page request. If it is a block, or a suspected one, only its status and headers are kept.
-pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>>) -> Option<Sign> {
-    let (is_html, text) = beginning(fetched);
+pub fn find_block_in_response(
+    fetched: &mut Fetched,
+    url: &Url,
+    before: Option<EarlierAnswers<'_>>,
+) -> Option<Sign> {
+    let (is_html, text) = text_beginning(fetched);
     let response = Response {
         status: fetched.status_code?,
         headers: &fetched.headers,
@@ -54,11 +61,11 @@ pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>
         body: &text,
         is_html,
     };
-    let sign = blocks::judge(&response)
-        .or_else(|| before.and_then(|before| before.note(fetched.outcome, &response)))?;
+    let sign = blocks::find_block(&response)
+        .or_else(|| before.and_then(|before| before.note_answer(fetched.outcome, &response)))?;
     let is_proved = sign.grade != Grade::Suspicion;
     if is_proved && !matches!(fetched.answer, Answer::Overloaded { .. }) {
-        fetched.answer = fetch::overloaded(&fetched.headers);
+        fetched.answer = fetch::overloaded_answer(&fetched.headers);
     }
     fetched.outcome = Outcome::Blocked;
     fetched.redirect = None;
@@ -67,7 +74,7 @@ pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>
 }
 
 /// The beginning of the text of a page or of a refusal, and whether it is HTML.
-fn beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
+fn text_beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
     let body = match fetched.body.is_empty() {
         true => &fetched.refusal_body,
         false => &fetched.body,
@@ -84,8 +91,8 @@ fn beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
 }
 
 /// Judges the document that a page's scripts made.
-pub fn judge_rendered(url: &Url, document: &str) -> Option<Sign> {
-    blocks::judge(&Response {
+pub fn find_block_in_document(url: &Url, document: &str) -> Option<Sign> {
+    blocks::find_block(&Response {
         status: 200,
         headers: &HeaderMap::new(),
         url,
@@ -96,8 +103,8 @@ pub fn judge_rendered(url: &Url, document: &str) -> Option<Sign> {
 }
 
 /// Judges the address that a page's scripts went to, as if the server had redirected to it.
-pub fn judge_move(url: &Url, target: &str) -> Option<Sign> {
-    blocks::judge(&Response {
+pub fn find_block_in_navigation(url: &Url, target: &str) -> Option<Sign> {
+    blocks::find_block(&Response {
         status: 302,
         headers: &HeaderMap::new(),
         url,
@@ -173,9 +180,9 @@ mod tests {
         }
     }
 
-    fn judge(fetched: &mut Fetched) -> Option<&'static str> {
+    fn signature_of(fetched: &mut Fetched) -> Option<&'static str> {
         let url = Url::parse("http://site.example/page").unwrap();
-        judge_fetched(fetched, &url, None).map(|sign| sign.signature)
+        find_block_in_response(fetched, &url, None).map(|sign| sign.signature)
     }
 
     #[test]
@@ -183,7 +190,7 @@ mod tests {
         let title = "<title>Attention Required! | Cloudflare</title>";
         let mut fetched = refusal(title);
         fetched.headers.insert("retry-after", 7.into());
-        assert_eq!(judge(&mut fetched), Some("cloudflare-refusal"));
+        assert_eq!(signature_of(&mut fetched), Some("cloudflare-refusal"));
         assert_eq!(fetched.outcome, Outcome::Blocked);
         let asked = Some(Duration::from_secs(7));
         assert!(
@@ -200,7 +207,10 @@ mod tests {
             .collect();
         for body in [challenge.as_bytes(), &utf_16] {
             let mut fetched = served(body);
-            assert_eq!(judge(&mut fetched), Some("short-page-reloads-itself"));
+            assert_eq!(
+                signature_of(&mut fetched),
+                Some("short-page-reloads-itself")
+            );
             assert!(matches!(fetched.answer, Answer::Overloaded { .. }));
             assert!(fetched.body.is_empty());
         }
@@ -217,14 +227,14 @@ mod tests {
             .flat_map(u16::to_be_bytes)
             .collect();
         let mut fetched = served([filler, script].concat());
-        assert_eq!(judge(&mut fetched), None);
+        assert_eq!(signature_of(&mut fetched), None);
         assert!(!fetched.body.is_empty());
     }
 
     #[test]
     fn a_plain_refusal_stays_an_error_of_its_page() {
         let mut fetched = refusal("<title>Forbidden</title><h1>Forbidden</h1>");
-        assert_eq!(judge(&mut fetched), None);
+        assert_eq!(signature_of(&mut fetched), None);
         assert_eq!(fetched.outcome, Outcome::HttpError);
         assert!(matches!(fetched.answer, Answer::Served));
     }

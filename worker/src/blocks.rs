@@ -106,8 +106,8 @@ impl Sign {
 }
 
 /// Judges a response by the built-in signatures and returns the strongest sign of a block.
-pub fn judge(response: &Response<'_>) -> Option<Sign> {
-    Signatures::built_in().judge(response)
+pub fn find_block(response: &Response<'_>) -> Option<Sign> {
+    Signatures::built_in().find_block(response)
 }
 
 /// Whether an HTML body shows fewer than [`SHORT_CHARACTERS`] characters. Bodies of more than
@@ -142,7 +142,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-pub fn shown(body: &str) -> Shown<'_> {
+pub fn visible_content(body: &str) -> Shown<'_> {
     let found = scan::scan_blocks(body);
     let title = found.title.unwrap_or_default().to_lowercase();
     let blocks = format!("{}\n{}", title.replace('\n', " "), found.text);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use webfill_urls::Url;
 
-use crate::fetch_slots::{FetchSlot, FetchSlots};
+use crate::fetch_permits::{FetchPermit, FetchPermits};
 use crate::permits::Denied;
 
 mod devtools;
@@ -139,14 +139,14 @@ pub struct Browser {
     config: BrowserConfig,
     folder: PathBuf,
     max_bytes: usize,
-    tabs: FetchSlots,
-    current: Mutex<Option<Rc<Running>>>,
+    tabs: FetchPermits,
+    current: Mutex<Option<Rc<RunningBrowser>>>,
     started: Cell<u64>,
     cache: RefCell<SubresourceCache>,
 }
 
 /// A running browser. Once replaced, it ends with the last page it renders.
-struct Running {
+struct RunningBrowser {
     process: Process,
     pages: Cell<u32>,
     spoilt: Cell<bool>,
@@ -162,7 +162,7 @@ impl Browser {
         // A killed worker may have left its profile.
         let _ = std::fs::remove_dir_all(&folder);
         Browser {
-            tabs: FetchSlots::new(config.tabs),
+            tabs: FetchPermits::new(config.tabs),
             config,
             folder,
             max_bytes,
@@ -173,7 +173,7 @@ impl Browser {
     }
 
     /// Waits for permission to render a page, ordered by the task's priority.
-    pub async fn take_tab(&self, priority: u8) -> FetchSlot<'_> {
+    pub async fn take_tab(&self, priority: u8) -> FetchPermit<'_> {
         self.tabs.take(priority).await
     }
 
@@ -206,7 +206,7 @@ impl Browser {
     }
 
     /// The answer to this request if it was fetched for another page and is still fresh.
-    pub fn cached(&self, request: &SubresourceRequest) -> Option<Subresource> {
+    pub fn cached_answer(&self, request: &SubresourceRequest) -> Option<Subresource> {
         let answer = self.cache.borrow().get(&request.url, Instant::now())?;
         Some(Subresource::Answer(answer))
     }
@@ -218,7 +218,7 @@ impl Browser {
     }
 
     /// The running browser, or a new one.
-    async fn running(&self) -> Result<Rc<Running>, String> {
+    async fn running(&self) -> Result<Rc<RunningBrowser>, String> {
         let mut current = self.current.lock().await;
         if let Some(running) = current.as_ref().filter(|running| self.may_go_on(running)) {
             running.pages.set(running.pages.get() + 1);
@@ -230,7 +230,7 @@ impl Browser {
         let profile = self.folder.join(self.started.get().to_string());
         let max_bytes = MAX_ESCAPE_FACTOR * self.max_bytes + (1 << 20);
         let process = Process::start(&self.config, profile, max_bytes).await?;
-        let running = Rc::new(Running {
+        let running = Rc::new(RunningBrowser {
             process,
             pages: Cell::new(1),
             spoilt: Cell::new(false),
@@ -241,7 +241,7 @@ impl Browser {
 
     /// Whether the running browser takes another page. A browser due for replacement still does while it renders
     /// other pages, because two browsers take twice the memory; but at most for twice the configured number of pages.
-    fn may_go_on(&self, running: &Rc<Running>) -> bool {
+    fn may_go_on(&self, running: &Rc<RunningBrowser>) -> bool {
         let (pages, enough) = (running.pages.get(), self.config.pages);
         let is_idle = Rc::strong_count(running) == 1;
         !running.spoilt.get()

@@ -54,7 +54,7 @@ pub fn headers(
     let named = |name: HeaderName, value: &Option<String>| {
         value.clone().map(|value| (name.to_string(), value))
     };
-    let etags = validators.etag.as_deref().map(with_its_origin);
+    let etags = validators.etag.as_deref().map(with_uncompressed_tag);
     let headers = [
         named(IF_NONE_MATCH, &etags),
         named(IF_MODIFIED_SINCE, &validators.last_modified),
@@ -68,7 +68,7 @@ const OF_CODINGS: [&str; 6] = ["--gzip", "-gzip", "-br", "-zstd", "-deflate", ";
 
 /// A tag and, if the server marked it as compressed, the original tag. Apache's `mod_deflate` marks a tag after the
 /// server has compared it, so it never finds its own tag again.
-fn with_its_origin(etag: &str) -> String {
+fn with_uncompressed_tag(etag: &str) -> String {
     let opaque = etag.strip_suffix('"');
     let mut origins = OF_CODINGS
         .iter()
@@ -152,7 +152,7 @@ mod tests {
             ("abc-gzip", "abc-gzip"),
             (r#""a,b-gzip""#, r#""a,b-gzip", "a,b""#),
         ] {
-            assert_eq!(with_its_origin(etag), expected);
+            assert_eq!(with_uncompressed_tag(etag), expected);
         }
     }
 }

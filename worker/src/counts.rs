@@ -18,10 +18,10 @@ const REPORT_AGAIN: Duration = Duration::from_secs(30);
 
 /// The counts, shared by the parts of a worker on its main thread.
 #[derive(Debug, Clone, Default)]
-pub struct Counts(Rc<RefCell<Counted>>);
+pub struct Counts(Rc<RefCell<CountsState>>);
 
 #[derive(Debug, Default)]
-struct Counted {
+struct CountsState {
     totals: WorkerTotals,
     is_store_away: bool,
     has_changed: bool,
@@ -34,7 +34,7 @@ struct Counted {
 }
 
 impl Counts {
-    fn count(&self, count: impl FnOnce(&mut Counted)) {
+    fn count(&self, count: impl FnOnce(&mut CountsState)) {
         let mut counted = self.0.borrow_mut();
         counted.has_changed = true;
         count(&mut counted);
@@ -62,17 +62,17 @@ impl Counts {
     }
 
     /// Notes that a task has arrived and waits for its turn.
-    pub fn task_arrived(&self, task: u64) {
+    pub fn note_task_arrived(&self, task: u64) {
         self.0.borrow_mut().arrivals.insert(task, Instant::now());
     }
 
     /// Notes that a task has ended or is given back.
-    pub fn task_left(&self, task: u64) {
+    pub fn note_task_left(&self, task: u64) {
         self.0.borrow_mut().arrivals.remove(&task);
     }
 
     /// Notes that a page was requested.
-    pub fn page_fetched(&self, result: &TaskResult, started: Instant) {
+    pub fn note_page_fetched(&self, result: &TaskResult, started: Instant) {
         // No request was sent: the address was refused, or the host has no address.
         if matches!(result.outcome, Outcome::UnsafeAddress | Outcome::DnsError) {
             return;
@@ -92,12 +92,12 @@ impl Counts {
     }
 
     /// Notes that a robots.txt was requested.
-    pub fn robots_fetched(&self) {
+    pub fn note_robots_fetched(&self) {
         self.count(|counted| counted.totals.robots += 1);
     }
 
     /// Notes that the store accepted writes, or that it is unreachable.
-    pub fn store_answered(&self, took: Duration, is_away: bool) {
+    pub fn note_store_answered(&self, took: Duration, is_away: bool) {
         self.count(|counted| {
             counted.totals.save.observe(took);
             counted.is_store_away = is_away;
@@ -105,7 +105,7 @@ impl Counts {
     }
 
     /// Notes that a page is stored.
-    pub fn page_saved(&self, result: &TaskResult) {
+    pub fn note_page_saved(&self, result: &TaskResult) {
         self.count(|counted| {
             *counted.totals.pages.entry(result.outcome).or_default() += 1;
             // Counted as in the summary of a crawl.
@@ -121,7 +121,7 @@ impl Counts {
     }
 }
 
-impl Counted {
+impl CountsState {
     /// Counts the filled and the empty fields of a page. Returns the name under which its mapping is counted.
     fn count_fields(&mut self, mapping: &str, filled: usize) -> String {
         let wanted = self.fields_of.get(mapping).copied().unwrap_or(filled);
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn mappings_beyond_the_bound_are_counted_together() {
-        let mut counted = Counted::default();
+        let mut counted = CountsState::default();
         for number in 0..1_000 {
             let name = format!("mapping{number}");
             counted.fields_of.insert(name.clone(), 3);
@@ -178,8 +178,8 @@ mod tests {
             "it reports once that it is new"
         );
         assert_eq!(counts.take_news(), None);
-        counts.robots_fetched();
-        counts.store_answered(Duration::from_secs(1), true);
+        counts.note_robots_fetched();
+        counts.note_store_answered(Duration::from_secs(1), true);
         let (totals, is_store_away) = counts.take_news().unwrap();
         assert_eq!((totals.robots, is_store_away), (1, true));
         assert_eq!(counts.take_news(), None);

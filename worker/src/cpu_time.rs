@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 pub(crate) fn cpu_time_of<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let before = of_this_thread();
+    let before = thread_cpu_time();
     let done = work();
-    (done, of_this_thread() - before)
+    (done, thread_cpu_time() - before)
 }
 
-fn of_this_thread() -> Duration {
+fn thread_cpu_time() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
     let nanoseconds = told.split(' ').next().and_then(|first| first.parse().ok());
     Duration::from_nanos(nanoseconds.expect("the first is the time on a CPU"))

@@ -96,10 +96,10 @@ fn read_trial(config: &DocumentsConfig) -> Result<(), Fault> {
         .enable_all()
         .build()
         .map_err(Fault::error)?;
-    judge_trial(runtime.block_on(child::read(TRIAL, config, Try::Early)))
+    check_trial(runtime.block_on(child::read(TRIAL, config, Attempt::Early)))
 }
 
-fn judge_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
+fn check_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
     let trouble = match read {
         Ok(report) if report.status == Status::Text => return Ok(()),
         Ok(report) => report.reason.unwrap_or_default(),
@@ -136,7 +136,7 @@ pub fn read_alone(
         .map_err(Fault::error)?;
     let documents = Documents::new(config).expect("documents are read");
     let content_type = content_type.map(str::to_owned);
-    match runtime.block_on(documents.read(body, content_type, Try::Last, None)) {
+    match runtime.block_on(documents.read(body, content_type, Attempt::Last, None)) {
         Ok(document) => Ok(Some(document)),
         Err(NoDocument::Unsupported) => Ok(None),
         Err(NoDocument::NotRead(reason)) => Err(Fault::error(format!(
@@ -206,7 +206,7 @@ pub enum NoDocument {
 
 /// Whether a document is retried if the machine could not read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Try {
+pub enum Attempt {
     Early,
     Last,
 }
@@ -239,7 +239,7 @@ impl Documents {
     }
 
     /// Waits until a reader may be started.
-    pub async fn place(&self) -> Option<SemaphorePermit<'_>> {
+    pub async fn take_reader_permit(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.places.acquire().await.ok()
     }
@@ -249,7 +249,7 @@ impl Documents {
         &self,
         body: Vec<u8>,
         content_type: Option<String>,
-        this_try: Try,
+        this_try: Attempt,
         kept_bytes: Option<usize>,
     ) -> Result<ReadDocument, NoDocument> {
         let body = Arc::new(body);
@@ -263,10 +263,10 @@ impl Documents {
             read.kept_body = kept_bytes.and_then(|most| kept_body::of(&body, false, most));
             Ok(read)
         };
-        on_a_thread(finish).await?
+        run_blocking(finish).await?
     }
 
-    async fn report(&self, body: &[u8], this_try: Try) -> Result<Report, NoDocument> {
+    async fn report(&self, body: &[u8], this_try: Attempt) -> Result<Report, NoDocument> {
         let report = child::read(body, &self.config, this_try).await?;
         if !report.landlock && !self.has_warned_of_kernel.replace(true) {
             tracing::warn!(
@@ -279,7 +279,7 @@ impl Documents {
 }
 
 /// Runs long work on another thread than the fetches.
-async fn on_a_thread<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, NoDocument> {
     let ended = tokio::task::spawn_blocking(work).await;
@@ -305,7 +305,7 @@ async fn text_report(
             landlock: true,
         }
     };
-    on_a_thread(decode).await
+    run_blocking(decode).await
 }
 
 fn finish(
@@ -408,10 +408,10 @@ mod tests {
     #[test]
     fn a_machine_that_cannot_read_documents_says_so_at_start() {
         let refused = NoDocument::NotRead("a reader of documents gave up: no seccomp".into());
-        let fault = judge_trial(Err(refused)).unwrap_err();
+        let fault = check_trial(Err(refused)).unwrap_err();
         assert!(fault.message.ends_with("gave up: no seccomp"));
         let failed = Report::failed(webfill_reader::Kind::Rtf, Status::TooLarge, "no memory");
-        assert!(judge_trial(Ok(failed)).is_err());
+        assert!(check_trial(Ok(failed)).is_err());
     }
 
     #[test]

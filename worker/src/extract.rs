@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 use webfill_mapping::{
-    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Wants,
+    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, RequestedParts,
 };
 use webfill_reader::Status;
-use webfill_store::{Lack, RowCounts, row_counts};
+use webfill_store::{PageLack, RowCounts, row_counts};
 use webfill_urls::Url;
 use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
@@ -25,7 +25,7 @@ use crate::documents::{ReadDocument, is_readable};
 use crate::kept_body;
 use crate::memory::{Memory, MemoryPermit};
 use crate::sampler::Sampler;
-use crate::scripts::{self, Unread};
+use crate::scripts::{self, UnreadPage};
 use crate::sitemaps;
 use crate::snapshot;
 use crate::task_result::TaskResult;
@@ -64,7 +64,7 @@ pub struct FetchedPage {
 
 impl FetchedPage {
     /// A page to be read again in another form, without its body, which the caller adds.
-    pub fn to_read_again(result: TaskResult, memory: MemoryPermit) -> FetchedPage {
+    pub fn for_rereading(result: TaskResult, memory: MemoryPermit) -> FetchedPage {
         FetchedPage {
             result,
             body: Vec::new(),
@@ -258,13 +258,13 @@ pub(crate) fn extract(
     let is_read = extracted.is_ok();
     let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
     let mut result = with_extracted(page.result, extracted);
-    judge_text(engine, keeping, &mut result, (&url, kind, &text), is_read);
+    inspect_text(engine, keeping, &mut result, (&url, kind, &text), is_read);
     drop(text);
     if page.is_candidate && is_read && result.outcome == Outcome::Ok {
         let shell = shell.as_ref();
         if let Some((kind, is_shell, seen)) = scripts::unread_kind(&result, engine.set(), shell) {
             page.memory.set(body.capacity());
-            result.unread = Some(Unread {
+            result.unread = Some(UnreadPage {
                 kind,
                 is_shell,
                 seen,
@@ -315,7 +315,7 @@ fn kind_and_encoding(
 
 /// Judges the text of a page, besides the values found by mappings: a redirect in it, whether it repeats other pages,
 /// its sample and its snapshot for a watch.
-fn judge_text(
+fn inspect_text(
     engine: &Engine,
     keeping: Option<&mut Keeping>,
     result: &mut TaskResult,
@@ -330,12 +330,12 @@ fn judge_text(
     if is_read && result.outcome == Outcome::Ok {
         let sampler = keeping.and_then(|keeping| {
             if kind == Kind::Html {
-                keeping.repeats.note(result, url, text);
+                keeping.repeats.note_page(result, url, text);
             }
             keeping.sampler.as_mut()
         });
         result.sample = sampler.and_then(|sampler| sampler.sample(result, text));
-        result.snapshot = snapshot::of_page(result, kind, text, engine.document_limits());
+        result.snapshot = snapshot::snapshot_of_page(result, kind, text, engine.document_limits());
     }
 }
 
@@ -352,7 +352,7 @@ fn extract_document(
     result.kept_body = document.kept_body;
     if !is_readable(document.status) {
         // Default values of mappings would pass for values found in the document.
-        result.snapshot = snapshot::of_unread_document(&result);
+        result.snapshot = snapshot::snapshot_of_unread(&result);
         return result;
     }
     let Ok(url) = Url::parse(&result.task.url) else {
@@ -374,16 +374,18 @@ fn extract_document(
     let mut result = with_extracted(result, extracted);
     result.snapshot = match document.status {
         _ if !is_read => None,
-        Status::Text => snapshot::of_page(&result, Kind::Text, &text, engine.document_limits()),
-        _ => snapshot::of_unread_document(&result),
+        Status::Text => {
+            snapshot::snapshot_of_page(&result, Kind::Text, &text, engine.document_limits())
+        }
+        _ => snapshot::snapshot_of_unread(&result),
     };
     drop(memory);
     result
 }
 
-fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
+fn wants(result: &TaskResult, page_deadline: Duration) -> RequestedParts {
     let follows = result.task.depth < result.crawl.max_depth;
-    Wants {
+    RequestedParts {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         row_links: follows && result.crawl.follow != Follow::None,
         // The links that a mapping selects are followed nevertheless, because the operator chose them; see
@@ -459,7 +461,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     result.alternatives = extraction.alternatives;
     let is_cut =
         extraction.truncated.is_some() || extraction.listings.iter().any(|listing| listing.cut);
-    result.listings = listings::to_store(extraction.listings);
+    result.listings = listings::into_listings(extraction.listings);
     count_rows(&mut result);
     if let Some(continuation) = extraction.continuation {
         listings::note_list(&mut result, continuation, is_cut);
@@ -491,7 +493,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
         );
         result.links.truncate(kept);
         if let Some(list) = &mut result.list {
-            list.lacks = Some(Lack::Cut);
+            list.lacks = Some(PageLack::Cut);
         }
     }
     result

@@ -42,7 +42,7 @@ use head::outcome_of_head;
 pub use header::retry_after;
 use incoming::IncomingBody;
 pub(crate) use incoming::decode;
-pub use limiter::overloaded;
+pub use limiter::overloaded_answer;
 pub use request::PageRequest;
 use request::RequestSpec;
 use rule::BodyRule;
@@ -114,12 +114,12 @@ impl Fetcher {
             sitemaps: asked.sitemaps,
             is_named_sitemap: asked.is_named_sitemap,
         };
-        let spec = RequestSpec::page(asked).or_file(files);
+        let spec = RequestSpec::for_page(asked).or_file(files);
         self.fetch(spec, memory).await
     }
 
     /// Fetches a subresource of a page in the browser.
-    pub async fn subresource(
+    pub async fn fetch_subresource(
         &self,
         request: &SubresourceRequest,
         user_agent: Option<&str>,
@@ -129,9 +129,9 @@ impl Fetcher {
             accept: "*/*",
             headers: &request.headers,
             rule: BodyRule::Subresource,
-            ..RequestSpec::page(PageRequest {
+            ..RequestSpec::for_page(PageRequest {
                 user_agent,
-                ..PageRequest::plain(&request.url)
+                ..PageRequest::from_url(&request.url)
             })
         };
         self.fetch(spec, memory).await
@@ -146,7 +146,7 @@ impl Fetcher {
     ) -> Result<Fetched, Denied> {
         let spec = RequestSpec {
             rule: BodyRule::Beginning { bytes },
-            ..RequestSpec::page(PageRequest::plain(url))
+            ..RequestSpec::for_page(PageRequest::from_url(url))
         };
         self.fetch(spec, memory).await
     }
@@ -162,13 +162,13 @@ impl Fetcher {
         memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let (url, rule) = (spec.url, spec.rule);
-        if let Err(refusal) = self.resolver.judge_proxied(url).await {
+        if let Err(refusal) = self.resolver.check_proxied(url).await {
             return Ok(Fetched::refused(refusal.outcome(), refusal));
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
         let stays = self.keeps_open(&spec, total);
-        let answering = self.answer(&spec, stays);
+        let answering = self.send_with_retry(&spec, stays);
         let answered = match tokio::time::timeout_at(deadline, answering).await {
             Ok(Ok(answered)) => answered,
             Ok(Err(fetched)) => return Ok(*fetched),
@@ -207,7 +207,7 @@ impl Fetcher {
             fetched.refusal_body = refusal::beginning(&mut body, deadline).await;
         }
         if let Some(exchange) = exchange {
-            let exchange = complete(exchange, body, &limits, &fetched, memory).await?;
+            let exchange = complete_exchange(exchange, body, &limits, &fetched, memory).await?;
             fetched.exchange = Some(exchange);
         }
         Ok(fetched)
@@ -269,7 +269,7 @@ async fn read_body(
 }
 
 /// Reads the rest of the body, for the archive only.
-async fn complete(
+async fn complete_exchange(
     mut exchange: Box<Exchange>,
     mut incoming: IncomingBody,
     limits: &BodyLimits,

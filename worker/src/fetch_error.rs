@@ -34,12 +34,12 @@ impl From<reqwest::Error> for FetchError {
             true => Outcome::Timeout,
             false => Outcome::NetworkError,
         };
-        of_causes(error.source(), error.to_string(), otherwise)
+        from_causes(error.source(), error.to_string(), otherwise)
     }
 }
 
 /// The outcome and reason of the first cause that has an outcome, or else of the innermost cause.
-fn of_causes(
+fn from_causes(
     mut next: Option<&(dyn Error + 'static)>,
     mut reason: String,
     otherwise: Outcome,
@@ -77,10 +77,10 @@ fn outcome_of(cause: &(dyn Error + 'static)) -> Option<Outcome> {
         return Some(Outcome::TooLarge);
     }
     // TLS and resolver errors travel inside I/O errors, which hide them from `source()`.
-    outcome_of(inner(cause)?)
+    outcome_of(inner_cause(cause)?)
 }
 
-fn inner<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+fn inner_cause<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
     Some(inner)
 }
@@ -99,7 +99,7 @@ fn has_no_route(cause: &(dyn Error + 'static)) -> bool {
 
 fn names_are_silent(cause: &(dyn Error + 'static)) -> bool {
     match cause.downcast_ref::<ResolveError>() {
-        Some(error) => error.is_silence(),
-        None => inner(cause).is_some_and(names_are_silent),
+        Some(error) => error.is_name_server_silence(),
+        None => inner_cause(cause).is_some_and(names_are_silent),
     }
 }

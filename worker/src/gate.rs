@@ -69,21 +69,21 @@ impl Gate {
         memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let request = self.fetcher.page(asked, memory);
-        let fetched = self.pass(permit, request).await;
+        let fetched = self.run_if_permitted(permit, request).await;
         permit.note_request(fetched.is_ok());
         fetched
     }
 
     /// Fetches a subresource of a page.
-    pub async fn subresource(
+    pub async fn fetch_subresource(
         &self,
         permit: &Permit,
         request: &SubresourceRequest,
         user_agent: Option<&str>,
         memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
-        let request = self.fetcher.subresource(request, user_agent, memory);
-        self.pass(permit, request).await
+        let request = self.fetcher.fetch_subresource(request, user_agent, memory);
+        self.run_if_permitted(permit, request).await
     }
 
     /// Fetches the beginning of a robots.txt.
@@ -95,10 +95,10 @@ impl Gate {
         memory: &mut MemoryPermit,
     ) -> Result<Fetched, Denied> {
         let request = self.fetcher.robots(url, bytes, memory);
-        self.pass(permit, request).await
+        self.run_if_permitted(permit, request).await
     }
 
-    async fn pass(
+    async fn run_if_permitted(
         &self,
         permit: &Permit,
         request: impl Future<Output = Result<Fetched, Denied>>,
@@ -108,7 +108,7 @@ impl Gate {
         let deadline_ms = now_ms + self.longest_request.as_millis() as u64;
         let had_requested = permit.note_request(true);
         // The request's own time limits end before the deadline, unless this process was stopped.
-        let fetched = until(deadline_ms, request).await;
+        let fetched = run_until(deadline_ms, request).await;
         permit.note_request(had_requested);
         fetched.unwrap_or(Err(Denied::CutShort))
     }
@@ -116,7 +116,7 @@ impl Gate {
 
 /// Drives a future for as long as the deadline has not passed. The future's own timers are not enough: a process that
 /// was stopped resumes with whatever is ready first.
-async fn until<T>(deadline_ms: u64, future: impl Future<Output = T>) -> Option<T> {
+async fn run_until<T>(deadline_ms: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
         if boot_ms() > deadline_ms {
@@ -148,7 +148,7 @@ mod tests {
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;
-        gate.page(permit, PageRequest::plain(&url), &mut memory)
+        gate.page(permit, PageRequest::from_url(&url), &mut memory)
             .await
             .is_ok()
     }
@@ -248,11 +248,11 @@ mod tests {
     #[tokio::test]
     async fn a_request_found_to_take_too_long_is_broken_off() {
         let mut steps = 0;
-        let over = until(boot_ms().saturating_sub(1), async {
+        let over = run_until(boot_ms().saturating_sub(1), async {
             steps += 1;
         });
         assert_eq!(over.await, None);
         assert_eq!(steps, 0);
-        assert_eq!(until(boot_ms() + 60_000, async { 7 }).await, Some(7));
+        assert_eq!(run_until(boot_ms() + 60_000, async { 7 }).await, Some(7));
     }
 }

@@ -18,7 +18,7 @@ use webfill_wire::{CrawlSettings, Feature, Lane, Task};
 
 use crate::browser::Browser;
 use crate::extract::FetchedPage;
-use crate::fetch_slots::FetchSlot;
+use crate::fetch_permits::FetchPermit;
 use crate::sites::Turn;
 
 use crate::fetch::PageRequest;
@@ -64,17 +64,17 @@ impl Journey {
             let permit = self.gate.permit(&task);
             if self.draining.get() {
                 self.return_task(&site, &task, None);
-                self.counts.task_left(id);
+                self.counts.note_task_left(id);
                 continue;
             }
             let span = self.span_of(&task);
-            self.travel(&site, task, &permit).instrument(span).await;
-            self.counts.task_left(id);
+            self.run_task(&site, task, &permit).instrument(span).await;
+            self.counts.note_task_left(id);
             self.end_turn(&site).await;
         }
     }
 
-    async fn travel(&self, site: &str, task: Task, permit: &Permit) {
+    async fn run_task(&self, site: &str, task: Task, permit: &Permit) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
             // A dispatcher of this version never sends such a task. Its lease must not be lost nevertheless.
@@ -83,7 +83,7 @@ impl Journey {
         if let Some(outcome) = task.unreachable {
             return self.end_refused(site, task, crawl, outcome, None).await;
         }
-        let way = self.way(&task, &crawl, site).await;
+        let way = self.plan_fetch(&task, &crawl, site).await;
         if way.browser.is_none() && crawl.lane == Lane::Browser {
             // A dispatcher of this version never sends such a task, either.
             return self.return_task(site, &task, None);
@@ -121,20 +121,20 @@ impl Journey {
     }
 
     /// How a page is fetched and read, as far as it is known before its request.
-    async fn way(&self, task: &Task, crawl: &CrawlSettings, site: &str) -> Way<'_> {
+    async fn plan_fetch(&self, task: &Task, crawl: &CrawlSettings, site: &str) -> FetchPlan<'_> {
         let (rendering, browser) = self.rendering_of(crawl, &task.url, site);
         let is_rendered = rendering == Rendering::Always && browser.is_some();
         let may_render =
-            rendering == Rendering::IfUnread && self.scripted_pages.borrow().has_filled(site);
+            rendering == Rendering::IfUnread && self.scripted_pages.borrow().may_fill_site(site);
         let is_waiting = browser.is_none() && crawl.lane == Lane::Browser;
-        Way {
+        FetchPlan {
             rendering,
             browser,
             is_rendered,
             takes_tab: is_rendered || may_render,
             check: match is_rendered || is_waiting {
                 true => CheckKind::Only,
-                false => self.check_kind(task, crawl).await,
+                false => self.load_check_kind(task, crawl).await,
             },
         }
     }
@@ -152,7 +152,7 @@ impl Journey {
         // A page without a stored version must be fetched in full, or it would never get one.
         let condition = match way.check == CheckKind::First || way.is_rendered {
             true => Condition::default(),
-            false => self.condition(&task, &crawl).await,
+            false => self.load_condition(&task, &crawl).await,
         };
         let tabs = way.browser.filter(|_| way.takes_tab);
         let tab = match tabs {
@@ -184,7 +184,7 @@ impl Journey {
         };
         let memory = slot.memory.take();
         let exchange = fetched.exchange.take();
-        let mut page = self.fetched(task, crawl, url, request, fetched, memory);
+        let mut page = self.build_page(task, crawl, url, request, fetched, memory);
         self.end_turn(site).await;
         if self.archive(exchange).await {
             page.memory.set(page.body.capacity());
@@ -201,7 +201,7 @@ impl Journey {
         visit: &Visit<'_>,
         request: Request,
         page: FetchedPage,
-        (slot, tab): (TakenTurn<'_>, Option<FetchSlot<'_>>),
+        (slot, tab): (TakenTurn<'_>, Option<FetchPermit<'_>>),
     ) {
         let Visit { url, permit, .. } = *visit;
         let way = &visit.way;
@@ -236,7 +236,7 @@ impl Journey {
             self.read_and_render(page, waiting, url, request, permit)
                 .await;
         } else {
-            self.hand_on(page).await;
+            self.send_to_extraction(page).await;
             drop(waiting);
         }
     }
@@ -248,11 +248,11 @@ struct Visit<'v> {
     url: &'v Url,
     permit: &'v Permit,
     delay: Duration,
-    way: Way<'v>,
+    way: FetchPlan<'v>,
 }
 
 /// How a page is fetched and read.
-struct Way<'b> {
+struct FetchPlan<'b> {
     rendering: Rendering,
     browser: Option<&'b Browser>,
     /// The page is rendered, whatever it holds.

@@ -20,7 +20,7 @@ mod documents;
 mod extract;
 mod fetch;
 mod fetch_error;
-mod fetch_slots;
+mod fetch_permits;
 mod gate;
 mod journey;
 mod kept_body;
@@ -64,7 +64,7 @@ pub use documents::{
 };
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
-pub use mapping_rules::RulesOfSet;
+pub use mapping_rules::MappingSetRules;
 // The politeness decisions, exported for the simulation (`tests/simulation/`), which drives them in simulated time.
 pub use journey::address_to_count;
 pub use now::Now;

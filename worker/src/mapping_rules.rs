@@ -7,15 +7,15 @@ use webfill_mapping::MappingSet;
 use webfill_store::{MappingOrder, MappingRules};
 
 /// The rules of one set of mappings.
-pub struct RulesOfSet(pub Arc<MappingSet>);
+pub struct MappingSetRules(pub Arc<MappingSet>);
 
-impl Debug for RulesOfSet {
+impl Debug for MappingSetRules {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.names()).finish()
     }
 }
 
-impl MappingRules for RulesOfSet {
+impl MappingRules for MappingSetRules {
     fn order(&self) -> MappingOrder {
         MappingOrder(self.0.names().map(str::to_owned).collect())
     }
@@ -25,21 +25,21 @@ impl MappingRules for RulesOfSet {
     }
 
     fn match_fields(&self, mapping: &str) -> &[String] {
-        let found = self.0.by_name(mapping);
+        let found = self.0.find_by_name(mapping);
         found.map_or(&[], |found| self.0.match_fields(found))
     }
 
     fn continued_fields(&self, mapping: &str) -> Vec<&str> {
-        let found = self.0.by_name(mapping);
+        let found = self.0.find_by_name(mapping);
         found.map_or_else(Vec::new, |found| self.0.continued_fields(found))
     }
 
     fn says_gone(&self) -> bool {
-        self.0.says_gone()
+        self.0.has_complete_lists()
     }
 
     fn lists_rows(&self, mapping: &str) -> bool {
-        let found = self.0.by_name(mapping);
+        let found = self.0.find_by_name(mapping);
         found.is_some_and(|found| self.0.lists_rows(found))
     }
 }

@@ -1,5 +1,5 @@
 //! The memory budget of a worker (`worker.memory_mib`): the memory that pages in flight may take, from the first byte
-//! of a body to the store's confirmation. It has four parts ([`Parts`]):
+//! of a body to the store's confirmation. It has four parts ([`BudgetParts`]):
 //!
 //! - *bodies*: each fetch has a permit. It takes the permit before its request and enlarges it as its body grows. New
 //!   requests wait until there is room, and until every growing body has found room. They wait before they take the
@@ -30,7 +30,7 @@ const EXPECTATION_WEIGHT: usize = 8;
 
 /// How a worker's budget is divided, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts {
+pub struct BudgetParts {
     pub bodies: usize,
     pub page: usize,
     pub held: usize,
@@ -38,16 +38,16 @@ pub struct Parts {
 }
 
 /// The memory that a journey takes permits from.
-pub struct Room {
+pub struct MemoryPools {
     pub bodies: Memory,
     pub held: Memory,
     pub results: Memory,
 }
 
-impl Parts {
-    pub fn of(memory_mib: usize) -> Parts {
+impl BudgetParts {
+    pub fn of(memory_mib: usize) -> BudgetParts {
         let total = memory_mib << 20;
-        Parts {
+        BudgetParts {
             bodies: total / 4,
             page: total / 2,
             held: total / 16,
@@ -71,28 +71,28 @@ struct State {
     /// The average size of the latest bodies.
     expected: usize,
     /// The waiting requests, in the order they are served.
-    waiting: BTreeMap<Place, Waiting>,
+    waiting: BTreeMap<QueuePosition, WaitingRequest>,
     next_arrival: u64,
 }
 
 /// The position of a request in the queue: growing permits go before new ones, and otherwise the first to come is
 /// served first.
-type Place = (Need, u64);
+type QueuePosition = (RequestKind, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Need {
+enum RequestKind {
     ToGrow,
     ToBegin,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingRequest {
     bytes: usize,
-    granted: oneshot::Sender<Granted>,
+    granted: oneshot::Sender<Grant>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Granted {
+struct Grant {
     bytes: usize,
     /// Whether the permit exceeds the total.
     overdraws: bool,
@@ -121,8 +121,8 @@ impl Memory {
 
     /// Waits for a permit of this size. A sole caller may get more than the total.
     pub async fn take(&self, bytes: usize) -> MemoryPermit {
-        let granted = self.queue(Need::ToBegin, bytes).granted().await;
-        self.permit(granted)
+        let granted = self.queue(RequestKind::ToBegin, bytes).wait().await;
+        self.new_permit(granted)
     }
 
     /// A permit of this size, if there is room and nobody waits for it.
@@ -133,7 +133,7 @@ impl Memory {
         }
         state.used += bytes;
         drop(state);
-        Some(self.permit(Granted {
+        Some(self.new_permit(Grant {
             bytes,
             overdraws: false,
         }))
@@ -141,8 +141,8 @@ impl Memory {
 
     /// Waits for a permit of this size, on a thread that may block.
     pub fn take_blocking(&self, bytes: usize) -> MemoryPermit {
-        let granted = self.queue(Need::ToBegin, bytes).granted_blocking();
-        self.permit(granted)
+        let granted = self.queue(RequestKind::ToBegin, bytes).wait_blocking();
+        self.new_permit(granted)
     }
 
     /// Notes the size of a body, which adjusts the expected size of the next ones.
@@ -152,7 +152,7 @@ impl Memory {
         state.expected = weighted / EXPECTATION_WEIGHT;
     }
 
-    fn permit(&self, granted: Granted) -> MemoryPermit {
+    fn new_permit(&self, granted: Grant) -> MemoryPermit {
         MemoryPermit {
             memory: self.clone(),
             bytes: granted.bytes,
@@ -160,12 +160,14 @@ impl Memory {
         }
     }
 
-    fn queue(&self, need: Need, bytes: usize) -> Queued {
+    fn queue(&self, need: RequestKind, bytes: usize) -> Queued {
         let (granted, answer) = oneshot::channel();
         let mut state = self.lock();
         let place = (need, state.next_arrival);
         state.next_arrival += 1;
-        state.waiting.insert(place, Waiting { bytes, granted });
+        state
+            .waiting
+            .insert(place, WaitingRequest { bytes, granted });
         state.serve();
         drop(state);
         Queued {
@@ -194,11 +196,11 @@ impl State {
         while let Some(first) = self.waiting.first_entry() {
             let bytes = first.get().bytes;
             let fits = self.used == 0 || self.used + bytes <= self.total;
-            let may_overdraw = first.key().0 == Need::ToGrow && !self.overdrawn;
+            let may_overdraw = first.key().0 == RequestKind::ToGrow && !self.overdrawn;
             if !fits && !may_overdraw {
                 return;
             }
-            let granted = Granted {
+            let granted = Grant {
                 bytes,
                 overdraws: !fits,
             };
@@ -214,20 +216,20 @@ impl State {
 /// An entry in the wait queue, removed on drop.
 struct Queued {
     memory: Memory,
-    place: Place,
-    answer: Option<oneshot::Receiver<Granted>>,
+    place: QueuePosition,
+    answer: Option<oneshot::Receiver<Grant>>,
 }
 
 impl Queued {
     /// Waits until the request is granted. The sender is dropped only after it has sent, or together with this entry.
-    async fn granted(mut self) -> Granted {
+    async fn wait(mut self) -> Grant {
         match &mut self.answer {
             Some(answer) => answer.await.unwrap_or_default(),
-            None => Granted::default(),
+            None => Grant::default(),
         }
     }
 
-    fn granted_blocking(mut self) -> Granted {
+    fn wait_blocking(mut self) -> Grant {
         let answer = self.answer.take();
         answer
             .and_then(|answer| answer.blocking_recv().ok())
@@ -263,7 +265,7 @@ impl MemoryPermit {
             return self.set(self.bytes + more);
         }
         if more > 0 {
-            let granted = self.memory.queue(Need::ToGrow, more).granted().await;
+            let granted = self.memory.queue(RequestKind::ToGrow, more).wait().await;
             self.bytes += granted.bytes;
             self.overdraws |= granted.overdraws;
         }

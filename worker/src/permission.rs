@@ -62,12 +62,12 @@ pub struct Knowledge<'a> {
 /// The next action of the caller of a [`PermissionCheck`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Look up the robots.txt of this origin in the shared cache; then call [`PermissionCheck::looked_up`].
+    /// Look up the robots.txt of this origin in the shared cache; then call [`PermissionCheck::note_cache_entry`].
     LookUp(String),
     /// Wait for [`Turn::Robots`] of this site, which is the task's or a redirect's target; then call
-    /// [`PermissionCheck::turn_came`], or [`PermissionCheck::no_turn`] if the site belongs to another worker.
+    /// [`PermissionCheck::note_turn`], or [`PermissionCheck::note_no_turn`] if the site belongs to another worker.
     AwaitTurn(String),
-    /// Request this URL of robots.txt; then call [`PermissionCheck::answered`].
+    /// Request this URL of robots.txt; then call [`PermissionCheck::note_response`].
     Request(Url),
     /// Do nothing more: this is the answer.
     Decided(Permission),
@@ -122,7 +122,7 @@ impl PermissionCheck {
             },
             origin,
         };
-        let in_force = known.robots.borrow().in_force(&check.origin, now);
+        let in_force = known.robots.borrow().rules_in_force(&check.origin, now);
         if let Some(rules) = in_force {
             check.decide(&rules, false, known);
         }
@@ -148,7 +148,12 @@ impl PermissionCheck {
     }
 
     /// Takes the answer of the shared cache; `None` if it has no entry or is unreachable.
-    pub fn looked_up(&mut self, entry: Option<&RobotsEntry>, known: Knowledge<'_>, now: Now) {
+    pub fn note_cache_entry(
+        &mut self,
+        entry: Option<&RobotsEntry>,
+        known: Knowledge<'_>,
+        now: Now,
+    ) {
         let State::LookingUp { has_turn, .. } = self.state else {
             return;
         };
@@ -162,18 +167,18 @@ impl PermissionCheck {
         });
         match rules {
             Some(rules) => self.decide(&rules, false, known),
-            None if has_turn => self.request(known, now),
+            None if has_turn => self.begin_request(known, now),
             None => self.await_turn(),
         }
     }
 
     /// Notes that robots.txt may be requested now.
-    pub fn turn_came(&mut self, known: Knowledge<'_>, now: Now) {
-        if self.fetch.is_redirected() {
+    pub fn note_turn(&mut self, known: Knowledge<'_>, now: Now) {
+        if self.fetch.has_followed_redirect() {
             // Another task may have fetched the same file meanwhile.
             return match self.follow(known, now) {
                 Some(rules) => self.decide(&rules, false, known),
-                None => self.request(known, now),
+                None => self.begin_request(known, now),
             };
         }
         match self.looks_up_twice {
@@ -183,19 +188,19 @@ impl PermissionCheck {
                     has_turn: true,
                 }
             }
-            false => self.request(known, now),
+            false => self.begin_request(known, now),
         }
     }
 
     /// Notes that the awaited site belongs to another worker. There is no turn then, and its robots.txt counts as
     /// unreachable.
-    pub fn no_turn(&mut self, known: Knowledge<'_>, now: Now) {
-        self.fetch.leave_to_owner();
+    pub fn note_no_turn(&mut self, known: Knowledge<'_>, now: Now) {
+        self.fetch.skip_foreign_request();
         self.end_fetch(known, now);
     }
 
     /// Takes the answer to a request of the fetch, or its denial by the gate.
-    pub fn answered(
+    pub fn note_response(
         &mut self,
         response: Result<RobotsResponse, Denied>,
         known: Knowledge<'_>,
@@ -209,7 +214,7 @@ impl PermissionCheck {
         };
         // A request to an unsafe address is refused before it is sent.
         let is_sent = |response: &&RobotsResponse| {
-            response.outcome != Outcome::UnsafeAddress || self.fetch.is_redirected()
+            response.outcome != Outcome::UnsafeAddress || self.fetch.has_followed_redirect()
         };
         let sent = response.as_ref().ok().filter(is_sent);
         let answered = sent.map(|response| Answered {
@@ -218,7 +223,7 @@ impl PermissionCheck {
             answer: response.answer,
             page: None,
         });
-        self.fetch.answered(response);
+        self.fetch.note_response(response);
         if let Some(answered) = answered {
             self.move_clocks(&site(&url), answered, known);
         }
@@ -241,7 +246,7 @@ impl PermissionCheck {
         self.rules.take()
     }
 
-    fn request(&mut self, known: Knowledge<'_>, now: Now) {
+    fn begin_request(&mut self, known: Knowledge<'_>, now: Now) {
         self.state = State::Requesting { started: now };
         if self.fetch.next_request().is_none() {
             self.end_fetch(known, now);
@@ -262,10 +267,10 @@ impl PermissionCheck {
         let mut sites = known.sites.borrow_mut();
         if asked == self.site || has_failed {
             let answer = of_fetch;
-            sites.robots_answered(&self.site, Answered { answer, ..answered }, pace);
+            sites.note_robots_answer(&self.site, Answered { answer, ..answered }, pace);
         }
         if asked != self.site {
-            sites.robots_answered(asked, answered, pace);
+            sites.note_robots_answer(asked, answered, pace);
         }
     }
 
@@ -274,7 +279,7 @@ impl PermissionCheck {
         if let Some(rules) = self.follow(known, now) {
             return self.decide(&rules, false, known);
         }
-        match self.target() {
+        match self.redirect_origin() {
             Some(origin) => {
                 self.state = State::LookingUp {
                     origin,
@@ -286,13 +291,13 @@ impl PermissionCheck {
     }
 
     /// The origin whose robots.txt a redirect has led to.
-    fn target(&self) -> Option<String> {
+    fn redirect_origin(&self) -> Option<String> {
         let target = self.fetch.origin_of_next();
         target.filter(|target| *target != self.origin)
     }
 
     fn follow(&self, known: Knowledge<'_>, now: Now) -> Option<Rules> {
-        let target = self.target()?;
+        let target = self.redirect_origin()?;
         let mut robots = known.robots.borrow_mut();
         robots.follow(&self.origin, &target, now)
     }

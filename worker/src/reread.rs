@@ -10,9 +10,9 @@ use webfill_store::Listing;
 use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Follow, Lane, Outcome, Task};
 
 use crate::config::WorkerConfig;
-use crate::documents::{Documents, DocumentsConfig, NoDocument, Try, is_readable};
+use crate::documents::{Attempt, Documents, DocumentsConfig, NoDocument, is_readable};
 use crate::extract::{FetchedPage, extract};
-use crate::memory::{Memory, Parts};
+use crate::memory::{BudgetParts, Memory};
 use crate::task_result::TaskResult;
 
 /// A page to read again.
@@ -71,7 +71,7 @@ impl PageReader {
             keep: None,
             ..documents.clone()
         };
-        let page = Parts::of(config.memory_mib).page;
+        let page = BudgetParts::of(config.memory_mib).page;
         PageReader {
             engine: Engine::new(mappings, Limits::within(page)),
             documents: Documents::new(documents),
@@ -127,7 +127,9 @@ impl PageReader {
         };
         let body = std::mem::take(&mut page.body);
         let content_type = page.result.content_type.clone();
-        let read = documents.read(body, content_type, Try::Early, None).await;
+        let read = documents
+            .read(body, content_type, Attempt::Early, None)
+            .await;
         match read {
             Ok(document) if was_readable && !is_readable(document.status) => {
                 let reason = document.stored.get("reason").and_then(Value::as_str);

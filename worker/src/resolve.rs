@@ -3,9 +3,9 @@
 //!
 //! The HTTP client resolves each name through [`Resolver`]. The answer comes from `--resolve` or from the system, and
 //! every address is checked before the client gets it. The client does not resolve hosts that are IP addresses, so
-//! [`Resolver::judge_literal`] checks those.
+//! [`Resolver::check_literal`] checks those.
 //!
-//! A lookup may take long, so it precedes taking a fetch slot ([`Resolver::hold`]). The request then finds the answer
+//! A lookup may take long, so it precedes taking a fetch permit ([`Resolver::hold`]). The request then finds the answer
 //! ready ([`names`]).
 
 mod clients;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use webfill_urls::address::{Judgement, judge};
+use webfill_urls::address::{AddressClass, classify};
 use webfill_urls::{Host, Url};
 
 pub use clients::{ClientPart, Clients};
@@ -29,7 +29,7 @@ pub use lookup_threads::PLACES;
 pub use memory::MOMENT;
 pub use names::{FRESH_FOR, HeldName};
 pub use overrides::OverrideError;
-pub use refusal::{LookupError, Refused, ResolveError};
+pub use refusal::{AddressRefusal, LookupError, ResolveError};
 
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
@@ -58,12 +58,12 @@ struct Policy {
 }
 
 impl Policy {
-    fn judge(self, address: IpAddr) -> Result<(), Refused> {
-        match judge(address) {
-            Judgement::Never => Err(Refused::NoHost),
-            Judgement::Private if !self.allow_private => Err(Refused::Private),
-            Judgement::Public if self.contact_missing => Err(Refused::NoContact),
-            Judgement::Private | Judgement::Public => Ok(()),
+    fn check_address(self, address: IpAddr) -> Result<(), AddressRefusal> {
+        match classify(address) {
+            AddressClass::Never => Err(AddressRefusal::NoHost),
+            AddressClass::Private if !self.allow_private => Err(AddressRefusal::Private),
+            AddressClass::Public if self.contact_missing => Err(AddressRefusal::NoContact),
+            AddressClass::Private | AddressClass::Public => Ok(()),
         }
     }
 }
@@ -73,7 +73,7 @@ impl Policy {
 struct ProxyHost(String);
 
 impl ProxyHost {
-    fn of(proxy: &str) -> Self {
+    fn from_proxy(proxy: &str) -> Self {
         let with_scheme = match proxy.contains("://") {
             true => proxy.to_owned(),
             false => format!("http://{proxy}"),
@@ -99,7 +99,7 @@ impl Resolver {
                     contact_missing: contact.trim().is_empty(),
                 },
                 overrides: Overrides::parse(&fetch.resolve)?,
-                proxy: fetch.proxy.as_deref().map(ProxyHost::of),
+                proxy: fetch.proxy.as_deref().map(ProxyHost::from_proxy),
                 names: Names::new(
                     Duration::from_secs_f64(fetch.lookup_timeout),
                     Box::new(system::look_up),
@@ -110,17 +110,17 @@ impl Resolver {
 
     /// Checks the host of a URL if it is an IP address. A name passes, because
     /// its addresses are checked when it is resolved.
-    pub fn judge_literal(&self, url: &Url) -> Result<(), ResolveError> {
+    pub fn check_literal(&self, url: &Url) -> Result<(), ResolveError> {
         match literal(url) {
-            Some(address) => self.judge(url.host_str().unwrap_or_default(), address),
+            Some(address) => self.check_host_address(url.host_str().unwrap_or_default(), address),
             None => Ok(()),
         }
     }
 
     /// Checks a URL that a proxy will resolve, by resolving its name here as
     /// well. A name that only the proxy can resolve counts as a public host.
-    pub async fn judge_proxied(&self, url: &Url) -> Result<(), ResolveError> {
-        self.judge_literal(url)?;
+    pub async fn check_proxied(&self, url: &Url) -> Result<(), ResolveError> {
+        self.check_literal(url)?;
         let host = url.host_str().unwrap_or_default();
         if self.shared.proxy.is_none() || literal(url).is_some() {
             return Ok(());
@@ -134,10 +134,10 @@ impl Resolver {
 
     /// Checks the address that the connection was made to, in case it differs
     /// from the one checked before. With a proxy it is the proxy's, and passes.
-    pub fn judge_peer(&self, peer: Option<SocketAddr>) -> Result<(), ResolveError> {
+    pub fn check_peer(&self, peer: Option<SocketAddr>) -> Result<(), ResolveError> {
         match peer {
             Some(peer) if self.shared.proxy.is_none() => {
-                self.judge(&peer.ip().to_string(), peer.ip())
+                self.check_host_address(&peer.ip().to_string(), peer.ip())
             }
             _ => Ok(()),
         }
@@ -173,7 +173,7 @@ impl Resolver {
         };
         addresses
             .iter()
-            .all(|address| judge(address.ip()) == Judgement::Private)
+            .all(|address| classify(address.ip()) == AddressClass::Private)
     }
 
     /// Lets the requests of one task share a lookup. `None` for a host that needs no lookup.
@@ -243,7 +243,7 @@ impl Resolver {
     ) -> Result<Vec<SocketAddr>, ResolveError> {
         let mut refusal = Ok(());
         addresses.retain(|address| {
-            let judged = self.judge(host, address.ip());
+            let judged = self.check_host_address(host, address.ip());
             let is_allowed = judged.is_ok();
             refusal = judged;
             is_allowed
@@ -254,10 +254,10 @@ impl Resolver {
         }
     }
 
-    fn judge(&self, host: &str, address: IpAddr) -> Result<(), ResolveError> {
+    fn check_host_address(&self, host: &str, address: IpAddr) -> Result<(), ResolveError> {
         self.shared
             .policy
-            .judge(address)
+            .check_address(address)
             .map_err(|refused| ResolveError::Unsafe {
                 host: host.to_owned(),
                 address,

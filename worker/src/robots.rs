@@ -49,7 +49,7 @@ const AGENT_TOKEN: &str = "webfill";
 /// The rules of one origin.
 pub type Rules = Rc<RobotsRules>;
 
-struct Remembered {
+struct CachedRules {
     rules: Rules,
     /// robots.txt is not requested before this moment.
     until: Instant,
@@ -60,13 +60,13 @@ struct Remembered {
 /// The robots.txt files in the worker's memory.
 #[derive(Default)]
 pub struct RobotsFiles {
-    remembered: HashMap<String, Remembered>,
+    remembered: HashMap<String, CachedRules>,
     bytes: usize,
 }
 
 impl RobotsFiles {
     /// The rules of an origin whose robots.txt need not be requested now.
-    pub fn in_force(&self, origin: &str, now: Now) -> Option<Rules> {
+    pub fn rules_in_force(&self, origin: &str, now: Now) -> Option<Rules> {
         let known = self.remembered.get(origin)?;
         (known.until > now.instant).then(|| Rc::clone(&known.rules))
     }
@@ -85,7 +85,7 @@ impl RobotsFiles {
         if !is_fresh && before.is_some_and(|before| before.kept_until > kept_until) {
             return None;
         }
-        let remembered = Remembered {
+        let remembered = CachedRules {
             rules: Rc::clone(&rules),
             until: after(entry.expires_at_ms, LIFETIME),
             kept_until,
@@ -108,9 +108,9 @@ impl RobotsFiles {
     /// Notes that the robots.txt of an origin redirects to that of another origin. The target's rules, if known, apply
     /// to both.
     pub fn follow(&mut self, origin: &str, target: &str, now: Now) -> Option<Rules> {
-        let rules = self.in_force(target, now)?;
+        let rules = self.rules_in_force(target, now)?;
         let known = self.remembered.get(target)?;
-        let remembered = Remembered {
+        let remembered = CachedRules {
             rules: Rc::clone(&rules),
             ..*known
         };
@@ -118,7 +118,7 @@ impl RobotsFiles {
         Some(rules)
     }
 
-    fn insert(&mut self, origin: &str, remembered: Remembered, now: Now) {
+    fn insert(&mut self, origin: &str, remembered: CachedRules, now: Now) {
         self.forget(origin);
         self.bytes += remembered.rules.memory_bytes();
         self.remembered.insert(origin.to_owned(), remembered);
@@ -241,7 +241,7 @@ impl RobotsFetch {
     }
 
     /// Whether a redirect has been followed.
-    pub fn is_redirected(&self) -> bool {
+    pub fn has_followed_redirect(&self) -> bool {
         self.last.is_some()
     }
 
@@ -258,7 +258,7 @@ impl RobotsFetch {
     }
 
     /// Takes the answer to the request that [`RobotsFetch::next_request`] named.
-    pub fn answered(&mut self, response: Result<RobotsResponse, Denied>) {
+    pub fn note_response(&mut self, response: Result<RobotsResponse, Denied>) {
         let Some(url) = self.next.take() else { return };
         match response {
             Ok(response) => {
@@ -274,7 +274,7 @@ impl RobotsFetch {
 
     /// Notes that the request that [`RobotsFetch::next_request`] named is not made: the redirect's target belongs to
     /// another worker, which would not know of the request.
-    pub fn leave_to_owner(&mut self) {
+    pub fn skip_foreign_request(&mut self) {
         self.anothers = self.next.take();
     }
 
@@ -340,11 +340,12 @@ pub fn is_robots_txt(url: &Url) -> bool {
 /// Whether an answer ends a fetch with rules. A redirect does so only as the last of too many. If a redirect leads
 /// nowhere, the file may be anywhere, so that does not count.
 fn is_final(url: &Url, response: &RobotsResponse) -> bool {
-    let leads_nowhere = is_redirect(response.status) && redirect_target(url, response).is_none();
+    let leads_nowhere =
+        is_redirect_status(response.status) && redirect_target(url, response).is_none();
     response.is_usable() && !leads_nowhere
 }
 
-fn is_redirect(status: Option<u16>) -> bool {
+fn is_redirect_status(status: Option<u16>) -> bool {
     matches!(status, Some(301 | 302 | 303 | 307 | 308))
 }
 
@@ -401,7 +402,7 @@ fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
         Some(408 | 425 | 429) => false,
         // Among the others, 304 answers a condition that was not sent, and 300 offers a choice.
         Some(400..=499) => true,
-        status => is_redirect(status),
+        status => is_redirect_status(status),
     }
 }
 

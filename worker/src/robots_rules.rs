@@ -67,9 +67,9 @@ impl RobotsRules {
 
     fn build(selected: &Selected<'_>, hints: Hints) -> Self {
         let mut patterns: Vec<Pattern> = Vec::with_capacity(selected.rules.len());
-        for line in selected.rules.iter().filter(|line| line.counts()) {
-            patterns.extend(Pattern::of_rule(line.allow, line.path));
-            patterns.extend(Pattern::of_index_page(line.allow, line.path));
+        for line in selected.rules.iter().filter(|line| line.is_effective()) {
+            patterns.extend(Pattern::from_rule(line.allow, line.path));
+            patterns.extend(Pattern::from_index_page(line.allow, line.path));
         }
         patterns.sort_unstable();
         patterns.dedup();

@@ -36,10 +36,10 @@ use crate::crash_marker::{self, CrashMarker};
 use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
-use crate::fetch_slots::FetchSlots;
+use crate::fetch_permits::FetchPermits;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
-use crate::memory::{Memory, Parts, Room};
+use crate::memory::{BudgetParts, Memory, MemoryPools};
 use crate::now::Now;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
@@ -96,7 +96,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let counts = Counts::default();
     let (extraction, pages) = mpsc::channel(MAX_WAITING_PAGES);
     let (results, ended) = mpsc::channel(MAX_WAITING_RESULTS);
-    let parts = Parts::of(setup.worker.memory_mib);
+    let parts = BudgetParts::of(setup.worker.memory_mib);
     let results_memory = Memory::new(parts.results);
     let page_timer = PageTimer::new();
     let page_deadline = Duration::from_secs_f64(setup.worker.page_deadline);
@@ -108,7 +108,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let extractor = start_extraction(&setup, (pages, results.clone()), &page_timer, memory)?;
     let (broken, breaks) = mpsc::channel(1);
     let saver = start_saver(&setup, &backends, ended, (&reporter, &counts));
-    let about = archive::about(&setup.politeness.user_agent());
+    let about = archive::warcinfo_fields(&setup.politeness.user_agent());
     let (archive, archiving) = Archive::start(&setup.archive, about, broken.clone())?.unzip();
     let journey = Rc::new(journey(
         &setup,
@@ -120,13 +120,13 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         broken,
         archive,
         (&reporter, &counts),
-        Room {
+        MemoryPools {
             bodies: Memory::new(parts.bodies),
             held: Memory::new(parts.held),
             results: results_memory,
         },
     )?);
-    reporter.ready();
+    reporter.report_ready();
 
     let mut worker = Worker {
         journey: Rc::clone(&journey),
@@ -196,7 +196,7 @@ impl Worker {
                 // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
                 // kills this process.
                 _ = heartbeat.tick() => if inputs.page_timer.time_on_page() < inputs.longest_page {
-                    self.reporter.heartbeat();
+                    self.reporter.send_heartbeat();
                     report_counts(counts, &self.reporter);
                 },
                 Some(fault) = inputs.breaks.recv() => return Err(fault),
@@ -246,7 +246,9 @@ fn start_saver(
         counts: counts.clone(),
     };
     let reporter = reporter.clone();
-    tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
+    tokio::task::spawn_local(
+        async move { saver.run(ended, |done| reporter.report_done(done)).await },
+    )
 }
 
 fn report_counts(counts: &Counts, reporter: &SupervisorReporter) {
@@ -267,7 +269,7 @@ fn journey(
     broken: mpsc::Sender<Fault>,
     archive: Option<Archive>,
     (reporter, counts): (&SupervisorReporter, &Counts),
-    room: Room,
+    room: MemoryPools,
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
@@ -308,7 +310,7 @@ fn journey(
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),
-        slots: FetchSlots::new(setup.worker.concurrency),
+        slots: FetchPermits::new(setup.worker.concurrency),
         counts: counts.clone(),
         kept_body_bytes: setup.bodies.max_body_bytes(),
         documents,
@@ -323,8 +325,8 @@ fn journey(
         results,
         draining: Cell::new(false),
         called_back: Notify::new(),
-        report_waiting: Box::new(move |task| waiting_reporter.waiting(task)),
-        give_back: Box::new(move |returned| reporter.returned(returned)),
+        report_waiting: Box::new(move |task| waiting_reporter.report_waiting(task)),
+        give_back: Box::new(move |returned| reporter.report_returned(returned)),
     })
 }
 
@@ -340,12 +342,15 @@ fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
 /// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.
 async fn write_clocks(journey: Rc<Journey>) {
     let now = Now::read();
-    let moved = journey.sites.borrow_mut().moved_clocks(&journey.name, now);
+    let moved = journey
+        .sites
+        .borrow_mut()
+        .take_moved_clocks(&journey.name, now);
     if moved.is_empty() {
         return;
     }
     if journey.cache.put_sites(moved.clone()).await.is_err() {
-        journey.sites.borrow_mut().write_again(moved);
+        journey.sites.borrow_mut().mark_clocks_unsaved(moved);
     }
 }
 

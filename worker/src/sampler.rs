@@ -52,7 +52,7 @@ impl Sampler {
             .fields
             .keys()
             .cloned()
-            .chain(of_rows(result))
+            .chain(fields_of_rows(result))
             .collect();
         let place = self.place(mapping, names.iter())?;
         let text = zstd::bulk::compress(text.as_bytes(), 3).ok()?;
@@ -90,7 +90,7 @@ impl Sampler {
 }
 
 /// The fields that any of a page's rows have, under names that no field of a page has.
-fn of_rows(result: &TaskResult) -> impl Iterator<Item = String> {
+fn fields_of_rows(result: &TaskResult) -> impl Iterator<Item = String> {
     let filled = result.row_counts.iter().flat_map(|counts| {
         let fields = counts.filled.iter().filter(|(_, rows)| **rows > 0);
         fields.map(|(field, _)| format!("{}[].{field}", counts.dataset))

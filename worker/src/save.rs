@@ -77,7 +77,7 @@ impl Saver {
                 }
             };
             span.in_scope(|| log_result(&result));
-            self.counts.page_saved(&result);
+            self.counts.note_page_saved(&result);
             done.push(result.into_task_done(saved, now));
         }
         Ok(done)
@@ -103,7 +103,8 @@ impl Saver {
                 return Err(fatal);
             }
             let busy = answers.iter().find_map(retry_error);
-            self.counts.store_answered(began.elapsed(), busy.is_some());
+            self.counts
+                .note_store_answered(began.elapsed(), busy.is_some());
             let Some(busy) = busy else {
                 if wait > FIRST_RETRY {
                     tracing::info!(event = "store_back", "the store accepts writes again");

@@ -54,7 +54,7 @@ pub struct PageKind {
 
 /// The data needed to try an unread page in the browser.
 #[derive(Debug)]
-pub struct Unread {
+pub struct UnreadPage {
     pub kind: PageKind,
     /// Whether the page is an empty shell; if not, only its mapping reads nothing.
     pub is_shell: bool,
@@ -81,7 +81,7 @@ pub struct ScriptedPages {
     not_sites: Vec<String>,
     /// The lanes set for sites at the dispatcher; they override the settings.
     rules: HashMap<String, Lane>,
-    known: HashMap<String, Vec<Tried>>,
+    known: HashMap<String, Vec<TrialResults>>,
     /// How many pages other than shells were rendered in vain in a row, by mapping.
     unfit: HashMap<String, u32>,
     /// Why the browser does not start.
@@ -90,15 +90,15 @@ pub struct ScriptedPages {
 
 /// The results of trying a kind of pages.
 #[derive(Debug)]
-struct Tried {
+struct TrialResults {
     kind: PageKind,
     rendered: u32,
     filled: u32,
 }
 
-impl Tried {
+impl TrialResults {
     /// The results for a kind tried before this process started, or by another process.
-    fn of_known(known: KnownKind) -> Option<Tried> {
+    fn from_known(known: KnownKind) -> Option<TrialResults> {
         let (rendered, filled) = match known.finding {
             Finding::Filled => (1, 1),
             Finding::Empty => (known.tries.max(SAMPLE), 0),
@@ -108,7 +108,7 @@ impl Tried {
             mapping: known.mapping,
             layout: known.layout,
         };
-        (rendered > 0).then_some(Tried {
+        (rendered > 0).then_some(TrialResults {
             kind,
             rendered,
             filled,
@@ -156,7 +156,10 @@ impl ScriptedPages {
             Some(lane) => self.rules.insert(site.clone(), lane),
             None => self.rules.remove(&site),
         };
-        let kinds: Vec<Tried> = kinds.into_iter().filter_map(Tried::of_known).collect();
+        let kinds: Vec<TrialResults> = kinds
+            .into_iter()
+            .filter_map(TrialResults::from_known)
+            .collect();
         if kinds.is_empty() || self.known.contains_key(&site) {
             return;
         }
@@ -177,7 +180,7 @@ impl ScriptedPages {
     }
 
     /// Whether scripts have filled pages of this site.
-    pub fn has_filled(&self, site: &str) -> bool {
+    pub fn may_fill_site(&self, site: &str) -> bool {
         let mut kinds = self.known.get(site).into_iter().flatten();
         kinds.any(|tried| tried.filled > 0 && tried.is_open())
     }
@@ -196,7 +199,7 @@ impl ScriptedPages {
         let is_filled = kinds.iter().any(|tried| tried.filled > 0);
         let in_vain: u32 = kinds.iter().map(|tried| tried.rendered).sum();
         let has_room = kinds.len() < MOST_KINDS && (is_filled || in_vain < MOST_IN_VAIN);
-        known.map_or(has_room, Tried::is_open)
+        known.map_or(has_room, TrialResults::is_open)
     }
 
     /// Whether a page of this kind was rendered.
@@ -206,13 +209,13 @@ impl ScriptedPages {
     }
 
     /// Whether scripts have filled pages of this kind.
-    pub fn fills(&self, site: &str, kind: &PageKind) -> bool {
+    pub fn has_filled_kind(&self, site: &str, kind: &PageKind) -> bool {
         let mut kinds = self.known.get(site).into_iter().flatten();
         kinds.any(|tried| tried.filled > 0 && is_same(&tried.kind, kind))
     }
 
     /// Notes the result of rendering an unread page. Returns the finding about its kind, if it is new.
-    pub fn note(
+    pub fn note_result(
         &mut self,
         site: &str,
         kind: &PageKind,
@@ -231,7 +234,7 @@ impl ScriptedPages {
         let kinds = self.known.entry(site.to_owned()).or_default();
         let known = kinds.iter().position(|tried| is_same(&tried.kind, kind));
         let index = known.unwrap_or_else(|| {
-            kinds.push(Tried {
+            kinds.push(TrialResults {
                 kind: kind.clone(),
                 rendered: 0,
                 filled: 0,
@@ -276,7 +279,7 @@ pub fn unread_kind(
     shell: Option<&webfill_mapping::Shell>,
 ) -> Option<(PageKind, bool, String)> {
     let name = result.mapping.as_deref().unwrap_or_default();
-    let index = mappings.by_name(name);
+    let index = mappings.find_by_name(name);
     let fields = index.map_or(0, |index| mappings.fields_of(index).len());
     let lacks_all = match fields {
         _ if result.rows() > 0 => false,
@@ -319,7 +322,7 @@ pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
 }
 
 /// Reports the finding about a page's kind with the page's outcome. Failed pages have evidence of their own.
-pub fn report(
+pub fn report_finding(
     result: &mut TaskResult,
     finding: Finding,
     (kind, is_shell): (&PageKind, bool),
@@ -391,7 +394,7 @@ mod tests {
         let one = kind("#app");
         for n in 1..=SAMPLE {
             assert!(pages.may_try("a.example", &one, true));
-            let known = pages.note("a.example", &one, true, false);
+            let known = pages.note_result("a.example", &one, true, false);
             let expected = match n {
                 SAMPLE => Finding::Empty,
                 _ => Finding::Tried,
@@ -408,18 +411,18 @@ mod tests {
         let mut pages = pages(BrowserConfig::default());
         let one = kind("#app");
         assert_eq!(
-            pages.note("a.example", &one, true, true),
+            pages.note_result("a.example", &one, true, true),
             Some(Finding::Filled)
         );
-        assert_eq!(pages.note("a.example", &one, true, true), None);
-        assert!(pages.has_filled("a.example") && pages.fills("a.example", &one));
+        assert_eq!(pages.note_result("a.example", &one, true, true), None);
+        assert!(pages.may_fill_site("a.example") && pages.has_filled_kind("a.example", &one));
         let mut wasted = 0;
         while pages.may_try("a.example", &one, true) {
             wasted += 1;
-            pages.note("a.example", &one, true, false);
+            pages.note_result("a.example", &one, true, false);
         }
         assert_eq!(wasted, 2 * (ONE_IN - 1) + 1);
-        assert!(!pages.has_filled("a.example"));
+        assert!(!pages.may_fill_site("a.example"));
     }
 
     fn reported(finding: Finding, tries: u32) -> SiteScripts {
@@ -450,15 +453,15 @@ mod tests {
             let mut rendered = 0;
             while pages.may_try("a.example", &one, true) {
                 rendered += 1;
-                pages.note("a.example", &one, true, false);
+                pages.note_result("a.example", &one, true, false);
             }
             assert_eq!(rendered, left, "{finding:?}");
         }
         let mut pages = pages(BrowserConfig::default());
         pages.learn(reported(Finding::Filled, 0));
-        assert!(pages.has_filled("a.example") && pages.fills("a.example", &one));
+        assert!(pages.may_fill_site("a.example") && pages.has_filled_kind("a.example", &one));
         pages.learn(reported(Finding::Empty, 3));
-        assert!(pages.has_filled("a.example"), "what it knows is newer");
+        assert!(pages.may_fill_site("a.example"), "what it knows is newer");
         pages.forget("a.example");
         assert!(!pages.knows("a.example", &one));
     }
@@ -487,9 +490,9 @@ mod tests {
     #[test]
     fn layouts_that_resemble_each_other_are_of_one_kind() {
         let mut pages = pages(BrowserConfig::default());
-        pages.note("a.example", &kind("aaaaaaaa"), true, true);
-        assert!(pages.fills("a.example", &kind("aaaaaa00")));
-        assert!(!pages.fills("a.example", &kind("bbbbbbbb")));
+        pages.note_result("a.example", &kind("aaaaaaaa"), true, true);
+        assert!(pages.has_filled_kind("a.example", &kind("aaaaaa00")));
+        assert!(!pages.has_filled_kind("a.example", &kind("bbbbbbbb")));
     }
 
     #[test]
@@ -498,12 +501,12 @@ mod tests {
         for n in 0..2 * MOST_KINDS {
             let layout = kind(&"x".repeat(n + 1));
             if pages.may_try("a.example", &layout, true) {
-                pages.note("a.example", &layout, true, false);
+                pages.note_result("a.example", &layout, true, false);
             }
         }
         assert!(pages.known["a.example"].len() <= MOST_KINDS);
         for n in 0..=MOST_SITES {
-            pages.note(&format!("{n}.example"), &kind("#app"), true, false);
+            pages.note_result(&format!("{n}.example"), &kind("#app"), true, false);
         }
         assert!(pages.known.len() <= MOST_SITES);
     }
@@ -516,7 +519,7 @@ mod tests {
             let layout = kind(&"x".repeat(n + 1));
             while pages.may_try("a.example", &layout, true) {
                 rendered += 1;
-                pages.note("a.example", &layout, true, false);
+                pages.note_result("a.example", &layout, true, false);
             }
         }
         assert_eq!(rendered, MOST_IN_VAIN);
@@ -531,7 +534,7 @@ mod tests {
             let site = format!("{n}.example");
             if pages.may_try(&site, &kind("aaaaaaaa"), false) {
                 rendered += 1;
-                pages.note(&site, &kind("aaaaaaaa"), false, false);
+                pages.note_result(&site, &kind("aaaaaaaa"), false, false);
             }
         }
         assert_eq!(rendered, MOST_UNFIT);
@@ -539,7 +542,7 @@ mod tests {
             pages.may_try("a.example", &kind("#app"), true),
             "a shell is"
         );
-        pages.note("a.example", &kind("aaaaaaaa"), false, true);
+        pages.note_result("a.example", &kind("aaaaaaaa"), false, true);
         assert!(pages.may_try("b.example", &kind("aaaaaaaa"), false));
     }
 

@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use webfill_store::{
-    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry, StoreError,
+    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteClockEntry,
+    StoreError,
 };
 
 use crate::now::now_ms;
@@ -26,7 +27,7 @@ pub struct SharedCache {
     availability: Arc<Availability>,
     robots: BatchedCalls<String, Option<RobotsEntry>>,
     new_robots: BatchedCalls<RobotsEntry, ()>,
-    sites: BatchedCalls<String, Option<SiteEntry>>,
+    sites: BatchedCalls<String, Option<SiteClockEntry>>,
 }
 
 impl SharedCache {
@@ -63,33 +64,37 @@ impl Cache for SharedCache {
         origins: Vec<String>,
         _now_ms: i64,
     ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
-        self.availability.note(self.robots.ask_all(origins).await)
+        self.availability
+            .note_availability(self.robots.request_all(origins).await)
     }
 
     async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
-        let kept = self.new_robots.ask_all(entries).await;
-        self.availability.note(kept.map(drop))
+        let kept = self.new_robots.request_all(entries).await;
+        self.availability.note_availability(kept.map(drop))
     }
 
     async fn sites(
         &self,
         sites: Vec<String>,
         _now_ms: i64,
-    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
-        self.availability.note(self.sites.ask_all(sites).await)
+    ) -> Result<Vec<Option<SiteClockEntry>>, StoreError> {
+        self.availability
+            .note_availability(self.sites.request_all(sites).await)
     }
 
-    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
-        self.availability.note(self.cache.put_sites(entries).await)
+    async fn put_sites(&self, entries: Vec<SiteClockEntry>) -> Result<(), StoreError> {
+        self.availability
+            .note_availability(self.cache.put_sites(entries).await)
     }
 
     async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
-        self.availability.note(self.cache.reserve(request).await)
+        self.availability
+            .note_availability(self.cache.reserve(request).await)
     }
 
     async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
         self.availability
-            .note(self.cache.release_reservation(release).await)
+            .note_availability(self.cache.release_reservation(release).await)
     }
 }
 
@@ -100,7 +105,7 @@ struct Availability {
 }
 
 impl Availability {
-    fn note<R>(&self, answer: Result<R, StoreError>) -> Result<R, StoreError> {
+    fn note_availability<R>(&self, answer: Result<R, StoreError>) -> Result<R, StoreError> {
         let was_away = self.is_away.swap(answer.is_err(), Ordering::Relaxed);
         match &answer {
             Err(error) if !was_away => {
@@ -117,10 +122,10 @@ impl Availability {
 
 /// Combines many requests into one call.
 struct BatchedCalls<Q, A> {
-    questions: mpsc::UnboundedSender<Question<Q, A>>,
+    questions: mpsc::UnboundedSender<QueuedRequest<Q, A>>,
 }
 
-struct Question<Q, A> {
+struct QueuedRequest<Q, A> {
     question: Q,
     answer: oneshot::Sender<Result<A, StoreError>>,
 }
@@ -137,10 +142,10 @@ impl<Q: 'static, A: 'static> BatchedCalls<Q, A> {
     }
 
     /// Asks all questions and returns the answers in the same order.
-    async fn ask_all(&self, questions: Vec<Q>) -> Result<Vec<A>, StoreError> {
+    async fn request_all(&self, questions: Vec<Q>) -> Result<Vec<A>, StoreError> {
         let ask = |question| {
             let (answer, answered) = oneshot::channel();
-            let sent = self.questions.send(Question { question, answer });
+            let sent = self.questions.send(QueuedRequest { question, answer });
             sent.ok().map(|()| answered)
         };
         let asked: Vec<_> = questions.into_iter().map(ask).collect();
@@ -155,7 +160,7 @@ impl<Q: 'static, A: 'static> BatchedCalls<Q, A> {
 
 /// Answers questions in batches until the sending half is dropped.
 async fn run_batches<Q, A>(
-    mut asked: mpsc::UnboundedReceiver<Question<Q, A>>,
+    mut asked: mpsc::UnboundedReceiver<QueuedRequest<Q, A>>,
     pace: Duration,
     call: impl AsyncFn(Vec<Q>) -> Result<Vec<A>, StoreError>,
 ) {
@@ -171,7 +176,7 @@ async fn run_batches<Q, A>(
             }
         }
         next_call = Instant::now() + pace;
-        let of_call = |question: Question<Q, A>| (question.question, question.answer);
+        let of_call = |question: QueuedRequest<Q, A>| (question.question, question.answer);
         let (questions, answers): (Vec<_>, Vec<_>) = together.drain(..).map(of_call).unzip();
         // If a receiver is gone, its runner was ended, and its answer can be dropped.
         match call(questions).await {
@@ -228,12 +233,12 @@ mod tests {
         run(async {
             let start = Instant::now();
             let doubling = doubling(&calls);
-            assert_eq!(doubling.ask_all(vec![7]).await, Ok(vec![14]));
+            assert_eq!(doubling.request_all(vec![7]).await, Ok(vec![14]));
             assert_eq!(start.elapsed(), Duration::ZERO);
             let doubling = Rc::new(doubling);
             let asking = (1..=10).map(|number| {
                 let doubling = Rc::clone(&doubling);
-                tokio::task::spawn_local(async move { doubling.ask_all(vec![number]).await })
+                tokio::task::spawn_local(async move { doubling.request_all(vec![number]).await })
             });
             for (index, asked) in asking.collect::<Vec<_>>().into_iter().enumerate() {
                 let expected = 2 * (index as u32 + 1);
@@ -252,7 +257,7 @@ mod tests {
             let doubling = doubling(&calls);
             let numbers: Vec<u32> = (1..=3 * MAX_PER_CALL as u32).collect();
             let doubled: Vec<u32> = numbers.iter().map(|number| 2 * number).collect();
-            assert_eq!(doubling.ask_all(numbers).await, Ok(doubled));
+            assert_eq!(doubling.request_all(numbers).await, Ok(doubled));
             assert_eq!(*calls.borrow(), [(start, MAX_PER_CALL); 3]);
         });
     }
@@ -262,8 +267,8 @@ mod tests {
         let calls = Calls::default();
         run(async {
             let doubling = doubling(&calls);
-            assert!(doubling.ask_all(vec![1, 0]).await.is_err());
-            assert_eq!(doubling.ask_all(vec![1]).await, Ok(vec![2]));
+            assert!(doubling.request_all(vec![1, 0]).await.is_err());
+            assert_eq!(doubling.request_all(vec![1]).await, Ok(vec![2]));
         });
     }
 }

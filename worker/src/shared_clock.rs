@@ -33,11 +33,11 @@ pub struct SharedClock {
     process: u64,
     /// The number of reservations requested so far, which is the next one's number.
     reservations: Cell<u64>,
-    held: RefCell<HashMap<String, Held>>,
+    held: RefCell<HashMap<String, HeldReservation>>,
 }
 
 /// A reservation, from the first call that requests it to its release.
-struct Held {
+struct HeldReservation {
     holder: String,
     is_granted: bool,
     was_used: bool,
@@ -67,7 +67,7 @@ impl SharedClock {
         };
         match self.cache.reserve(&request).await {
             Ok(Reservation::Granted) => {
-                self.change(site, |held| held.is_granted = true);
+                self.update_held(site, |held| held.is_granted = true);
                 if called.elapsed() < RESERVE_TO_START {
                     return Ok(());
                 }
@@ -82,7 +82,7 @@ impl SharedClock {
 
     /// Notes that a request was sent: the site's delay begins with the release.
     pub fn note_use(&self, site: &str) {
-        self.change(site, |held| held.was_used = true);
+        self.update_held(site, |held| held.was_used = true);
     }
 
     /// Releases the site's reservation, if there is one: no request may start for `blocked_for` from now. If the
@@ -112,7 +112,7 @@ impl SharedClock {
         let holder = format!("{:016x}:{number}", self.process);
         held.insert(
             site.to_owned(),
-            Held {
+            HeldReservation {
                 holder: holder.clone(),
                 is_granted: false,
                 was_used: false,
@@ -121,7 +121,7 @@ impl SharedClock {
         holder
     }
 
-    fn change(&self, site: &str, change: impl FnOnce(&mut Held)) {
+    fn update_held(&self, site: &str, change: impl FnOnce(&mut HeldReservation)) {
         if let Some(held) = self.held.borrow_mut().get_mut(site) {
             change(held);
         }

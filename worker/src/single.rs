@@ -100,7 +100,7 @@ impl SingleFetcher {
         for _ in 0..=MOST_REDIRECTS {
             if (self.is_excluded)(&url) {
                 let reason = String::from("its site is excluded by `dispatcher.exclude_sites`");
-                return Err(NoPage::because(&url, Outcome::Disallowed, reason));
+                return Err(NoPage::new(&url, Outcome::Disallowed, reason));
             }
             let fetched = self.fetch_one(&url, last_request_ago(&url)).await?;
             if fetched.outcome == Outcome::Ok {
@@ -113,11 +113,11 @@ impl SingleFetcher {
             let target = fetched.redirect.as_deref();
             match target.and_then(|target| canonical(target, Some(&url)).ok()) {
                 Some(target) => url = target,
-                None => return Err(NoPage::of_answer(url, fetched)),
+                None => return Err(NoPage::from_answer(url, fetched)),
             }
         }
         let reason = format!("more than {MOST_REDIRECTS} redirects, one after another");
-        Err(NoPage::because(&url, Outcome::Redirected, reason))
+        Err(NoPage::new(&url, Outcome::Redirected, reason))
     }
 
     /// The URLs whose sites were requested since the last call, in order.
@@ -138,10 +138,10 @@ impl SingleFetcher {
         let (delay, turn) = permission?;
         self.await_turn(&task.site, turn).await;
         let started = Now::read();
-        let asked = PageRequest::plain(url);
+        let asked = PageRequest::from_url(url);
         let fetched = self.gate.page(&permit, asked, &mut memory).await;
         let mut fetched = fetched.map_err(|_| broken_off(url))?;
-        let sign = block_outcome::judge_fetched(&mut fetched, url, None);
+        let sign = block_outcome::find_block_in_response(&mut fetched, url, None);
         if let Some(sign) = sign {
             fetched.error = Some(sign.in_words());
         }
@@ -149,11 +149,11 @@ impl SingleFetcher {
             started,
             at: fetched.answered_at,
             answer: fetched.answer,
-            page: Some(PageKey::of(url.as_str())),
+            page: Some(PageKey::from_url(url.as_str())),
         };
         let pace = self.politeness.pace(delay);
         let mut sites = self.sites.borrow_mut();
-        sites.page_answered(&task.site, answered, pace);
+        sites.note_page_answer(&task.site, answered, pace);
         Ok(fetched)
     }
 
@@ -196,25 +196,25 @@ impl SingleFetcher {
             let delay = self.politeness.delay_in_force(None, None);
             return Ok((delay, Turn::Page(delay)));
         }
-        if let Err(refusal) = self.resolver.judge_literal(url) {
-            return Err(NoPage::because(url, refusal.outcome(), refusal.to_string()));
+        if let Err(refusal) = self.resolver.check_literal(url) {
+            return Err(NoPage::new(url, refusal.outcome(), refusal.to_string()));
         }
         let mut check = PermissionCheck::begin(task, url, false, self.known(), Now::read());
         loop {
             match check.step() {
-                Step::LookUp(_) => check.looked_up(None, self.known(), Now::read()),
+                Step::LookUp(_) => check.note_cache_entry(None, self.known(), Now::read()),
                 Step::AwaitTurn(of) => {
                     let delay = self.politeness.delay();
                     self.sites.borrow_mut().begin_visit(&of, delay);
                     self.await_turn(&of, Turn::Robots).await;
-                    check.turn_came(self.known(), Now::read());
+                    check.note_turn(self.known(), Now::read());
                 }
                 Step::Request(robots) => {
                     let asking = self
                         .gate
                         .robots(permit, &robots, robots::MOST_BYTES, memory);
                     let answer = asking.await.map(RobotsResponse::from);
-                    check.answered(answer, self.known(), Now::read());
+                    check.note_response(answer, self.known(), Now::read());
                 }
                 Step::Decided(permission) => return decided(permission, url),
             }
@@ -238,7 +238,7 @@ impl SingleFetcher {
 }
 
 impl NoPage {
-    fn because(url: &Url, outcome: Outcome, reason: String) -> NoPage {
+    fn new(url: &Url, outcome: Outcome, reason: String) -> NoPage {
         NoPage {
             url: url.clone(),
             outcome,
@@ -247,7 +247,7 @@ impl NoPage {
         }
     }
 
-    fn of_answer(url: Url, fetched: Fetched) -> NoPage {
+    fn from_answer(url: Url, fetched: Fetched) -> NoPage {
         NoPage {
             url,
             outcome: fetched.outcome,
@@ -273,5 +273,5 @@ fn decided(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage
 /// The error of a request during which this process was stopped for longer than a request may take.
 fn broken_off(url: &Url) -> NoPage {
     let reason = String::from("the request was aborted, because this process was stopped");
-    NoPage::because(url, Outcome::Timeout, reason)
+    NoPage::new(url, Outcome::Timeout, reason)
 }

@@ -45,7 +45,7 @@ pub struct Sitemap {
 
 /// The format of a sitemap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum SitemapFormat {
     Xml,
     JsonFeed,
     Lines,
@@ -103,11 +103,11 @@ pub fn read(
         note_bytes(bytes.len());
     }
     let text = text_of(&bytes, content_type);
-    let mut found = Found::new(url);
+    let mut found = FoundEntries::new(url);
     match form_of(&text, is_named)? {
-        Form::Xml => xml::read(&text, &mut found),
-        Form::JsonFeed => json_feed::read(&text, &mut found),
-        Form::Lines => lines::read(&text, &mut found),
+        SitemapFormat::Xml => xml::read(&text, &mut found),
+        SitemapFormat::JsonFeed => json_feed::read(&text, &mut found),
+        SitemapFormat::Lines => lines::read(&text, &mut found),
     }
     if is_cut && found.sitemap.cut.is_none() {
         found.sitemap.cut = Some(format!("it has more than {MAX_BYTES} bytes, or is broken"));
@@ -115,16 +115,16 @@ pub fn read(
     Some(found.sitemap)
 }
 
-fn form_of(text: &str, is_named: bool) -> Option<Form> {
+fn form_of(text: &str, is_named: bool) -> Option<SitemapFormat> {
     let beginning = &text[..text.floor_char_boundary(BEGINNING_BYTES)];
     if xml::is_sitemap(beginning) {
-        return Some(Form::Xml);
+        return Some(SitemapFormat::Xml);
     }
     if json_feed::is_sitemap(beginning) {
-        return Some(Form::JsonFeed);
+        return Some(SitemapFormat::JsonFeed);
     }
     let is_whole = beginning.len() == text.len() && text.len() < BEGINNING_BYTES;
-    lines::is_sitemap(beginning, is_whole, is_named).then_some(Form::Lines)
+    lines::is_sitemap(beginning, is_whole, is_named).then_some(SitemapFormat::Lines)
 }
 
 fn text_of<'b>(bytes: &'b [u8], content_type: Option<&str>) -> Cow<'b, str> {
@@ -159,15 +159,15 @@ fn decompressed_to(body: &[u8], most: usize) -> (Vec<u8>, bool) {
 }
 
 /// The entries found so far.
-struct Found<'u> {
+struct FoundEntries<'u> {
     base: &'u Url,
     sitemap: Sitemap,
     bytes: usize,
 }
 
-impl Found<'_> {
-    fn new(base: &Url) -> Found<'_> {
-        Found {
+impl FoundEntries<'_> {
+    fn new(base: &Url) -> FoundEntries<'_> {
+        FoundEntries {
             base,
             sitemap: Sitemap {
                 lists: LinkKind::Listed,
@@ -180,7 +180,7 @@ impl Found<'_> {
     }
 
     /// Counts an entry that is not a URL. Returns false once no more entries are taken.
-    fn leave_out(&mut self) -> bool {
+    fn count_invalid(&mut self) -> bool {
         self.sitemap.left_out += 1;
         if self.sitemap.left_out == MAX_ENTRIES {
             self.sitemap.cut = Some(format!("{MAX_ENTRIES} of its entries are no URLs"));
@@ -201,7 +201,7 @@ impl Found<'_> {
             false => None,
         };
         let Some(url) = url else {
-            return self.leave_out();
+            return self.count_invalid();
         };
         self.bytes += url.as_str().len();
         if self.sitemap.urls.len() == MAX_ENTRIES || self.bytes > MAX_URLS_BYTES {

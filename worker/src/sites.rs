@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use webfill_store::SiteEntry;
+use webfill_store::SiteClockEntry;
 use webfill_wire::{CrawlKey, RecallScope, SiteClock, Task};
 
 use crate::now::{Now, millis_rounded_up};
@@ -42,17 +42,17 @@ pub struct Site {
     is_unsaved: bool,
     /// The site is among [`Sites::idle`].
     is_watched: bool,
-    alone: Alone,
+    alone: SitePermit,
 }
 
 /// A semaphore that allows one request to a site at a time. It is held by the site's runner, or by the runner of a site
 /// whose robots.txt redirected here, from before the wait for the turn until the request is over.
 #[derive(Debug)]
-struct Alone(Arc<Semaphore>);
+struct SitePermit(Arc<Semaphore>);
 
-impl Default for Alone {
-    fn default() -> Alone {
-        Alone(Arc::new(Semaphore::new(1)))
+impl Default for SitePermit {
+    fn default() -> SitePermit {
+        SitePermit(Arc::new(Semaphore::new(1)))
     }
 }
 
@@ -67,7 +67,7 @@ const MOST_IDLE: usize = 4_096;
 fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
     match idle < MOST_IDLE {
         true => site.clock.passes_at(site.delay),
-        false => site.clock.next(site.delay),
+        false => site.clock.next_start(site.delay),
     }
 }
 
@@ -97,7 +97,7 @@ impl Sites {
         let ago = task.last_request_ago_ms.map(u64::from);
         let last = ago.and_then(|ago| now.instant.checked_sub(Duration::from_millis(ago)));
         if let Some(last) = last {
-            site.clock.another_asked(last);
+            site.clock.note_foreign_request(last);
         }
         // After tasks of the same priority, before those of a lower one.
         let higher = |queued: &Task| queued.priority >= task.priority;
@@ -112,7 +112,7 @@ impl Sites {
         let task = site.queue.pop_front();
         site.running = task.is_some();
         if task.is_none() {
-            self.watch(name);
+            self.watch_idle(name);
         }
         task
     }
@@ -126,7 +126,7 @@ impl Sites {
     }
 
     pub fn end_visit(&mut self, name: &str) {
-        self.watch(name);
+        self.watch_idle(name);
     }
 
     /// Whether the site's tasks come to this worker.
@@ -135,12 +135,12 @@ impl Sites {
     }
 
     /// The semaphore to hold while requesting a site.
-    pub fn alone(&self, name: &str) -> Option<Arc<Semaphore>> {
+    pub fn request_semaphore(&self, name: &str) -> Option<Arc<Semaphore>> {
         self.sites.get(name).map(|site| Arc::clone(&site.alone.0))
     }
 
     /// Watches a site without a runner and without tasks, to forget it when its clock has passed.
-    fn watch(&mut self, name: &str) {
+    fn watch_idle(&mut self, name: &str) {
         let Some(site) = self.sites.get_mut(name) else {
             return;
         };
@@ -195,7 +195,7 @@ impl Sites {
                 delay: default_delay,
                 ..Site::default()
             });
-            site.clock.another_asked(now.instant);
+            site.clock.note_foreign_request(now.instant);
             site.inherited = true;
         }
     }
@@ -204,8 +204,8 @@ impl Sites {
     pub fn next_start(&self, name: &str, turn: Turn) -> Option<Instant> {
         let site = self.sites.get(name)?;
         match turn {
-            Turn::Robots => site.clock.next(site.delay),
-            Turn::Page(delay) => site.clock.next(delay),
+            Turn::Robots => site.clock.next_start(site.delay),
+            Turn::Page(delay) => site.clock.next_start(delay),
             Turn::PageAfterRobots(delay) => site.clock.next_after_robots(delay),
         }
     }
@@ -229,7 +229,7 @@ impl Sites {
 
     /// Whether the caller must look up the site's clock in the shared cache now: the first time, and again after
     /// [`RECHECK_AFTER`] without a request, because others may have visited the site meanwhile. The lookup counts
-    /// as done unless [`Sites::clock_lookup_failed`] is called.
+    /// as done unless [`Sites::note_failed_lookup`] is called.
     pub fn begin_clock_lookup(&mut self, name: &str, now: Now) -> bool {
         let Some(site) = self.sites.get_mut(name) else {
             return false;
@@ -244,19 +244,20 @@ impl Sites {
     }
 
     /// Notes that the shared cache could not be reached. The next task tries the lookup again.
-    pub fn clock_lookup_failed(&mut self, name: &str) {
+    pub fn note_failed_lookup(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock_looked_up = None;
         }
     }
 
     /// Takes over a clock from the shared cache.
-    pub fn take_shared_clock(&mut self, entry: &SiteEntry, now: Now) {
+    pub fn take_shared_clock(&mut self, entry: &SiteClockEntry, now: Now) {
         let Some(site) = self.sites.get_mut(&entry.site) else {
             return;
         };
         if let Some(accepted_ms) = entry.accepted_ms {
-            site.clock.accepts(Duration::from_millis(accepted_ms));
+            site.clock
+                .set_accepted_pace(Duration::from_millis(accepted_ms));
         }
         let delay_ms = entry.delay_ms.max(entry.accepted_ms.unwrap_or(0));
         let paced = entry.last_start_ms.saturating_add_unsigned(delay_ms);
@@ -271,22 +272,22 @@ impl Sites {
     }
 
     /// Notes that a request to the site for a robots.txt is over. The delay for pages stays.
-    pub fn robots_answered(&mut self, name: &str, request: Answered, pace: Pace) {
-        self.answered(name, request, pace);
+    pub fn note_robots_answer(&mut self, name: &str, request: Answered, pace: Pace) {
+        self.note_answer(name, request, pace);
     }
 
     /// Notes that a request for a page is over.
-    pub fn page_answered(&mut self, name: &str, request: Answered, pace: Pace) {
-        if let Some(site) = self.answered(name, request, pace) {
+    pub fn note_page_answer(&mut self, name: &str, request: Answered, pace: Pace) {
+        if let Some(site) = self.note_answer(name, request, pace) {
             site.delay = pace.delay;
-            site.clock.page_answered(request.at);
+            site.clock.note_page_answer(request.at);
             site.inherited = false;
         }
     }
 
-    fn answered(&mut self, name: &str, request: Answered, pace: Pace) -> Option<&mut Site> {
+    fn note_answer(&mut self, name: &str, request: Answered, pace: Pace) -> Option<&mut Site> {
         let site = self.sites.get_mut(name)?;
-        site.clock.answered(request, pace);
+        site.clock.note_answer(request, pace);
         site.last_start = Some(request.started.instant);
         if !std::mem::replace(&mut site.is_unsaved, true) {
             self.moved.push(name.to_owned());
@@ -296,9 +297,9 @@ impl Sites {
 
     /// Notes that a request was aborted, and may have been under way until now. Returns the site's clock under this
     /// delay, as reported to the dispatcher.
-    pub fn request_cut_short(&mut self, name: &str, delay: Duration, now: Now) -> SiteClock {
+    pub fn note_cut_short(&mut self, name: &str, delay: Duration, now: Now) -> SiteClock {
         if let Some(site) = self.sites.get_mut(name) {
-            site.clock.another_asked(now.instant);
+            site.clock.note_foreign_request(now.instant);
         }
         self.clock(name, delay, now)
     }
@@ -313,14 +314,14 @@ impl Sites {
     }
 
     /// The clocks that moved since the last call, for the shared cache; forgets idle sites.
-    pub fn moved_clocks(&mut self, owner: &str, now: Now) -> Vec<SiteEntry> {
+    pub fn take_moved_clocks(&mut self, owner: &str, now: Now) -> Vec<SiteClockEntry> {
         let mut moved = Vec::new();
         for name in std::mem::take(&mut self.moved) {
             if let Some(site) = self.sites.get_mut(&name)
                 && std::mem::take(&mut site.is_unsaved)
                 && let Some(last_start) = site.last_start
             {
-                let next = site.clock.next(site.delay);
+                let next = site.clock.next_start(site.delay);
                 let next = next.filter(|next| *next > now.instant);
                 let wait_ms = next.map(|next| now.until(next).as_millis() as i64);
                 // Both times use the current wall clock, which may have been set since the request.
@@ -328,9 +329,9 @@ impl Sites {
                     .instant
                     .saturating_duration_since(last_start)
                     .as_millis() as i64;
-                let accepted = site.clock.accepted();
+                let accepted = site.clock.accepted_pace();
                 let accepted_ms = accepted.spacing().as_millis() as u64;
-                moved.push(SiteEntry {
+                moved.push(SiteClockEntry {
                     site: name,
                     last_start_ms: now.wall_ms - ago_ms,
                     delay_ms: site.delay.as_millis() as u64,
@@ -359,16 +360,16 @@ impl Sites {
             site.is_watched = false;
             let until = kept_until(site, self.idle.len());
             if until.is_some_and(|at| at > now.instant) {
-                self.watch(&name);
+                self.watch_idle(&name);
             } else if !site.is_kept() {
                 self.sites.remove(&name);
             }
         }
     }
 
-    /// Notes that these clocks did not reach the shared cache. The next call of [`Sites::moved_clocks`] lists them
+    /// Notes that these clocks did not reach the shared cache. The next call of [`Sites::take_moved_clocks`] lists them
     /// again. A site that was forgotten meanwhile needs no entry there.
-    pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
+    pub fn mark_clocks_unsaved(&mut self, moved: Vec<SiteClockEntry>) {
         for entry in moved {
             if let Some(site) = self.sites.get_mut(&entry.site)
                 && !std::mem::replace(&mut site.is_unsaved, true)

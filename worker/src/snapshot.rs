@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use webfill_changes::{PageVersions, Seen, SiteBlocks};
+use webfill_changes::{PageContent, PageVersions, SiteBlocks};
 use webfill_document::{Document, Limits};
 use webfill_store::{Listing, MAX_SNAPSHOT_BYTES};
 use webfill_wire::{Feature, Outcome};
@@ -17,7 +17,7 @@ use crate::task_result::TaskResult;
 const CLOCK_OFF_MS: i64 = 500;
 
 /// The snapshot of a page that was read.
-pub(crate) fn of_page(
+pub(crate) fn snapshot_of_page(
     result: &TaskResult,
     kind: Kind,
     text: &str,
@@ -27,14 +27,14 @@ pub(crate) fn of_page(
         return None;
     }
     if result.mapping.is_some() {
-        let packed = Seen::of_rows(&rows_by_name(&result.listings)).packed();
+        let packed = PageContent::from_rows(&rows_by_name(&result.listings)).pack();
         return Some(packed).filter(|packed| packed.len() <= MAX_SNAPSHOT_BYTES);
     }
     let seen = match kind {
-        Kind::Html => Seen::of_tree(&Document::parse_html(text, limits)),
-        Kind::Xml => Seen::of_tree(&Document::parse_xml(text, limits)),
-        Kind::Json => Seen::of_json(text),
-        Kind::Text | Kind::Unsupported => Seen::of_text(text),
+        Kind::Html => PageContent::from_tree(&Document::parse_html(text, limits)),
+        Kind::Xml => PageContent::from_tree(&Document::parse_xml(text, limits)),
+        Kind::Json => PageContent::from_json(text),
+        Kind::Text | Kind::Unsupported => PageContent::from_text(text),
     };
     packed(&seen)
 }
@@ -59,8 +59,8 @@ fn rows_by_name(listings: &[Listing]) -> Map<String, Value> {
 }
 
 /// The snapshot of a document that could not be read or has no text: only that it exists.
-pub(crate) fn of_unread_document(result: &TaskResult) -> Option<Vec<u8>> {
-    is_compared(result).then(|| Seen::unread_document().packed())
+pub(crate) fn snapshot_of_unread(result: &TaskResult) -> Option<Vec<u8>> {
+    is_compared(result).then(|| PageContent::unread_document().pack())
 }
 
 fn is_compared(result: &TaskResult) -> bool {
@@ -68,7 +68,7 @@ fn is_compared(result: &TaskResult) -> bool {
 }
 
 /// The known versions of a page, and the facts known about its site.
-pub(crate) struct Known {
+pub(crate) struct KnownVersions {
     pub(crate) page: Option<PageVersions>,
     pub(crate) site: SiteBlocks,
 }
@@ -80,12 +80,16 @@ pub(crate) struct Recheck {
 }
 
 /// Whether a snapshot requires a second fetch: it is the first one, or differs from the known ones.
-pub(crate) fn recheck(snapshot: &[u8], at_ms: i64, known: &Known) -> Option<Recheck> {
-    let seen = Seen::unpacked(snapshot).ok()?;
+pub(crate) fn needed_recheck(
+    snapshot: &[u8],
+    at_ms: i64,
+    known: &KnownVersions,
+) -> Option<Recheck> {
+    let seen = PageContent::unpack(snapshot).ok()?;
     let is_news = known
         .page
         .as_ref()
-        .is_none_or(|page| page.is_news(&seen, at_ms, &known.site));
+        .is_none_or(|page| page.has_news(&seen, at_ms, &known.site));
     let wait_ms = seen.clock_step_ms(at_ms, &known.site).map_or(0, |step_ms| {
         (at_ms.div_euclid(step_ms) + 1) * step_ms + CLOCK_OFF_MS - at_ms
     });
@@ -97,21 +101,24 @@ pub(crate) fn recheck(snapshot: &[u8], at_ms: i64, known: &Known) -> Option<Rech
 /// The snapshot of a page with its differences from a second fetch, and whether there are any. `None` if either
 /// cannot be read.
 pub(crate) fn with_second(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)> {
-    let (first, second) = (Seen::unpacked(first).ok()?, Seen::unpacked(second).ok()?);
-    let seen = first.of_two_fetches(&second);
+    let (first, second) = (
+        PageContent::unpack(first).ok()?,
+        PageContent::unpack(second).ok()?,
+    );
+    let seen = first.merge_second_fetch(&second);
     Some((packed(&seen)?, seen.is_unsteady()))
 }
 
 /// The snapshot of an answer without a page.
-pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
+pub(crate) fn snapshot_without_page(result: &TaskResult) -> Option<Vec<u8>> {
     let is_missing =
         result.outcome == Outcome::HttpError && matches!(result.status_code, Some(404 | 410));
     let is_check = is_missing || result.outcome == Outcome::NotModified;
-    (is_check && result.crawl.has(Feature::Changes)).then(|| Seen::nothing().packed())
+    (is_check && result.crawl.has(Feature::Changes)).then(|| PageContent::empty().pack())
 }
 
 /// The snapshot in compressed form. `None` for an empty page, and for a snapshot too long to keep.
-fn packed(seen: &Seen) -> Option<Vec<u8>> {
-    let packed = (!seen.is_empty()).then(|| seen.packed())?;
+fn packed(seen: &PageContent) -> Option<Vec<u8>> {
+    let packed = (!seen.is_empty()).then(|| seen.pack())?;
     (packed.len() <= MAX_SNAPSHOT_BYTES).then_some(packed)
 }

@@ -16,13 +16,13 @@ const MOST_AT_ONCE: usize = 256;
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// A lookup of a page by its key.
-type Question<A> = (String, oneshot::Sender<A>);
+type PageLookup<A> = (String, oneshot::Sender<A>);
 
 /// Looks up stored pages; see the module.
 pub struct StoredPages {
-    known: mpsc::Sender<Question<KnownPage>>,
-    versions: mpsc::Sender<Question<bool>>,
-    states: mpsc::Sender<Question<Vec<u8>>>,
+    known: mpsc::Sender<PageLookup<KnownPage>>,
+    versions: mpsc::Sender<PageLookup<bool>>,
+    states: mpsc::Sender<PageLookup<Vec<u8>>>,
 }
 
 impl StoredPages {
@@ -51,30 +51,30 @@ impl StoredPages {
 
     /// The stored page with this key, if it can be requested conditionally and the store answers soon.
     pub async fn known_page(&self, id: String) -> Option<KnownPage> {
-        let asking = ask(&self.known, id);
+        let asking = query(&self.known, id);
         tokio::time::timeout(LONGEST_WAIT, asking).await.ok()?
     }
 
     /// Whether the page with this key has versions to compare with; `None` if the store does not answer.
     pub async fn has_versions(&self, id: String) -> Option<bool> {
-        ask(&self.versions, id).await
+        query(&self.versions, id).await
     }
 
     /// The versions that a page, or the pages of a site, are compared with; `None` if there are none or the store
     /// does not answer.
     pub async fn versions_of(&self, id: String) -> Option<Vec<u8>> {
-        ask(&self.states, id).await
+        query(&self.states, id).await
     }
 }
 
-async fn ask<A>(questions: &mpsc::Sender<Question<A>>, id: String) -> Option<A> {
+async fn query<A>(questions: &mpsc::Sender<PageLookup<A>>, id: String) -> Option<A> {
     let (answer, answered) = oneshot::channel();
     questions.send((id, answer)).await.ok()?;
     answered.await.ok()
 }
 
 /// Answers the lookups of pages that `look_up` finds; the others get no answer.
-async fn answer<A, F>(mut asked: mpsc::Receiver<Question<A>>, look_up: impl Fn(Vec<String>) -> F)
+async fn answer<A, F>(mut asked: mpsc::Receiver<PageLookup<A>>, look_up: impl Fn(Vec<String>) -> F)
 where
     A: Clone,
     F: Future<Output = Result<HashMap<String, A>, StoreError>>,

@@ -28,14 +28,14 @@ impl SupervisorReporter {
         }
     }
 
-    pub fn ready(&self) {
+    pub fn report_ready(&self) {
         self.send(WorkerToSupervisor {
             ready: true,
             ..self.empty_message()
         });
     }
 
-    pub fn heartbeat(&self) {
+    pub fn send_heartbeat(&self) {
         self.send(self.empty_message());
     }
 
@@ -51,7 +51,7 @@ impl SupervisorReporter {
     }
 
     /// Reports outcomes, in as many messages as needed to keep each below the socket's limit.
-    pub fn done(&self, done: Vec<TaskDone>) {
+    pub fn report_done(&self, done: Vec<TaskDone>) {
         for done in links::parts_for_messages(done) {
             self.send(WorkerToSupervisor {
                 done,
@@ -60,7 +60,7 @@ impl SupervisorReporter {
         }
     }
 
-    pub fn returned(&self, returned: Vec<TaskReturned>) {
+    pub fn report_returned(&self, returned: Vec<TaskReturned>) {
         if !returned.is_empty() {
             self.send(WorkerToSupervisor {
                 returned,
@@ -70,7 +70,7 @@ impl SupervisorReporter {
     }
 
     /// Reports that this task waits for a slow name lookup.
-    pub fn waiting(&self, task: (u64, Delivery)) {
+    pub fn report_waiting(&self, task: (u64, Delivery)) {
         self.send(WorkerToSupervisor {
             waiting: vec![task],
             ..self.empty_message()
@@ -78,7 +78,7 @@ impl SupervisorReporter {
     }
 
     /// Confirms a recall.
-    pub fn recalled(&self, recall: u64) {
+    pub fn confirm_recall(&self, recall: u64) {
         self.send(WorkerToSupervisor {
             recalled: vec![recall],
             ..self.empty_message()

@@ -15,7 +15,7 @@ use webfill_service::log::task_span;
 use webfill_store::{Listing, PageOfList, RowCounts, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
     CrawlSettings, Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
-    evidence_of_likeness, mark_of_row, of_row, with_unmatched,
+    evidence_of_likeness, mark_of_row, parse_row_link, with_unmatched_mark,
 };
 
 use crate::fetch::Fetched;
@@ -24,7 +24,7 @@ use crate::memory::MemoryPermit;
 use crate::now::{millis_rounded_up, now_ms};
 use crate::politeness::Answer;
 use crate::response_headers;
-use crate::scripts::Unread;
+use crate::scripts::UnreadPage;
 
 /// The result of a task; see the module.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub struct TaskResult {
     /// The hash of the answer, for comparison, if it resembles a block.
     pub likeness: Option<u64>,
     /// The data needed to try the page in the browser, if it shows nothing without its scripts.
-    pub unread: Option<Unread>,
+    pub unread: Option<UnreadPage>,
     /// The permit of the worker's memory, from the extraction until the result is saved.
     pub memory: Option<MemoryPermit>,
 }
@@ -133,7 +133,7 @@ impl TaskResult {
     }
 
     /// The result of the same request, for reading another form of the page.
-    pub fn to_read_again(&self) -> TaskResult {
+    pub fn for_rereading(&self) -> TaskResult {
         TaskResult {
             status_code: self.status_code,
             content_type: self.content_type.clone(),
@@ -225,13 +225,15 @@ impl TaskResult {
         let is_unmatched = self.is_unmatched();
         // A link written by a page must never pass for one marked by the worker.
         let mut links = self.links;
-        links.retain(|link| LinkKind::of(link).0 == LinkKind::Link && of_row(link).is_none());
+        links.retain(|link| {
+            LinkKind::of(link).0 == LinkKind::Link && parse_row_link(link).is_none()
+        });
         let likeness = self.likeness.filter(|_| self.outcome == Outcome::Ok);
         let likeness =
             likeness.map(|answer| evidence_of_likeness(&self.task.url, self.status_code, answer));
         let noticed = self.evidence.or(likeness);
         let evidence = match is_unmatched {
-            true => Some(with_unmatched(noticed)),
+            true => Some(with_unmatched_mark(noticed)),
             false => noticed,
         };
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
@@ -241,7 +243,7 @@ impl TaskResult {
         // Sitemaps and the pages they list belong to no record.
         links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
         let of_rows = match self.crawl.follow {
-            Follow::All => with_complete(leads, &self.listings),
+            Follow::All => with_complete_leads(leads, &self.listings),
             Follow::Mapped | Follow::None => leads,
         };
         links.extend(marked_leads(&of_rows, &self.task.url));
@@ -273,7 +275,7 @@ fn rows_of(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
 
 /// Adds the links of rows whose records are complete. They are needed if all links are followed, and belong to no
 /// record.
-fn with_complete(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> {
+fn with_complete_leads(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> {
     let led_to: HashSet<String> = leads.iter().flat_map(|lead| lead.urls.clone()).collect();
     let rows = listings.iter().flat_map(|listing| &listing.rows);
     let links = rows.flat_map(|row| &row.links);

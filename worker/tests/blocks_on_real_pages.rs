@@ -44,11 +44,11 @@ fn check(folder: &str, least_pages: usize) {
         let below = path.strip_prefix(folder).expect("it was found there");
         let url = format!("https://manual.example/{}", below.display());
         let url = Url::parse(&url).expect("a file name makes a URL");
-        assert_eq!(judge(&mut repeated, &url, &text), None, "{url}");
+        assert_eq!(find_block(&mut repeated, &url, &text), None, "{url}");
     }
 }
 
-fn judge(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sign> {
+fn find_block(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sign> {
     let response = Response {
         status: 200,
         headers: &HeaderMap::new(),
@@ -57,7 +57,8 @@ fn judge(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sign> {
         body,
         is_html: true,
     };
-    blocks::judge(&response).or_else(|| repeated.note("manual.example", &response, true))
+    blocks::find_block(&response)
+        .or_else(|| repeated.note_answer("manual.example", &response, true))
 }
 
 /// All pages below a folder, in order of their names.

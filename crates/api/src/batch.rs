@@ -84,7 +84,7 @@ impl Batch {
     }
 
     /// The JSON path of the request at an index of the client's message.
-    pub fn path(&self, place: u64) -> String {
+    pub fn request_path(&self, place: u64) -> String {
         match self.is_list {
             true => format!("$[{place}]"),
             false => "$".into(),
@@ -93,7 +93,7 @@ impl Batch {
 
     /// Adds a request; see [`Seed::place`].
     pub fn add(&mut self, request: CrawlRequest, place: u64) {
-        let attrs = self.shared(request.attrs);
+        let attrs = self.intern_attrs(request.attrs);
         let seed = Seed {
             url: request.url,
             priority: request.priority,
@@ -121,7 +121,7 @@ impl Batch {
         self.places.insert(key, self.crawls.len() - 1);
     }
 
-    fn shared(&mut self, attrs: Option<String>) -> Option<Arc<str>> {
+    fn intern_attrs(&mut self, attrs: Option<String>) -> Option<Arc<str>> {
         if self.last_attrs.as_deref() != attrs.as_deref() {
             self.last_attrs = attrs.map(Arc::from);
         }

@@ -168,7 +168,7 @@ pub struct CrawlRequest {
 
 /// The members of a request, deserialized into their types.
 #[derive(Deserialize)]
-struct Typed {
+struct TypedMembers {
     url: String,
     appid: String,
     crawlid: String,
@@ -221,7 +221,7 @@ impl RequestParser {
         refuse_action(&members, path)?;
         members.retain(|name, value| !is_left_out(name, value));
         check(KEYS, &members, path)?;
-        let mut typed: Typed = serde_json::from_value(Value::Object(members))
+        let mut typed: TypedMembers = serde_json::from_value(Value::Object(members))
             .map_err(|error| Refusal::new(path, error))?;
         let refuse = |key: &str, why: String| Refusal::new(&format!("{path}.{key}"), why);
         if let Err(error) = webfill_urls::canonical(&typed.url, None) {

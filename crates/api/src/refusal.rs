@@ -23,7 +23,7 @@ impl Refusal {
     }
 
     /// The refusal of a message that may be accepted later.
-    pub fn for_now(path: &str, message: impl ToString) -> Refusal {
+    pub fn temporary(path: &str, message: impl ToString) -> Refusal {
         Refusal {
             retry: true,
             ..Refusal::new(path, message)

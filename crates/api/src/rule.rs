@@ -219,14 +219,14 @@ impl Rule {
         let text = |most: usize| json!({"type": "string", "minLength": 1, "maxLength": most});
         match self {
             Rule::Text(most) => text(most),
-            Rule::HeaderText(most) => with(text(most), "pattern", "^[ -~]+$"),
-            Rule::Id(most) => with(
+            Rule::HeaderText(most) => with_member(text(most), "pattern", "^[ -~]+$"),
+            Rule::Id(most) => with_member(
                 text(most),
                 "pattern",
                 r"^[^\s/\u0000-\u001f\u007f-\u009f]+$",
             ),
-            Rule::Name(most) => with(text(most), "pattern", "^[A-Za-z0-9_.:-]+$"),
-            Rule::Duration => with(text(20), "pattern", r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)?$"),
+            Rule::Name(most) => with_member(text(most), "pattern", "^[A-Za-z0-9_.:-]+$"),
+            Rule::Duration => with_member(text(20), "pattern", r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)?$"),
             Rule::Word(words) => json!({"enum": words}),
             Rule::Whole(least, most) => {
                 json!({"type": "integer", "minimum": least, "maximum": most})
@@ -264,7 +264,7 @@ impl Rule {
     }
 }
 
-fn with(mut schema: Value, key: &str, value: &str) -> Value {
+fn with_member(mut schema: Value, key: &str, value: &str) -> Value {
     schema[key] = value.into();
     schema
 }

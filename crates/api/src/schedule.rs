@@ -193,7 +193,7 @@ impl Cron {
     /// The first due time on this date that is after `after`. All times that clocks show before `earliest` have passed
     /// by then.
     fn first_on(&self, date: Date, (after, earliest): (Timestamp, DateTime)) -> Option<Timestamp> {
-        if !self.is_on(date) {
+        if !self.matches_date(date) {
             return None;
         }
         let mut first: Option<Timestamp> = None;
@@ -219,7 +219,7 @@ impl Cron {
     }
 
     /// If both the day of the month and the day of the week are restricted, either is enough.
-    fn is_on(&self, date: Date) -> bool {
+    fn matches_date(&self, date: Date) -> bool {
         let by_day = self.days.has(date.day() as u32);
         let by_weekday = self
             .weekdays

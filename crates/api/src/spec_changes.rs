@@ -50,27 +50,27 @@ impl PartialEq for CompiledPatterns {
 impl SpecChanges {
     /// Merges the settings of a later request of the same crawl; the later ones win.
     pub(crate) fn merge_later(&mut self, later: SpecChanges) {
-        fn over<T>(mine: &mut Option<T>, later: Option<T>) {
+        fn replace_if_given<T>(mine: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
                 *mine = later;
             }
         }
-        over(&mut self.spiderid, later.spiderid);
-        over(&mut self.maxdepth, later.maxdepth);
-        over(&mut self.allowed_domains, later.allowed_domains);
-        over(&mut self.allow_regex, later.allow_regex);
-        over(&mut self.deny_regex, later.deny_regex);
-        over(&mut self.deny_extensions, later.deny_extensions);
-        over(&mut self.expires, later.expires);
-        over(&mut self.useragent, later.useragent);
-        over(&mut self.attrs, later.attrs);
-        over(&mut self.domain_max_pages, later.domain_max_pages);
-        over(&mut self.body, later.body);
-        over(&mut self.sitemaps, later.sitemaps);
-        over(&mut self.changes, later.changes);
-        over(&mut self.keep_bodies, later.keep_bodies);
-        over(&mut self.compiled.allow, later.compiled.allow);
-        over(&mut self.compiled.deny, later.compiled.deny);
+        replace_if_given(&mut self.spiderid, later.spiderid);
+        replace_if_given(&mut self.maxdepth, later.maxdepth);
+        replace_if_given(&mut self.allowed_domains, later.allowed_domains);
+        replace_if_given(&mut self.allow_regex, later.allow_regex);
+        replace_if_given(&mut self.deny_regex, later.deny_regex);
+        replace_if_given(&mut self.deny_extensions, later.deny_extensions);
+        replace_if_given(&mut self.expires, later.expires);
+        replace_if_given(&mut self.useragent, later.useragent);
+        replace_if_given(&mut self.attrs, later.attrs);
+        replace_if_given(&mut self.domain_max_pages, later.domain_max_pages);
+        replace_if_given(&mut self.body, later.body);
+        replace_if_given(&mut self.sitemaps, later.sitemaps);
+        replace_if_given(&mut self.changes, later.changes);
+        replace_if_given(&mut self.keep_bodies, later.keep_bodies);
+        replace_if_given(&mut self.compiled.allow, later.compiled.allow);
+        replace_if_given(&mut self.compiled.deny, later.compiled.deny);
     }
 
     /// Applies the changes to the settings of a crawl.

@@ -16,7 +16,7 @@ impl Spider {
     pub(crate) const NAMES: &[&str] = &["link", "browser"];
 
     /// The spider that crawls in a lane.
-    pub fn of(lane: Lane) -> Spider {
+    pub fn for_lane(lane: Lane) -> Spider {
         match lane {
             Lane::Http => Spider::Link,
             Lane::Browser => Spider::Browser,

@@ -2,7 +2,7 @@
 //! one machine and by the dispatcher of a fleet.
 //!
 //! The members of `crawl` are the flags of `webfill crawl`, with `_` for `-`. Some of them belong to the machine
-//! ([`CrawlFlag::of_machine`]); a fleet has its own settings for those.
+//! ([`CrawlFlag::is_machine_flag`]); a fleet has its own settings for those.
 
 mod action;
 mod keys;
@@ -86,7 +86,7 @@ pub struct CrawlFlag {
 
 impl CrawlFlag {
     /// Whether it concerns how this machine crawls, not what is crawled.
-    pub fn of_machine(&self) -> bool {
+    pub fn is_machine_flag(&self) -> bool {
         MACHINE_FLAGS.contains(&self.key.as_str())
     }
 
@@ -130,7 +130,7 @@ impl Watch {
             app: text(members, "app").unwrap_or_else(|| DEFAULT_APP.to_owned()),
             urls: texts(members, "urls"),
             seeds: text(members, "seeds"),
-            records: records.map(WatchRecords::of),
+            records: records.map(WatchRecords::from_members),
             dataset: text(members, "dataset"),
             flags: crawl.map(flags_of).unwrap_or_default(),
             schedule: schedule_of(members, path)?,
@@ -186,7 +186,7 @@ impl Watch {
     /// Checks that a fleet can run the watch, which must not set any flag of a machine: a fleet's machines have their
     /// own settings.
     pub fn check_for_fleet(&self, path: &str) -> Result<(), Refusal> {
-        if let Some(flag) = self.flags.iter().find(|flag| flag.of_machine()) {
+        if let Some(flag) = self.flags.iter().find(|flag| flag.is_machine_flag()) {
             let why = "this is a setting of the fleet's machines, not of a watch: leave it out";
             return Err(Refusal::new(&format!("{path}.crawl.{}", flag.key), why));
         }
@@ -194,7 +194,7 @@ impl Watch {
     }
 
     /// The watch for display, without passwords and other possible secrets.
-    pub fn shown(&self) -> Value {
+    pub fn without_secrets(&self) -> Value {
         let mut shown = self.json.clone();
         if let Some(records) = &self.records {
             shown["records"]["uri"] = without_password(&records.uri).into();
@@ -253,7 +253,7 @@ impl Watch {
 }
 
 impl WatchRecords {
-    fn of(members: &Map<String, Value>) -> WatchRecords {
+    fn from_members(members: &Map<String, Value>) -> WatchRecords {
         let json = |key| members.get(key).map(Value::to_string);
         WatchRecords {
             uri: text(members, "uri").unwrap_or_default(),

@@ -67,8 +67,8 @@ fn is_zero(number: &u32) -> bool {
 pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.walk(document.root(), 0, 0);
-    blocks.end(0);
-    blocks.kept()
+    blocks.end_block(0);
+    blocks.into_blocks()
 }
 
 /// The blocks of plain text, which are its paragraphs.
@@ -76,15 +76,15 @@ pub(crate) fn of_text(text: &str) -> Vec<Block> {
     let mut blocks = Blocks::default();
     for line in text.lines() {
         match is_blank(line) {
-            true => blocks.end(0),
+            true => blocks.end_block(0),
             false => {
                 blocks.open.push_str(line);
                 blocks.open.push('\n');
             }
         }
     }
-    blocks.end(0);
-    blocks.kept()
+    blocks.end_block(0);
+    blocks.into_blocks()
 }
 
 /// The blocks of JSON: each value, with the path of names that leads to it. Invalid JSON is read as plain text.
@@ -93,8 +93,8 @@ pub(crate) fn of_json(text: &str) -> Vec<Block> {
         return of_text(text);
     };
     let mut blocks = Blocks::default();
-    blocks.members(&value, &mut String::new());
-    blocks.kept()
+    blocks.add_members(&value, &mut String::new());
+    blocks.into_blocks()
 }
 
 /// What the earlier siblings of an element have left.
@@ -146,18 +146,18 @@ impl Blocks {
                 self.walk(child, place, depth + 1);
                 continue;
             }
-            self.end(place);
+            self.end_block(place);
             let inner = place_of(child, tag, place);
-            let within = self.row_of(tag, &mut siblings);
+            let within = self.assign_row(tag, &mut siblings);
             let around = std::mem::replace(&mut self.within, within);
             self.walk(child, inner, depth + 1);
-            self.end(inner);
+            self.end_block(inner);
             self.within = around;
         }
     }
 
     /// The row and the rank of an element.
-    fn row_of(&mut self, tag: &str, siblings: &mut Siblings) -> (u32, u32) {
+    fn assign_row(&mut self, tag: &str, siblings: &mut Siblings) -> (u32, u32) {
         let is_new = match tag {
             "tr" => true,
             "li" => siblings.is_ordered,
@@ -185,7 +185,7 @@ impl Blocks {
         }
     }
 
-    fn members(&mut self, value: &Value, path: &mut String) {
+    fn add_members(&mut self, value: &Value, path: &mut String) {
         let length = path.len();
         match value {
             Value::Object(members) => {
@@ -194,7 +194,7 @@ impl Blocks {
                         path.push('.');
                         path.push_str(&name[..name.floor_char_boundary(MOST_PATH_BYTES)]);
                     }
-                    self.members(member, path);
+                    self.add_members(member, path);
                     path.truncate(length);
                 }
             }
@@ -202,27 +202,27 @@ impl Blocks {
                 if path.len() < MOST_PATH_BYTES {
                     path.push_str("[]");
                 }
-                items.iter().for_each(|item| self.members(item, path));
+                items.iter().for_each(|item| self.add_members(item, path));
                 path.truncate(length);
             }
-            Value::String(text) => self.member(path, text),
-            other => self.member(path, &other.to_string()),
+            Value::String(text) => self.add_member(path, text),
+            other => self.add_member(path, &other.to_string()),
         }
     }
 
-    fn member(&mut self, path: &str, text: &str) {
+    fn add_member(&mut self, path: &str, text: &str) {
         self.open = format!("{path}: {text}");
-        self.end(hash(path) as u32);
+        self.end_block(hash(path) as u32);
     }
 
     /// Ends the current block.
-    fn end(&mut self, place: u32) {
+    fn end_block(&mut self, place: u32) {
         let text = normal_form(&printable(&self.open));
         self.open.clear();
         if !text.chars().any(char::is_alphanumeric) {
             return;
         }
-        sentences(&text, |part| self.add(place, part));
+        for_each_sentence(&text, |part| self.add(place, part));
     }
 
     fn add(&mut self, place: u32, text: &str) {
@@ -241,13 +241,13 @@ impl Blocks {
         }
         let before = self.rest.unwrap_or_default();
         let text = match self.bytes <= MOST_MASKED_BYTES {
-            true => hash(&masks::relative_masked(text)),
+            true => hash(&masks::mask_relative_times(text)),
             false => hash(text),
         };
         self.rest = Some(before.rotate_left(5) ^ text);
     }
 
-    fn kept(mut self) -> Vec<Block> {
+    fn into_blocks(mut self) -> Vec<Block> {
         if let Some(rest) = self.rest {
             let text = format!("(the rest of the page, {rest:016x})");
             self.blocks.push(Block {
@@ -308,7 +308,7 @@ fn printable(text: &str) -> String {
 }
 
 /// Passes the sentences of a long block, one by one. A short block is passed as a whole.
-fn sentences(text: &str, mut each: impl FnMut(&str)) {
+fn for_each_sentence(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     while rest.len() > LONG_BLOCK_BYTES {
         let (sentence, others) = rest.split_at(sentence_end(rest));
@@ -334,7 +334,7 @@ fn sentence_end(text: &str) -> usize {
 }
 
 /// The blocks at each place, in order.
-pub(crate) fn by_place(blocks: &[Block]) -> BTreeMap<u32, Vec<&Block>> {
+pub(crate) fn group_by_place(blocks: &[Block]) -> BTreeMap<u32, Vec<&Block>> {
     let mut places: BTreeMap<u32, Vec<&Block>> = BTreeMap::new();
     for block in blocks {
         places.entry(block.place).or_default().push(block);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 
 use crate::blocks::Block;
-use crate::masks::{days_of, relative_masked, timeless, with_today_masked};
+use crate::masks::{days_of, mask_date, mask_relative_times, strip_times};
 use crate::unsteady::Unsteady;
 
 /// Blocks, and the time when they were seen.
@@ -52,8 +52,8 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
         return differing;
     }
     cancel(&mut differing, |block, _| {
-        let text = relative_masked(&block.text);
-        let form = |masks: &&Unsteady| masks.form(block.place, &text);
+        let text = mask_relative_times(&block.text);
+        let form = |masks: &&Unsteady| masks.form_name(block.place, &text);
         Some(unsteady.iter().find_map(form).map_or(text, Cow::Owned))
     });
     cancel(&mut differing, |block, _| {
@@ -71,7 +71,7 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
     }
     // Two pages of the site have shown that this text comes and goes. Another page may have nothing in its place.
     let is_compared = |block: &&Block| {
-        let text = relative_masked(&block.text);
+        let text = mask_relative_times(&block.text);
         let mut masks = unsteady.iter();
         !masks.any(|masks| masks.is_form(block.place, &text))
     };
@@ -102,9 +102,9 @@ fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
         return;
     }
     cancel(differing, |block, is_old| {
-        let text = relative_masked(&block.text);
+        let text = mask_relative_times(&block.text);
         let day = if is_old { old_day } else { new_day };
-        with_today_masked(&text, day).map(Cow::Owned)
+        mask_date(&text, day).map(Cow::Owned)
     });
 }
 
@@ -162,12 +162,12 @@ fn cancel<'b>(
 /// Removes blocks whose only difference is that a relative time has become a date: sites replace "2 days ago" with the
 /// date after a while.
 fn cancel_relative(differing: &mut Difference<'_>) {
-    let is_relative = |block: &&Block| timeless(&block.text).1;
+    let is_relative = |block: &&Block| strip_times(&block.text).1;
     if !differing.gone.iter().any(is_relative) {
         return;
     }
     cancel(differing, |block, is_old| {
-        let (text, is_relative) = timeless(&block.text);
+        let (text, is_relative) = strip_times(&block.text);
         (is_relative || !is_old).then_some(Cow::Owned(text))
     });
 }
@@ -221,7 +221,7 @@ mod tests {
             (0..4_000).map(block).collect()
         };
         let (one, other, next) = (page(1), page(2), page(3));
-        let unsteady = Unsteady::between(&one, &other);
+        let unsteady = Unsteady::from_fetches(&one, &other);
         let side = |blocks| Side { blocks, at_ms: 0 };
         let found = compare(side(&one), side(&next), &[&unsteady, &unsteady]);
         // Without the limits, the test would not end.
@@ -232,7 +232,7 @@ mod tests {
     fn after_two(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
-        let unsteady = Unsteady::between(&one, &other);
+        let unsteady = Unsteady::from_fetches(&one, &other);
         let found = compare(side(&one), side(&next), &[&unsteady]);
         found.come.iter().map(|block| block.text.clone()).collect()
     }

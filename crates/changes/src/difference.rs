@@ -21,7 +21,7 @@ const MOST_LINES: usize = 1_000;
 const CONTEXT_CHARS: usize = 60;
 
 /// The texts as reported, up to the limit.
-pub(crate) fn reported(texts: &[&str]) -> Value {
+pub(crate) fn limit_texts(texts: &[&str]) -> Value {
     let mut bytes = 0;
     let fits = |text: &&&str| {
         bytes += text.len();
@@ -40,7 +40,7 @@ pub(crate) fn reported(texts: &[&str]) -> Value {
 pub(crate) fn of_texts(old: &[&str], new: &[&str]) -> String {
     let mut lines = Lines::default();
     if old.len() > MOST_LINES || new.len() > MOST_LINES {
-        lines.replaced(old, new);
+        lines.add_replaced(old, new);
         return lines.text;
     }
     for operation in capture_diff_slices(Algorithm::Myers, old, new) {
@@ -48,16 +48,16 @@ pub(crate) fn of_texts(old: &[&str], new: &[&str]) -> String {
             DiffOp::Equal { .. } => {}
             DiffOp::Delete {
                 old_index, old_len, ..
-            } => lines.gone(&old[old_index..old_index + old_len]),
+            } => lines.add_removed(&old[old_index..old_index + old_len]),
             DiffOp::Insert {
                 new_index, new_len, ..
-            } => lines.come(&new[new_index..new_index + new_len]),
+            } => lines.add_added(&new[new_index..new_index + new_len]),
             DiffOp::Replace {
                 old_index,
                 old_len,
                 new_index,
                 new_len,
-            } => lines.replaced(
+            } => lines.add_replaced(
                 &old[old_index..old_index + old_len],
                 &new[new_index..new_index + new_len],
             ),
@@ -76,12 +76,12 @@ pub(crate) fn of_fields(old: &Map<String, Value>, new: &Map<String, Value>) -> S
     for (name, value) in old {
         let was = format!("{name}: {}", text(value));
         match new.get(name) {
-            None => lines.gone(&[&was]),
-            Some(value) => lines.replaced(&[&was], &[&format!("{name}: {}", text(value))]),
+            None => lines.add_removed(&[&was]),
+            Some(value) => lines.add_replaced(&[&was], &[&format!("{name}: {}", text(value))]),
         }
     }
     for (name, value) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        lines.come(&[&format!("{name}: {}", text(value))]);
+        lines.add_added(&[&format!("{name}: {}", text(value))]);
     }
     lines.text
 }
@@ -93,19 +93,19 @@ struct Lines {
 }
 
 impl Lines {
-    fn gone(&mut self, texts: &[&str]) {
+    fn add_removed(&mut self, texts: &[&str]) {
         texts.iter().for_each(|text| self.add('-', text));
     }
 
-    fn come(&mut self, texts: &[&str]) {
+    fn add_added(&mut self, texts: &[&str]) {
         texts.iter().for_each(|text| self.add('+', text));
     }
 
     /// Adds replaced texts: compared word by word if they have much in common.
-    fn replaced(&mut self, old: &[&str], new: &[&str]) {
+    fn add_replaced(&mut self, old: &[&str], new: &[&str]) {
         if old.len() != new.len() {
-            self.gone(old);
-            self.come(new);
+            self.add_removed(old);
+            self.add_added(new);
             return;
         }
         for (old, new) in old.iter().zip(new) {
@@ -162,7 +162,7 @@ fn words(old: &str, new: &str) -> Option<String> {
         .iter()
         .enumerate()
         .map(|(index, (tag, text))| match tag {
-            ChangeTag::Equal => around(text, index > 0, index < last),
+            ChangeTag::Equal => shorten_unchanged(text, index > 0, index < last),
             ChangeTag::Delete => format!("[-{text}-]"),
             ChangeTag::Insert => format!("{{+{text}+}}"),
         });
@@ -170,7 +170,7 @@ fn words(old: &str, new: &str) -> Option<String> {
 }
 
 /// An unchanged text, shortened to the parts next to a difference.
-fn around(text: &str, is_after: bool, is_before: bool) -> String {
+fn shorten_unchanged(text: &str, is_after: bool, is_before: bool) -> String {
     let letters: Vec<char> = text.chars().collect();
     let sides = usize::from(is_after) + usize::from(is_before);
     if letters.len() <= CONTEXT_CHARS * sides.max(1) + CONTEXT_CHARS {
@@ -236,7 +236,7 @@ mod tests {
             .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(of_texts(&[], &many).len() <= MOST_BYTES + 10);
-        let shown = reported(&many);
+        let shown = limit_texts(&many);
         assert!(shown.to_string().len() < 3 * MOST_BYTES);
     }
 }

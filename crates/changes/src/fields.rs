@@ -17,16 +17,16 @@ const MOST_FIELDS: usize = 2_000;
 const BEGINNING: usize = 500;
 
 /// The fields as they are stored.
-pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
-    bounded(fields, "(further fields)")
+pub(crate) fn bounded_fields(fields: &Map<String, Value>) -> Map<String, Value> {
+    bound(fields, "(further fields)")
 }
 
 /// The rows of a page as they are stored. Each row is a field whose name ends with a bracket.
-pub(crate) fn kept_rows(rows: &Map<String, Value>) -> Map<String, Value> {
-    bounded(rows, "(further rows)")
+pub(crate) fn bounded_rows(rows: &Map<String, Value>) -> Map<String, Value> {
+    bound(rows, "(further rows)")
 }
 
-fn bounded(fields: &Map<String, Value>, further: &str) -> Map<String, Value> {
+fn bound(fields: &Map<String, Value>, further: &str) -> Map<String, Value> {
     let mut bytes = 0;
     let mut kept = Map::new();
     let mut rest = None;
@@ -64,7 +64,7 @@ pub(crate) fn are_empty(fields: &Map<String, Value>) -> bool {
 }
 
 /// The fields that differ, with their old and new values.
-pub(crate) fn differing(
+pub(crate) fn differing_fields(
     old: &Map<String, Value>,
     new: &Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {
@@ -83,7 +83,7 @@ pub(crate) fn differing(
         if let Value::Object(old) = old
             && let Some(Value::Object(new)) = of_new.get_mut(name)
         {
-            (*old, *new) = differing(old, new);
+            (*old, *new) = differing_fields(old, new);
         }
     }
     (of_old, of_new)
@@ -130,7 +130,7 @@ mod tests {
             (5.into(), 5.5.into(), true),
             ("a".into(), Value::Null, true),
         ] {
-            let (old, _) = differing(&fields(one), &fields(other));
+            let (old, _) = differing_fields(&fields(one), &fields(other));
             assert_eq!(!old.is_empty(), expected, "{old:?}");
         }
     }
@@ -142,12 +142,15 @@ mod tests {
                 (0..3_000).map(|number| (format!("{}{number:05}", "n".repeat(900)), last.into()));
             all.collect()
         };
-        let (one, other) = (kept(&fields("one")), kept(&fields("one")));
+        let (one, other) = (
+            bounded_fields(&fields("one")),
+            bounded_fields(&fields("one")),
+        );
         assert_eq!(one, other);
         assert!(Value::from(one.clone()).to_string().len() < 2 * MOST_BYTES);
         let mut changed = fields("one");
         changed.insert("z".into(), 1.into());
-        let (old, new) = differing(&one, &kept(&changed));
+        let (old, new) = differing_fields(&one, &bounded_fields(&changed));
         assert_eq!((old.len(), new.len()), (1, 1));
     }
 }

@@ -3,7 +3,7 @@
 //! A check reads the text of a page as [`Block`]s, or the fields that a mapping extracts. [`PageVersions`] keeps the
 //! last versions of the page and judges the check. [`SiteBlocks`] keeps text that comes and goes on all pages of a
 //! site together, which is not a change of a page. Differences between two fetches moments apart are ignored
-//! ([`Seen::of_two_fetches`]), and so are times that only show when the page was served.
+//! ([`PageContent::merge_second_fetch`]), and so are times that only show when the page was served.
 //!
 //! Everything is plain state that the caller stores: no I/O, no clock, no threads. Each part is limited in size,
 //! whatever the pages contain. The rates of false alerts and of missed changes are measured in
@@ -24,9 +24,9 @@ mod times;
 mod unsteady;
 
 pub use blocks::Block;
-pub use page::{Answer, CheckKey, CheckedPage, Judged, PageVersions};
+pub use page::{Answer, CheckKey, CheckOutcome, CheckedPage, PageVersions};
 pub use page_check::{PageCheck, Verdict};
-pub use seen::{Broken, Seen};
+pub use seen::{PageContent, UnpackError};
 pub use site::SiteBlocks;
 
 /// The FNV hash of a text. It is stored, so it must be the same in every process and release.

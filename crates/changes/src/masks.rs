@@ -70,14 +70,14 @@ static SPAN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The text without times relative to now.
-pub(crate) fn relative_masked(text: &str) -> Cow<'_, str> {
-    replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()))
+pub(crate) fn mask_relative_times(text: &str) -> Cow<'_, str> {
+    replace_matches(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()))
 }
 
 /// The text without dates of this day; `None` if it has none.
-pub(crate) fn with_today_masked(text: &str, today: Date) -> Option<String> {
-    let masked = replaced(&DATE, Cow::Borrowed(text), |found| {
-        let is_today = dates(found, today.year()).contains(&Some(today));
+pub(crate) fn mask_date(text: &str, today: Date) -> Option<String> {
+    let masked = replace_matches(&DATE, Cow::Borrowed(text), |found| {
+        let is_today = possible_dates(found, today.year()).contains(&Some(today));
         let time = if found.name("t").is_some() { " " } else { "" };
         is_today.then(|| format!("⟨today⟩{time}"))
     });
@@ -103,18 +103,18 @@ pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
 }
 
 /// The text without any time, and whether it had a time relative to now.
-pub(crate) fn timeless(text: &str) -> (String, bool) {
+pub(crate) fn strip_times(text: &str) -> (String, bool) {
     let is_relative = RELATIVE.is_match(text);
-    let text = replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨time⟩".into()));
-    let text = replaced(&DATE, text, |_| Some("⟨time⟩".into()));
+    let text = replace_matches(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨time⟩".into()));
+    let text = replace_matches(&DATE, text, |_| Some("⟨time⟩".into()));
     (text.into_owned(), is_relative)
 }
 
 /// The text without any date, clock time or span of time.
 pub(crate) fn without_times(text: &str) -> String {
-    let (text, _) = timeless(text);
-    let text = replaced(&CLOCK, Cow::Owned(text), |_| Some("⟨clock⟩".into()));
-    let text = replaced(&SPAN, text, |_| Some("⟨span⟩".into()));
+    let (text, _) = strip_times(text);
+    let text = replace_matches(&CLOCK, Cow::Owned(text), |_| Some("⟨clock⟩".into()));
+    let text = replace_matches(&SPAN, text, |_| Some("⟨span⟩".into()));
     text.into_owned()
 }
 
@@ -129,22 +129,25 @@ pub(crate) enum Time {
 }
 
 pub(crate) fn times(text: &str, today: Date) -> Vec<Time> {
-    let text = relative_masked(text);
-    let day = |found: Captures<'_>| Some(Time::Day(dates(&found, today.year())[0]?));
+    let text = mask_relative_times(text);
+    let day = |found: Captures<'_>| Some(Time::Day(possible_dates(&found, today.year())[0]?));
     let mut times: Vec<Time> = DATE.captures_iter(&text).filter_map(day).collect();
-    let text = replaced(&DATE, text.clone(), |_| Some("⟨time⟩".into()));
+    let text = replace_matches(&DATE, text.clone(), |_| Some("⟨time⟩".into()));
     times.extend(
         CLOCK
             .captures_iter(&text)
-            .filter_map(|found| clock(&found))
+            .filter_map(|found| parse_clock(&found))
             .map(Time::Clock),
     );
-    let text = replaced(&CLOCK, text.clone(), |_| Some("⟨clock⟩".into()));
-    times.extend(SPAN.captures_iter(&text).filter_map(|found| span(&found)));
+    let text = replace_matches(&CLOCK, text.clone(), |_| Some("⟨clock⟩".into()));
+    times.extend(
+        SPAN.captures_iter(&text)
+            .filter_map(|found| parse_span(&found)),
+    );
     times
 }
 
-fn span(found: &Captures<'_>) -> Option<Time> {
+fn parse_span(found: &Captures<'_>) -> Option<Time> {
     let unit = match &*found.name("unit")?.as_str().to_lowercase() {
         unit if unit.starts_with(['d', 't']) => 24 * 60,
         unit if unit.starts_with(['h']) || unit.starts_with("st") => 60,
@@ -155,7 +158,7 @@ fn span(found: &Captures<'_>) -> Option<Time> {
     Some(Time::Span(number.checked_mul(unit)?, unit))
 }
 
-fn replaced<'t>(
+fn replace_matches<'t>(
     pattern: &Regex,
     text: Cow<'t, str>,
     mask: impl Fn(&Captures<'_>) -> Option<String>,
@@ -174,7 +177,7 @@ pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     const OFF: i64 = 2;
     let minutes = at_ms.div_euclid(60_000);
     let steps = CLOCK.captures_iter(text).filter_map(|found| {
-        let off = (clock(&found)? - minutes).rem_euclid(ZONE_STEP);
+        let off = (parse_clock(&found)? - minutes).rem_euclid(ZONE_STEP);
         let is_now = off <= OFF || off >= ZONE_STEP - OFF;
         let step_ms = if found.name("s").is_some() {
             1_000
@@ -187,7 +190,7 @@ pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
 }
 
 /// The two possible dates: read with the day first, and with the month first.
-fn dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
+fn possible_dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
     let month = |name: &str| match found.name(name)?.as_str() {
         name if name.eq_ignore_ascii_case("sept") => Some(9),
@@ -223,7 +226,7 @@ fn dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     }
 }
 
-fn clock(found: &Captures<'_>) -> Option<i64> {
+fn parse_clock(found: &Captures<'_>) -> Option<i64> {
     let number = |name: &str| found.name(name)?.as_str().parse::<i64>().ok();
     let hour = match (number("h")?, found.name("half").map(|half| half.as_str())) {
         (hour, Some("p" | "P")) => hour % 12 + 12,
@@ -260,10 +263,10 @@ mod tests {
             ("5時間前", "2日前"),
             ("5小时前", "2天前"),
         ] {
-            assert_eq!(relative_masked(one), relative_masked(next), "{one}");
+            assert_eq!(mask_relative_times(one), mask_relative_times(next), "{one}");
         }
         for content in ["3 days of rain", "open until 18:00", "room 12.40"] {
-            assert_eq!(relative_masked(content), content);
+            assert_eq!(mask_relative_times(content), content);
         }
     }
 
@@ -294,9 +297,9 @@ mod tests {
             ),
             ("2026年11月23日", "2026年11月24日"),
         ] {
-            let masked = with_today_masked(one, today);
+            let masked = mask_date(one, today);
             assert!(masked.is_some(), "{one}");
-            assert_eq!(masked, with_today_masked(next, tomorrow), "{one}");
+            assert_eq!(masked, mask_date(next, tomorrow), "{one}");
         }
         for content in [
             "Due on 1 December 2026",
@@ -304,16 +307,16 @@ mod tests {
             "24.11.2026",
             "5 mayors",
         ] {
-            assert_eq!(with_today_masked(content, today), None, "{content}");
+            assert_eq!(mask_date(content, today), None, "{content}");
         }
-        assert!(with_today_masked("05/11/2026", day("2026-05-11")).is_some());
-        assert!(with_today_masked("05/11/2026", day("2026-11-05")).is_some());
+        assert!(mask_date("05/11/2026", day("2026-05-11")).is_some());
+        assert!(mask_date("05/11/2026", day("2026-11-05")).is_some());
     }
 
     #[test]
     fn a_relative_time_that_becomes_a_date_is_the_same() {
-        let (ago, is_relative) = timeless("Posted 6 days ago");
-        let (date, is_date_relative) = timeless("Posted Nov 17, 2026");
+        let (ago, is_relative) = strip_times("Posted 6 days ago");
+        let (date, is_date_relative) = strip_times("Posted Nov 17, 2026");
         assert_eq!(ago, date);
         assert!(is_relative && !is_date_relative);
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::blocks::Block;
 use crate::compare::{Side, compare};
 use crate::page_check::Verdict;
-use crate::seen::{self, Broken, Seen};
+use crate::seen::{self, PageContent, UnpackError};
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 use crate::{difference, fields, rows, times};
@@ -57,12 +57,12 @@ pub struct CheckedPage<'a> {
     pub mapping: Option<&'a str>,
     pub mapping_version: Option<&'a str>,
     pub fields: &'a Map<String, Value>,
-    pub seen: Seen,
+    pub seen: PageContent,
 }
 
 /// The judgement of a check.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct CheckOutcome {
     pub verdict: Verdict,
     /// The old and the new state, and a readable difference.
     pub old: Option<Value>,
@@ -70,9 +70,9 @@ pub struct Judged {
     pub difference: String,
 }
 
-impl Judged {
-    fn only(verdict: Verdict) -> Judged {
-        Judged {
+impl CheckOutcome {
+    fn with_verdict(verdict: Verdict) -> CheckOutcome {
+        CheckOutcome {
             verdict,
             old: None,
             new: None,
@@ -100,7 +100,7 @@ struct Version {
 }
 
 impl Version {
-    fn of_unread(check: &CheckedPage<'_>) -> Version {
+    fn from_unread(check: &CheckedPage<'_>) -> Version {
         Version {
             at_ms: check.key.at_ms,
             hash: check.content_hash.map(str::to_owned),
@@ -109,7 +109,7 @@ impl Version {
         }
     }
 
-    fn of(check: &CheckedPage<'_>) -> Version {
+    fn from_check(check: &CheckedPage<'_>) -> Version {
         let is_mapped = check.mapping.is_some();
         Version {
             at_ms: check.key.at_ms,
@@ -118,7 +118,7 @@ impl Version {
             mapping_version: check.mapping_version.map(str::to_owned),
             fields: match is_mapped {
                 true => {
-                    let mut kept = fields::kept(check.fields);
+                    let mut kept = fields::bounded_fields(check.fields);
                     kept.extend(check.seen.rows.clone());
                     kept
                 }
@@ -151,7 +151,9 @@ impl Version {
 /// Whether no block differs, and the same blocks belong together.
 fn is_same(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
     compare(old, new, masks).is_empty()
-        && rows::moved(old.blocks, new.blocks, masks).gone.is_empty()
+        && rows::find_moved(old.blocks, new.blocks, masks)
+            .gone
+            .is_empty()
 }
 
 /// The last versions of a page; see the module.
@@ -172,7 +174,11 @@ pub struct PageVersions {
 
 impl PageVersions {
     /// Judges a check. `None` if it shows nothing (yet), or was already judged.
-    pub fn judge(&mut self, check: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+    pub fn compare_check(
+        &mut self,
+        check: &CheckedPage<'_>,
+        site: &mut SiteBlocks,
+    ) -> Option<CheckOutcome> {
         if self.last == check.key {
             return None;
         }
@@ -187,7 +193,7 @@ impl PageVersions {
             }
             self.misses = self.misses.saturating_add(1);
             let is_gone = self.misses == MISSES && !self.versions.is_empty();
-            return is_gone.then(|| Judged::only(Verdict::Gone));
+            return is_gone.then(|| CheckOutcome::with_verdict(Verdict::Gone));
         }
         let is_empty = match (check.answer, check.mapping) {
             (Answer::NotModified, _) => self.versions.is_empty(),
@@ -200,17 +206,17 @@ impl PageVersions {
         }
         let was_gone = std::mem::take(&mut self.misses) >= MISSES;
         let judged = match check.answer {
-            Answer::NotModified => Some(Judged::only(Verdict::Unchanged)),
-            _ if check.seen.is_unread => self.judge_unread(check),
-            _ => self.judge_found(check, site),
+            Answer::NotModified => Some(CheckOutcome::with_verdict(Verdict::Unchanged)),
+            _ if check.seen.is_unread => self.compare_unread(check),
+            _ => self.compare_found(check, site),
         };
         let is_new = judged
             .as_ref()
             .is_some_and(|judged| judged.verdict == Verdict::New);
         if was_gone && !is_new {
-            return Some(Judged {
+            return Some(CheckOutcome {
                 verdict: Verdict::Back,
-                ..judged.unwrap_or(Judged::only(Verdict::Back))
+                ..judged.unwrap_or(CheckOutcome::with_verdict(Verdict::Back))
             });
         }
         judged
@@ -218,34 +224,38 @@ impl PageVersions {
 
     /// Judges a document that could not be read. It differs from nothing, because it may be damaged for one night
     /// only.
-    fn judge_unread(&mut self, check: &CheckedPage<'_>) -> Option<Judged> {
+    fn compare_unread(&mut self, check: &CheckedPage<'_>) -> Option<CheckOutcome> {
         if self.versions.is_empty() {
-            self.add(Version::of_unread(check));
-            return Some(Judged::only(Verdict::New));
+            self.add(Version::from_unread(check));
+            return Some(CheckOutcome::with_verdict(Verdict::New));
         }
         let is_same =
             |version: &Version| version.is_unread && version.hash.as_deref() == check.content_hash;
         let is_known = self.versions.iter().any(is_same);
-        is_known.then_some(Judged::only(Verdict::Unchanged))
+        is_known.then_some(CheckOutcome::with_verdict(Verdict::Unchanged))
     }
 
     /// Judges a page that was found. `None` if it was never read in this way before: the differences may come from the
     /// mapping.
-    fn judge_found(&mut self, check: &CheckedPage<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+    fn compare_found(
+        &mut self,
+        check: &CheckedPage<'_>,
+        site: &mut SiteBlocks,
+    ) -> Option<CheckOutcome> {
         if let Some(unsteady) = &check.seen.unsteady {
             site.note_unsteady(&self.unsteady, unsteady);
             self.unsteady.merge(unsteady);
         }
-        let new = Version::of(check);
+        let new = Version::from_check(check);
         if new.mapping.is_none() {
-            site.note(new.at_ms);
+            site.note_check(new.at_ms);
         }
         if self.versions.is_empty() {
             let fields = (!new.fields.is_empty()).then(|| new.fields.clone().into());
             self.add(new);
-            return Some(Judged {
+            return Some(CheckOutcome {
                 new: fields,
-                ..Judged::only(Verdict::New)
+                ..CheckOutcome::with_verdict(Verdict::New)
             });
         }
         let is_compared = |one: &Version| one.is_unread || one.is_read_as(&new);
@@ -254,18 +264,19 @@ impl PageVersions {
             return None;
         };
         Some(match new.mapping.is_some() {
-            true => self.judge_fields(last, new),
-            false => self.judge_blocks(last, new, site),
+            true => self.compare_fields(last, new),
+            false => self.compare_blocks(last, new, site),
         })
     }
 
     /// Compares the fields with the last version only: users who name fields want to know that a price is back.
-    fn judge_fields(&mut self, last: usize, new: Version) -> Judged {
-        let (old_fields, new_fields) = fields::differing(&self.versions[last].fields, &new.fields);
+    fn compare_fields(&mut self, last: usize, new: Version) -> CheckOutcome {
+        let (old_fields, new_fields) =
+            fields::differing_fields(&self.versions[last].fields, &new.fields);
         if old_fields.is_empty() && new_fields.is_empty() {
-            return self.seen_again(last, new);
+            return self.note_unchanged(last, new);
         }
-        let judged = Judged {
+        let judged = CheckOutcome {
             verdict: Verdict::Changed,
             difference: difference::of_fields(&old_fields, &new_fields),
             old: Some(old_fields.into()),
@@ -276,7 +287,7 @@ impl PageVersions {
     }
 
     /// Compares the text with all versions: if a page alternates between two forms, each is reported once.
-    fn judge_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> Judged {
+    fn compare_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> CheckOutcome {
         let masks = [&self.unsteady, site.unsteady()];
         let is_met = |version: &Version| {
             version.is_read_as(&new)
@@ -285,31 +296,31 @@ impl PageVersions {
         let same = self.versions.iter().position(is_met);
         let old = self.versions[last].side();
         let mut differing = compare(old, new.side(), &masks);
-        if site.note_steps(times::moved(&differing, old.at_ms, new.at_ms)) {
+        if site.count_clock_steps(times::find_moved(&differing, old.at_ms, new.at_ms)) {
             let masks = [&self.unsteady, site.unsteady()];
             differing = compare(old, new.side(), &masks);
         }
         site.remove_site_blocks(&mut differing, &new.blocks);
         if let Some(same) = same {
-            return self.seen_again(same, new);
+            return self.note_unchanged(same, new);
         }
         fn texts<'b>(blocks: &[&'b Block]) -> Vec<&'b str> {
             blocks.iter().map(|block| &*block.text).collect()
         }
         let (mut gone, mut come) = (texts(&differing.gone), texts(&differing.come));
         let moved = match differing.is_empty() {
-            true => rows::moved(old.blocks, &new.blocks, &[&self.unsteady]),
-            false => rows::Moved::default(),
+            true => rows::find_moved(old.blocks, &new.blocks, &[&self.unsteady]),
+            false => rows::MovedRows::default(),
         };
         gone.extend(moved.gone.iter().map(String::as_str));
         come.extend(moved.come.iter().map(String::as_str));
         if gone.is_empty() && come.is_empty() {
-            return self.seen_again(last, new);
+            return self.note_unchanged(last, new);
         }
-        let judged = Judged {
+        let judged = CheckOutcome {
             verdict: Verdict::Changed,
-            old: Some(difference::reported(&gone)),
-            new: Some(difference::reported(&come)),
+            old: Some(difference::limit_texts(&gone)),
+            new: Some(difference::limit_texts(&come)),
             difference: difference::of_texts(&gone, &come),
         };
         self.add(new);
@@ -317,10 +328,10 @@ impl PageVersions {
     }
 
     /// Records that a known version was seen again. Its newest form is kept, because ages become dates after a while.
-    fn seen_again(&mut self, version: usize, new: Version) -> Judged {
+    fn note_unchanged(&mut self, version: usize, new: Version) -> CheckOutcome {
         self.versions.remove(version);
         self.versions.push_front(new);
-        Judged::only(Verdict::Unchanged)
+        CheckOutcome::with_verdict(Verdict::Unchanged)
     }
 
     fn add(&mut self, new: Version) {
@@ -331,7 +342,7 @@ impl PageVersions {
 
     /// Whether a check differs from everything that is known about the page. If so, a second fetch should show which
     /// parts differ at each fetch.
-    pub fn is_news(&self, seen: &Seen, at_ms: i64, site: &SiteBlocks) -> bool {
+    pub fn has_news(&self, seen: &PageContent, at_ms: i64, site: &SiteBlocks) -> bool {
         let masks = [&self.unsteady, site.unsteady()];
         let new = Side {
             blocks: &seen.blocks,
@@ -349,18 +360,18 @@ impl PageVersions {
 
     /// The state in compressed form, for the store. If it has more bytes than `most_bytes`, the oldest versions are
     /// dropped.
-    pub fn packed(&mut self, most_bytes: usize) -> Vec<u8> {
+    pub fn pack(&mut self, most_bytes: usize) -> Vec<u8> {
         while self.versions.len() > 1 {
-            if let Some(packed) = seen::packed_within(self, most_bytes) {
+            if let Some(packed) = seen::pack_within(self, most_bytes) {
                 return packed;
             }
             self.versions.pop_back();
         }
-        seen::packed(self)
+        seen::pack(self)
     }
 
-    pub fn unpacked(bytes: &[u8]) -> Result<PageVersions, Broken> {
-        seen::unpacked(bytes)
+    pub fn unpack(bytes: &[u8]) -> Result<PageVersions, UnpackError> {
+        seen::unpack(bytes)
     }
 }
 

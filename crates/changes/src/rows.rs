@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 400;
 
 /// Rows that are gone, and rows that are new, each in the order of its page.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Moved {
+pub(crate) struct MovedRows {
     pub(crate) gone: Vec<String>,
     pub(crate) come: Vec<String>,
     /// The places of the blocks of these rows.
@@ -28,21 +28,22 @@ pub(crate) struct Moved {
 type Row<'b> = Vec<&'b Block>;
 
 /// The rows whose blocks belong together differently than before, except at places where that has no meaning.
-pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved {
+pub(crate) fn find_moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> MovedRows {
     let is_steady = |row: &Row<'_>| {
         let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.is_unsteady(block));
         !row.iter().any(is_unsteady)
     };
-    let rows = |blocks| -> Vec<Row<'_>> { rows(blocks).into_iter().filter(is_steady).collect() };
+    let rows =
+        |blocks| -> Vec<Row<'_>> { group_rows(blocks).into_iter().filter(is_steady).collect() };
     let (mut old, mut new) = (rows(old), rows(new));
-    let (ranked, ranked_now) = (ranked(&old), ranked(&new));
+    let (ranked, ranked_now) = (ranked_texts(&old), ranked_texts(&new));
     let is_compared = |row: &Row<'_>| {
         let place = row[0].place;
         row[0].rank == 0 || ranked.get(&place) == ranked_now.get(&place)
     };
     old.retain(is_compared);
     new.retain(is_compared);
-    let (mut gone, mut come) = (without(&old, &new), without(&new, &old));
+    let (mut gone, mut come) = (rows_without(&old, &new), rows_without(&new, &old));
     let (texts, other_texts) = (texts_of(&gone), texts_of(&come));
     let is_among = |texts: &BTreeMap<&str, usize>, row: &Row<'_>| {
         row.iter().all(|block| texts.contains_key(&*block.text))
@@ -50,20 +51,20 @@ pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved 
     gone.retain(|row| is_among(&other_texts, row));
     come.retain(|row| is_among(&texts, row));
     if texts_of(&gone) != texts_of(&come) {
-        return Moved::default();
+        return MovedRows::default();
     }
     let mut places: Vec<u32> = gone.iter().flatten().map(|block| block.place).collect();
     places.sort_unstable();
     places.dedup();
-    Moved {
-        gone: gone.iter().map(written).collect(),
-        come: come.iter().map(written).collect(),
+    MovedRows {
+        gone: gone.iter().map(row_text).collect(),
+        come: come.iter().map(row_text).collect(),
         places,
     }
 }
 
 /// The texts that have a rank, by place. If they differ, ranks shift, and the texts already show that.
-fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
+fn ranked_texts<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     let mut ranked: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for block in rows.iter().flatten().filter(|block| block.rank != 0) {
         ranked.entry(block.place).or_default().push(&block.text);
@@ -73,7 +74,7 @@ fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
 }
 
 /// The rows that have several blocks or a rank.
-fn rows(blocks: &[Block]) -> Vec<Row<'_>> {
+fn group_rows(blocks: &[Block]) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<u32, Row<'_>> = BTreeMap::new();
     for block in blocks.iter().filter(|block| block.row != 0) {
         rows.entry(block.row).or_default().push(block);
@@ -87,7 +88,7 @@ fn rows(blocks: &[Block]) -> Vec<Row<'_>> {
 }
 
 /// The row in readable form.
-fn written(row: &Row<'_>) -> String {
+fn row_text(row: &Row<'_>) -> String {
     let texts: Vec<&str> = row.iter().map(|block| &*block.text).collect();
     let text = texts.join(" | ");
     match row[0].rank {
@@ -97,12 +98,12 @@ fn written(row: &Row<'_>) -> String {
 }
 
 /// The rows that `others` does not contain.
-fn without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
+fn rows_without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
     let mut left: BTreeMap<String, usize> = BTreeMap::new();
     for row in others {
-        *left.entry(written(row)).or_default() += 1;
+        *left.entry(row_text(row)).or_default() += 1;
     }
-    let is_missing = |row: &&Row<'_>| match left.get_mut(&written(row)) {
+    let is_missing = |row: &&Row<'_>| match left.get_mut(&row_text(row)) {
         Some(count) if *count > 0 => {
             *count -= 1;
             false
@@ -179,7 +180,7 @@ mod tests {
             ),
         ];
         for (old, new, come) in cases {
-            let moved = moved(&blocks_of(old), &blocks_of(new), &[]);
+            let moved = find_moved(&blocks_of(old), &blocks_of(new), &[]);
             let come_lower: Vec<String> = moved.come.iter().map(|row| row.to_lowercase()).collect();
             assert_eq!(come_lower, come, "{old} {new}");
             assert_eq!(moved.gone.len(), come.len(), "{old} {new}");
@@ -193,9 +194,9 @@ mod tests {
             blocks_of(&format!("<ol class=more>{items}</ol>"))
         };
         let (one, other) = (of(["a", "b", "c"]), of(["b", "c", "a"]));
-        let unsteady = Unsteady::between(&one, &other);
+        let unsteady = Unsteady::from_fetches(&one, &other);
         let next = of(["c", "b", "a"]);
-        assert_eq!(moved(&one, &next, &[&unsteady]), Moved::default());
+        assert_eq!(find_moved(&one, &next, &[&unsteady]), MovedRows::default());
     }
 
     #[test]
@@ -206,8 +207,11 @@ mod tests {
                 "<table><tr><td>Yes<td>{yes} %<tr><td>No<td>{no} %</table>"
             ))
         };
-        let unsteady = Unsteady::between(&of(40), &of(45));
-        assert_eq!(moved(&of(34), &of(66), &[&unsteady]), Moved::default());
-        assert_eq!(moved(&of(34), &of(66), &[]).come.len(), 2);
+        let unsteady = Unsteady::from_fetches(&of(40), &of(45));
+        assert_eq!(
+            find_moved(&of(34), &of(66), &[&unsteady]),
+            MovedRows::default()
+        );
+        assert_eq!(find_moved(&of(34), &of(66), &[]).come.len(), 2);
     }
 }

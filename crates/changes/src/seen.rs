@@ -1,4 +1,4 @@
-//! [`Seen`]: the content of a page at a check. The worker that fetches the page stores it with the page.
+//! [`PageContent`]: the content of a page at a check. The worker that fetches the page stores it with the page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ const LEVEL: i32 = 3;
 
 /// The blocks of a page. There are none if its fields are compared instead, or if it is missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct PageContent {
     #[serde(default, rename = "b")]
     pub blocks: Vec<Block>,
     /// The differences between two consecutive fetches, if it was fetched twice.
@@ -37,63 +37,63 @@ pub(crate) fn is_false(flag: &bool) -> bool {
 
 /// The error for stored bytes that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken(String);
+pub struct UnpackError(String);
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for UnpackError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cannot read the stored version of a check: {}", self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for UnpackError {}
 
-impl Seen {
+impl PageContent {
     /// No content, because the fields of the page are compared, or because it is missing.
-    pub fn nothing() -> Seen {
-        Seen::default()
+    pub fn empty() -> PageContent {
+        PageContent::default()
     }
 
     /// The content of a page whose fields and rows are compared. `rows` has the values of each row by `DATASET[KEY]`.
     /// Rows are compared one by one up to a limit. For all rows beyond it together, it is only known whether they
     /// differ.
-    pub fn of_rows(rows: &Map<String, Value>) -> Seen {
-        Seen {
-            rows: fields::kept_rows(rows),
-            ..Seen::default()
+    pub fn from_rows(rows: &Map<String, Value>) -> PageContent {
+        PageContent {
+            rows: fields::bounded_rows(rows),
+            ..PageContent::default()
         }
     }
 
     /// The content of a document that could not be read, or has no text.
-    pub fn unread_document() -> Seen {
-        Seen {
+    pub fn unread_document() -> PageContent {
+        PageContent {
             is_unread: true,
-            ..Seen::default()
+            ..PageContent::default()
         }
     }
 
-    pub fn of_tree(document: &Document) -> Seen {
-        Seen::of_blocks(blocks::of_tree(document))
+    pub fn from_tree(document: &Document) -> PageContent {
+        PageContent::from_blocks(blocks::of_tree(document))
     }
 
-    pub fn of_text(text: &str) -> Seen {
-        Seen::of_blocks(blocks::of_text(text))
+    pub fn from_text(text: &str) -> PageContent {
+        PageContent::from_blocks(blocks::of_text(text))
     }
 
-    pub fn of_json(text: &str) -> Seen {
-        Seen::of_blocks(blocks::of_json(text))
+    pub fn from_json(text: &str) -> PageContent {
+        PageContent::from_blocks(blocks::of_json(text))
     }
 
-    fn of_blocks(blocks: Vec<Block>) -> Seen {
-        Seen {
+    fn from_blocks(blocks: Vec<Block>) -> PageContent {
+        PageContent {
             blocks,
-            ..Seen::default()
+            ..PageContent::default()
         }
     }
 
     /// Combines two fetches made moments apart. Their differences are ignored from then on.
-    pub fn of_two_fetches(self, second: &Seen) -> Seen {
-        let unsteady = Unsteady::between(&self.blocks, &second.blocks);
-        Seen {
+    pub fn merge_second_fetch(self, second: &PageContent) -> PageContent {
+        let unsteady = Unsteady::from_fetches(&self.blocks, &second.blocks);
+        PageContent {
             unsteady: Some(unsteady),
             ..self
         }
@@ -104,7 +104,10 @@ impl Seen {
     pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
         let step_ms = |block: &Block| {
             let step_ms = masks::clock_step_ms(&block.text, at_ms)?;
-            let is_known = site.unsteady().form(block.place, &block.text).is_some();
+            let is_known = site
+                .unsteady()
+                .form_name(block.place, &block.text)
+                .is_some();
             (!is_known).then_some(step_ms)
         };
         self.blocks.iter().filter_map(step_ms).max()
@@ -123,23 +126,23 @@ impl Seen {
     }
 
     /// The content in compressed form, for the store.
-    pub fn packed(&self) -> Vec<u8> {
-        packed(self)
+    pub fn pack(&self) -> Vec<u8> {
+        pack(self)
     }
 
-    pub fn unpacked(bytes: &[u8]) -> Result<Seen, Broken> {
-        unpacked(bytes)
+    pub fn unpack(bytes: &[u8]) -> Result<PageContent, UnpackError> {
+        unpack(bytes)
     }
 }
 
-pub(crate) fn packed(state: &impl Serialize) -> Vec<u8> {
-    compressed(&json(state))
+pub(crate) fn pack(state: &impl Serialize) -> Vec<u8> {
+    compress(&json(state))
 }
 
 /// The state in compressed form; `None` if it has too many bytes, or would be too large to be unpacked again.
-pub(crate) fn packed_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
+pub(crate) fn pack_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
     let json = json(state);
-    let packed = (json.len() <= MOST_BYTES).then(|| compressed(&json))?;
+    let packed = (json.len() <= MOST_BYTES).then(|| compress(&json))?;
     (packed.len() <= most_bytes).then_some(packed)
 }
 
@@ -147,12 +150,12 @@ fn json(state: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(state).expect("its keys are texts")
 }
 
-fn compressed(json: &[u8]) -> Vec<u8> {
+fn compress(json: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(json, LEVEL).expect("memory is enough for what is bounded")
 }
 
-pub(crate) fn unpacked<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Broken> {
-    let broken = |error: &dyn std::fmt::Display| Broken(error.to_string());
+pub(crate) fn unpack<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, UnpackError> {
+    let broken = |error: &dyn std::fmt::Display| UnpackError(error.to_string());
     let json = zstd::bulk::decompress(bytes, MOST_BYTES).map_err(|error| broken(&error))?;
     serde_json::from_slice(&json).map_err(|error| broken(&error))
 }

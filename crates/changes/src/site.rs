@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::blocks::Block;
 use crate::compare::Difference;
 use crate::hash;
-use crate::seen::{self, Broken};
-use crate::times::Timed;
+use crate::seen::{self, UnpackError};
+use crate::times::TimedText;
 use crate::unsteady::Unsteady;
 
 /// How long a night lasts, in milliseconds.
@@ -88,14 +88,14 @@ pub struct SiteBlocks {
     #[serde(default)]
     unsteady: Unsteady,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    steps: Vec<(Timed, u32)>,
+    steps: Vec<(TimedText, u32)>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     shown: BTreeMap<u64, u32>,
 }
 
 impl SiteBlocks {
     /// Records a check of a page with text.
-    pub(crate) fn note(&mut self, at_ms: i64) {
+    pub(crate) fn note_check(&mut self, at_ms: i64) {
         if self.checked == 0 || at_ms - self.began_ms >= NIGHT_MS {
             let was = std::mem::take(self);
             *self = SiteBlocks {
@@ -125,26 +125,26 @@ impl SiteBlocks {
     pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
         for (place, template) in shown.templates() {
             let is_new = !known.templates().contains(&(*place, template.clone()));
-            if is_new && self.is_shown_again(&format!("{place} {template:?}")) {
+            if is_new && self.count_shown(&format!("{place} {template:?}")) {
                 self.unsteady.add_template(*place, template.clone());
             }
         }
         for (place, text) in shown.timed() {
             let is_new = !known.timed().contains(&(*place, *text));
-            if is_new && self.is_shown_again(&format!("{place} at {text}")) {
+            if is_new && self.count_shown(&format!("{place} at {text}")) {
                 self.unsteady.add_timed(*place, *text);
             }
         }
         for (place, text) in shown.forms() {
             let is_new = !known.forms().contains(&(*place, *text));
-            if is_new && self.is_shown_again(&format!("{place} {text}")) {
+            if is_new && self.count_shown(&format!("{place} {text}")) {
                 self.unsteady.add_form(*place, *text);
             }
         }
     }
 
     /// Whether several pages have now shown the same.
-    fn is_shown_again(&mut self, what: &str) -> bool {
+    fn count_shown(&mut self, what: &str) -> bool {
         let key = hash(what);
         if self.shown.len() >= MOST_COUNTED && !self.shown.contains_key(&key) {
             return false;
@@ -156,7 +156,7 @@ impl SiteBlocks {
 
     /// Counts times that have moved with the clock. Returns whether some of them are not compared any more from now
     /// on.
-    pub(crate) fn note_steps(&mut self, moved: Vec<Timed>) -> bool {
+    pub(crate) fn count_clock_steps(&mut self, moved: Vec<TimedText>) -> bool {
         let mut has_learned = false;
         for timed in moved {
             let known = self.steps.iter().position(|(one, _)| *one == timed);
@@ -180,8 +180,8 @@ impl SiteBlocks {
     /// Counts the blocks that have moved on a page, and removes those of the site from its difference. `blocks` are
     /// all blocks of the page.
     pub(crate) fn remove_site_blocks(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
-        count(&mut self.come, &differing.come);
-        count(&mut self.gone, &differing.gone);
+        count_moved(&mut self.come, &differing.come);
+        count_moved(&mut self.gone, &differing.gone);
         if self.checked.max(self.checked_before) < FEWEST_PAGES {
             return;
         }
@@ -217,17 +217,17 @@ impl SiteBlocks {
         self.checked == 0
     }
 
-    pub fn packed(&self) -> Vec<u8> {
-        seen::packed(self)
+    pub fn pack(&self) -> Vec<u8> {
+        seen::pack(self)
     }
 
-    pub fn unpacked(bytes: &[u8]) -> Result<SiteBlocks, Broken> {
-        seen::unpacked(bytes)
+    pub fn unpack(bytes: &[u8]) -> Result<SiteBlocks, UnpackError> {
+        seen::unpack(bytes)
     }
 }
 
 /// Counts a page for the blocks that have moved on it, and against all others.
-fn count(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
+fn count_moved(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
     let mut moved: Vec<u64> = blocks.iter().map(|block| hash(&block.text)).collect();
     moved.sort_unstable();
     moved.dedup();

@@ -34,11 +34,11 @@ enum Part {
 }
 
 /// The tokens in a hole: in one form, and in the other.
-pub(crate) type Held<'t> = (Vec<&'t str>, Vec<&'t str>);
+pub(crate) type HoleTokens<'t> = (Vec<&'t str>, Vec<&'t str>);
 
 impl Template {
     /// The template of two forms; `None` if they have too little in common.
-    pub(crate) fn of(one: &str, other: &str) -> Option<Template> {
+    pub(crate) fn from_forms(one: &str, other: &str) -> Option<Template> {
         Some(Template::with_holes(one, other)?.0)
     }
 
@@ -46,7 +46,7 @@ impl Template {
     pub(crate) fn with_holes<'t>(
         one: &'t str,
         other: &'t str,
-    ) -> Option<(Template, Vec<Held<'t>>)> {
+    ) -> Option<(Template, Vec<HoleTokens<'t>>)> {
         let (one, other) = (tokens(one), tokens(other));
         if one.len().max(other.len()) > MOST_TOKENS {
             return None;
@@ -60,7 +60,7 @@ impl Template {
                 parts.extend(same.iter().map(|token| Part::Fixed((*token).to_owned())));
                 continue;
             }
-            let held: Held<'t> = (
+            let held: HoleTokens<'t> = (
                 one[step.old_range()].to_vec(),
                 other[step.new_range()].to_vec(),
             );
@@ -91,12 +91,12 @@ impl Template {
     /// Whether a text is a form of this template.
     pub(crate) fn fits(&self, text: &str) -> bool {
         let tokens = tokens(text);
-        tokens.len() <= MOST_TOKENS && fits(&self.0, &tokens)
+        tokens.len() <= MOST_TOKENS && parts_fit(&self.0, &tokens)
     }
 }
 
 /// Whether a text fits the parts. For each part, records how many tokens the parts up to it may have taken.
-fn fits(parts: &[Part], text: &[&str]) -> bool {
+fn parts_fit(parts: &[Part], text: &[&str]) -> bool {
     let mut taken = vec![false; text.len() + 1];
     taken[0] = true;
     for part in parts {
@@ -213,7 +213,7 @@ mod tests {
                 "Hello dear visitor, we are closed",
             ),
         ] {
-            let template = Template::of(one, other).unwrap();
+            let template = Template::from_forms(one, other).unwrap();
             assert!(template.fits(one) && template.fits(other), "{one}");
             assert!(template.fits(form), "{form}");
             assert!(!template.fits(another), "{another}");
@@ -228,7 +228,7 @@ mod tests {
             ("Buy lamps now", "Call us"),
             ("", "a"),
         ] {
-            assert_eq!(Template::of(one, other), None, "{one}");
+            assert_eq!(Template::from_forms(one, other), None, "{one}");
         }
     }
 }

@@ -18,7 +18,7 @@ const MINUTES_OF_DAY: i64 = 24 * 60;
 const CLOCK_OFF: i64 = 15;
 
 /// A text whose times have changed: its place, and the hash of its other words.
-pub(crate) type Timed = (u32, u64);
+pub(crate) type TimedText = (u32, u64);
 
 /// The times of two checks.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ struct Checks {
 }
 
 /// The texts that differ only in their times, and whose times have moved by the time between the two checks.
-pub(crate) fn moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec<Timed> {
+pub(crate) fn find_moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec<TimedText> {
     let Some((old_day, new_day)) = day_of(old_ms).zip(day_of(new_ms)) else {
         return Vec::new();
     };
@@ -147,7 +147,7 @@ mod tests {
                 gone: vec![&old],
                 come: vec![&new],
             };
-            let found = moved(&differing, AT_MS, AT_MS + minutes * MINUTE_MS);
+            let found = find_moved(&differing, AT_MS, AT_MS + minutes * MINUTE_MS);
             assert_eq!(
                 found.len(),
                 usize::from(expected),

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{Block, by_place};
+use crate::blocks::{Block, group_by_place};
 use crate::hash;
-use crate::masks::{relative_masked, without_times};
+use crate::masks::{mask_relative_times, without_times};
 use crate::rows;
 use crate::template::Template;
 
@@ -40,7 +40,7 @@ pub(crate) struct Unsteady {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     timed: Vec<(u32, u64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    free: Vec<Between>,
+    free: Vec<BlockPosition>,
     /// Forms: their places, and the hashes of the texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forms: Vec<(u32, u64)>,
@@ -52,21 +52,23 @@ pub(crate) struct Unsteady {
 /// The position of a free block: its place, and the hashes of the neighbours before and after it there; 0 if there is
 /// no neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Between(u32, u64, u64);
+pub(crate) struct BlockPosition(u32, u64, u64);
 
-impl Between {
+impl BlockPosition {
     /// Whether at least one of the two neighbours is the same.
-    pub(crate) fn is_near(self, other: Between) -> bool {
-        let (Between(place, before, behind), Between(place_too, before_too, behind_too)) =
-            (self, other);
+    pub(crate) fn is_near(self, other: BlockPosition) -> bool {
+        let (
+            BlockPosition(place, before, behind),
+            BlockPosition(place_too, before_too, behind_too),
+        ) = (self, other);
         place == place_too && (before == before_too || behind == behind_too)
     }
 }
 
 impl Unsteady {
     /// The unsteady parts that two fetches of one page show.
-    pub(crate) fn between(first: &[Block], second: &[Block]) -> Unsteady {
-        let (one, other) = (by_place(first), by_place(second));
+    pub(crate) fn from_fetches(first: &[Block], second: &[Block]) -> Unsteady {
+        let (one, other) = (group_by_place(first), group_by_place(second));
         let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
         places.sort_unstable();
         places.dedup();
@@ -76,12 +78,12 @@ impl Unsteady {
         for place in places {
             let of = |blocks: &BTreeMap<u32, Vec<&Block>>| -> Vec<String> {
                 let blocks = blocks.get(&place).unwrap_or(&nothing);
-                let texts = blocks.iter().map(|block| relative_masked(&block.text));
+                let texts = blocks.iter().map(|block| mask_relative_times(&block.text));
                 texts.map(|text| text.into_owned()).collect()
             };
             unsteady.learn_place(place, &of(&one), &of(&other), &mut pairs_left);
         }
-        let mut shuffled = rows::moved(first, second, &[]).places;
+        let mut shuffled = rows::find_moved(first, second, &[]).places;
         shuffled.truncate(MOST);
         unsteady.shuffled = shuffled;
         unsteady
@@ -94,12 +96,12 @@ impl Unsteady {
         other: &[String],
         pairs_left: &mut usize,
     ) {
-        let (mut gone, mut come) = (without(one, other), without(other, one));
+        let (mut gone, mut come) = (missing_from(one, other), missing_from(other, one));
         if gone.is_empty() && come.is_empty() {
             return;
         }
         let same = one.len() - gone.len();
-        let paired = self.pair(place, (one, &mut gone), (other, &mut come), pairs_left);
+        let paired = self.pair_similar(place, (one, &mut gone), (other, &mut come), pairs_left);
         let left = gone.len().max(come.len());
         if left == 0 {
             return;
@@ -125,7 +127,7 @@ impl Unsteady {
 
     /// Finds pairs of similar texts, and records a timed text or a template for each. Removes both texts from the
     /// remaining ones. Returns the number of pairs.
-    fn pair(
+    fn pair_similar(
         &mut self,
         place: u32,
         (one, gone): (&[String], &mut Vec<usize>),
@@ -154,7 +156,7 @@ impl Unsteady {
                     return true;
                 }
                 *pairs_left -= 1;
-                if let Some(template) = Template::of(text, &other[come[at]]) {
+                if let Some(template) = Template::from_forms(text, &other[come[at]]) {
                     come.remove(at);
                     timeless_others.remove(at);
                     self.add_template(place, template);
@@ -236,8 +238,11 @@ impl Unsteady {
     /// Whether it has no meaning if the block belongs to other blocks, or has another text.
     pub(crate) fn is_unsteady(&self, block: &Block) -> bool {
         let place = block.place;
-        let is_form = || self.form(place, &relative_masked(&block.text)).is_some();
-        let has_free = || self.free.iter().any(|Between(at, ..)| *at == place);
+        let is_form = || {
+            self.form_name(place, &mask_relative_times(&block.text))
+                .is_some()
+        };
+        let has_free = || self.free.iter().any(|BlockPosition(at, ..)| *at == place);
         self.shuffled.contains(&place) || self.is_whole(place) || has_free() || is_form()
     }
 
@@ -246,12 +251,12 @@ impl Unsteady {
         self.forms.contains(&(place, hash(text)))
     }
 
-    pub(crate) fn free(&self) -> &[Between] {
+    pub(crate) fn free(&self) -> &[BlockPosition] {
         &self.free
     }
 
     /// A common name for all forms of a block; `None` if it has only one form.
-    pub(crate) fn form(&self, place: u32, text: &str) -> Option<String> {
+    pub(crate) fn form_name(&self, place: u32, text: &str) -> Option<String> {
         let templates = self.templates.iter().filter(|(at, _)| *at == place);
         let number = templates
             .clone()
@@ -273,26 +278,30 @@ impl Unsteady {
     }
 
     /// The neighbours of one of the texts at a place.
-    fn neighbours(&self, place: u32, texts: &[String], number: usize) -> Between {
+    fn neighbours(&self, place: u32, texts: &[String], number: usize) -> BlockPosition {
         let hash_of = |text: Option<&String>| {
             text.map_or(0, |text| {
-                hash(self.form(place, text).as_deref().unwrap_or(text))
+                hash(self.form_name(place, text).as_deref().unwrap_or(text))
             })
         };
         let before = number.checked_sub(1).and_then(|before| texts.get(before));
-        Between(place, hash_of(before), hash_of(texts.get(number + 1)))
+        BlockPosition(place, hash_of(before), hash_of(texts.get(number + 1)))
     }
 
     /// The neighbours that these blocks have on their page. Only for blocks at places with free blocks.
-    pub(crate) fn neighbours_of(&self, differing: &[&Block], blocks: &[Block]) -> Vec<Between> {
+    pub(crate) fn neighbours_of(
+        &self,
+        differing: &[&Block],
+        blocks: &[Block],
+    ) -> Vec<BlockPosition> {
         let mut places: BTreeMap<u32, (Vec<&Block>, Vec<String>)> = BTreeMap::new();
-        for Between(place, ..) in &self.free {
+        for BlockPosition(place, ..) in &self.free {
             places.entry(*place).or_default();
         }
         for block in blocks {
             if let Some((of_place, texts)) = places.get_mut(&block.place) {
                 of_place.push(block);
-                texts.push(relative_masked(&block.text).into_owned());
+                texts.push(mask_relative_times(&block.text).into_owned());
             }
         }
         let between = |block: &&Block| {
@@ -302,7 +311,7 @@ impl Unsteady {
                 .position(|other| std::ptr::eq(*other, *block))?;
             Some(self.neighbours(block.place, texts, number))
         };
-        let nowhere = |block: &&Block| Between(block.place, u64::MAX, u64::MAX);
+        let nowhere = |block: &&Block| BlockPosition(block.place, u64::MAX, u64::MAX);
         let all = differing.iter();
         all.map(|block| between(block).unwrap_or_else(|| nowhere(block)))
             .collect()
@@ -310,7 +319,7 @@ impl Unsteady {
 }
 
 /// The indices of the texts that `others` does not contain.
-fn without(texts: &[String], others: &[String]) -> Vec<usize> {
+fn missing_from(texts: &[String], others: &[String]) -> Vec<usize> {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for text in others {
         *left.entry(text).or_default() += 1;

@@ -10,7 +10,7 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATI
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 use webfill_api::Refusal;
-use webfill_service::http::{Answer, AnswerBody, whole};
+use webfill_service::http::{Answer, AnswerBody, complete_body};
 
 /// The answer of a view.
 pub(crate) type Shown = Result<Answer, Problem>;
@@ -29,12 +29,12 @@ impl Problem {
     }
 
     /// There is nothing with that name.
-    pub(crate) fn missing(text: impl ToString) -> Problem {
+    pub(crate) fn not_found(text: impl ToString) -> Problem {
         Problem::new(404, text)
     }
 
     /// The request is at fault.
-    pub(crate) fn faulty(text: impl ToString) -> Problem {
+    pub(crate) fn bad_request(text: impl ToString) -> Problem {
         Problem::new(400, text)
     }
 
@@ -44,16 +44,16 @@ impl Problem {
     }
 
     /// Something required is unavailable for now.
-    pub(crate) fn away(text: impl ToString) -> Problem {
+    pub(crate) fn unavailable(text: impl ToString) -> Problem {
         Problem::new(503, text)
     }
 
     /// The dashboard is at fault.
-    pub(crate) fn broken(text: impl ToString) -> Problem {
+    pub(crate) fn internal_error(text: impl ToString) -> Problem {
         Problem::new(500, text)
     }
 
-    pub(crate) fn of_status(status: u16, text: impl ToString) -> Problem {
+    pub(crate) fn with_status(status: u16, text: impl ToString) -> Problem {
         Problem::new(status, text)
     }
 }
@@ -62,8 +62,8 @@ impl Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         match refusal.path.as_str() {
-            "$" => Problem::away(refusal.message),
-            _ => Problem::faulty(refusal.message),
+            "$" => Problem::unavailable(refusal.message),
+            _ => Problem::bad_request(refusal.message),
         }
     }
 }
@@ -71,7 +71,7 @@ impl From<Refusal> for Problem {
 pub(crate) fn html(status: u16, text: String) -> Answer {
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     with_header(
-        of_kind(status, kind, text.into_bytes()),
+        with_content_type(status, kind, text.into_bytes()),
         CACHE_CONTROL,
         "no-store",
     )
@@ -79,13 +79,13 @@ pub(crate) fn html(status: u16, text: String) -> Answer {
 
 pub(crate) fn json(status: u16, value: &serde_json::Value) -> Answer {
     let kind = HeaderValue::from_static("application/json");
-    let answer = of_kind(status, kind, value.to_string().into_bytes());
+    let answer = with_content_type(status, kind, value.to_string().into_bytes());
     with_header(answer, CACHE_CONTROL, "no-store")
 }
 
 /// Any other body, of a known type.
-pub(crate) fn of_kind(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
-    let mut answer = Response::new(whole(body));
+pub(crate) fn with_content_type(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
+    let mut answer = Response::new(complete_body(body));
     *answer.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, kind);
@@ -94,7 +94,7 @@ pub(crate) fn of_kind(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
 
 /// Redirects the browser to a path, by GET.
 pub(crate) fn see_other(path: &str) -> Answer {
-    let mut answer = Response::new(whole(Vec::new()));
+    let mut answer = Response::new(complete_body(Vec::new()));
     *answer.status_mut() = StatusCode::SEE_OTHER;
     with_header(answer, LOCATION, path)
 }

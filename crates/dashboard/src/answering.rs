@@ -14,7 +14,7 @@ use crate::form::{Form, pairs};
 use crate::guard;
 use crate::history::{self, Counters};
 use crate::live;
-use crate::login::{LOGIN, LetIn};
+use crate::login::{Admitted, LOGIN};
 use crate::route;
 use crate::service::Dashboard;
 use crate::views::new_table;
@@ -34,13 +34,13 @@ const NEW_TABLE: [&str; 2] = ["tables", "new"];
 
 impl Dashboard {
     /// Whether a path belongs to the dashboard.
-    pub fn has(path: &str) -> bool {
+    pub fn owns_path(path: &str) -> bool {
         path == "/dashboard" || path.starts_with("/dashboard/")
     }
 
     /// Records metrics over time while the dashboard exists.
-    pub async fn attend(self: Arc<Self>) {
-        if self.fleet.is_none() && !self.store.is_named() {
+    pub async fn record_history(self: Arc<Self>) {
+        if self.fleet.is_none() && !self.store.is_configured() {
             return;
         }
         let mut counters = Counters::default();
@@ -51,7 +51,7 @@ impl Dashboard {
                 false => &snapshot.store_fault,
             };
             let sample = match fault {
-                None => Some(counters.sample(&snapshot)),
+                None => Some(counters.take_sample(&snapshot)),
                 Some(_) => None,
             };
             let pause = match sample {
@@ -62,7 +62,7 @@ impl Dashboard {
                     let dashboard = Arc::clone(&self);
                     // A sample that was not stored is a gap.
                     let note = move || {
-                        let writing = dashboard.history().note(sample);
+                        let writing = dashboard.history().add_sample(sample);
                         writing.write();
                     };
                     let _ = tokio::task::spawn_blocking(note).await;
@@ -83,27 +83,27 @@ impl Dashboard {
     async fn answer_unprotected(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
         let tokens = self.protection.get().tokens;
         // In any case, nothing is shown under a foreign name.
-        if let Err(problem) = guard::judge(request.headers(), tokens.is_some()) {
-            return plain(&problem);
+        if let Err(problem) = guard::check_headers(request.headers(), tokens.is_some()) {
+            return plain_text_answer(&problem);
         }
         let path = request.uri().path().to_owned();
         let parts = route::parts(&path);
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let let_in = self.let_in(tokens.as_deref(), request.headers(), peer);
+        let let_in = self.authenticate(tokens.as_deref(), request.headers(), peer);
         if let_in.is_some() {
             note_known_client(&request);
         }
         let is_post = *request.method() == Method::POST;
         if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return plain(&Problem::of_status(405, "expected GET or POST"));
+            return plain_text_answer(&Problem::with_status(405, "expected GET or POST"));
         }
         match (&parts[..], tokens, let_in) {
             (["assets", hash, name], ..) if !is_post => {
                 let found = self.assets.get(hash, name);
-                found.unwrap_or_else(|| plain(&Problem::missing("file not found")))
+                found.unwrap_or_else(|| plain_text_answer(&Problem::not_found("file not found")))
             }
             (["login"], Some(tokens), let_in) => match is_post {
-                true => self.take_login(&tokens, request, peer).await,
+                true => self.submit_login(&tokens, request, peer).await,
                 false if let_in.is_some() => see_other("/dashboard/"),
                 false => self.login_form(200, None),
             },
@@ -111,23 +111,28 @@ impl Dashboard {
             (_, _, None) => see_other(LOGIN),
             (_, _, Some(let_in)) => {
                 let query = request.uri().query().unwrap_or_default();
-                let visit = self.visit(let_in, &path, query);
+                let visit = self.new_visit(let_in, &path, query);
                 match is_post {
-                    true => visit.take(request, peer, &parts).await,
+                    true => visit.submit(request, peer, &parts).await,
                     false => visit.show(&parts).await,
                 }
             }
         }
     }
 
-    async fn take_login(&self, tokens: &Tokens, request: Request<Incoming>, peer: Peer) -> Answer {
+    async fn submit_login(
+        &self,
+        tokens: &Tokens,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Answer {
         let (head, body) = request.into_parts();
-        let form = self.posted(&head.headers, body, peer, &["login"]).await;
+        let form = self.read_form(&head.headers, body, peer, &["login"]).await;
         let answer = form.and_then(|form| self.log_in(tokens, &head.headers, &form, peer));
-        answer.unwrap_or_else(|problem| plain(&problem))
+        answer.unwrap_or_else(|problem| plain_text_answer(&problem))
     }
 
-    fn visit(self: Arc<Self>, let_in: LetIn, path: &str, query: &str) -> Visit {
+    fn new_visit(self: Arc<Self>, let_in: Admitted, path: &str, query: &str) -> Visit {
         Visit {
             form_token: self.guard.form_token(let_in.session.as_deref()),
             visitor: let_in.visitor,
@@ -139,17 +144,17 @@ impl Dashboard {
     }
 
     /// Reads a body posted by a page of the dashboard.
-    async fn posted(
+    async fn read_form(
         &self,
         headers: &HeaderMap,
         body: Incoming,
         peer: Peer,
         parts: &[&str],
     ) -> Result<Form, Problem> {
-        guard::judge_post(headers, peer.is_tls)?;
+        guard::check_post_headers(headers, peer.is_tls)?;
         let most_bytes = route::most_bytes(parts);
         let read = body::read_whole(body, most_bytes, &self.large_bodies).await;
-        let body = read.map_err(|fault| Problem::of_status(fault.status(), fault))?;
+        let body = read.map_err(|fault| Problem::with_status(fault.status(), fault))?;
         let kind = headers.get(CONTENT_TYPE);
         Ok(Form::read(kind.and_then(|kind| kind.to_str().ok()), body))
     }
@@ -157,47 +162,48 @@ impl Dashboard {
 
 impl Visit {
     async fn show(self, parts: &[&str]) -> Answer {
-        if let Some(part) = live::Part::at(parts) {
-            return live::listen(self, part).unwrap_or_else(|problem| plain(&problem));
+        if let Some(part) = live::Part::from_path(parts) {
+            return live::open_stream(self, part)
+                .unwrap_or_else(|problem| plain_text_answer(&problem));
         }
         let shown = route::show(&self, parts).await;
-        shown.unwrap_or_else(|problem| self.problem(&problem))
+        shown.unwrap_or_else(|problem| self.render_problem(&problem))
     }
 
-    async fn take(self, request: Request<Incoming>, peer: Peer, parts: &[&str]) -> Answer {
+    async fn submit(self, request: Request<Incoming>, peer: Peer, parts: &[&str]) -> Answer {
         let (head, body) = request.into_parts();
         let session = self.session.as_deref();
         if *parts == NEW_TABLE {
-            let judged = guard::judge_post(&head.headers, peer.is_tls);
+            let judged = guard::check_post_headers(&head.headers, peer.is_tls);
             let judged = judged.and_then(|()| {
                 let token = form_token_of(&head.headers);
-                self.dashboard.guard.judge_form(session, token)
+                self.dashboard.guard.check_form(session, token)
             });
             let taken = match judged {
-                Ok(()) => new_table::take(&self, body).await,
+                Ok(()) => new_table::upload(&self, body).await,
                 Err(problem) => Err(problem),
             };
-            return taken.unwrap_or_else(|problem| self.problem(&problem));
+            return taken.unwrap_or_else(|problem| self.render_problem(&problem));
         }
         let form = self
             .dashboard
-            .posted(&head.headers, body, peer, parts)
+            .read_form(&head.headers, body, peer, parts)
             .await;
         let form = form.and_then(|form| {
             let token = form.get("token").or(form_token_of(&head.headers));
             self.dashboard
                 .guard
-                .judge_form(session, token)
+                .check_form(session, token)
                 .map(|()| form)
         });
         let taken = match form {
             Ok(_) if *parts == ["logout"] => {
                 Ok(self.dashboard.log_out(&head.headers, session, peer))
             }
-            Ok(form) => route::take(&self, parts, &form).await,
+            Ok(form) => route::submit(&self, parts, &form).await,
             Err(problem) => Err(problem),
         };
-        taken.unwrap_or_else(|problem| self.problem(&problem))
+        taken.unwrap_or_else(|problem| self.render_problem(&problem))
     }
 }
 
@@ -206,14 +212,14 @@ fn form_token_of(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// An answer to a request that was not admitted, or that no one may see.
-fn plain(problem: &Problem) -> Answer {
+fn plain_text_answer(problem: &Problem) -> Answer {
     let text = format!("{}\n", problem.text);
     let kind = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
-    crate::answer::of_kind(problem.status, kind, text.into_bytes())
+    crate::answer::with_content_type(problem.status, kind, text.into_bytes())
 }
 
 /// The redirect for browsers without a particular path.
-pub fn entrance() -> Answer {
+pub fn redirect_to_start() -> Answer {
     let mut answer = see_other("/dashboard/");
     // Clients other than browsers get another answer at this path.
     answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");

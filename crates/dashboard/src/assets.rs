@@ -5,7 +5,7 @@ use hyper::header::{CACHE_CONTROL, HeaderValue};
 use sha2::{Digest, Sha256};
 use webfill_service::http::Answer;
 
-use crate::answer::{of_kind, with_header};
+use crate::answer::{with_content_type, with_header};
 use crate::secrets::hex;
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -108,7 +108,7 @@ impl Assets {
     pub(crate) fn get(&self, hash: &str, name: &str) -> Option<Answer> {
         let (_, kind, content) = ASSETS.iter().find(|(known, ..)| *known == name)?;
         let kind = HeaderValue::from_static(kind);
-        let answer = of_kind(200, kind, content.as_bytes().to_vec());
+        let answer = with_content_type(200, kind, content.as_bytes().to_vec());
         let kept = match hash == self.hash {
             true => "public, max-age=31536000, immutable",
             false => "no-store",

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use self::drafts::{Draft, DraftError, Drafts};
 use self::host::Host;
-use self::job::{Jobs, Trouble};
+use self::job::{JobError, Jobs};
 use self::mappings::{Folder, NotSaved};
 use crate::answer::Problem;
 
@@ -66,10 +66,10 @@ impl Editor {
     ) -> Result<T, Problem> {
         let drafts = Arc::clone(&self.drafts);
         let done = tokio::task::spawn_blocking(move || work(&drafts)).await;
-        Ok(done.map_err(Problem::broken)??)
+        Ok(done.map_err(Problem::internal_error)??)
     }
 
-    async fn draft(&self, id: &str) -> Result<Draft, Problem> {
+    async fn load_draft(&self, id: &str) -> Result<Draft, Problem> {
         let id = id.to_owned();
         self.with_drafts(move |drafts| drafts.get(&id)).await
     }
@@ -81,25 +81,25 @@ impl Editor {
     ) -> Result<T, Problem> {
         let folder = self.folder.clone();
         let done = tokio::task::spawn_blocking(move || work(&folder)).await;
-        done.map_err(Problem::broken)
+        done.map_err(Problem::internal_error)
     }
 }
 
 impl From<DraftError> for Problem {
     fn from(error: DraftError) -> Problem {
         match error {
-            DraftError::Missing => Problem::missing(error),
-            DraftError::TooMuch(_) => Problem::faulty(error),
-            DraftError::Io(_) => Problem::away(error),
+            DraftError::Missing => Problem::not_found(error),
+            DraftError::TooMuch(_) => Problem::bad_request(error),
+            DraftError::Io(_) => Problem::unavailable(error),
         }
     }
 }
 
-impl From<Trouble> for Problem {
-    fn from(trouble: Trouble) -> Problem {
+impl From<JobError> for Problem {
+    fn from(trouble: JobError) -> Problem {
         match trouble {
-            Trouble::Refused(_) | Trouble::TooMuch(_) => Problem::faulty(trouble),
-            Trouble::Busy | Trouble::Machine(_) => Problem::away(trouble),
+            JobError::Refused(_) | JobError::TooMuch(_) => Problem::bad_request(trouble),
+            JobError::Busy | JobError::Machine(_) => Problem::unavailable(trouble),
         }
     }
 }
@@ -107,9 +107,9 @@ impl From<Trouble> for Problem {
 impl From<NotSaved> for Problem {
     fn from(refusal: NotSaved) -> Problem {
         match refusal {
-            NotSaved::Io(..) => Problem::broken(refusal),
-            NotSaved::Changed(_) => Problem::of_status(409, refusal),
-            NotSaved::Faults(_) | NotSaved::Name(_) => Problem::faulty(refusal),
+            NotSaved::Io(..) => Problem::internal_error(refusal),
+            NotSaved::Changed(_) => Problem::with_status(409, refusal),
+            NotSaved::Faults(_) | NotSaved::Name(_) => Problem::bad_request(refusal),
         }
     }
 }

@@ -15,24 +15,24 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 
 /// The health of one mapping, from [`MappingHealth::report`], with the alert in words.
 #[derive(Debug, Clone)]
-pub(crate) struct Extraction {
+pub(crate) struct MappingReport {
     pub(crate) mapping: String,
     pub(crate) report: Value,
     /// The text of its standing alert.
     pub(crate) alert: Option<String>,
 }
 
-type Read = Option<(Instant, Arc<Vec<Extraction>>)>;
+type CachedReports = Option<(Instant, Arc<Vec<MappingReport>>)>;
 
 #[derive(Default)]
-pub(crate) struct Extractions(Mutex<Read>);
+pub(crate) struct Extractions(Mutex<CachedReports>);
 
 impl Extractions {
     /// All extractions, by name. `states` reads the store; it is only run if the last reading is too old.
     pub(crate) async fn get_or_read(
         &self,
         states: impl Future<Output = Result<Vec<HealthState>, Problem>>,
-    ) -> Result<Arc<Vec<Extraction>>, Problem> {
+    ) -> Result<Arc<Vec<MappingReport>>, Problem> {
         let mut read = self.0.lock().await;
         if let Some((at, found)) = &*read
             && at.elapsed() < FRESH_FOR
@@ -40,8 +40,8 @@ impl Extractions {
             return Ok(Arc::clone(found));
         }
         let states = states.await?;
-        let found = tokio::task::spawn_blocking(move || of_states(&states)).await;
-        let found = Arc::new(found.map_err(Problem::broken)?);
+        let found = tokio::task::spawn_blocking(move || from_states(&states)).await;
+        let found = Arc::new(found.map_err(Problem::internal_error)?);
         *read = Some((Instant::now(), Arc::clone(&found)));
         Ok(found)
     }
@@ -71,7 +71,7 @@ pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
 }
 
 /// The fields that are lost, with how sure that is, for people.
-pub(crate) fn doubt(report: &Value) -> Option<String> {
+pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     const NAMED: usize = 3;
     let fields = report["fields"].as_array().into_iter().flatten();
     let lost: Vec<&Value> = fields.filter(|field| is_lost(field)).collect();
@@ -95,18 +95,18 @@ pub(crate) fn doubt(report: &Value) -> Option<String> {
 }
 
 /// States written by another version are skipped.
-fn of_states(states: &[HealthState]) -> Vec<Extraction> {
+fn from_states(states: &[HealthState]) -> Vec<MappingReport> {
     let of_mappings = states
         .iter()
         .filter(|state| state.id.starts_with("mapping/"));
     let health = of_mappings
         .filter_map(|state| serde_json::from_str::<MappingHealth>(&state.state).ok())
-        .map(|health| Extraction {
+        .map(|health| MappingReport {
             mapping: health.mapping().to_owned(),
             report: health.report(),
             alert: health.alert().map(webfill_health::Alert::text),
         });
-    let mut found: Vec<Extraction> = health.collect();
+    let mut found: Vec<MappingReport> = health.collect();
     found.sort_by(|one, other| one.mapping.cmp(&other.mapping));
     found
 }
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(of(vec![], false), "not known yet");
         let lost = |count: usize| {
             let fields = (0..count).map(|at| field(&format!("f{at}"), true, Some(0.999_99)));
-            doubt(&json!({"fields": fields.collect::<Vec<_>>()}))
+            describe_lost_fields(&json!({"fields": fields.collect::<Vec<_>>()}))
         };
         assert_eq!(lost(0), None);
         assert_eq!(
@@ -164,7 +164,7 @@ mod tests {
             state("mapping/c", String::from("{}...")),
             state("other/d", of("d")),
         ];
-        let found = of_states(&states);
+        let found = from_states(&states);
         let names: Vec<&str> = found.iter().map(|one| one.mapping.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert!(found[0].alert.is_none());

@@ -90,7 +90,7 @@ impl Grid {
 
     /// The name of the files' version in forms: an answer to a cell of other files is refused.
     pub(crate) fn version(&self) -> String {
-        version(&self.meta.signature)
+        version_of_signature(&self.meta.signature)
     }
 
     /// The sites with the most rows.
@@ -104,7 +104,7 @@ impl Grid {
     }
 }
 
-fn version(signature: &str) -> String {
+fn version_of_signature(signature: &str) -> String {
     use sha2::{Digest, Sha256};
     let mut digits = crate::secrets::hex(&Sha256::digest(signature.as_bytes()));
     digits.truncate(16);
@@ -112,6 +112,6 @@ fn version(signature: &str) -> String {
 }
 
 /// An error of the index, for people.
-pub(crate) fn unread(error: &rusqlite::Error) -> String {
+pub(crate) fn index_error(error: &rusqlite::Error) -> String {
     format!("cannot read the index of the table: {error}")
 }

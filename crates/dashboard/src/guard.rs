@@ -42,7 +42,7 @@ impl Guard {
     }
 
     /// Whether the dashboard has given a form to this session.
-    pub(crate) fn judge_form(
+    pub(crate) fn check_form(
         &self,
         session: Option<&str>,
         form_token: Option<&str>,
@@ -57,7 +57,7 @@ impl Guard {
 }
 
 /// Checks any request by its headers. `has_tokens`: visitors must show a token.
-pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
+pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
     let host = text(headers, HOST);
     if !has_tokens && !host.is_some_and(is_of_this_machine) {
         return Err(Problem::forbidden(
@@ -73,7 +73,7 @@ pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem
 }
 
 /// Checks a request that changes something: browsers name the page that has sent it.
-pub(crate) fn judge_post(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
+pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
     let scheme = if is_tls { "https" } else { "http" };
     let own = text(headers, HOST).map(|host| format!("{scheme}://{host}"));
     let origin = headers.get(ORIGIN);
@@ -139,10 +139,10 @@ mod tests {
             ("evil.org:8080", 403, 200),
         ] {
             let headers = headers(&[("host", host)]);
-            assert_eq!(status(judge(&headers, false)), open, "{host}");
-            assert_eq!(status(judge(&headers, true)), closed, "{host}");
+            assert_eq!(status(check_headers(&headers, false)), open, "{host}");
+            assert_eq!(status(check_headers(&headers, true)), closed, "{host}");
         }
-        assert_eq!(status(judge(&HeaderMap::new(), false)), 403);
+        assert_eq!(status(check_headers(&HeaderMap::new(), false)), 403);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
                 ("sec-fetch-site", site),
                 ("sec-fetch-mode", mode),
             ]);
-            status(judge(&headers, false))
+            status(check_headers(&headers, false))
         };
         assert_eq!(asked("cross-site", "navigate"), 200);
         assert_eq!(asked("cross-site", "no-cors"), 403);
@@ -166,7 +166,10 @@ mod tests {
     fn posts_of_other_pages_are_refused() {
         let posted = |is_tls: bool, more: &[(&'static str, &str)]| {
             let host = [("host", "dashboard.example:8443")];
-            status(judge_post(&headers(&[&host, more].concat()), is_tls))
+            status(check_post_headers(
+                &headers(&[&host, more].concat()),
+                is_tls,
+            ))
         };
         let own = [("origin", "https://dashboard.example:8443")];
         assert_eq!(posted(true, &own), 200);
@@ -199,7 +202,7 @@ mod tests {
         let [guard, other] = ["a", "b"].map(|secret| Guard::new(secret.repeat(64)));
         let token = guard.form_token(Some("session"));
         let judged = |guard: &Guard, session: Option<&str>, token: Option<&str>| {
-            status(guard.judge_form(session, token))
+            status(guard.check_form(session, token))
         };
         assert_eq!(judged(&guard, Some("session"), Some(&token)), 200);
         assert_eq!(judged(&guard, Some("session 2"), Some(&token)), 403);

@@ -72,8 +72,10 @@ impl HealthLog {
     }
 
     /// Takes the present reports of all mappings.
-    pub(crate) fn see(&mut self, reports: &[Value], now_ms: i64) -> Writing {
-        let points = reports.iter().filter_map(|report| point(report, now_ms));
+    pub(crate) fn record_reports(&mut self, reports: &[Value], now_ms: i64) -> Writing {
+        let points = reports
+            .iter()
+            .filter_map(|report| point_from_report(report, now_ms));
         let is_due = |point: &Point| {
             let last = self.points.get(&point.mapping).and_then(|own| own.last());
             last.is_none_or(|last| {
@@ -89,18 +91,18 @@ impl HealthLog {
     }
 
     /// The curves of a mapping's fields, drawn into boxes of 100 by 40.
-    pub(crate) fn curves(&self, report: &Value, now_ms: i64) -> Vec<Value> {
+    pub(crate) fn draw_curves(&self, report: &Value, now_ms: i64) -> Vec<Value> {
         let mapping = report["mapping"].as_str().unwrap_or_default();
-        let now = point(report, now_ms);
+        let now = point_from_report(report, now_ms);
         let points = self.points.get(mapping).into_iter().flatten().chain(&now);
         let points: Vec<&Point> = points.collect();
         let fields = report["fields"].as_array().into_iter().flatten();
         let names = fields.filter_map(|field| field["field"].as_str());
-        names.filter_map(|name| curve(name, &points)).collect()
+        names.filter_map(|name| draw_curve(name, &points)).collect()
     }
 }
 
-fn point(report: &Value, at_ms: i64) -> Option<Point> {
+fn point_from_report(report: &Value, at_ms: i64) -> Option<Point> {
     let fields = report["fields"].as_array()?.iter().take(MOST_FIELDS);
     let fields = fields.filter_map(|field| {
         let rates = (field["now"].as_f64()?, field["baseline"].as_f64());
@@ -115,7 +117,7 @@ fn point(report: &Value, at_ms: i64) -> Option<Point> {
 }
 
 /// A field's rate over the pages; `None` for fewer than two points.
-fn curve(name: &str, points: &[&Point]) -> Option<Value> {
+fn draw_curve(name: &str, points: &[&Point]) -> Option<Value> {
     const WIDTH: f64 = 100.0;
     const HEIGHT: f64 = 40.0;
     let own: Vec<(&Point, (f64, Option<f64>))> = points
@@ -167,13 +169,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = HealthLog::open(Some(folder.path()));
         for (at, pages, now) in [(0, 10, 1.0), (100, 20, 1.0), (200, 30, 0.8), (300, 40, 0.3)] {
-            log.see(&[report(pages, now, Some(0.9))], at).write();
-            log.see(&[report(pages + 1, now, Some(0.9))], at + 1)
+            log.record_reports(&[report(pages, now, Some(0.9))], at)
+                .write();
+            log.record_reports(&[report(pages + 1, now, Some(0.9))], at + 1)
                 .write();
         }
         let log = HealthLog::open(Some(folder.path()));
         assert_eq!(log.points["shop"].len(), 4, "a page more is not a point");
-        let curves = log.curves(&report(50, 0.2, Some(0.9)), 400);
+        let curves = log.draw_curves(&report(50, 0.2, Some(0.9)), 400);
         assert_eq!(curves[0]["name"], "price");
         let line = "0.0,0.0 25.0,0.0 50.0,8.0 75.0,28.0 100.0,32.0";
         assert_eq!(curves[0]["line"], line);
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!(curves[1]["break_x"], Value::Null);
         assert!(
             HealthLog::default()
-                .curves(&report(5, 1.0, None), 0)
+                .draw_curves(&report(5, 1.0, None), 0)
                 .is_empty()
         );
     }
@@ -194,7 +197,8 @@ mod tests {
     fn the_points_of_a_mapping_are_bounded_and_the_recent_ones_closer() {
         let mut log = HealthLog::default();
         for n in 0..2_000 {
-            log.see(&[report(n * 1_000, 1.0, None)], n as i64).write();
+            log.record_reports(&[report(n * 1_000, 1.0, None)], n as i64)
+                .write();
         }
         let own = &log.points["shop"];
         assert!(own.len() <= MOST_POINTS, "{}", own.len());

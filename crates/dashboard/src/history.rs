@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::line_file::{LineFile, Writing};
-use crate::snapshot::{Records, Run, Snapshot};
+use crate::snapshot::{CrawlCounters, Records, Snapshot};
 use crate::views::words::group_of;
 
 /// The time between samples.
@@ -50,7 +50,7 @@ pub(crate) struct Sample {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) ended: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) records: Option<Kept>,
+    pub(crate) records: Option<RecordCounts>,
     /// It stands for the beginning of its span: only its rates are known.
     #[serde(skip)]
     pub(crate) is_begin: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Sample {
     pub(crate) runs: BTreeMap<String, RunSample>,
 }
 
-/// See [`Run`].
+/// See [`CrawlCounters`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunSample {
@@ -71,15 +71,15 @@ pub(crate) struct RunSample {
 
 /// See [`Records`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct RecordCounts {
     pub(crate) resolved: u64,
     pub(crate) open: u64,
     pub(crate) exhausted: u64,
 }
 
-impl From<Records> for Kept {
-    fn from(records: Records) -> Kept {
-        Kept {
+impl From<Records> for RecordCounts {
+    fn from(records: Records) -> RecordCounts {
+        RecordCounts {
             resolved: records.resolved,
             open: records.open,
             exhausted: records.exhausted,
@@ -93,12 +93,12 @@ pub(crate) struct Counters {
     at: i64,
     pages: u64,
     ended: BTreeMap<String, u64>,
-    runs: BTreeMap<String, Run>,
+    runs: BTreeMap<String, CrawlCounters>,
 }
 
 impl Counters {
     /// The changes since the counters were last read. `None` if they had not been read, or the clock was set back.
-    pub(crate) fn sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
+    pub(crate) fn take_sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
         let status = &snapshot.status;
         let of = |key: &str| status[key].as_u64().unwrap_or(0);
         let ended = status["ended"].as_object().into_iter().flatten();
@@ -126,9 +126,9 @@ impl Counters {
         let runs = now.runs.iter().filter_map(|(name, run)| {
             let known = before.runs.get(name).cloned();
             // Another one has not begun yet, or went on without being read.
-            let known = known.or_else(|| (run.began_s > before.at).then(Run::default))?;
+            let known = known.or_else(|| (run.began_s > before.at).then(CrawlCounters::default))?;
             let sample = RunSample {
-                ended: since(&known.ended, &run.ended),
+                ended: counter_growth(&known.ended, &run.ended),
                 resolved: run.resolved,
                 queued: run.queued,
             };
@@ -141,8 +141,8 @@ impl Counters {
             leased,
             oldest: status["oldest_due_s"].as_f64(),
             pages: now.pages.saturating_sub(before.pages),
-            ended: since(&before.ended, &now.ended),
-            records: snapshot.records.map(Kept::from),
+            ended: counter_growth(&before.ended, &now.ended),
+            records: snapshot.records.map(RecordCounts::from),
             runs: runs.collect(),
             is_begin: false,
         })
@@ -150,7 +150,10 @@ impl Counters {
 }
 
 /// How much counters have grown. After a restart they begin at 0.
-fn since(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+fn counter_growth(
+    before: &BTreeMap<String, u64>,
+    now: &BTreeMap<String, u64>,
+) -> BTreeMap<String, u64> {
     let grown = now.iter().map(|(outcome, count)| {
         let known = before.get(outcome).copied().unwrap_or(0);
         (outcome.clone(), count.checked_sub(known).unwrap_or(*count))
@@ -191,7 +194,7 @@ impl History {
     }
 
     /// Adds a sample.
-    pub(crate) fn note(&mut self, sample: Sample) -> Writing {
+    pub(crate) fn add_sample(&mut self, sample: Sample) -> Writing {
         self.insert(sample.clone());
         self.thin();
         self.file.add(&[sample], self.samples.iter())
@@ -233,7 +236,7 @@ impl History {
     }
 
     /// The samples of a span, merged to at most about `most`.
-    pub(crate) fn between(&self, from: i64, to: i64, most: usize) -> Vec<Sample> {
+    pub(crate) fn samples_between(&self, from: i64, to: i64, most: usize) -> Vec<Sample> {
         let piece_s = ((to - from) / most.max(1) as i64).max(1);
         let mut found: Vec<Sample> = Vec::new();
         let of_span = |sample: &&Sample| sample.at > from && sample.at - sample.over <= to;
@@ -299,9 +302,9 @@ impl Sample {
             queued: run.queued,
             pages: run.ended.values().sum(),
             ended: run.ended,
-            records: Some(Kept {
+            records: Some(RecordCounts {
                 resolved: run.resolved,
-                ..Kept::default()
+                ..RecordCounts::default()
             }),
             ..Sample::default()
         }
@@ -367,9 +370,9 @@ fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
 /// Samples in the form for charts: a list for each metric, in order of time; null where unknown. Outcomes are in their
 /// groups. A rate holds over the whole span of its sample, from the first one on.
 pub(crate) fn chart_json(samples: &[Sample]) -> Value {
-    let mut columns = Columns::default();
+    let mut columns = ChartColumns::default();
     let names = samples.iter().flat_map(|sample| sample.ended.keys());
-    let groups: BTreeSet<&str> = names.map(|name| group_named(name)).collect();
+    let groups: BTreeSet<&str> = names.map(|name| group_of_outcome(name)).collect();
     let mut ended_before = None;
     for sample in samples {
         let begins = sample.at - sample.over;
@@ -386,12 +389,12 @@ pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     serde_json::to_value(columns).unwrap_or_default()
 }
 
-fn group_named(outcome: &str) -> &'static str {
+fn group_of_outcome(outcome: &str) -> &'static str {
     outcome.parse().map_or("refused", group_of)
 }
 
 #[derive(Default, Serialize)]
-struct Columns {
+struct ChartColumns {
     at: Vec<i64>,
     queued: Vec<Option<u64>>,
     leased: Vec<Option<u64>>,
@@ -404,7 +407,7 @@ struct Columns {
     ended: BTreeMap<String, Vec<Option<f64>>>,
 }
 
-impl Columns {
+impl ChartColumns {
     fn push(&mut self, at: i64, sample: Option<&Sample>, groups: &BTreeSet<&str>) {
         let per_second = |count: u64, sample: &Sample| {
             let rate = count as f64 / sample.over.max(1) as f64;
@@ -425,7 +428,7 @@ impl Columns {
         for group in groups {
             let count = |sample: &Sample| {
                 let of_group = sample.ended.iter();
-                let of_group = of_group.filter(|(name, _)| group_named(name) == *group);
+                let of_group = of_group.filter(|(name, _)| group_of_outcome(name) == *group);
                 of_group.map(|(_, count)| count).sum::<u64>()
             };
             let rate = sample.map(|sample| per_second(count(sample), sample));

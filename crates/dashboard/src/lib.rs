@@ -63,7 +63,7 @@ mod templates;
 mod views;
 mod visit;
 
-pub use self::answering::entrance;
+pub use self::answering::redirect_to_start;
 pub use self::filler::{FillRun, Filler};
 pub use self::fleet::{Fleet, Visitor};
 pub use self::service::{Dashboard, DashboardSetup};

@@ -38,7 +38,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// The part of the page at a path.
-    pub(crate) fn at(parts: &[&str]) -> Option<Part> {
+    pub(crate) fn from_path(parts: &[&str]) -> Option<Part> {
         match parts {
             ["live"] => Some(Part::Overview),
             ["crawl", app, id, "live"] => Some(Part::Crawl((*app).into(), (*id).into())),
@@ -51,18 +51,18 @@ impl Part {
         match self {
             Part::Overview => {
                 let snapshot = overview::snapshot_for(visit).await;
-                let html = overview::part(visit, &snapshot);
+                let html = overview::render_live_part(visit, &snapshot);
                 Ok((html, snapshot.number, snapshot.at_ms))
             }
             Part::Crawl(app, id) => {
-                let html = crawl::part_of(visit, app, id).await?;
+                let html = crawl::live_part(visit, app, id).await?;
                 let at_ms = now_ms();
                 Ok((html, at_ms.unsigned_abs(), at_ms))
             }
         }
     }
 
-    fn every(&self) -> Duration {
+    fn interval(&self) -> Duration {
         match self {
             Part::Overview => EVERY,
             Part::Crawl(..) => CRAWL_EVERY,
@@ -70,13 +70,13 @@ impl Part {
     }
 }
 
-pub(crate) fn listen(visit: Visit, part: Part) -> Shown {
+pub(crate) fn open_stream(visit: Visit, part: Part) -> Shown {
     if let Part::Crawl(app, _) = &part {
-        visit.needs_app(app)?;
+        visit.require_app(app)?;
     }
     let permits = Arc::clone(&visit.dashboard.listeners);
     let permit = permits.try_acquire_owned().map_err(|_| {
-        Problem::away("too many live pages are open: reload this one for current numbers")
+        Problem::unavailable("too many live pages are open: reload this one for current numbers")
     })?;
     let (events, body) = mpsc::channel(1);
     tokio::spawn(send_events(visit, part, events, permit));
@@ -97,7 +97,7 @@ async fn send_events(
     let began = Instant::now();
     let mut shown = String::new();
     let mut last_sent = began;
-    while visit.still_holds() && began.elapsed() < LASTS {
+    while visit.is_session_valid() && began.elapsed() < LASTS {
         let (now, number, at_ms) = match part.read(&visit).await {
             Ok(read) => read,
             // A crawl that was pruned: its page stays as it is. A stream that only ends is asked for again.
@@ -124,7 +124,7 @@ async fn send_events(
         }
         tokio::select! {
             () = events.closed() => return,
-            () = tokio::time::sleep(part.every()) => {}
+            () = tokio::time::sleep(part.interval()) => {}
         }
     }
 }

@@ -18,36 +18,36 @@ use crate::templates;
 pub(crate) const LOGIN: &str = "/dashboard/login";
 
 /// An admitted visitor, and its session.
-pub(crate) struct LetIn {
+pub(crate) struct Admitted {
     pub(crate) visitor: Visitor,
     pub(crate) session: Option<String>,
 }
 
 impl Dashboard {
     /// The visitor; `None` if a login is required first.
-    pub(crate) fn let_in(
+    pub(crate) fn authenticate(
         &self,
         tokens: Option<&Tokens>,
         headers: &HeaderMap,
         peer: Peer,
-    ) -> Option<LetIn> {
+    ) -> Option<Admitted> {
         let mut visitor = Visitor::dashboard();
         visitor.address = Some(peer.address.ip());
         let Some(tokens) = tokens else {
             let session = None;
-            return Some(LetIn { visitor, session });
+            return Some(Admitted { visitor, session });
         };
         let session = session_of(headers)?;
         let bearer = self.bearer(tokens, &session)?;
         visitor.name = Some(bearer.name.clone());
         visitor.rights = bearer.rights.clone();
         let session = Some(session);
-        Some(LetIn { visitor, session })
+        Some(Admitted { visitor, session })
     }
 
     /// The owner of a session, while it is valid and its token is on the list.
     pub(crate) fn bearer<'a>(&self, tokens: &'a Tokens, session: &str) -> Option<&'a Bearer> {
-        let token = self.sessions.token(session, Instant::now())?;
+        let token = self.sessions.renew_and_get_token(session, Instant::now())?;
         tokens.by_digest(&token)
     }
 
@@ -76,11 +76,14 @@ impl Dashboard {
         }
         let shown = form.get("token").unwrap_or_default().trim();
         let Some(digest) = tokens.digest_of(shown) else {
-            self.wrong_tokens.count(from, now);
-            self.note_refused(from);
+            self.wrong_tokens.count_wrong_token(from, now);
+            self.log_refused_token(from);
             return Ok(self.login_form(401, Some("unknown token")));
         };
-        let session = self.sessions.begin(digest, now).map_err(Problem::broken)?;
+        let session = self
+            .sessions
+            .begin(digest, now)
+            .map_err(Problem::internal_error)?;
         let cookie = cookie(headers, &session, LASTS.as_secs(), peer.is_tls);
         Ok(with_header(see_other("/dashboard/"), SET_COOKIE, &cookie))
     }

@@ -11,11 +11,11 @@ use webfill_mapping::MappingSet;
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
 /// The mappings of a folder, or its faults, line by line.
-pub(crate) type Found = Arc<Result<MappingSet, String>>;
+pub(crate) type LoadResult = Arc<Result<MappingSet, String>>;
 
 pub(crate) struct MappingFiles {
     folder: Option<PathBuf>,
-    read: Mutex<Option<(Instant, Found)>>,
+    read: Mutex<Option<(Instant, LoadResult)>>,
 }
 
 impl MappingFiles {
@@ -27,7 +27,7 @@ impl MappingFiles {
     }
 
     /// `None` if this dashboard has no folder.
-    pub(crate) async fn get(&self) -> Option<Found> {
+    pub(crate) async fn get(&self) -> Option<LoadResult> {
         let folder = self.folder.clone()?;
         let mut read = self.read.lock().await;
         if let Some((at, found)) = &*read

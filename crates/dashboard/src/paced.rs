@@ -18,7 +18,7 @@ pub(crate) struct Paced<T> {
 
 impl<T> Paced<T> {
     /// A value that is read at most once in this time.
-    pub(crate) fn every(least: Duration) -> Paced<T> {
+    pub(crate) fn with_interval(least: Duration) -> Paced<T> {
         Paced {
             least,
             read: None,
@@ -33,7 +33,7 @@ impl<T> Paced<T> {
     }
 
     /// Stores a reading that began at `began` and has ended now.
-    pub(crate) fn put(&mut self, value: T, began: Instant, now: Instant) {
+    pub(crate) fn store_reading(&mut self, value: T, began: Instant, now: Instant) {
         self.is_expired = false;
         self.pause = self
             .least
@@ -64,20 +64,20 @@ mod tests {
     fn slow_readings_are_repeated_rarely() {
         let second = Duration::from_secs(1);
         let began = Instant::now();
-        let mut paced = Paced::every(2 * second);
+        let mut paced = Paced::with_interval(2 * second);
         assert!(paced.is_due(began) && paced.get().is_none());
         let now = began + second / 1_000;
-        paced.put(7, began, now);
+        paced.store_reading(7, began, now);
         assert_eq!(paced.get(), Some(&7));
         assert!(!paced.is_due(now + second) && paced.is_due(now + 2 * second));
-        paced.put(8, now, now + second);
+        paced.store_reading(8, now, now + second);
         assert!(!paced.is_due(now + 100 * second) && paced.is_due(now + 101 * second));
         paced.expire();
         assert!(paced.is_due(now + second) && paced.get() == Some(&8));
-        paced.put(9, now, now + second);
+        paced.store_reading(9, now, now + second);
         paced.retry_within(2 * second);
         assert!(!paced.is_due(now + 2 * second) && paced.is_due(now + 3 * second));
-        paced.put(10, now, now + second);
+        paced.store_reading(10, now, now + second);
         assert!(!paced.is_due(now + 3 * second));
     }
 }

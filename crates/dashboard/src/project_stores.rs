@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::Mutex;
-use webfill_store::{Browsing, StoreError, StoreUri, open_to_browse};
+use webfill_store::{BrowseHandles, StoreError, StoreUri, open_to_browse};
 
 /// The most stores that are open at a time, each with its threads. The one that was used least recently is closed.
 const MOST: usize = 8;
@@ -18,12 +18,12 @@ struct Opened {
     path: PathBuf,
     /// Another file may come in its place.
     file: (u64, u64),
-    browsing: Browsing,
+    browsing: BrowseHandles,
 }
 
 impl ProjectStores {
     /// The store in a file, if there is such a file.
-    pub(crate) async fn get(&self, path: &Path) -> Result<Option<Browsing>, StoreError> {
+    pub(crate) async fn get(&self, path: &Path) -> Result<Option<BrowseHandles>, StoreError> {
         let own = path.to_owned();
         let found = tokio::task::spawn_blocking(move || std::fs::metadata(own));
         let found = found.await.ok().and_then(Result::ok);

@@ -49,7 +49,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["doubts"] => doubts::show(visit).await,
         ["pages"] => pages::show(visit, PagesOf::All).await,
         ["page", app, crawl, hash] => page::show(visit, app, crawl, hash).await,
-        ["page", app, crawl, hash, "body"] => page::body(visit, app, crawl, hash).await,
+        ["page", app, crawl, hash, "body"] => page::show_body(visit, app, crawl, hash).await,
         ["find"] => find::show(visit).await,
         ["sites"] => sites::show(visit).await,
         ["site", site] => site::show(visit, site).await,
@@ -71,19 +71,19 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["machines"] => machines::show(visit).await,
         ["audit"] => audit::show(visit).await,
         ["editor", rest @ ..] => editor::show(visit, rest).await,
-        _ => Err(nothing_here()),
+        _ => Err(no_such_page()),
     }
 }
 
 /// Handles a post to a path. Its form was already checked to be the visitor's.
-pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
+pub(crate) async fn submit(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     match parts {
-        ["table", name, "review"] => review::take(visit, name, form).await,
-        ["table", name, "cell"] => cell::take(visit, name, form).await,
+        ["table", name, "review"] => review::submit(visit, name, form).await,
+        ["table", name, "cell"] => cell::submit(visit, name, form).await,
         ["record", dataset, id, "cell"] => record_cell::take(visit, dataset, id, form).await,
-        ["do", action] => actions::take(visit, action, form).await,
-        ["editor", rest @ ..] => editor::take(visit, rest, form).await,
-        _ => Err(nothing_here()),
+        ["do", action] => actions::submit(visit, action, form).await,
+        ["editor", rest @ ..] => editor::submit(visit, rest, form).await,
+        _ => Err(no_such_page()),
     }
 }
 
@@ -95,8 +95,8 @@ pub(crate) fn most_bytes(parts: &[&str]) -> usize {
     }
 }
 
-fn nothing_here() -> Problem {
-    Problem::missing("page not found")
+fn no_such_page() -> Problem {
+    Problem::not_found("page not found")
 }
 
 /// Percent-decoded. Invalid UTF-8 is replaced, and then names nothing.

@@ -8,7 +8,7 @@ use minijinja::Environment;
 use tokio::sync::Semaphore;
 use webfill_service::Fault;
 use webfill_service::http::body::MOST_LARGE;
-use webfill_service::http::{InForce, WrongTokens};
+use webfill_service::http::{SharedProtection, WrongTokens};
 use webfill_store::StoreUri;
 use webfill_wire::RefusalLog;
 
@@ -79,7 +79,7 @@ pub struct Dashboard {
     /// Permits for downloads, each of which has a thread.
     pub(crate) downloads: Arc<Semaphore>,
     pub(crate) extractions: Extractions,
-    pub(crate) protection: InForce,
+    pub(crate) protection: SharedProtection,
     pub(crate) templates: Environment<'static>,
     pub(crate) assets: Assets,
     pub(crate) guard: Guard,
@@ -101,7 +101,7 @@ impl Dashboard {
     pub fn new(
         setup: DashboardSetup,
         fleet: Option<Arc<dyn Fleet>>,
-        protection: InForce,
+        protection: SharedProtection,
     ) -> Result<Arc<Dashboard>, Fault> {
         let secret = new_secret()
             .map_err(|error| Fault::error(format!("cannot read random bytes: {error}")))?;
@@ -146,12 +146,12 @@ impl Dashboard {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn dropped(&self) -> Vec<PathBuf> {
+    pub(crate) fn dropped_tables(&self) -> Vec<PathBuf> {
         let dropped = self.dropped.lock();
         dropped.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn note_dropped(&self, table: PathBuf) {
+    pub(crate) fn note_dropped_table(&self, table: PathBuf) {
         let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
         dropped.retain(|known| *known != table);
         dropped.push(table);
@@ -167,7 +167,7 @@ impl Dashboard {
     }
 
     /// Wrong tokens are logged at a limited rate.
-    pub(crate) fn note_refused(&self, from: IpAddr) {
+    pub(crate) fn log_refused_token(&self, from: IpAddr) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.record_if_new(&format!("token {from}")) {
             tracing::warn!(

@@ -29,7 +29,7 @@ struct Session {
 }
 
 impl Session {
-    fn holds(&self, now: Instant) -> bool {
+    fn is_valid(&self, now: Instant) -> bool {
         now.duration_since(self.since) < LASTS && now.duration_since(self.used) < IDLE
     }
 }
@@ -39,7 +39,7 @@ impl Sessions {
     pub(crate) fn begin(&self, token: TokenDigest, now: Instant) -> std::io::Result<String> {
         let id = new_secret()?;
         let mut sessions = self.lock();
-        sessions.retain(|_, session| session.holds(now));
+        sessions.retain(|_, session| session.is_valid(now));
         if sessions.len() >= MOST {
             let idlest = sessions.iter().min_by_key(|(_, session)| session.used);
             let idlest = idlest.map(|(id, _)| id.clone());
@@ -55,9 +55,11 @@ impl Sessions {
     }
 
     /// The token of a valid session, which counts as used now.
-    pub(crate) fn token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
+    pub(crate) fn renew_and_get_token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
         let mut sessions = self.lock();
-        let session = sessions.get_mut(id).filter(|session| session.holds(now))?;
+        let session = sessions
+            .get_mut(id)
+            .filter(|session| session.is_valid(now))?;
         session.used = now;
         Some(session.token)
     }
@@ -84,13 +86,17 @@ mod tests {
         let id = sessions.begin(TOKEN, now).unwrap();
         let began = now;
         while now.duration_since(began) < LASTS {
-            assert_eq!(sessions.token(&id, now), Some(TOKEN));
+            assert_eq!(sessions.renew_and_get_token(&id, now), Some(TOKEN));
             now += IDLE / 2;
         }
-        assert_eq!(sessions.token(&id, now), None, "it has lasted for its time");
+        assert_eq!(
+            sessions.renew_and_get_token(&id, now),
+            None,
+            "it has lasted for its time"
+        );
         let idle = sessions.begin(TOKEN, now).unwrap();
-        assert_eq!(sessions.token(&idle, now + IDLE), None);
-        assert_eq!(sessions.token("", now), None);
+        assert_eq!(sessions.renew_and_get_token(&idle, now + IDLE), None);
+        assert_eq!(sessions.renew_and_get_token("", now), None);
     }
 
     #[test]
@@ -99,8 +105,8 @@ mod tests {
         let now = Instant::now();
         let [one, other] = [0, 1].map(|_| sessions.begin(TOKEN, now).unwrap());
         sessions.end(&one);
-        assert_eq!(sessions.token(&one, now), None);
-        assert_eq!(sessions.token(&other, now), Some(TOKEN));
+        assert_eq!(sessions.renew_and_get_token(&one, now), None);
+        assert_eq!(sessions.renew_and_get_token(&other, now), Some(TOKEN));
     }
 
     #[test]
@@ -112,11 +118,11 @@ mod tests {
             .collect();
         let later = now + Duration::from_secs(1);
         for id in &ids[1..] {
-            sessions.token(id, later);
+            sessions.renew_and_get_token(id, later);
         }
         let newest = sessions.begin(TOKEN, later).unwrap();
         assert_eq!(sessions.lock().len(), MOST);
-        assert_eq!(sessions.token(&ids[0], later), None);
-        assert!(sessions.token(&newest, later).is_some());
+        assert_eq!(sessions.renew_and_get_token(&ids[0], later), None);
+        assert!(sessions.renew_and_get_token(&newest, later).is_some());
     }
 }

@@ -80,7 +80,12 @@ impl SiteLog {
     }
 
     /// Takes the present list of sites in trouble, in the form of the fleet; `is_whole` if it has all of them.
-    pub(crate) fn see(&mut self, listed: &[Value], is_whole: bool, now_ms: i64) -> Writing {
+    pub(crate) fn record_sites(
+        &mut self,
+        listed: &[Value],
+        is_whole: bool,
+        now_ms: i64,
+    ) -> Writing {
         let mut changes = Vec::new();
         let mut seen = BTreeSet::new();
         for site in listed {
@@ -131,7 +136,7 @@ mod tests {
     fn see(log: &mut SiteLog, listed: &[Value], is_whole: bool, now_ms: i64) -> bool {
         let last = |log: &SiteLog| log.changes.back().cloned();
         let (before, count) = (last(log), log.changes.len());
-        log.see(listed, is_whole, now_ms).write();
+        log.record_sites(listed, is_whole, now_ms).write();
         log.changes.len() > count || last(log) != before
     }
 

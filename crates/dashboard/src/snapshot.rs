@@ -1,5 +1,5 @@
 //! The data of the overview: read once, by the dashboard itself, for all visitors. Visitors with fewer rights see
-//! less of it ([`Snapshot::of_apps`]).
+//! less of it ([`Snapshot::limited_to`]).
 //!
 //! Data are read only if a visitor or the [history](crate::history) needs them. Each part is read at a pace of its
 //! own ([`Paced`]). A part that could not be read is shown in its last state, with the reason.
@@ -21,7 +21,7 @@ use webfill_wire::keys::Rights;
 
 pub(crate) use self::reading::records_at_end;
 use crate::answer::Problem;
-use crate::extractions::{doubt, verdict};
+use crate::extractions::{describe_lost_fields, verdict};
 use crate::fleet::Visitor;
 use crate::paced::Paced;
 
@@ -75,7 +75,7 @@ pub(crate) struct Snapshot {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Sites {
     /// The sites by reason, among those that were read.
-    pub(crate) by_reason: BTreeMap<String, OfReason>,
+    pub(crate) by_reason: BTreeMap<String, SitesByReason>,
     pub(crate) examined: usize,
     pub(crate) is_more: bool,
     /// The sites with the most tasks.
@@ -84,7 +84,7 @@ pub(crate) struct Sites {
 
 /// All sites in trouble for one reason.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct OfReason {
+pub(crate) struct SitesByReason {
     pub(crate) count: u64,
     /// Their URLs that wait.
     pub(crate) queued: u64,
@@ -132,14 +132,14 @@ pub(crate) struct Crawls {
     pub(crate) ended: BTreeMap<String, u64>,
     /// What each unfinished crawl has done, by `APP/CRAWL`.
     #[serde(skip)]
-    pub(crate) runs: BTreeMap<String, Run>,
+    pub(crate) runs: BTreeMap<String, CrawlCounters>,
     /// When the first of the unfinished ones began.
     pub(crate) running_since_ms: Option<i64>,
 }
 
 /// The counters of a crawl.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct CrawlCounters {
     pub(crate) began_s: i64,
     pub(crate) ended: BTreeMap<String, u64>,
     pub(crate) resolved: u64,
@@ -148,23 +148,23 @@ pub(crate) struct Run {
 
 /// The last snapshot, and when its parts were read.
 pub(crate) struct Snapshots {
-    last: tokio::sync::Mutex<Last>,
+    last: tokio::sync::Mutex<LastReadings>,
     /// The last reading of the store. The store is read separately, because it may be slow.
     store: Mutex<StoreReading>,
 }
 
 /// The numbers of resolved and open records in crawls, by name and state.
-type Counted = BTreeMap<String, (u64, u64)>;
+type CountsByCrawl = BTreeMap<String, (u64, u64)>;
 
 struct StoreReading {
-    answer: Paced<Result<Stored, String>>,
-    counted: Counted,
+    answer: Paced<Result<StoreLists, String>>,
+    counted: CountsByCrawl,
     is_under_way: bool,
     /// The number of readings.
     number: u64,
 }
 
-struct Last {
+struct LastReadings {
     number: u64,
     at_ms: i64,
     status: Paced<Result<Value, String>>,
@@ -179,7 +179,7 @@ struct Last {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Stored {
+struct StoreLists {
     mappings: Vec<Mapping>,
     records: Records,
     crawls: Crawls,
@@ -190,20 +190,20 @@ struct Stored {
 impl Default for Snapshots {
     fn default() -> Snapshots {
         Snapshots {
-            last: tokio::sync::Mutex::new(Last {
+            last: tokio::sync::Mutex::new(LastReadings {
                 number: 0,
                 at_ms: 0,
-                status: Paced::every(STATUS_EVERY),
+                status: Paced::with_interval(STATUS_EVERY),
                 known_status: Value::Null,
-                sites: Paced::every(LISTS_EVERY),
-                watches: Paced::every(LISTS_EVERY),
-                doubts: Paced::every(LISTS_EVERY),
+                sites: Paced::with_interval(LISTS_EVERY),
+                watches: Paced::with_interval(LISTS_EVERY),
+                doubts: Paced::with_interval(LISTS_EVERY),
                 store_number: 0,
                 shown: Arc::default(),
             }),
             store: Mutex::new(StoreReading {
-                answer: Paced::every(STORE_EVERY),
-                counted: Counted::new(),
+                answer: Paced::with_interval(STORE_EVERY),
+                counted: CountsByCrawl::new(),
                 is_under_way: false,
                 number: 0,
             }),
@@ -213,7 +213,7 @@ impl Default for Snapshots {
 
 impl StoreReading {
     /// Begins a reading if one is due. Returns what is known of crawls.
-    fn begin(&mut self) -> Option<Counted> {
+    fn begin_if_due(&mut self) -> Option<CountsByCrawl> {
         if self.is_under_way || !self.answer.is_due(Instant::now()) {
             return None;
         }
@@ -223,13 +223,13 @@ impl StoreReading {
 }
 
 impl Snapshots {
-    fn store(&self) -> MutexGuard<'_, StoreReading> {
+    fn lock_store_reading(&self) -> MutexGuard<'_, StoreReading> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Last {
-    fn snapshot(&self, stored: Option<&Result<Stored, String>>) -> Snapshot {
+impl LastReadings {
+    fn snapshot(&self, stored: Option<&Result<StoreLists, String>>) -> Snapshot {
         let found = stored.and_then(|read| read.as_ref().ok());
         Snapshot {
             number: self.number,
@@ -262,7 +262,7 @@ fn mapping(health: &MappingHealth) -> Mapping {
     Mapping {
         name: health.mapping().to_owned(),
         state: verdict(&report, alert.is_some()),
-        doubt: doubt(&report),
+        doubt: describe_lost_fields(&report),
         pages: report["pages"].as_u64().unwrap_or(0),
         last_at: report["last_at"].as_str().unwrap_or_default().to_owned(),
         alert: alert.map(|alert| alert.text()),
@@ -300,7 +300,7 @@ pub(crate) fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
 
 impl Snapshot {
     /// The part for visitors whose rights are limited to some applications: their crawls and watches.
-    pub(crate) fn of_apps(&self, rights: &Rights) -> Snapshot {
+    pub(crate) fn limited_to(&self, rights: &Rights) -> Snapshot {
         let of = |list: &Value, key: &str| -> Vec<Value> {
             let list = list.as_array().into_iter().flatten();
             let own =

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
-use webfill_store::{Browse, Browsing, StoreUri, open_to_browse};
+use webfill_store::{Browse, BrowseHandles, StoreUri, open_to_browse};
 
 use crate::answer::Problem;
 
@@ -12,7 +12,7 @@ pub(crate) struct StoreAccess {
     uri: Option<StoreUri>,
     /// The cache, if it is elsewhere.
     cache: Option<StoreUri>,
-    opened: Mutex<Option<Browsing>>,
+    opened: Mutex<Option<BrowseHandles>>,
 }
 
 impl StoreAccess {
@@ -24,7 +24,7 @@ impl StoreAccess {
         }
     }
 
-    pub(crate) fn is_named(&self) -> bool {
+    pub(crate) fn is_configured(&self) -> bool {
         self.uri.is_some()
     }
 
@@ -33,26 +33,29 @@ impl StoreAccess {
         self.uri.as_ref().map(ToString::to_string)
     }
 
-    pub(crate) async fn get(&self) -> Result<Browsing, Problem> {
+    pub(crate) async fn get(&self) -> Result<BrowseHandles, Problem> {
         let Some(uri) = &self.uri else {
-            return Err(Problem::missing("no store: name one with --store"));
+            return Err(Problem::not_found("no store: name one with --store"));
         };
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
         }
-        let mut found = open_to_browse(uri).await.map_err(Problem::away)?;
+        let mut found = open_to_browse(uri).await.map_err(Problem::unavailable)?;
         if let Some(cache) = &self.cache {
-            found.cache = open_to_browse(cache).await.map_err(Problem::away)?.cache;
+            found.cache = open_to_browse(cache)
+                .await
+                .map_err(Problem::unavailable)?
+                .cache;
         }
         *opened = Some(found.clone());
-        tokio::spawn(prepare(Arc::clone(&found.browse)));
+        tokio::spawn(create_indexes(Arc::clone(&found.browse)));
         Ok(found)
     }
 }
 
 /// Creates the indexes of lists. Without them lists can be read as well, a bounded number of rows at a time.
-async fn prepare(browse: Arc<dyn Browse>) {
+async fn create_indexes(browse: Arc<dyn Browse>) {
     if let Err(error) = browse.prepare().await {
         tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store have no indexes and are slow");
     }

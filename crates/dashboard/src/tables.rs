@@ -102,7 +102,7 @@ struct Listed {
 }
 
 #[derive(Deserialize)]
-struct Answered {
+struct CellDecision {
     key: String,
     answer: Decision,
     row: Option<u64>,
@@ -114,7 +114,7 @@ struct Answered {
 
 /// What the command notes of the answers that it has read.
 #[derive(Default, Deserialize)]
-struct Taken {
+struct ReadAnswers {
     reviewed: usize,
 }
 
@@ -180,7 +180,7 @@ fn projects_in(folder: &Path) -> Vec<PathBuf> {
 
 impl Project {
     /// How far the work is, as the command has noted it; `None` before its first run.
-    pub(crate) fn overview(&self) -> Result<Option<Value>, String> {
+    pub(crate) fn read_overview(&self) -> Result<Option<Value>, String> {
         let Some(mut overview) = read_json::<Value>(&self.folder.join("overview.json"))? else {
             return Ok(None);
         };
@@ -192,7 +192,7 @@ impl Project {
         Ok(Some(overview))
     }
 
-    pub(crate) fn review(&self) -> Result<Review, String> {
+    pub(crate) fn read_review(&self) -> Result<Review, String> {
         let listed = read_json::<Listed>(&self.folder.join("review.json"))?;
         let mut review = match listed {
             Some(listed) => Review {
@@ -205,20 +205,21 @@ impl Project {
         let doubts = review.doubts.iter();
         let cells = doubts.map(|doubt| (doubt.key.clone(), (doubt.row, doubt.column.clone())));
         let cells: BTreeMap<String, (u64, String)> = cells.collect();
-        let read = read_json::<Taken>(&self.folder.join("answers.json"))?;
+        let read = read_json::<ReadAnswers>(&self.folder.join("answers.json"))?;
         let read = read.unwrap_or_default().reviewed;
-        for (at, line) in lines(&self.answers())? {
-            let answered = serde_json::from_str::<Answered>(&line);
-            let answered = answered.map_err(|error| unread(&self.answers(), &error.to_string()))?;
+        for (at, line) in read_confirmed_lines(&self.answers_path())? {
+            let answered = serde_json::from_str::<CellDecision>(&line);
+            let answered =
+                answered.map_err(|error| file_error(&self.answers_path(), &error.to_string()))?;
             let listed = cells.get(&answered.key);
             if listed.is_some() {
-                review.take(&answered.key, answered.answer);
+                review.apply_decision(&answered.key, answered.answer);
             }
             let named = answered.row.zip(answered.column.clone());
             // What a run has read is part of its outputs.
             let cell = listed.cloned().or(named.filter(|_| at >= read));
             if let Some(cell) = cell {
-                review.take_cell(cell, answered);
+                review.apply_cell_answer(cell, answered);
             }
         }
         Ok(review)
@@ -229,7 +230,7 @@ impl Project {
     }
 
     /// Keeps an answer. It is on disk when this returns.
-    pub(crate) fn answer(&self, answer: &Answer<'_>) -> Result<(), String> {
+    pub(crate) fn append_answer(&self, answer: &Answer<'_>) -> Result<(), String> {
         let line = json!({
             "key": answer.key,
             "answer": answer.decision,
@@ -240,18 +241,18 @@ impl Project {
             "value": answer.value,
             "doubt": answer.doubt,
         });
-        let file = self.answers();
+        let file = self.answers_path();
         append(&file, &line.to_string())
             .map_err(|error| format!("cannot write {}: {error}", file.display()))
     }
 
-    fn answers(&self) -> PathBuf {
+    fn answers_path(&self) -> PathBuf {
         self.folder.join("review.jsonl")
     }
 }
 
 impl Review {
-    fn take(&mut self, key: &str, decision: Decision) {
+    fn apply_decision(&mut self, key: &str, decision: Decision) {
         self.order.retain(|other| other != key);
         self.answers.remove(key);
         if decision != Decision::Undo {
@@ -261,7 +262,7 @@ impl Review {
         }
     }
 
-    fn take_cell(&mut self, cell: (u64, String), answered: Answered) {
+    fn apply_cell_answer(&mut self, cell: (u64, String), answered: CellDecision) {
         match answered.answer {
             Decision::Undo => drop(self.cells.remove(&cell)),
             decision => {
@@ -287,7 +288,7 @@ impl Review {
         doubts.find(|doubt| doubt.row == row && doubt.column == column)
     }
 
-    pub(crate) fn place(&self, key: &str) -> Option<usize> {
+    pub(crate) fn position_of(&self, key: &str) -> Option<usize> {
         self.doubts.iter().position(|doubt| doubt.key == key)
     }
 
@@ -296,18 +297,18 @@ impl Review {
         self.answers.get(&doubt.key).copied()
     }
 
-    pub(crate) fn accepted(&self) -> usize {
+    pub(crate) fn count_accepted(&self) -> usize {
         self.answers
             .values()
             .filter(|is_accepted| **is_accepted)
             .count()
     }
 
-    pub(crate) fn rejected(&self) -> usize {
-        self.answers.len() - self.accepted()
+    pub(crate) fn count_rejected(&self) -> usize {
+        self.answers.len() - self.count_accepted()
     }
 
-    pub(crate) fn open(&self) -> usize {
+    pub(crate) fn count_open(&self) -> usize {
         self.doubts.len() - self.answers.len()
     }
 
@@ -333,7 +334,7 @@ fn is_locked(file: &Path) -> bool {
     }
 }
 
-fn unread(file: &Path, error: &str) -> String {
+fn file_error(file: &Path, error: &str) -> String {
     format!("cannot read {}: {error}", file.display())
 }
 
@@ -341,13 +342,13 @@ fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
     let opened = match File::open(file) {
         Ok(opened) => opened,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unread(file, &error.to_string())),
+        Err(error) => return Err(file_error(file, &error.to_string())),
     };
     let mut bytes = Vec::new();
     let read = opened.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| unread(file, &error.to_string()))?;
+    read.map_err(|error| file_error(file, &error.to_string()))?;
     match bytes.len() as u64 > MOST_BYTES {
-        true => Err(unread(file, "it is larger than 64 MiB")),
+        true => Err(file_error(file, "it is larger than 64 MiB")),
         false => Ok(Some(bytes)),
     }
 }
@@ -355,11 +356,11 @@ fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
 fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, String> {
     let read = read(file)?.map(|bytes| serde_json::from_slice(&bytes));
     read.transpose()
-        .map_err(|error| unread(file, &error.to_string()))
+        .map_err(|error| file_error(file, &error.to_string()))
 }
 
 /// The lines that were confirmed, each with the byte where it begins: a last one without its end was not.
-fn lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
+fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     let bytes = read(file)?.unwrap_or_default();
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
     let whole = end.map_or(&[][..], |end| &bytes[..end]);
@@ -453,46 +454,54 @@ mod tests {
             value,
         };
         project
-            .answer(&answer(Decision::Accept, Some("Emma")))
+            .append_answer(&answer(Decision::Accept, Some("Emma")))
             .unwrap();
-        let review = project.review().unwrap();
+        let review = project.read_review().unwrap();
         let of_cell = review.of_cell(9, "title").unwrap();
         assert_eq!(of_cell.value.as_deref(), Some("Emma"));
-        assert_eq!(review.accepted(), 0, "it is no listed doubt");
-        let read = fs::metadata(project.answers()).unwrap().len();
+        assert_eq!(review.count_accepted(), 0, "it is no listed doubt");
+        let read = fs::metadata(project.answers_path()).unwrap().len();
         let answers = project.folder.join("answers.json");
         fs::write(answers, json!({"reviewed": read}).to_string()).unwrap();
-        assert_eq!(project.review().unwrap().of_cell(9, "title"), None);
-        project.answer(&answer(Decision::Reject, None)).unwrap();
-        let review = project.review().unwrap();
+        assert_eq!(project.read_review().unwrap().of_cell(9, "title"), None);
+        project
+            .append_answer(&answer(Decision::Reject, None))
+            .unwrap();
+        let review = project.read_review().unwrap();
         assert!(!review.of_cell(9, "title").unwrap().is_accepted);
-        project.answer(&answer(Decision::Undo, None)).unwrap();
-        assert_eq!(project.review().unwrap().of_cell(9, "title"), None);
+        project
+            .append_answer(&answer(Decision::Undo, None))
+            .unwrap();
+        assert_eq!(project.read_review().unwrap().of_cell(9, "title"), None);
     }
 
     #[test]
     fn answers_are_kept_and_taken_back_in_their_order() {
         let (_folder, project) = project();
         let answer = |place: usize, decision| {
-            let doubt = project.review().unwrap().doubts[place].clone();
-            project.answer(&about(&doubt, decision)).unwrap();
+            let doubt = project.read_review().unwrap().doubts[place].clone();
+            project.append_answer(&about(&doubt, decision)).unwrap();
         };
         answer(0, Decision::Accept);
         answer(2, Decision::Reject);
-        let review = project.review().unwrap();
+        let review = project.read_review().unwrap();
         assert_eq!(
-            (review.accepted(), review.rejected(), review.open()),
+            (
+                review.count_accepted(),
+                review.count_rejected(),
+                review.count_open()
+            ),
             (1, 1, 1)
         );
         assert_eq!(review.next_open(0), Some(1));
         assert_eq!(review.next_open(2), Some(1));
         assert_eq!(review.last_answered().unwrap().key, "c");
         answer(2, Decision::Undo);
-        let review = project.review().unwrap();
+        let review = project.read_review().unwrap();
         assert_eq!(review.last_answered().unwrap().key, "a");
         assert_eq!(review.next_open(2), Some(2));
         answer(0, Decision::Reject);
-        assert_eq!(project.review().unwrap().accepted(), 0);
+        assert_eq!(project.read_review().unwrap().count_accepted(), 0);
     }
 
     #[test]
@@ -503,7 +512,7 @@ mod tests {
         // An id that came again: the process lives, and is no run of the command.
         let overview = json!({"stage": "running", "process": std::process::id()});
         fs::write(project.folder.join("overview.json"), overview.to_string()).unwrap();
-        let stage = || project.overview().unwrap().unwrap()["stage"].clone();
+        let stage = || project.read_overview().unwrap().unwrap()["stage"].clone();
         assert_eq!(stage(), "interrupted");
         let lock = File::create(state.join("fill.lock")).unwrap();
         assert_eq!(stage(), "interrupted");
@@ -517,18 +526,18 @@ mod tests {
     #[test]
     fn a_line_without_its_end_is_no_answer_and_is_written_over() {
         let (_folder, project) = project();
-        let doubts = project.review().unwrap().doubts;
+        let doubts = project.read_review().unwrap().doubts;
         project
-            .answer(&about(&doubts[0], Decision::Accept))
+            .append_answer(&about(&doubts[0], Decision::Accept))
             .unwrap();
-        let whole = fs::read(project.answers()).unwrap();
+        let whole = fs::read(project.answers_path()).unwrap();
         let torn = [&whole[..], &whole[..20]].concat();
-        fs::write(project.answers(), torn).unwrap();
-        assert_eq!(project.review().unwrap().accepted(), 1);
+        fs::write(project.answers_path(), torn).unwrap();
+        assert_eq!(project.read_review().unwrap().count_accepted(), 1);
         project
-            .answer(&about(&doubts[1], Decision::Reject))
+            .append_answer(&about(&doubts[1], Decision::Reject))
             .unwrap();
-        let review = project.review().unwrap();
-        assert_eq!((review.accepted(), review.rejected()), (1, 1));
+        let review = project.read_review().unwrap();
+        assert_eq!((review.count_accepted(), review.count_rejected()), (1, 1));
     }
 }

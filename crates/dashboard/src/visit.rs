@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use webfill_service::log::audit::add_to_dashboard_audit;
-use webfill_store::{Browsing, iso_time};
+use webfill_store::{BrowseHandles, iso_time};
 
 use crate::answer::{Problem, Shown, html};
 use crate::editor::Editor;
@@ -31,7 +31,7 @@ pub(crate) struct Visit {
 
 /// The content around every page.
 #[derive(Serialize)]
-struct Frame<'a> {
+struct PageLayout<'a> {
     title: &'a str,
     path: &'a str,
     /// The address that forms return to: the page with its query.
@@ -48,7 +48,7 @@ struct Frame<'a> {
 
 impl Visit {
     /// A value of the query.
-    pub(crate) fn asked(&self, key: &str) -> Option<&str> {
+    pub(crate) fn query_value(&self, key: &str) -> Option<&str> {
         let found = self.query.iter().find(|(known, _)| known == key);
         found
             .map(|(_, value)| value.as_str())
@@ -56,7 +56,7 @@ impl Visit {
     }
 
     /// This page with other values in its query. Empty values are left out.
-    pub(crate) fn link(&self, values: &[(&str, &str)]) -> String {
+    pub(crate) fn link_with(&self, values: &[(&str, &str)]) -> String {
         let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
         let kept = self.query.iter();
         let kept = kept.map(|(key, value)| (key.as_str(), value.as_str()));
@@ -76,7 +76,7 @@ impl Visit {
     pub(crate) async fn ask(&self, action: Value) -> Result<Value, Problem> {
         let fleet = self.dashboard.fleet.as_ref();
         let fleet = fleet.ok_or_else(|| {
-            Problem::missing("no dispatcher connected: open the dispatcher's own dashboard")
+            Problem::not_found("no dispatcher connected: open the dispatcher's own dashboard")
         })?;
         Ok(fleet.ask(&self.visitor, action).await?)
     }
@@ -84,17 +84,17 @@ impl Visit {
     /// Feeds a crawl request to the fleet, with the visitor's rights.
     pub(crate) async fn feed(&self, request: Value) -> Result<(), Problem> {
         let fleet = self.dashboard.fleet.as_ref();
-        let fleet = fleet.ok_or_else(|| Problem::missing("no dispatcher connected"))?;
+        let fleet = fleet.ok_or_else(|| Problem::not_found("no dispatcher connected"))?;
         Ok(fleet.feed(&self.visitor, request).await?)
     }
 
     /// The store.
-    pub(crate) async fn store(&self) -> Result<Browsing, Problem> {
+    pub(crate) async fn open_store(&self) -> Result<BrowseHandles, Problem> {
         self.dashboard.store.get().await
     }
 
     pub(crate) fn has_store(&self) -> bool {
-        self.dashboard.store.is_named()
+        self.dashboard.store.is_configured()
     }
 
     pub(crate) fn has_fleet(&self) -> bool {
@@ -116,9 +116,9 @@ impl Visit {
     pub(crate) fn usable_editor(&self) -> Result<&Editor, Problem> {
         let bench = self.editor();
         let bench = bench.ok_or_else(|| {
-            Problem::missing("no mapping editor: name a mapping folder with --mappings")
+            Problem::not_found("no mapping editor: name a mapping folder with --mappings")
         })?;
-        self.needs_whole_fleet()?;
+        self.require_whole_fleet()?;
         match self.can_change() {
             true => Ok(bench),
             false => Err(Problem::forbidden(
@@ -137,7 +137,7 @@ impl Visit {
     }
 
     /// Whether the session, if one is required, is still valid.
-    pub(crate) fn still_holds(&self) -> bool {
+    pub(crate) fn is_session_valid(&self) -> bool {
         let tokens = self.dashboard.protection.get().tokens;
         match (&tokens, &self.session) {
             (None, _) => true,
@@ -147,8 +147,8 @@ impl Visit {
     }
 
     /// Refuses anything that concerns all applications if the visitor is limited to some.
-    pub(crate) fn needs_whole_fleet(&self) -> Result<(), Problem> {
-        match self.visitor.rights.is_bound() {
+    pub(crate) fn require_whole_fleet(&self) -> Result<(), Problem> {
+        match self.visitor.rights.is_limited_to_apps() {
             true => Err(Problem::forbidden(
                 "this concerns all applications; your token is limited to some",
             )),
@@ -157,7 +157,7 @@ impl Visit {
     }
 
     /// Refuses anything of an application that the visitor may not see.
-    pub(crate) fn needs_app(&self, app_id: &str) -> Result<(), Problem> {
+    pub(crate) fn require_app(&self, app_id: &str) -> Result<(), Problem> {
         match self.visitor.rights.permit_app(app_id) {
             true => Ok(()),
             false => Err(Problem::forbidden("your token is not for this application")),
@@ -166,7 +166,11 @@ impl Visit {
 
     /// Writes an action that this visitor has done only at the dashboard, not in a fleet, into the audit log. It is
     /// on disk when this returns.
-    pub(crate) async fn note(&self, action: &str, about: Value) -> Result<(), Problem> {
+    pub(crate) async fn write_audit_entry(
+        &self,
+        action: &str,
+        about: Value,
+    ) -> Result<(), Problem> {
         let Some(logs) = self.dashboard.setup.logs.clone() else {
             return Ok(());
         };
@@ -184,17 +188,19 @@ impl Visit {
         }
         let line = line.to_string();
         let noting = tokio::task::spawn_blocking(move || add_to_dashboard_audit(&logs, &line));
-        let noted = noting.await.map_err(Problem::broken)?;
-        noted.map_err(|error| Problem::broken(format!("the audit log cannot be written: {error}")))
+        let noted = noting.await.map_err(Problem::internal_error)?;
+        noted.map_err(|error| {
+            Problem::internal_error(format!("the audit log cannot be written: {error}"))
+        })
     }
 
     /// A page. The template gets the members of an object, and `dashboard` (the content around every page) and
     /// `message` (the result of the visitor's last action).
-    pub(crate) fn page(&self, template: &str, title: &str, content: Value) -> Shown {
-        Ok(html(200, self.fill(template, title, content)))
+    pub(crate) fn render_page(&self, template: &str, title: &str, content: Value) -> Shown {
+        Ok(html(200, self.render_template(template, title, content)))
     }
 
-    pub(crate) fn problem(&self, problem: &Problem) -> webfill_service::http::Answer {
+    pub(crate) fn render_problem(&self, problem: &Problem) -> webfill_service::http::Answer {
         let title = match problem.status {
             404 => "Not found",
             403 => "Not permitted",
@@ -202,26 +208,29 @@ impl Visit {
             _ => "Error",
         };
         let content = json!({"text": problem.text});
-        html(problem.status, self.fill("problem.html", title, content))
+        html(
+            problem.status,
+            self.render_template("problem.html", title, content),
+        )
     }
 
     /// A filled template, with all its values.
-    fn fill(&self, template: &str, title: &str, mut content: Value) -> String {
+    fn render_template(&self, template: &str, title: &str, mut content: Value) -> String {
         let message = self
-            .asked("message")
+            .query_value("message")
             .and_then(|name| self.dashboard.messages.take(name));
-        let frame = Frame {
+        let frame = PageLayout {
             title,
             path: &self.path,
-            here: self.link(&[]),
-            is_bound: self.visitor.rights.is_bound(),
+            here: self.link_with(&[]),
+            is_bound: self.visitor.rights.is_limited_to_apps(),
             visitor: self.visitor.name.as_deref(),
             rights: self.visitor.rights.to_string(),
             can_change: self.can_change(),
             has_fleet: self.dashboard.fleet.is_some(),
             has_login: self.session.is_some(),
             form_token: &self.form_token,
-            navigation: navigation::of(self),
+            navigation: navigation::for_visit(self),
         };
         content["dashboard"] = json!(frame);
         content["message"] = json!(message);

@@ -84,7 +84,7 @@ impl Document {
         {
             return None;
         }
-        Some(self.sxd.get_or_init(|| SxdTree::of(&self.tree)))
+        Some(self.sxd.get_or_init(|| SxdTree::from_tree(&self.tree)))
     }
 
     fn copy_bytes(&self) -> usize {

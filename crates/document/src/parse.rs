@@ -46,7 +46,7 @@ pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
         drop_doctype: true,
         ..Default::default()
     };
-    let readable = readable(text, limits.input_bytes.min(HTML_BYTES));
+    let readable = truncate_to_limit(text, limits.input_bytes.min(HTML_BYTES));
     let builder = TreeBuilder::new(Sink::new(limits, readable.len()), options);
     let guard = Guard::new(builder, limits);
     tokenize(readable, &guard, limits.attributes_per_element);
@@ -82,7 +82,7 @@ pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
 }
 
 /// The beginning of `text`, at most `bytes` long.
-fn readable(text: &str, bytes: usize) -> &str {
+fn truncate_to_limit(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
@@ -93,7 +93,7 @@ fn feed(
     progress: &Progress,
     consume: impl Fn(&BufferQueue),
 ) -> Option<Truncation> {
-    let readable = readable(text, limits.input_bytes);
+    let readable = truncate_to_limit(text, limits.input_bytes);
     let mut rest = readable;
     let queue = BufferQueue::default();
     let (mut tokens_before, mut last_token) = (0, Instant::now());
@@ -152,7 +152,7 @@ impl<Builder> Guard<Builder> {
         self.progress.stopped.get().is_some()
     }
 
-    fn after_tokens(&self, count: u32, full: Option<Truncation>) {
+    fn count_tokens(&self, count: u32, full: Option<Truncation>) {
         let before = self.progress.tokens.get();
         let tokens = before.wrapping_add(count);
         self.progress.tokens.set(tokens);
@@ -176,7 +176,7 @@ impl html::TokenSink for Guard<TreeBuilder<Handle, Sink>> {
             _ => 1,
         };
         let result = self.builder.process_token(token, line);
-        self.after_tokens(count, self.builder.sink.full());
+        self.count_tokens(count, self.builder.sink.full());
         result
     }
 
@@ -191,11 +191,11 @@ impl html::TokenSink for Guard<TreeBuilder<Handle, Sink>> {
 }
 
 impl Audience for Guard<TreeBuilder<Handle, Sink>> {
-    fn has_left(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.is_closed()
     }
 
-    fn has_left_by_now(&self) -> bool {
+    fn should_stop_now(&self) -> bool {
         self.progress.check_clock();
         self.is_closed()
     }
@@ -212,7 +212,7 @@ impl xml::TokenSink for Guard<XmlTreeBuilder<Handle, Sink>> {
             tag.attrs.truncate(self.attributes_per_element);
         }
         let result = self.builder.process_token(token);
-        self.after_tokens(1, self.builder.sink.full());
+        self.count_tokens(1, self.builder.sink.full());
         result
     }
 

@@ -20,7 +20,7 @@ fn write(tree: &Tree, top: NodeId, html: &mut String) {
     let mut open: Vec<NodeId> = Vec::new();
     for node in top..tree.end(top) {
         while open.last().is_some_and(|last| tree.end(*last) <= node) {
-            close(tree, open.pop(), html);
+            write_end_tag(tree, open.pop(), html);
         }
         match tree.kind(node) {
             Kind::Document => {}
@@ -40,7 +40,7 @@ fn write(tree: &Tree, top: NodeId, html: &mut String) {
         }
     }
     while let Some(node) = open.pop() {
-        close(tree, Some(node), html);
+        write_end_tag(tree, Some(node), html);
     }
 }
 
@@ -57,7 +57,7 @@ fn start_tag(tree: &Tree, node: NodeId, name: &str, html: &mut String) {
     html.push('>');
 }
 
-fn close(tree: &Tree, node: Option<NodeId>, html: &mut String) {
+fn write_end_tag(tree: &Tree, node: Option<NodeId>, html: &mut String) {
     if let Some(Kind::Element(name)) = node.map(|node| tree.kind(node)) {
         html.push_str("</");
         html.push_str(tree.name(name));

@@ -87,7 +87,7 @@ pub struct Shell {
 
 /// The findings of the walk over the page so far.
 #[derive(Default)]
-struct Found {
+struct ShellWalk {
     nodes: usize,
     characters: usize,
     scripts: usize,
@@ -105,7 +105,7 @@ impl Document {
         if !self.is_html {
             return None;
         }
-        let mut found = Found::default();
+        let mut found = ShellWalk::default();
         found.visit(self.root());
         if found.nodes > MOST_NODES || found.scripts == 0 || found.refreshes {
             return None;
@@ -113,14 +113,14 @@ impl Document {
         Some(Shell {
             characters: found.characters,
             scripts: found.scripts,
-            root: found.root()?,
+            root: found.shell_root()?,
         })
     }
 }
 
-impl Found {
+impl ShellWalk {
     /// The page's root, if the page shows as little as a shell with such a root.
-    fn root(self) -> Option<String> {
+    fn shell_root(self) -> Option<String> {
         if self.root.is_some() && self.characters < LITTLE_TEXT {
             return self.root;
         }
@@ -142,7 +142,7 @@ impl Found {
                 return;
             }
             if child.is_text() {
-                self.characters += shown(child.text());
+                self.characters += count_visible(child.text());
             } else if let Some(tag) = child.tag() {
                 self.visit_element(child, tag);
             }
@@ -151,8 +151,8 @@ impl Found {
 
     fn visit_element(&mut self, element: NodeRef<'_>, tag: &str) {
         match tag {
-            "script" => self.scripts += usize::from(is_run(element)),
-            "noscript" => self.wants_scripts |= asks_for_scripts(element.text()),
+            "script" => self.scripts += usize::from(is_executable(element)),
+            "noscript" => self.wants_scripts |= requires_scripts(element.text()),
             "meta" => {
                 let equivalent = element.attribute("http-equiv").unwrap_or_default();
                 self.refreshes |= equivalent.trim().eq_ignore_ascii_case("refresh");
@@ -184,7 +184,7 @@ impl Found {
             .iter()
             .any(|mark| element.attribute(mark).is_some());
         let is_root = is_custom || is_marked || (CONTAINERS.contains(&tag) && is_root_id(id));
-        let text = || shown_in(element, TEXT_OF_ROOT);
+        let text = || count_visible_in(element, TEXT_OF_ROOT);
         let name = || match id.len() {
             1..=MOST_ID_BYTES => format!("#{id}"),
             _ => tag.to_owned(),
@@ -209,7 +209,7 @@ fn is_custom_container(element: NodeRef<'_>, tag: &str) -> bool {
 }
 
 /// Whether a script runs. Data scripts do not run, nor do scripts only for browsers without modules.
-fn is_run(script: NodeRef<'_>) -> bool {
+fn is_executable(script: NodeRef<'_>) -> bool {
     let kind = script.attribute("type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let runs = [
@@ -249,18 +249,18 @@ fn is_foreign(id: &str) -> bool {
 }
 
 /// Whether the text shown without scripts only says that the page needs them.
-fn asks_for_scripts(text: &str) -> bool {
+fn requires_scripts(text: &str) -> bool {
     text.to_lowercase().contains("javascript")
 }
 
-fn shown(text: &str) -> usize {
+fn count_visible(text: &str) -> usize {
     text.chars()
         .filter(|character| !character.is_whitespace())
         .count()
 }
 
 /// The number of characters that an element shows, counted up to `limit`.
-fn shown_in(element: NodeRef<'_>, limit: usize) -> usize {
+fn count_visible_in(element: NodeRef<'_>, limit: usize) -> usize {
     let mut characters = 0;
     let mut waiting: Vec<NodeRef<'_>> = element.children().collect();
     let mut visited = 0;
@@ -270,7 +270,7 @@ fn shown_in(element: NodeRef<'_>, limit: usize) -> usize {
             return limit;
         }
         if node.is_text() {
-            characters += shown(node.text());
+            characters += count_visible(node.text());
         } else if node.tag().is_some_and(|tag| !NOT_SHOWN.contains(&tag)) {
             waiting.extend(node.children());
         }

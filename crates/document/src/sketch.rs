@@ -74,7 +74,7 @@ const FEWEST_PATHS: usize = 4;
 impl Document {
     /// The sketch of the page. Pages of one layout share most of its digits. `None` for a page without elements.
     pub fn sketch(&self) -> Option<String> {
-        let paths = self.paths();
+        let paths = self.path_hashes();
         if paths.is_empty() {
             return None;
         }
@@ -88,8 +88,8 @@ impl Document {
 }
 
 impl Document {
-    fn paths(&self) -> FxHashSet<u64> {
-        let mut collected = Collected {
+    fn path_hashes(&self) -> FxHashSet<u64> {
+        let mut collected = PathHashes {
             tree: &self.tree,
             all: FxHashSet::default(),
             main: FxHashSet::default(),
@@ -102,7 +102,7 @@ impl Document {
             part: Part::Main,
             in_content: false,
         };
-        collected.below(ROOT, whole);
+        collected.add_paths_below(ROOT, whole);
         let has_frame = collected.frame.len() >= FEWEST_OF_FRAME;
         match has_frame && collected.main.len() >= FEWEST_PATHS {
             true => collected.main,
@@ -112,7 +112,7 @@ impl Document {
 }
 
 /// The hashes of the paths of all elements, and of two parts of the page.
-struct Collected<'t> {
+struct PathHashes<'t> {
     tree: &'t Tree,
     all: FxHashSet<u64>,
     main: FxHashSet<u64>,
@@ -137,9 +137,9 @@ enum Part {
     Unseen,
 }
 
-impl Collected<'_> {
+impl PathHashes<'_> {
     /// Adds the hashes of the paths below a node.
-    fn below(&mut self, parent: NodeId, place: Place) {
+    fn add_paths_below(&mut self, parent: NodeId, place: Place) {
         if place.depth >= DEPTH {
             return;
         }
@@ -159,7 +159,7 @@ impl Collected<'_> {
             let path = mix(place.path.rotate_left(7) ^ hash(name));
             let part = match place.part {
                 Part::Main if UNSEEN.contains(&name) => Part::Unseen,
-                Part::Main if self.is_frame(child, name, place.in_content) => Part::Frame,
+                Part::Main if self.is_boilerplate(child, name, place.in_content) => Part::Frame,
                 part => part,
             };
             self.all.insert(path);
@@ -174,11 +174,11 @@ impl Collected<'_> {
                 part,
                 in_content: place.in_content || OF_CONTENT.contains(&name),
             };
-            self.below(child, inner);
+            self.add_paths_below(child, inner);
         }
     }
 
-    fn is_frame(&self, node: NodeId, name: &str, in_content: bool) -> bool {
+    fn is_boilerplate(&self, node: NodeId, name: &str, in_content: bool) -> bool {
         if name == "nav" || (!in_content && matches!(name, "header" | "footer" | "aside")) {
             return true;
         }

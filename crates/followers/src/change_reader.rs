@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use webfill_scheduler::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use webfill_scheduler::effects::{ChangesAnswer, ChangesQuestion, ChangesRequest, ChangesResult};
 use webfill_service::Fault;
 use webfill_store::{Store, StoreError, StoreUri};
 
@@ -27,7 +27,7 @@ const COUNT_MAX: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The thread's handle.
-pub struct ChangeReader(mpsc::UnboundedSender<ChangesAsked>);
+pub struct ChangeReader(mpsc::UnboundedSender<ChangesRequest>);
 
 impl ChangeReader {
     /// Starts the thread, which ends when this handle is dropped.
@@ -36,26 +36,30 @@ impl ChangeReader {
         on_answer: impl Fn(ChangesAnswer) + Send + 'static,
     ) -> Result<ChangeReader, Fault> {
         let (ask, asked) = mpsc::unbounded_channel();
-        let reading = Reading {
+        let reading = ReaderState {
             store: FollowedStore::new(store),
             waiting: Vec::new(),
             on_answer: Box::new(on_answer),
         };
         let what = "the thread that reads changes";
-        thread::start("change-reader", what, move || reading.run(asked))?;
+        thread::spawn("change-reader", what, move || reading.run(asked))?;
         Ok(ChangeReader(ask))
     }
 
     /// Sends questions to the thread. Returns those that nobody reads, because the thread has panicked.
-    pub fn ask(&self, questions: Vec<ChangesAsked>) -> Vec<ChangesAsked> {
+    pub fn request(&self, questions: Vec<ChangesRequest>) -> Vec<ChangesRequest> {
         let unread = |asked| self.0.send(asked).err().map(|error| error.0);
         questions.into_iter().filter_map(unread).collect()
     }
 }
 
 /// The findings of a run. If counting takes too long, the changes are reported without counts.
-async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<String, Value> {
-    let counting = run_changes::found(store, &asked.crawl, began_ms);
+async fn load_counts(
+    store: &dyn Store,
+    asked: &ChangesRequest,
+    began_ms: i64,
+) -> Map<String, Value> {
+    let counting = run_changes::load_results(store, &asked.crawl, began_ms);
     let why = match tokio::time::timeout(COUNT_MAX, counting).await {
         Ok(Ok(found)) => return found.counts(),
         Ok(Err(error)) => error.to_string(),
@@ -71,22 +75,22 @@ async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<S
 }
 
 /// The state of the thread.
-struct Reading {
+struct ReaderState {
     store: FollowedStore,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingRequest>,
     on_answer: Box<dyn Fn(ChangesAnswer) + Send>,
 }
 
 /// A question that is not answered yet.
-struct Waiting {
-    asked: ChangesAsked,
+struct PendingRequest {
+    asked: ChangesRequest,
     poll_at: Instant,
     /// When the answer counts as late. A late answer is logged once.
     late_at: Option<Instant>,
 }
 
-impl Reading {
-    async fn run(mut self, mut asks: mpsc::UnboundedReceiver<ChangesAsked>) {
+impl ReaderState {
+    async fn run(mut self, mut asks: mpsc::UnboundedReceiver<ChangesRequest>) {
         loop {
             let asked = match self.waiting.is_empty() {
                 true => asks.recv().await,
@@ -99,20 +103,20 @@ impl Reading {
                 },
             };
             let Some(asked) = asked else { return };
-            self.add(asked);
+            self.add_request(asked);
             while let Ok(more) = asks.try_recv() {
-                self.add(more);
+                self.add_request(more);
             }
             self.answer_due().await;
         }
     }
 
     /// Adds a question. A watch has one question of each kind at a time, so a later one replaces it.
-    fn add(&mut self, asked: ChangesAsked) {
+    fn add_request(&mut self, asked: ChangesRequest) {
         let now = Instant::now();
         self.waiting.retain(|one| !one.asked.is_replaced_by(&asked));
         let is_of_run = matches!(asked.question, ChangesQuestion::Run { .. });
-        self.waiting.push(Waiting {
+        self.waiting.push(PendingRequest {
             asked,
             poll_at: now,
             late_at: is_of_run.then(|| now + PATIENCE),
@@ -130,11 +134,11 @@ impl Reading {
             }
             let asked = self.waiting[at].asked.clone();
             let began = Instant::now();
-            let found = self.find_in_time(&asked).await;
+            let found = self.find_within_limit(&asked).await;
             if let Ok(Some(found)) = found {
-                self.store.note_there();
+                self.store.note_available();
                 self.waiting.remove(at);
-                self.answer(&asked, found);
+                self.send_answer(&asked, found);
                 continue;
             }
             let wait = POLL_EVERY.max(began.elapsed() * POLL_SHARE);
@@ -145,7 +149,7 @@ impl Reading {
                 self.waiting[at..].rotate_left(1);
                 break;
             }
-            self.store.note_there();
+            self.store.note_available();
             at += 1;
         }
         self.log_late();
@@ -167,39 +171,45 @@ impl Reading {
                 watch = asked.watch,
                 "the changes of a run are not known yet: its end is reported without them, and they follow later"
             );
-            self.answer(&asked, ChangesFound::Late);
+            self.send_answer(&asked, ChangesResult::Late);
         }
     }
 
-    fn answer(&self, asked: &ChangesAsked, found: ChangesFound) {
+    fn send_answer(&self, asked: &ChangesRequest, found: ChangesResult) {
         let asked = asked.clone();
         (self.on_answer)(ChangesAnswer { asked, found });
     }
 
     fn note_failure(&mut self, error: &str) {
-        if self.store.note_away() {
+        if self.store.note_unavailable() {
             tracing::warn!(event = "changes_not_read", %error, "changes are not reported until the store can be read");
         }
     }
 
-    async fn find_in_time(&mut self, asked: &ChangesAsked) -> Result<Option<ChangesFound>, String> {
-        match tokio::time::timeout(FIND_MAX, self.find(asked)).await {
+    async fn find_within_limit(
+        &mut self,
+        asked: &ChangesRequest,
+    ) -> Result<Option<ChangesResult>, String> {
+        match tokio::time::timeout(FIND_MAX, self.find_answer(asked)).await {
             Ok(found) => found.map_err(|error| error.to_string()),
             Err(_) => Err(format!("no answer within {FIND_MAX:?}")),
         }
     }
 
     /// The answer to a question; `None` if it is not available yet.
-    async fn find(&mut self, asked: &ChangesAsked) -> Result<Option<ChangesFound>, StoreError> {
+    async fn find_answer(
+        &mut self,
+        asked: &ChangesRequest,
+    ) -> Result<Option<ChangesResult>, StoreError> {
         let store = self.store.open().await?;
         let crawl = &asked.crawl;
         let found = match asked.question {
             ChangesQuestion::Position { asked_ms } => {
-                let before = run_changes::last_change_before(&*store, crawl, asked_ms).await?;
-                ChangesFound::Position(before)
+                let before = run_changes::load_last_change_before(&*store, crawl, asked_ms).await?;
+                ChangesResult::Position(before)
             }
             ChangesQuestion::After(after) => {
-                ChangesFound::Changes(run_changes::read_changes(&*store, crawl, after).await?)
+                ChangesResult::Changes(run_changes::read_changes(&*store, crawl, after).await?)
             }
             ChangesQuestion::Run {
                 began_ms, after, ..
@@ -211,8 +221,8 @@ impl Reading {
                     Some(after) => Some(run_changes::read_changes(&*store, crawl, after).await?),
                     None => None,
                 };
-                let counts = counts(&*store, asked, began_ms).await;
-                ChangesFound::Run { counts, changes }
+                let counts = load_counts(&*store, asked, began_ms).await;
+                ChangesResult::Run { counts, changes }
             }
         };
         Ok(Some(found))

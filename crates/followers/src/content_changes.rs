@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_changes::PageCheck;
 use webfill_service::Fault;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_store::{
-    Change, Cursor, ExportFilter, JudgedTo, Judgement, Store, StoreError, StoreUri, iso_time,
+    Change, ComparedPosition, Comparison, Cursor, ExportFilter, Store, StoreError, StoreUri,
+    iso_time,
 };
 
-use crate::firehose::Notifications;
-use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
-use judging::{Batch, Judging};
+use crate::firehose::NotificationPublisher;
+use crate::follow::{Chunk, Follow, FollowerLoop, FollowerThread, Turn};
+use judging::{Batch, CheckComparer};
 
 /// Limits of a chunk: the number of checks read at a time, and the bytes of their versions.
 const CHUNK_CHECKS: usize = 64;
@@ -40,12 +41,12 @@ impl ContentChanges {
     /// Starts the thread. The store must exist.
     pub fn start(
         store: StoreUri,
-        notifications: Notifications,
+        notifications: NotificationPublisher,
         listener: CheckListener,
     ) -> Result<ContentChanges, Fault> {
         let follower = Follower::new(notifications, listener);
         let what = "the thread that judges changes";
-        let thread = Following::new(store, follower).start("changes", what)?;
+        let thread = FollowerLoop::new(store, follower).start("changes", what)?;
         Ok(ContentChanges(thread))
     }
 
@@ -63,14 +64,14 @@ impl ContentChanges {
 
 /// The state of the thread.
 struct Follower {
-    notifications: Notifications,
+    notifications: NotificationPublisher,
     listener: CheckListener,
     /// Names this process as the writer of a judgement.
     writer: String,
     /// The stored position; `None` if it must be read from the store.
-    stored: Option<JudgedTo>,
+    stored: Option<ComparedPosition>,
     /// A judgement that the store failed to confirm. It may be stored all the same, so it is stored again.
-    pending: Option<(Judgement, Vec<PageCheck>)>,
+    pending: Option<(Comparison, Vec<PageCheck>)>,
     /// The position up to which everything is judged.
     position: Cursor,
     position_stored: Instant,
@@ -79,15 +80,17 @@ struct Follower {
 impl Follow for Follower {
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError> {
         if let Some((judgement, checks)) = self.pending.take() {
-            self.put(store, judgement, checks).await?;
+            self.store_and_report(store, judgement, checks).await?;
         }
         loop {
             let began = Instant::now();
             let stored = self.load(store).await?;
-            let chunk = self.read(store).await?;
+            let chunk = self.read_chunk(store).await?;
             let is_end = chunk.end.is_some();
-            let is_whole = self.take(store, stored, chunk, turn.is_last()).await?;
-            let is_stopped = turn.is_last() && signals::asked() == Asked::Stop;
+            let is_whole = self
+                .process_chunk(store, stored, chunk, turn.is_last())
+                .await?;
+            let is_stopped = turn.is_last() && signals::requested() == SignalRequest::Stop;
             if is_stopped || turn.is_over() || (is_end && is_whole) {
                 return Ok(());
             }
@@ -95,7 +98,7 @@ impl Follow for Follower {
         }
     }
 
-    fn store_failed(&mut self, error: &StoreError, is_first: bool) {
+    fn on_store_failure(&mut self, error: &StoreError, is_first: bool) {
         self.stored = None;
         if is_first {
             tracing::warn!(event = "changes_wait", %error, "changes are not judged until the store can be read");
@@ -104,7 +107,7 @@ impl Follow for Follower {
 }
 
 impl Follower {
-    fn new(notifications: Notifications, listener: CheckListener) -> Follower {
+    fn new(notifications: NotificationPublisher, listener: CheckListener) -> Follower {
         Follower {
             notifications,
             listener,
@@ -117,29 +120,29 @@ impl Follower {
     }
 
     /// The last stored judgement.
-    async fn load(&mut self, store: &dyn Store) -> Result<JudgedTo, StoreError> {
+    async fn load(&mut self, store: &dyn Store) -> Result<ComparedPosition, StoreError> {
         if let Some(stored) = &self.stored {
             return Ok(stored.clone());
         }
-        let stored = store.judged_to().await?;
+        let stored = store.load_compared_position().await?;
         self.position = stored.cursor.clone();
         self.stored = Some(stored.clone());
         Ok(stored)
     }
 
     /// Judges and stores a chunk, and reports its results. Returns false if a part of the chunk is left.
-    async fn take(
+    async fn process_chunk(
         &mut self,
         store: &dyn Store,
-        stored: JudgedTo,
+        stored: ComparedPosition,
         chunk: Chunk,
         is_last: bool,
     ) -> Result<bool, StoreError> {
         let end = chunk.end.clone();
         let count = chunk.saves.len();
-        let mut batch = Judging::load(store, &chunk.saves)
+        let mut batch = CheckComparer::load(store, &chunk.saves)
             .await?
-            .judge(&chunk.saves);
+            .compare_all(&chunk.saves);
         let is_whole = batch.judged == count;
         if let Some(end) = end.filter(|_| is_whole) {
             batch.cursor = Some(end);
@@ -150,15 +153,15 @@ impl Follower {
         self.position = cursor.clone();
         let is_due = is_last || self.position_stored.elapsed() >= STORE_POSITION_EVERY;
         if count > 0 || (is_due && cursor != stored.cursor) {
-            self.store(store, stored, cursor, batch).await?;
+            self.store_batch(store, stored, cursor, batch).await?;
         }
         Ok(is_whole)
     }
 
-    async fn store(
+    async fn store_batch(
         &mut self,
         store: &dyn Store,
-        stored: JudgedTo,
+        stored: ComparedPosition,
         cursor: Cursor,
         batch: Batch,
     ) -> Result<(), StoreError> {
@@ -173,8 +176,8 @@ impl Follower {
             last_number += 1;
             change.number = last_number;
         }
-        let judgement = Judgement {
-            to: JudgedTo {
+        let judgement = Comparison {
+            to: ComparedPosition {
                 revision: stored.revision + 1,
                 cursor,
                 last_number,
@@ -183,14 +186,14 @@ impl Follower {
             versions,
             changes,
         };
-        self.put(store, judgement, checks).await
+        self.store_and_report(store, judgement, checks).await
     }
 
     /// Stores a judgement. Once that is certain, reports its changes and checks.
-    async fn put(
+    async fn store_and_report(
         &mut self,
         store: &dyn Store,
-        judgement: Judgement,
+        judgement: Comparison,
         checks: Vec<PageCheck>,
     ) -> Result<(), StoreError> {
         self.position_stored = Instant::now();
@@ -211,13 +214,13 @@ impl Follower {
         judgement
             .changes
             .iter()
-            .for_each(|change| self.report(change));
+            .for_each(|change| self.report_change(change));
         (self.listener)(checks);
         Ok(())
     }
 
     /// Reports a change in the log and to the application that owns the page.
-    fn report(&self, change: &Change) {
+    fn report_change(&self, change: &Change) {
         tracing::info!(
             event = "page_changed",
             url = change.url,
@@ -242,7 +245,7 @@ impl Follower {
     }
 
     /// Reads some checks after the position.
-    async fn read(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
+    async fn read_chunk(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
         let filter = ExportFilter {
             checks: true,
             ..ExportFilter::default()

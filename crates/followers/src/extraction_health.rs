@@ -24,9 +24,9 @@ use webfill_scheduler::effects::StandingExtractions;
 use webfill_service::Fault;
 use webfill_store::{ExportFilter, Store, StoreError, StoreUri};
 
-use crate::firehose::Notifications;
-use crate::follow::{Chunk, Follow, FollowerThread, Following, Turn};
-use judged::Judged;
+use crate::firehose::NotificationPublisher;
+use crate::follow::{Chunk, Follow, FollowerLoop, FollowerThread, Turn};
+use judged::HealthStates;
 
 /// Limits of a chunk: the number of pages read at a time, and the bytes of their values.
 const CHUNK_PAGES: usize = 256;
@@ -47,17 +47,17 @@ impl ExtractionHealth {
     /// Starts the thread. The store must exist.
     pub fn start(
         store: StoreUri,
-        notifications: Notifications,
+        notifications: NotificationPublisher,
         mappings: Vec<String>,
     ) -> Result<ExtractionHealth, Fault> {
         let standing = Arc::new(RwLock::new(None));
         let follower = Follower {
-            judged: Judged::default(),
+            judged: HealthStates::default(),
             notifications,
             standing: Arc::clone(&standing),
         };
         let what = "the thread that judges extractions";
-        let thread = Following::new(store, follower).start("health", what)?;
+        let thread = FollowerLoop::new(store, follower).start("health", what)?;
         Ok(ExtractionHealth {
             standing,
             mappings,
@@ -74,7 +74,7 @@ impl ExtractionHealth {
     pub fn standing(&self) -> Option<StandingExtractions> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
         let standing = standing.as_ref()?;
-        Some(of_mappings(standing, &self.mappings))
+        Some(filter_by_mappings(standing, &self.mappings))
     }
 
     /// Reads the saves so far, if that does not take longer than `patience`, and ends the thread. Waits for its end,
@@ -91,8 +91,8 @@ impl ExtractionHealth {
 
 /// The state of the thread.
 struct Follower {
-    judged: Judged,
-    notifications: Notifications,
+    judged: HealthStates,
+    notifications: NotificationPublisher,
     standing: Arc<RwLock<Option<StandingExtractions>>>,
 }
 
@@ -103,12 +103,12 @@ impl Follow for Follower {
                 self.publish_standing();
             }
             let began = Instant::now();
-            let chunk = self.read(store).await?;
+            let chunk = self.read_chunk(store).await?;
             let is_end = chunk.end.is_some();
-            self.judged.judge(store, chunk).await?;
+            self.judged.add_chunk(store, chunk).await?;
             let is_over = turn.is_over();
             if is_end || is_over || self.judged.unsaved_pages() >= SAVE_AFTER {
-                self.judged.settle(store, turn.is_last()).await?;
+                self.judged.settle_alerts(store, turn.is_last()).await?;
                 let saved = self.judged.save(store).await;
                 // Published before the reports go out, because a recipient may ask for the details at once.
                 self.publish_standing();
@@ -127,7 +127,7 @@ impl Follow for Follower {
         }
     }
 
-    fn store_failed(&mut self, error: &StoreError, is_first: bool) {
+    fn on_store_failure(&mut self, error: &StoreError, is_first: bool) {
         self.judged.forget();
         if is_first {
             tracing::warn!(event = "health_waits", %error, "extractions are not judged until the store can be read");
@@ -137,7 +137,7 @@ impl Follow for Follower {
 
 impl Follower {
     /// Reads some pages after the position.
-    async fn read(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
+    async fn read_chunk(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
         let filter = ExportFilter {
             extractions: true,
             ..ExportFilter::default()
@@ -148,7 +148,7 @@ impl Follower {
         let read = chunk.read(store, self.judged.position(), &filter, most, size);
         match read.await {
             Ok(()) => {}
-            Err(error) if error.is_fatal() && self.judged.begin_again() => {
+            Err(error) if error.is_fatal() && self.judged.rewind() => {
                 tracing::warn!(event = "health_begins_again", %error, "pages were dropped before their extractions were judged");
             }
             Err(error) => return Err(error),
@@ -165,7 +165,7 @@ impl Follower {
     }
 }
 
-fn of_mappings(standing: &StandingExtractions, mappings: &[String]) -> StandingExtractions {
+fn filter_by_mappings(standing: &StandingExtractions, mappings: &[String]) -> StandingExtractions {
     let is_in_force = |row: &&Value| mappings.iter().any(|name| row["mapping"] == **name);
     let rows = [&standing.alerts, &standing.warnings];
     if rows.into_iter().flatten().all(|row| is_in_force(&row)) {

@@ -72,10 +72,10 @@ impl Firehose {
         subscriptions: Subscriptions,
         publish: Publish,
     ) -> Result<Firehose, Fault> {
-        Firehose::with(store, subscriptions, publish, QUEUED)
+        Firehose::start_with_queue(store, subscriptions, publish, QUEUED)
     }
 
-    fn with(
+    fn start_with_queue(
         store: StoreUri,
         subscriptions: Subscriptions,
         publish: Publish,
@@ -90,7 +90,7 @@ impl Firehose {
             publish: Arc::clone(&publish),
             dropped: Arc::clone(&dropped),
         };
-        let thread = thread::start("firehose", "the firehose", move || async move {
+        let thread = thread::spawn("firehose", "the firehose", move || async move {
             reader.run().await;
         })?;
         Ok(Firehose {
@@ -122,15 +122,15 @@ impl Firehose {
     }
 
     /// A handle that publishes notifications, also for other threads.
-    pub fn notifications(&self) -> Notifications {
-        Notifications {
+    pub fn notifications(&self) -> NotificationPublisher {
+        NotificationPublisher {
             subscriptions: self.subscriptions.clone(),
             publish: Arc::clone(&self.publish),
         }
     }
 
     /// Publishes a notification about an application's crawls.
-    pub fn notification(&self, app_id: &str, notification: &Value) {
+    pub fn publish_notification(&self, app_id: &str, notification: &Value) {
         self.notifications().publish(app_id, notification);
     }
 
@@ -145,12 +145,12 @@ impl Firehose {
 
 /// A handle for publishing notifications.
 #[derive(Clone)]
-pub struct Notifications {
+pub struct NotificationPublisher {
     pub subscriptions: Subscriptions,
     pub publish: Publish,
 }
 
-impl Notifications {
+impl NotificationPublisher {
     /// Publishes a notification to an application.
     pub fn publish(&self, app_id: &str, notification: &Value) {
         let topic = notifications_topic(app_id);

@@ -26,7 +26,7 @@ pub(crate) trait Follow: Send + 'static {
 
     /// Called when the store failed, so memory and store may differ. `is_first` is false if the previous attempt failed
     /// as well.
-    fn store_failed(&mut self, error: &StoreError, is_first: bool);
+    fn on_store_failure(&mut self, error: &StoreError, is_first: bool);
 }
 
 /// One turn of the loop: how long a follower may read.
@@ -62,14 +62,14 @@ impl Turn<'_> {
 }
 
 /// A follower with its store.
-pub(crate) struct Following<F> {
+pub(crate) struct FollowerLoop<F> {
     store: FollowedStore,
     pub(crate) follower: F,
 }
 
-impl<F: Follow> Following<F> {
-    pub(crate) fn new(store: StoreUri, follower: F) -> Following<F> {
-        Following {
+impl<F: Follow> FollowerLoop<F> {
+    pub(crate) fn new(store: StoreUri, follower: F) -> FollowerLoop<F> {
+        FollowerLoop {
             store: FollowedStore::new(store),
             follower,
         }
@@ -78,7 +78,7 @@ impl<F: Follow> Following<F> {
     /// Starts the thread under this name. The store must exist.
     pub(crate) fn start(self, name: &str, what: &str) -> Result<FollowerThread, Fault> {
         let (stop, stopped) = oneshot::channel();
-        let thread = thread::start(name, what, move || self.run(stopped))?;
+        let thread = thread::spawn(name, what, move || self.run(stopped))?;
         Ok(FollowerThread { stop, thread })
     }
 
@@ -88,10 +88,10 @@ impl<F: Follow> Following<F> {
             let patience = asked.ok().map(|asked| asked.unwrap_or(LAST_READ));
             let turn = Turn::new(patience.map(|patience| Instant::now() + patience), &stopped);
             match self.catch_up(&turn).await {
-                Ok(()) => self.store.note_there(),
+                Ok(()) => self.store.note_available(),
                 Err(error) => {
-                    let is_first = self.store.note_away();
-                    self.follower.store_failed(&error, is_first);
+                    let is_first = self.store.note_unavailable();
+                    self.follower.on_store_failure(&error, is_first);
                 }
             }
             if turn.is_last() {

@@ -30,13 +30,13 @@ impl FollowedStore {
         Ok(store)
     }
 
-    pub(crate) fn note_there(&mut self) {
+    pub(crate) fn note_available(&mut self) {
         self.is_away = false;
     }
 
     /// Notes that the store could not be read. Returns whether this is the first failure in a row, so that it is logged
     /// once.
-    pub(crate) fn note_away(&mut self) -> bool {
+    pub(crate) fn note_unavailable(&mut self) -> bool {
         !std::mem::replace(&mut self.is_away, true)
     }
 }

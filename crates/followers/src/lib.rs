@@ -19,4 +19,4 @@ pub mod thread;
 pub use change_reader::ChangeReader;
 pub use content_changes::{CheckListener, ContentChanges};
 pub use extraction_health::ExtractionHealth;
-pub use firehose::{Firehose, Notifications, Publish, Subscriptions};
+pub use firehose::{Firehose, NotificationPublisher, Publish, Subscriptions};

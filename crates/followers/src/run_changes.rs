@@ -14,7 +14,7 @@ const AT_ONCE: u32 = 50;
 
 /// Whether all checks of a crawl's pages that are stored by now are judged.
 pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, StoreError> {
-    let judged = store.judged_to().await?;
+    let judged = store.load_compared_position().await?;
     let filter = ExportFilter {
         app_id: Some(crawl.app_id.clone()),
         crawl_id: Some(crawl.crawl_id.clone()),
@@ -31,21 +31,21 @@ pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, Store
 }
 
 /// The number of the last change in the store.
-pub async fn last_change(store: &dyn Store) -> Result<u64, StoreError> {
-    Ok(store.judged_to().await?.last_number)
+pub async fn load_last_change_number(store: &dyn Store) -> Result<u64, StoreError> {
+    Ok(store.load_compared_position().await?.last_number)
 }
 
 /// The number of the last change before the first one that checks of a crawl's pages have shown since a time.
-pub async fn last_change_before(
+pub async fn load_last_change_before(
     store: &dyn Store,
     crawl: &CrawlId,
     since_ms: i64,
 ) -> Result<u64, StoreError> {
     // This is read first, because more may be judged meanwhile.
-    let last = last_change(store).await?;
+    let last = load_last_change_number(store).await?;
     let since = ChangeFilter {
         since_ms: Some(since_ms),
-        ..of_crawl(crawl)
+        ..filter_for_crawl(crawl)
     };
     let first = store.content_changes(&since, 0, 1).await?;
     let before = first.first().map(|change| change.number.saturating_sub(1));
@@ -54,14 +54,14 @@ pub async fn last_change_before(
 
 /// The findings of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunFound {
+pub struct RunResults {
     /// Changes of pages, by kind.
     pub changes: BTreeMap<&'static str, u64>,
     /// The number of documents that this run was the first to find.
     pub documents: u64,
 }
 
-impl RunFound {
+impl RunResults {
     /// The findings in the form in which the record of a run has them.
     pub fn counts(&self) -> Map<String, Value> {
         let counts = [
@@ -73,19 +73,19 @@ impl RunFound {
 }
 
 /// The findings so far of a run that began at this time.
-pub async fn found(
+pub async fn load_results(
     store: &dyn Store,
     crawl: &CrawlId,
     began_ms: i64,
-) -> Result<RunFound, StoreError> {
+) -> Result<RunResults, StoreError> {
     let since = ChangeFilter {
         since_ms: Some(began_ms),
-        ..of_crawl(crawl)
+        ..filter_for_crawl(crawl)
     };
     let changes = store.count_content_changes(&since).await?;
     let stored = store.get_crawl(crawl).await?;
     let is_first = stored.is_none_or(|crawl| began_ms <= crawl.started_at_ms);
-    Ok(RunFound {
+    Ok(RunResults {
         changes: changes
             .into_iter()
             .map(|(kind, count)| (kind.as_str(), count))
@@ -100,8 +100,8 @@ pub async fn read_changes(
     crawl: &CrawlId,
     after: u64,
 ) -> Result<ReadChanges, StoreError> {
-    let filter = of_crawl(crawl);
-    let mut read = ReadChanges::after(after);
+    let filter = filter_for_crawl(crawl);
+    let mut read = ReadChanges::starting_after(after);
     loop {
         let changes = store.content_changes(&filter, read.last, AT_ONCE).await?;
         let is_last = changes.len() < AT_ONCE as usize;
@@ -114,7 +114,7 @@ pub async fn read_changes(
     }
 }
 
-fn of_crawl(crawl: &CrawlId) -> ChangeFilter {
+fn filter_for_crawl(crawl: &CrawlId) -> ChangeFilter {
     ChangeFilter {
         app_id: Some(crawl.app_id.clone()),
         crawl_id: Some(crawl.crawl_id.clone()),

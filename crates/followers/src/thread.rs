@@ -11,7 +11,7 @@ use webfill_service::Fault;
 const POLL_EVERY: Duration = Duration::from_millis(2);
 
 /// Starts a thread that runs a future. `what` names it in the error if it cannot be started.
-pub(crate) fn start<F: Future<Output = ()>>(
+pub(crate) fn spawn<F: Future<Output = ()>>(
     name: &str,
     what: &str,
     run: impl FnOnce() -> F + Send + 'static,

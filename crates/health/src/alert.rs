@@ -83,7 +83,7 @@ fn last_urls(pages: &[KeptPage]) -> Vec<String> {
 }
 
 impl Alert {
-    pub(crate) fn has(&self, fallen: &FallenField) -> bool {
+    pub(crate) fn contains_field(&self, fallen: &FallenField) -> bool {
         let is_it = |one: &FallenField| {
             one.field == fallen.field && one.sign == fallen.sign && one.template == fallen.template
         };
@@ -165,7 +165,7 @@ impl Alert {
             let what = match (fallen.sign, rows_named(&fallen.field)) {
                 (Sign::Empty, Some((_, field))) => format!(
                     "{} on {after} of the pages, before on {before}",
-                    in_words(fallen.least, field.is_some())
+                    describe_share(fallen.least, field.is_some())
                 ),
                 (Sign::Empty, None) => format!("on {after} of the pages, before on {before}"),
                 (Sign::WrongValues, _) => {
@@ -184,7 +184,7 @@ impl Alert {
 }
 
 /// Describes how many rows, or filled values of a field, make a page normal.
-fn in_words(least: Option<f64>, is_field: bool) -> String {
+fn describe_share(least: Option<f64>, is_field: bool) -> String {
     match (least, is_field) {
         (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
         (_, false) => "any".to_owned(),
@@ -262,7 +262,7 @@ pub enum Event {
 
 impl Event {
     /// Whether the event concerns the standing alert.
-    pub fn is_of_standing(&self) -> bool {
+    pub fn concerns_standing_alert(&self) -> bool {
         matches!(self, Event::LayoutChanged | Event::MoreFell)
     }
 }

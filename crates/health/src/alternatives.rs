@@ -45,7 +45,7 @@ impl MappingHealth {
         let is_judged = |name: &str, first: &Series| {
             let share = shares.get(name).copied().unwrap_or(1.0);
             let is_usual = |usual| share >= usual / 2.0;
-            let is_back = first.fallen().is_some() && !page.alternatives.contains_key(name);
+            let is_back = first.current_fall().is_some() && !page.alternatives.contains_key(name);
             !witness.is_known_layout || is_back || first.baseline().is_none_or(is_usual)
         };
         for name in self.all.note_chains(page, witness, is_judged) {
@@ -65,9 +65,13 @@ impl MappingHealth {
             return;
         }
         let mut served = std::mem::take(&mut self.served_crawls);
-        served.retain(|name, _| self.is_served(name));
+        served.retain(|name, _| self.is_served_by_alternative(name));
         let crawl = page.id.rsplit_once('/').map_or("", |(crawl, _)| crawl);
-        for name in page.alternatives.keys().filter(|name| self.is_served(name)) {
+        for name in page
+            .alternatives
+            .keys()
+            .filter(|name| self.is_served_by_alternative(name))
+        {
             let crawls = served.entry(name.clone()).or_default();
             if crawls.len() < MOST_CRAWLS {
                 crawls.insert(crawl.to_owned());
@@ -77,11 +81,11 @@ impl MappingHealth {
     }
 
     /// Whether the first chain of a field yields nothing any more.
-    fn is_served(&self, name: &str) -> bool {
+    fn is_served_by_alternative(&self, name: &str) -> bool {
         let has_fallen = |scope: &Scope| {
             let field = scope.fields.get(name);
             let first = field.and_then(|field| field.first.as_ref());
-            first.is_some_and(|first| first.fallen().is_some())
+            first.is_some_and(|first| first.current_fall().is_some())
         };
         has_fallen(&self.all) || self.templates.iter().any(|one| has_fallen(&one.scope))
     }
@@ -90,7 +94,9 @@ impl MappingHealth {
     pub fn served_by_alternatives(&self) -> Vec<&Warning> {
         let mut by_field: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
-            if warning.kind == WarningKind::AlternativeServes && self.is_served(&warning.field) {
+            if warning.kind == WarningKind::AlternativeServes
+                && self.is_served_by_alternative(&warning.field)
+            {
                 by_field.insert(&warning.field, warning);
             }
         }

@@ -22,7 +22,7 @@ const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 
 /// A page, and one fetch of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Keys {
+pub(crate) struct DeliveryKeys {
     page: u64,
     fetch: u64,
     /// 0 in states stored before this time was kept; such a page counts once more.
@@ -30,11 +30,11 @@ pub(crate) struct Keys {
     at_ms: i64,
 }
 
-impl Keys {
-    pub(crate) fn of(mapping: &str, page: &GoodPage<'_>) -> Keys {
+impl DeliveryKeys {
+    pub(crate) fn from_page(mapping: &str, page: &GoodPage<'_>) -> DeliveryKeys {
         let of_page = hash(page.id) ^ hash(mapping).rotate_left(17);
         let fetch = of_page.rotate_left(32) ^ hash(page.at);
-        Keys {
+        DeliveryKeys {
             page: of_page,
             fetch,
             at_ms: page.at_ms,
@@ -42,7 +42,7 @@ impl Keys {
     }
 
     /// Whether this fetch of `page` repeats the other one.
-    pub(crate) fn repeats(&self, other: &Keys, page: &GoodPage<'_>) -> bool {
+    pub(crate) fn repeats(&self, other: &DeliveryKeys, page: &GoodPage<'_>) -> bool {
         self.fetch == other.fetch
             || self.page == other.page && is_delivered_again(page, other.at_ms)
     }
@@ -63,7 +63,7 @@ struct KnownKey {
 /// The counted pages, described in the module's documentation.
 #[derive(Debug, Default)]
 pub struct Deliveries {
-    ring: VecDeque<Keys>,
+    ring: VecDeque<DeliveryKeys>,
     /// The keys of pages and fetches in the ring.
     known: HashMap<u64, KnownKey>,
     /// How many pages at the end of the ring are not stored.
@@ -72,8 +72,8 @@ pub struct Deliveries {
 
 impl Deliveries {
     /// Records a page. Returns whether it is new.
-    pub fn note(&mut self, mapping: &str, page: &GoodPage<'_>) -> bool {
-        let keys = Keys::of(mapping, page);
+    pub fn note_page(&mut self, mapping: &str, page: &GoodPage<'_>) -> bool {
+        let keys = DeliveryKeys::from_page(mapping, page);
         let known = self.known.get(&keys.page);
         let is_again = known.is_some_and(|known| is_delivered_again(page, known.at_ms));
         if is_again || self.known.contains_key(&keys.fetch) {
@@ -95,12 +95,12 @@ impl Deliveries {
     }
 
     /// Marks everything recorded as stored.
-    pub fn confirm(&mut self) {
+    pub fn mark_saved(&mut self) {
         self.unsaved = 0;
     }
 
     /// Forgets the pages that are not stored.
-    pub fn take_back(&mut self) {
+    pub fn discard_unsaved(&mut self) {
         for _ in 0..std::mem::take(&mut self.unsaved) {
             if let Some(last) = self.ring.pop_back() {
                 self.forget(last);
@@ -108,7 +108,7 @@ impl Deliveries {
         }
     }
 
-    fn forget(&mut self, keys: Keys) {
+    fn forget(&mut self, keys: DeliveryKeys) {
         for key in [keys.page, keys.fetch] {
             if let Some(known) = self.known.get_mut(&key) {
                 known.count -= 1;
@@ -127,7 +127,7 @@ mod tests {
 
     fn note(deliveries: &mut Deliveries, number: usize, at: &str, attempts: u64) -> bool {
         let id = format!("a/1/{number}");
-        deliveries.note(
+        deliveries.note_page(
             "shop",
             &GoodPage {
                 id: &id,
@@ -174,12 +174,12 @@ mod tests {
         }
         assert_eq!(deliveries.ring.len(), PAGES);
         assert_eq!(deliveries.known.len(), 2 * PAGES);
-        deliveries.confirm();
+        deliveries.mark_saved();
         note(&mut deliveries, 1, "1", 1);
-        deliveries.take_back();
+        deliveries.discard_unsaved();
         assert!(note(&mut deliveries, 1, "1", 1));
         assert!(!note(&mut deliveries, 5_000, "1", 1));
-        deliveries.take_back();
+        deliveries.discard_unsaved();
         assert_eq!(deliveries.known.len(), 2 * deliveries.ring.len());
     }
 }

@@ -43,7 +43,7 @@ pub struct KeptPage {
 }
 
 impl KeptPage {
-    pub(crate) fn of(page: &GoodPage<'_>, number: u64) -> KeptPage {
+    pub(crate) fn from_page(page: &GoodPage<'_>, number: u64) -> KeptPage {
         let mut kept = KeptPage {
             id: start(page.id, MOST_TEXT).to_owned(),
             url: start(page.url, MOST_TEXT).to_owned(),
@@ -55,7 +55,7 @@ impl KeptPage {
         };
         let mut room = MOST_BYTES.saturating_sub(kept.id.len() + kept.url.len() + kept.site.len());
         for (nth, (name, value)) in page.fields.iter().enumerate() {
-            let mut value = cut(value);
+            let mut value = truncate_value(value);
             let bytes = |value: &Value| name.len() + value.to_string().len() + 4;
             let is_short =
                 nth >= MOST_FIELDS || room.saturating_sub(bytes(&value)) < MOST_BYTES / 2;
@@ -77,7 +77,7 @@ fn start(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-fn cut(value: &Value) -> Value {
+fn truncate_value(value: &Value) -> Value {
     let text = match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -97,13 +97,13 @@ pub(crate) struct LastPages {
 }
 
 impl LastPages {
-    pub(crate) fn note(&mut self, page: &GoodPage<'_>, number: u64, is_whole: bool) {
+    pub(crate) fn note_page(&mut self, page: &GoodPage<'_>, number: u64, is_whole: bool) {
         if !is_whole {
-            return push(&mut self.lacking, KeptPage::of(page, number), KEPT);
+            return push(&mut self.lacking, KeptPage::from_page(page, number), KEPT);
         }
         self.whole_seen += 1;
         if self.whole.len() < KEPT || self.whole_seen.is_multiple_of(ONE_IN) {
-            push(&mut self.whole, KeptPage::of(page, number), KEPT);
+            push(&mut self.whole, KeptPage::from_page(page, number), KEPT);
         }
     }
 }
@@ -133,7 +133,7 @@ mod tests {
                 alternatives: &Map::new(),
                 known_values: &[],
             };
-            KeptPage::of(&page, 1)
+            KeptPage::from_page(&page, 1)
         };
         let kept = page(&(0..100).map(field).collect());
         assert_eq!(kept.fields.len(), 100);

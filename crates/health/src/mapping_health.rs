@@ -14,9 +14,9 @@ use crate::good_page::GoodPage;
 use crate::has_value;
 use crate::kept::LastPages;
 use crate::profile::{Finding, Profile};
-use crate::recent::{Novelty, Recent};
-use crate::returning::Returning;
-use crate::rows::{Rows, Said};
+use crate::recent::{Novelty, RecentPages};
+use crate::returning::RecheckedPages;
+use crate::rows::{PageEvidence, Rows};
 use crate::scope::Scope;
 use crate::series::{Series, Step, Witness, weight};
 use crate::sources::Sources;
@@ -60,10 +60,10 @@ pub struct MappingHealth {
     pub(crate) alert: Option<Alert>,
     pub(crate) past: Vec<Alert>,
     pub(crate) warnings: Vec<Warning>,
-    recent: Recent,
+    recent: RecentPages,
     sources: Sources,
     #[serde(default)]
-    pub(crate) returning: Returning,
+    pub(crate) returning: RecheckedPages,
     #[serde(default)]
     pub(crate) rows: Rows,
     pub(crate) last_pages: LastPages,
@@ -78,34 +78,34 @@ impl MappingHealth {
     }
 
     /// Judges a page. Pages come in the order in which they were saved.
-    pub fn note(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
+    pub fn note_page(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
         let mut events = Vec::new();
-        if !self.is_of_version(page, &mut events) || !self.is_new(page, &mut events) {
+        if !self.enter_version(page, &mut events) || !self.note_novelty(page, &mut events) {
             return events;
         }
         self.pages += 1;
         page.at.clone_into(&mut self.last_at);
-        let template = template::find(&mut self.templates, page.template, self.pages);
-        let mut said = Said::of_fields(page.fields);
+        let template = template::find_or_add(&mut self.templates, page.template, self.pages);
+        let mut said = PageEvidence::from_fields(page.fields);
         self.rows.add_evidence(page.rows, &mut said);
         let with_rows = GoodPage {
             fields: &said.values,
             ..*page
         };
-        let lacks = self.lacks(template, &said);
-        self.last_pages.note(&with_rows, self.pages, !lacks);
+        let lacks = self.lacks_usual_field(template, &said);
+        self.last_pages.note_page(&with_rows, self.pages, !lacks);
         self.judge_fields(template, &with_rows, &said, &mut events);
         self.judge_returning(page, &mut events);
         self.judge_known_values(page, &mut events);
         self.judge_values(page, &mut events);
-        self.keep_after(&with_rows);
+        self.keep_evidence(&with_rows);
         self.clear_if_recovered(page.at, &mut events);
         events
     }
 
     /// Whether the page is of the current version. A page of a new version resets the state and belongs to that
     /// version.
-    fn is_of_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
+    fn enter_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let version = page.mapping_version;
         if self.pages == 0 && self.version.is_none() {
             self.version = version.map(str::to_owned);
@@ -131,13 +131,13 @@ impl MappingHealth {
             ..MappingHealth::new(&self.mapping)
         };
         *self = fresh;
-        self.clear("new_mapping", page.at, events);
+        self.clear_alert("new_mapping", page.at, events);
         true
     }
 
     /// Whether the page gives new evidence.
-    fn is_new(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
-        let novelty = self.recent.note(page);
+    fn note_novelty(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
+        let novelty = self.recent.note_page(page);
         if let Novelty::OneContent { urls, of } = novelty {
             let detail = match urls == of {
                 true => format!("{urls} URLs in a row were served one content"),
@@ -149,7 +149,7 @@ impl MappingHealth {
     }
 
     /// Whether a field is missing that is usual on pages of the template, or on all pages if the template is new.
-    fn lacks(&self, template: usize, said: &Said) -> bool {
+    fn lacks_usual_field(&self, template: usize, said: &PageEvidence) -> bool {
         let own = &self.templates[template].scope;
         self.all.fields.iter().any(|(name, field)| {
             let is_usual = field.fill.baseline().is_some_and(|share| share >= USUAL);
@@ -164,7 +164,7 @@ impl MappingHealth {
         &mut self,
         index: usize,
         page: &GoodPage<'_>,
-        said: &Said,
+        said: &PageEvidence,
         events: &mut Vec<Event>,
     ) {
         let scope = &mut self.templates[index].scope;
@@ -172,11 +172,11 @@ impl MappingHealth {
         let mut witness = Witness {
             source,
             number: self.pages,
-            weight: weight(self.sources.note(source)),
+            weight: weight(self.sources.note_page(source)),
             is_known_layout: false,
         };
         let is_said = |name: &str| !said.silent.contains(name);
-        let steps = scope.note(page.fields, witness, |name, _| is_said(name));
+        let steps = scope.note_page(page.fields, witness, |name, _| is_said(name));
         let is_known = scope.pages >= KNOWN;
         let becomes_known = scope.pages == KNOWN;
         let shares: BTreeMap<&str, f64> = scope
@@ -187,11 +187,12 @@ impl MappingHealth {
         witness.is_known_layout = is_known;
         let is_judged = |name: &str, series: &Series| {
             let share = shares.get(name).copied().unwrap_or_default();
-            let is_back = series.fallen().is_some() && page.fields.get(name).is_some_and(has_value);
+            let is_back =
+                series.current_fall().is_some() && page.fields.get(name).is_some_and(has_value);
             let is_usual = |usual| share >= usual / 2.0;
             is_said(name) && (!is_known || is_back || series.baseline().is_none_or(is_usual))
         };
-        let steps_of_all = self.all.note(page.fields, witness, is_judged);
+        let steps_of_all = self.all.note_page(page.fields, witness, is_judged);
         let founded = self.templates[index].founded;
         self.all.note_lasting_falls(founded, self.pages);
         let fell = |steps: Vec<(String, Step)>| {
@@ -212,7 +213,7 @@ impl MappingHealth {
         if becomes_known {
             self.warn_of_new_layout(index, page, events);
         }
-        self.rows.learn(
+        self.rows.learn_norms(
             page.rows,
             witness,
             index,
@@ -237,7 +238,7 @@ impl MappingHealth {
         names.extend(scope.fall_along());
         let mut since = self.pages;
         let fallen = names.into_iter().filter_map(|field| {
-            let fall = scope.fields.get(&field)?.fill.fallen()?;
+            let fall = scope.fields.get(&field)?.fill.current_fall()?;
             since = since.min(fall.since);
             Some(FallenField {
                 least: self.rows.least(&field),
@@ -250,15 +251,15 @@ impl MappingHealth {
             })
         });
         let fallen: Vec<FallenField> = fallen.collect();
-        self.raise(fallen, since, page, events);
+        self.raise_alert(fallen, since, page, events);
     }
 
     /// Raises an alert for fields that pages have lost since earlier checks.
     fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
-        let said = Said::with_any(page.fields, page.rows);
+        let said = PageEvidence::from_fields_and_rows(page.fields, page.rows);
         let losses = self
             .returning
-            .note(crate::hash(page.url), &said, self.pages);
+            .note_page(crate::hash(page.url), &said, self.pages);
         let Some(since) = losses.iter().map(|loss| loss.since).min() else {
             return;
         };
@@ -271,7 +272,7 @@ impl MappingHealth {
             after: loss.after,
             at: page.at.to_owned(),
         });
-        self.raise(fallen.collect(), since, page, events);
+        self.raise_alert(fallen.collect(), since, page, events);
     }
 
     fn judge_known_values(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
@@ -287,10 +288,10 @@ impl MappingHealth {
                 continue;
             }
             let series = self.known_values.entry(field.clone()).or_default();
-            if series.note(*agrees, witness) != Step::Fell {
+            if series.note_page(*agrees, witness) != Step::Fell {
                 continue;
             }
-            let Some(fall) = series.fallen() else {
+            let Some(fall) = series.current_fall() else {
                 continue;
             };
             fallen.push(FallenField {
@@ -304,7 +305,7 @@ impl MappingHealth {
             });
         }
         if !fallen.is_empty() {
-            self.raise(fallen, self.pages, page, events);
+            self.raise_alert(fallen, self.pages, page, events);
         }
     }
 
@@ -317,7 +318,7 @@ impl MappingHealth {
                 *last_page = self.pages;
             }
             let profile = self.profiles.entry(name.clone()).or_default();
-            match profile.note(value) {
+            match profile.note_value(value) {
                 Some(Finding::Changed { what, index }) => {
                     let detail = format!("the {what} of its values changed (PSI {index:.2})");
                     self.warn(WarningKind::ValuesChanged, name, detail, page.at, events);
@@ -333,7 +334,7 @@ impl MappingHealth {
                         after: now,
                         at: page.at.to_owned(),
                     };
-                    self.raise(vec![fallen], self.pages, page, events);
+                    self.raise_alert(vec![fallen], self.pages, page, events);
                 }
                 Some(Finding::ManyValues) => {
                     self.one_value.remove(name);
@@ -355,7 +356,8 @@ impl MappingHealth {
                 .fields
                 .get(name)
                 .map_or(0.0, |field| field.fill.share());
-            let lacks = usual >= USUAL && share < usual / 2.0 && field.fill.fallen().is_none();
+            let lacks =
+                usual >= USUAL && share < usual / 2.0 && field.fill.current_fall().is_none();
             lacks.then(|| (name.clone(), share, usual))
         });
         for (name, share, usual) in lacking.collect::<Vec<_>>() {

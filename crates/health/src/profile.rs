@@ -77,7 +77,7 @@ pub struct Profile {
 
 impl Profile {
     /// Counts a value.
-    pub fn note(&mut self, value: &Value) -> Option<Finding> {
+    pub fn note_value(&mut self, value: &Value) -> Option<Finding> {
         let text = text_of(value);
         let number = number_of(&text);
         let length = text.chars().count() as f64;
@@ -97,7 +97,7 @@ impl Profile {
             self.window.sizes[bin(&self.size_edges, number)] += 1;
         }
         self.note_common(hash(&text));
-        (self.window.values >= WINDOW).then(|| self.close())?
+        (self.window.values >= WINDOW).then(|| self.close_window())?
     }
 
     fn note_common(&mut self, value: u64) {
@@ -112,7 +112,7 @@ impl Profile {
     }
 
     /// Compares the window with the earlier values, and adds it to them.
-    fn close(&mut self) -> Option<Finding> {
+    fn close_window(&mut self) -> Option<Finding> {
         let window = std::mem::take(&mut self.window);
         let commonest = std::mem::take(&mut self.commonest);
         let least = commonest.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -154,7 +154,7 @@ impl Profile {
     }
 
     /// Forgets that one value is everywhere, so that it will be reported again.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn forget_common_value(&mut self) {
         self.is_one_value = false;
     }
 
@@ -274,7 +274,9 @@ mod tests {
     use serde_json::json;
 
     fn findings(values: impl Iterator<Item = Value>, profile: &mut Profile) -> Vec<Finding> {
-        values.filter_map(|value| profile.note(&value)).collect()
+        values
+            .filter_map(|value| profile.note_value(&value))
+            .collect()
     }
 
     fn prices(from: u64) -> impl Iterator<Item = Value> {

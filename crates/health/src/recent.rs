@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::deliveries::Keys;
+use crate::deliveries::DeliveryKeys;
 use crate::good_page::GoodPage;
 use crate::hash;
 
@@ -35,18 +35,18 @@ pub(crate) enum Novelty {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Recent {
-    pages: VecDeque<Keys>,
+pub(crate) struct RecentPages {
+    pages: VecDeque<DeliveryKeys>,
     /// Hashes of content, URL and site.
     contents: VecDeque<(u64, u64, u64)>,
     /// Contents that were reported, as long as they are remembered.
     reported: Vec<u64>,
 }
 
-impl Recent {
+impl RecentPages {
     /// Records a page.
-    pub(crate) fn note(&mut self, page: &GoodPage<'_>) -> Novelty {
-        let keys = Keys::of("", page);
+    pub(crate) fn note_page(&mut self, page: &GoodPage<'_>) -> Novelty {
+        let keys = DeliveryKeys::from_page("", page);
         if self.pages.iter().any(|one| keys.repeats(one, page)) {
             return Novelty::Old;
         }
@@ -66,7 +66,7 @@ impl Recent {
 
     /// Reports a content once, as soon as enough URLs of a site have it.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
-        let Recent {
+        let RecentPages {
             contents, reported, ..
         } = self;
         reported.retain(|one| contents.iter().any(|(other, ..)| other == one));
@@ -102,8 +102,14 @@ mod tests {
     use super::*;
     use serde_json::Map;
 
-    fn note(recent: &mut Recent, id: &str, at: &str, content: Option<&str>, tries: u64) -> Novelty {
-        recent.note(&GoodPage {
+    fn note(
+        recent: &mut RecentPages,
+        id: &str,
+        at: &str,
+        content: Option<&str>,
+        tries: u64,
+    ) -> Novelty {
+        recent.note_page(&GoodPage {
             id,
             url: id,
             site: "x",
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_page_that_comes_again_says_nothing_new() {
-        let mut recent = Recent::default();
+        let mut recent = RecentPages::default();
         assert_eq!(note(&mut recent, "x", "1", Some("c1"), 1), Novelty::New);
         assert_eq!(
             note(&mut recent, "x", "2", Some("c2"), 2),
@@ -144,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_page_of_a_later_run_is_new_though_its_task_is_the_same() {
-        let mut recent = Recent::default();
+        let mut recent = RecentPages::default();
         let mut check = |at: &str, at_ms, attempts| {
             let fields = Map::new();
-            recent.note(&GoodPage {
+            recent.note_page(&GoodPage {
                 id: "x",
                 url: "x",
                 site: "x",
@@ -172,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_content_for_many_urls_counts_once_and_is_reported_once() {
-        let mut recent = Recent::default();
+        let mut recent = RecentPages::default();
         let mut reported = Vec::new();
         for number in 0..100 {
             match note(&mut recent, &number.to_string(), "1", Some("same"), 1) {
@@ -188,10 +194,10 @@ mod tests {
 
     #[test]
     fn one_content_of_many_sites_is_not_reported() {
-        let mut recent = Recent::default();
+        let mut recent = RecentPages::default();
         for number in 0..100 {
             let url = number.to_string();
-            let novelty = recent.note(&GoodPage {
+            let novelty = recent.note_page(&GoodPage {
                 id: &url,
                 url: &url,
                 site: &url,

@@ -15,7 +15,7 @@ impl MappingHealth {
         let known = self
             .known_values
             .iter()
-            .map(|(field, series)| of_series(field, series));
+            .map(|(field, series)| series_json(field, series));
         json!({
             "mapping": self.mapping,
             "mapping_version": self.version,
@@ -33,7 +33,7 @@ impl MappingHealth {
     fn fields(&self, scope: &Scope) -> Vec<Value> {
         let fields = scope.fields.iter();
         let reports = fields.map(|(name, field)| {
-            let mut report = of_series(name, &field.fill);
+            let mut report = series_json(name, &field.fill);
             if let Some(least) = self.rows.least(name) {
                 report["least"] = rounded(least).into();
             }
@@ -43,16 +43,16 @@ impl MappingHealth {
     }
 }
 
-fn of_series(field: &str, series: &Series) -> Value {
+fn series_json(field: &str, series: &Series) -> Value {
     json!({
         "field": field,
         "pages": series.total(),
         "now": rounded(series.now()),
         "baseline": series.baseline().map(rounded),
         "provisional": series.is_provisional(),
-        "fallen": series.fallen().is_some(),
+        "fallen": series.current_fall().is_some(),
         "empty_in_row": series.empty_in_row(),
-        "sure": series.sure(),
+        "sure": series.loss_confidence(),
     })
 }
 

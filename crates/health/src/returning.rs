@@ -1,4 +1,4 @@
-//! [`Returning`]: detects fields that pages have lost between two checks, for pages that are checked again and again.
+//! [`RecheckedPages`]: detects fields that pages have lost between two checks, for pages that are checked again and again.
 //!
 //! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field at the
 //! last check and lacks it now is stronger evidence than another page that lacks it. A cumulative sum weighs such
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::has_value;
-use crate::rows::Said;
+use crate::rows::PageEvidence;
 use crate::series::LIMIT;
 
 /// The most pages remembered. Beyond that, the page that was not seen for the longest time is forgotten.
@@ -75,7 +75,7 @@ struct Field {
 
 impl Field {
     /// Adds the evidence of one check. Returns whether the field falls.
-    fn note(&mut self, worth: f64, number: u64) -> bool {
+    fn add_evidence(&mut self, worth: f64, number: u64) -> bool {
         self.judged_at = number;
         if self.sum == 0.0 {
             (self.lost, self.kept, self.since) = (0, 0, number);
@@ -89,7 +89,7 @@ impl Field {
         }
         if self.is_fallen {
             if self.back >= self.lost.max(FEWEST) {
-                self.forgive();
+                self.forget_evidence();
             }
             return false;
         }
@@ -97,7 +97,7 @@ impl Field {
         self.is_fallen
     }
 
-    fn forgive(&mut self) {
+    fn forget_evidence(&mut self) {
         (self.sum, self.is_fallen, self.back) = (0.0, false, 0);
     }
 }
@@ -113,15 +113,15 @@ pub(crate) struct Loss {
 
 /// The pages that are checked repeatedly, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Returning {
+pub(crate) struct RecheckedPages {
     /// The pages in the order in which they were last seen.
     pages: Vec<Page>,
     fields: Vec<Field>,
 }
 
-impl Returning {
+impl RecheckedPages {
     /// Judges a page, and returns the fields that fall. `number` counts the pages of the mapping.
-    pub(crate) fn note(&mut self, key: u64, said: &Said, number: u64) -> Vec<Loss> {
+    pub(crate) fn note_page(&mut self, key: u64, said: &PageEvidence, number: u64) -> Vec<Loss> {
         let mut has = self.bits(&said.values);
         let silent = self.bits_named(&said.silent);
         let known = self.pages.iter().position(|page| page.key == key);
@@ -140,7 +140,7 @@ impl Returning {
         let page = self.pages.remove(known);
         // A field without evidence on this page keeps its earlier state.
         has |= page.has & silent;
-        let usual = self.usual(&page);
+        let usual = self.usual_fields(&page);
         let mut losses = Vec::new();
         for (at, field) in self.fields.iter_mut().enumerate() {
             let bit = 1 << at;
@@ -153,7 +153,7 @@ impl Returning {
                 (false, ..) if page.is_fresh(bit) => STILL_LOST,
                 _ => continue,
             };
-            if field.note(worth, number) {
+            if field.add_evidence(worth, number) {
                 losses.push(Loss {
                     field: field.name.clone(),
                     after: f64::from(field.kept) / f64::from((field.kept + field.lost).max(1)),
@@ -199,7 +199,7 @@ impl Returning {
 
     /// The fields that more than half of the pages have, or had until recently. A field of fewer pages, such as a
     /// discount, may end on all of them on the same day, which is no sign of a redesign.
-    fn usual(&self, page: &Page) -> u64 {
+    fn usual_fields(&self, page: &Page) -> u64 {
         let mut usual = 0;
         for at in 0..self.fields.len() {
             let bit = 1 << at;
@@ -219,11 +219,11 @@ impl Returning {
     }
 
     /// Forgets falls whose last evidence is from page `before` or earlier. Returns whether there were any.
-    pub(crate) fn forgive_unjudged(&mut self, before: u64) -> bool {
+    pub(crate) fn forget_unconfirmed_falls(&mut self, before: u64) -> bool {
         let mut has_forgiven = false;
         for field in &mut self.fields {
             if field.is_fallen && field.judged_at <= before {
-                field.forgive();
+                field.forget_evidence();
                 has_forgiven = true;
             }
         }
@@ -231,7 +231,7 @@ impl Returning {
     }
 
     /// Forgets the evidence for falls.
-    pub(crate) fn forgive(&mut self) {
-        self.fields.iter_mut().for_each(Field::forgive);
+    pub(crate) fn forget_evidence(&mut self) {
+        self.fields.iter_mut().for_each(Field::forget_evidence);
     }
 }

@@ -39,7 +39,7 @@ pub struct RowsOfPage {
 
 /// A page from which the usual numbers are learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Learned {
+struct LearningPage {
     weight: f64,
     template: usize,
     rows: u64,
@@ -49,9 +49,9 @@ struct Learned {
 
 /// The usual numbers of one dataset's rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-struct OfDataset {
+struct DatasetNorms {
     /// Empty once the usual numbers are known.
-    learned: Vec<Learned>,
+    learned: Vec<LearningPage>,
     /// The fewest rows of a normal page; `None` if not known yet.
     least: Option<f64>,
     /// For each field, the lowest normal share of rows with a value. A field is absent while no row has had a value.
@@ -61,29 +61,32 @@ struct OfDataset {
 /// The usual numbers of all datasets, described in the module's documentation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Rows {
-    datasets: BTreeMap<String, OfDataset>,
+    datasets: BTreeMap<String, DatasetNorms>,
 }
 
 /// The evidence of a page, about its fields and its rows.
-pub(crate) struct Said {
+pub(crate) struct PageEvidence {
     /// The values of fields, and a value for each measure of rows that is normal on this page.
     pub(crate) values: Map<String, Value>,
     /// The names of measures about which this page gives no evidence.
     pub(crate) silent: BTreeSet<String>,
 }
 
-impl Said {
-    pub(crate) fn of_fields(fields: &Map<String, Value>) -> Said {
-        Said {
+impl PageEvidence {
+    pub(crate) fn from_fields(fields: &Map<String, Value>) -> PageEvidence {
+        PageEvidence {
             values: fields.clone(),
             silent: BTreeSet::new(),
         }
     }
 
-    /// Like [`Said::of_fields`], plus a value for each measure for which any row counts, normal or not. These are
+    /// Like [`PageEvidence::from_fields`], plus a value for each measure for which any row counts, normal or not. These are
     /// compared when a page is checked repeatedly.
-    pub(crate) fn with_any(fields: &Map<String, Value>, of_page: &[RowsOfPage]) -> Said {
-        let mut said = Said::of_fields(fields);
+    pub(crate) fn from_fields_and_rows(
+        fields: &Map<String, Value>,
+        of_page: &[RowsOfPage],
+    ) -> PageEvidence {
+        let mut said = PageEvidence::from_fields(fields);
         for page in of_page {
             let dataset = &page.dataset;
             if page.rows > 0 {
@@ -123,7 +126,7 @@ pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
 
 impl Rows {
     /// Adds the evidence of a page about its rows.
-    pub(crate) fn add_evidence(&self, of_page: &[RowsOfPage], said: &mut Said) {
+    pub(crate) fn add_evidence(&self, of_page: &[RowsOfPage], said: &mut PageEvidence) {
         for (dataset, known) in &self.datasets {
             let Some(least) = known.least else {
                 continue;
@@ -142,7 +145,7 @@ impl Rows {
             }
             for (field, least) in &known.least_shares {
                 let name = row_field_name(dataset, field);
-                match share(page, field) {
+                match filled_share(page, field) {
                     Some(share) if share > 0.0 && share >= *least => {
                         said.values.insert(name, page.filled[field].0.into());
                     }
@@ -157,7 +160,7 @@ impl Rows {
 
     /// Learns the usual numbers. Once they are known, the pages they were learned from count as if they had been
     /// judged.
-    pub(crate) fn learn(
+    pub(crate) fn learn_norms(
         &mut self,
         of_page: &[RowsOfPage],
         witness: Witness,
@@ -177,8 +180,9 @@ impl Rows {
                 continue;
             }
             let shares = page.filled.keys().take(MOST_FIELDS);
-            let shares = shares.filter_map(|field| Some((field.clone(), share(page, field)?)));
-            known.learned.push(Learned {
+            let shares =
+                shares.filter_map(|field| Some((field.clone(), filled_share(page, field)?)));
+            known.learned.push(LearningPage {
                 weight: witness.weight,
                 template,
                 rows: page.rows,
@@ -188,9 +192,9 @@ impl Rows {
                 continue;
             }
             known.settle();
-            known.seed(dataset, all, None, witness.number);
+            known.seed_scope(dataset, all, None, witness.number);
             for (index, template) in templates.iter_mut().enumerate() {
-                known.seed(dataset, &mut template.scope, Some(index), witness.number);
+                known.seed_scope(dataset, &mut template.scope, Some(index), witness.number);
             }
             known.learned.clear();
         }
@@ -207,7 +211,7 @@ impl Rows {
     }
 }
 
-impl OfDataset {
+impl DatasetNorms {
     /// Adds fields that no row had while the usual numbers were learned. Any value of such a field is normal.
     fn note_new_fields(&mut self, page: &RowsOfPage) {
         for (field, (filled, _)) in &page.filled {
@@ -235,18 +239,24 @@ impl OfDataset {
 
     /// Begins the series of a scope with the pages from which the usual numbers were learned: all of them, or those of
     /// one template.
-    fn seed(&self, dataset: &str, scope: &mut crate::Scope, template: Option<usize>, number: u64) {
-        let of_scope = |page: &&Learned| template.is_none_or(|index| page.template == index);
-        let pages: Vec<&Learned> = self.learned.iter().filter(of_scope).collect();
+    fn seed_scope(
+        &self,
+        dataset: &str,
+        scope: &mut crate::Scope,
+        template: Option<usize>,
+        number: u64,
+    ) {
+        let of_scope = |page: &&LearningPage| template.is_none_or(|index| page.template == index);
+        let pages: Vec<&LearningPage> = self.learned.iter().filter(of_scope).collect();
         let least = self.least.unwrap_or_default();
-        let is_full = |page: &Learned| Some(page.rows > 0 && page.rows as f64 >= least);
-        seed(scope, row_count_name(dataset), &pages, is_full, number);
+        let is_full = |page: &LearningPage| Some(page.rows > 0 && page.rows as f64 >= least);
+        seed_series(scope, row_count_name(dataset), &pages, is_full, number);
         for (field, least) in &self.least_shares {
-            let is_full = |page: &Learned| {
+            let is_full = |page: &LearningPage| {
                 let share = page.shares.get(field)?;
                 Some(*share > 0.0 && share >= least)
             };
-            seed(
+            seed_series(
                 scope,
                 row_field_name(dataset, field),
                 &pages,
@@ -259,11 +269,11 @@ impl OfDataset {
 
 /// Begins the series called `name` with these pages, if one of them is normal. `is_full` returns whether a page is
 /// normal, or `None` if it gives no evidence.
-fn seed(
+fn seed_series(
     scope: &mut crate::Scope,
     name: String,
-    pages: &[&Learned],
-    is_full: impl Fn(&Learned) -> Option<bool>,
+    pages: &[&LearningPage],
+    is_full: impl Fn(&LearningPage) -> Option<bool>,
     number: u64,
 ) {
     let said = pages
@@ -271,12 +281,12 @@ fn seed(
         .filter_map(|page| Some((page.weight, is_full(page)?)));
     let said: Vec<(f64, bool)> = said.collect();
     if said.iter().any(|(_, is_full)| *is_full) {
-        scope.begin(name, Series::from_earlier_pages(&said, number));
+        scope.add_series(name, Series::from_earlier_pages(&said, number));
     }
 }
 
 /// The share of a page's rows with a value for a field; `None` if no row can have one.
-fn share(page: &RowsOfPage, field: &str) -> Option<f64> {
+fn filled_share(page: &RowsOfPage, field: &str) -> Option<f64> {
     let (filled, of) = page.filled.get(field)?;
     (*of > 0).then(|| *filled as f64 / *of as f64)
 }

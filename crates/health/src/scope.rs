@@ -31,7 +31,7 @@ pub struct Scope {
 impl Scope {
     /// Judges a page, except for fields for which `is_judged` returns false. Returns the fields that fell or
     /// recovered.
-    pub(crate) fn note(
+    pub(crate) fn note_page(
         &mut self,
         values: &Map<String, Value>,
         witness: Witness,
@@ -52,7 +52,7 @@ impl Scope {
                 continue;
             }
             let is_filled = values.get(name).is_some_and(has_value);
-            let step = field.fill.note(is_filled, witness);
+            let step = field.fill.note_page(is_filled, witness);
             if step != Step::Nothing {
                 steps.push((name.clone(), step));
             }
@@ -61,7 +61,7 @@ impl Scope {
     }
 
     /// Begins a series that already contains earlier pages.
-    pub(crate) fn begin(&mut self, name: String, fill: Series) {
+    pub(crate) fn add_series(&mut self, name: String, fill: Series) {
         if self.fields.len() < MOST_FIELDS || self.fields.contains_key(&name) {
             self.fields.insert(name, FieldHealth { fill, first: None });
         }
@@ -85,7 +85,7 @@ impl Scope {
             let fill = &field.fill;
             let from_full_pages = || Series::from_full_pages(fill, witness);
             let first = field.first.get_or_insert_with(from_full_pages);
-            if is_judged(name, first) && first.note(is_first, witness) == Step::Fell {
+            if is_judged(name, first) && first.note_page(is_first, witness) == Step::Fell {
                 fell.push(name.clone());
             }
         }
@@ -96,7 +96,7 @@ impl Scope {
     /// itself.
     pub(crate) fn note_lasting_falls(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
-            let fall = field.fill.fallen();
+            let fall = field.fill.current_fall();
             if fall.is_some_and(|fall| founded >= fall.since) {
                 field.fill.note_evidence(number);
             }
@@ -114,6 +114,6 @@ impl Scope {
     pub(crate) fn has_fallen(&self) -> bool {
         self.fields
             .values()
-            .any(|field| field.fill.fallen().is_some())
+            .any(|field| field.fill.current_fall().is_some())
     }
 }

@@ -178,7 +178,7 @@ impl Series {
     }
 
     /// Judges a page.
-    pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
+    pub fn note_page(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;
         self.note_evidence(witness.number);
         match is_filled {
@@ -188,9 +188,9 @@ impl Series {
         let value = f64::from(u8::from(is_filled));
         let weight = (self.total as f64).min(NOW);
         self.now += (value - self.now) / weight;
-        let step = self.judge(is_filled, witness);
+        let step = self.update_sums(is_filled, witness);
         if self.fallen.is_none() {
-            self.count(is_filled, witness.weight);
+            self.count_page(is_filled, witness.weight);
         }
         step
     }
@@ -214,7 +214,7 @@ impl Series {
         })
     }
 
-    fn judge(&mut self, is_filled: bool, witness: Witness) -> Step {
+    fn update_sums(&mut self, is_filled: bool, witness: Witness) -> Step {
         let Some(ratio) = self.ratio(is_filled) else {
             return Step::Nothing;
         };
@@ -224,7 +224,7 @@ impl Series {
             if self.recovery < LIMIT {
                 return Step::Nothing;
             }
-            self.forgive();
+            self.forget_evidence();
             return Step::Recovered;
         }
         self.sum = (self.sum + ratio).min(MOST);
@@ -236,15 +236,15 @@ impl Series {
         if self.excursion.pages == 0.0 {
             self.excursion.since = witness.number;
         }
-        self.excursion.note(is_filled, witness);
+        self.excursion.add_page(is_filled, witness);
         if self.sum < LIMIT * self.excursion.required_multiple() {
             return Step::Nothing;
         }
-        self.fall();
+        self.mark_fallen();
         Step::Fell
     }
 
-    fn fall(&mut self) {
+    fn mark_fallen(&mut self) {
         let Excursion {
             pages,
             filled,
@@ -270,20 +270,20 @@ impl Series {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
         let falls = falls && self.excursion.required_multiple() <= ONE_SOURCE;
         if falls {
-            self.fall();
+            self.mark_fallen();
         }
         falls
     }
 
     /// Forgets the evidence against the series, and its fall.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn forget_evidence(&mut self) {
         self.fallen = None;
         self.sum = 0.0;
         self.recovery = 0.0;
         self.excursion = Excursion::default();
     }
 
-    fn count(&mut self, is_filled: bool, weight: f64) {
+    fn count_page(&mut self, is_filled: bool, weight: f64) {
         if self.pages >= REMEMBERED {
             self.pages /= 2.0;
             self.filled /= 2.0;
@@ -327,7 +327,7 @@ impl Series {
     /// row, if the share of pages with a value were still what it was at least before. Each page has one vote, so it
     /// says something long before the sums do, and is wrong more often: pages of one list are alike. So it says nothing
     /// about fewer than five pages, however rare they were.
-    pub fn sure(&self) -> Option<f64> {
+    pub fn loss_confidence(&self) -> Option<f64> {
         const LEAST_IN_ROW: u64 = 5;
         let before = self.total.saturating_sub(self.empty_in_row);
         if self.total < LEAST_PAGES || self.empty_in_row < LEAST_IN_ROW || before == 0 {
@@ -344,7 +344,7 @@ impl Series {
     }
 
     /// The fall; `None` if the series has not fallen.
-    pub fn fallen(&self) -> Option<Fall> {
+    pub fn current_fall(&self) -> Option<Fall> {
         self.fallen
     }
 
@@ -355,7 +355,7 @@ impl Series {
 }
 
 impl Excursion {
-    fn note(&mut self, is_filled: bool, witness: Witness) {
+    fn add_page(&mut self, is_filled: bool, witness: Witness) {
         self.pages += witness.weight;
         self.filled += if is_filled { witness.weight } else { 0.0 };
         self.of_known_layouts += if witness.is_known_layout {
@@ -397,7 +397,7 @@ mod tests {
     fn healthy(pages: u64) -> Series {
         let mut series = Series::default();
         for source in 0..pages {
-            assert_eq!(series.note(true, page(source)), Step::Nothing);
+            assert_eq!(series.note_page(true, page(source)), Step::Nothing);
         }
         series
     }
@@ -406,7 +406,7 @@ mod tests {
         let mut pages = 0;
         while pages < 100_000 {
             pages += 1;
-            if series.note(is_filled, page(pages % sources)) == step {
+            if series.note_page(is_filled, page(pages % sources)) == step {
                 return pages;
             }
         }
@@ -424,11 +424,11 @@ mod tests {
     fn a_field_that_is_lost_falls_after_few_pages_and_recovers() {
         let mut series = healthy(100);
         assert_eq!(pages_until(Step::Fell, &mut series, false, 1_000), 6);
-        let fall = series.fallen().unwrap();
+        let fall = series.current_fall().unwrap();
         assert_eq!((fall.before, fall.after), (1.0, 0.0));
         let frozen = series.baseline();
         assert_eq!(pages_until(Step::Recovered, &mut series, true, 1_000), 20);
-        assert_eq!((series.fallen(), series.baseline()), (None, frozen));
+        assert_eq!((series.current_fall(), series.baseline()), (None, frozen));
     }
 
     #[test]
@@ -437,9 +437,9 @@ mod tests {
         let mut note = |is_filled: bool, pages: u64| {
             for number in 0..pages {
                 let weight = weight(u32::try_from(number + 1).unwrap());
-                series.note(is_filled, Witness { weight, ..page(1) });
+                series.note_page(is_filled, Witness { weight, ..page(1) });
             }
-            (series.sure(), series.fallen())
+            (series.loss_confidence(), series.current_fall())
         };
         assert_eq!(note(true, 12), (None, None), "nothing is lost");
         assert_eq!(note(false, 7), (None, None), "too few pages");
@@ -449,8 +449,8 @@ mod tests {
         assert_eq!(note(true, 1), (None, None), "a value came again");
         let mut large = healthy(6_000);
         for empty in 1..=4 {
-            large.note(false, page(empty));
-            assert_eq!(large.sure(), None, "{empty} pages say little");
+            large.note_page(false, page(empty));
+            assert_eq!(large.loss_confidence(), None, "{empty} pages say little");
         }
     }
 
@@ -473,7 +473,7 @@ mod tests {
                 weight: 1.0,
                 is_known_layout,
             };
-            assert_eq!(series.note(false, witness), Step::Nothing);
+            assert_eq!(series.note_page(false, witness), Step::Nothing);
         }
     }
 
@@ -481,7 +481,7 @@ mod tests {
     fn before_twenty_pages_nothing_is_judged() {
         let mut series = healthy(19);
         for source in 0..5 {
-            assert_eq!(series.note(false, page(source)), Step::Nothing);
+            assert_eq!(series.note_page(false, page(source)), Step::Nothing);
         }
         assert!(series.is_provisional());
     }

@@ -14,7 +14,7 @@ pub struct Sources {
 
 impl Sources {
     /// Records a page. Returns its number among those of its source, from 1.
-    pub fn note(&mut self, source: u64) -> u32 {
+    pub fn note_page(&mut self, source: u64) -> u32 {
         let known = self.recent.iter().position(|(one, _)| *one == source);
         let before = known.map_or(0, |at| self.recent.remove(at).1);
         if self.recent.len() >= SOURCES {

@@ -34,7 +34,7 @@ fn alert_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
 
 impl MappingHealth {
     /// Raises the alert, or extends the standing one.
-    pub(crate) fn raise(
+    pub(crate) fn raise_alert(
         &mut self,
         fallen: Vec<FallenField>,
         since: u64,
@@ -52,7 +52,7 @@ impl MappingHealth {
         });
         let named = alert.fields.len();
         for one in fallen {
-            if alert.fields.len() < MOST_FALLEN && !alert.has(&one) {
+            if alert.fields.len() < MOST_FALLEN && !alert.contains_field(&one) {
                 alert.fields.push(one);
             }
         }
@@ -62,19 +62,19 @@ impl MappingHealth {
                 .after
                 .retain(|kept| kept.number >= since && alert_shows(&alert.fields, &kept.fields));
             events.push(Event::LayoutChanged);
-        } else if alert.fields.len() > named && !events.iter().any(Event::is_of_standing) {
+        } else if alert.fields.len() > named && !events.iter().any(Event::concerns_standing_alert) {
             events.push(Event::MoreFell);
         }
     }
 
     /// While an alert stands, keeps pages that are evidence of it.
-    pub(crate) fn keep_after(&mut self, page: &GoodPage<'_>) {
+    pub(crate) fn keep_evidence(&mut self, page: &GoodPage<'_>) {
         let Some(alert) = &mut self.alert else {
             return;
         };
         let is_new = alert.after.last().is_none_or(|last| last.id != page.id);
         if alert.after.len() < KEPT && is_new && alert_shows(&alert.fields, page.fields) {
-            alert.after.push(KeptPage::of(page, self.pages));
+            alert.after.push(KeptPage::from_page(page, self.pages));
         }
     }
 
@@ -82,7 +82,8 @@ impl MappingHealth {
         if self.alert.is_none() {
             return;
         }
-        let has_forgiven = self.pages.is_multiple_of(FORGIVE_EVERY) && self.forgive_unjudged();
+        let has_forgiven =
+            self.pages.is_multiple_of(FORGIVE_EVERY) && self.forget_unconfirmed_falls();
         let mut scopes = self.templates.iter().map(|template| &template.scope);
         let is_fallen = self.all.has_fallen()
             || self.returning.has_fallen()
@@ -90,33 +91,33 @@ impl MappingHealth {
             || self
                 .known_values
                 .values()
-                .any(|series| series.fallen().is_some());
+                .any(|series| series.current_fall().is_some());
         if !is_fallen && self.one_value.is_empty() {
             let why = if has_forgiven {
                 "not_seen"
             } else {
                 "recovered"
             };
-            self.clear(why, at, events);
+            self.clear_alert(why, at, events);
         }
     }
 
     /// Forgets falls that had no evidence for a long time. Returns whether there were any.
-    fn forgive_unjudged(&mut self) -> bool {
+    fn forget_unconfirmed_falls(&mut self) -> bool {
         let Some(before) = self.pages.checked_sub(UNJUDGED) else {
             return false;
         };
-        let mut has_forgiven = self.returning.forgive_unjudged(before);
+        let mut has_forgiven = self.returning.forget_unconfirmed_falls(before);
         for series in self.series_mut() {
-            if series.fallen().is_some() && series.judged_at() <= before {
-                series.forgive();
+            if series.current_fall().is_some() && series.judged_at() <= before {
+                series.forget_evidence();
                 has_forgiven = true;
             }
         }
         let silent = |_: &String, last_page: &mut u64| *last_page <= before;
         for (field, _) in self.one_value.extract_if(.., silent) {
             if let Some(profile) = self.profiles.get_mut(&field) {
-                profile.forgive();
+                profile.forget_common_value();
             }
             has_forgiven = true;
         }
@@ -132,7 +133,7 @@ impl MappingHealth {
             .chain(self.known_values.values_mut())
     }
 
-    pub(crate) fn clear(&mut self, why: &str, at: &str, events: &mut Vec<Event>) {
+    pub(crate) fn clear_alert(&mut self, why: &str, at: &str, events: &mut Vec<Event>) {
         let Some(mut alert) = self.alert.take() else {
             return;
         };
@@ -155,14 +156,14 @@ impl MappingHealth {
     pub fn withdraw_alert(&mut self) -> Option<Event> {
         for field in std::mem::take(&mut self.one_value).into_keys() {
             if let Some(profile) = self.profiles.get_mut(&field) {
-                profile.forgive();
+                profile.forget_common_value();
             }
         }
-        self.series_mut().for_each(Series::forgive);
-        self.returning.forgive();
+        self.series_mut().for_each(Series::forget_evidence);
+        self.returning.forget_evidence();
         let mut events = Vec::new();
         let at = self.last_at.clone();
-        self.clear("blocked", &at, &mut events);
+        self.clear_alert("blocked", &at, &mut events);
         events.pop()
     }
 
@@ -206,7 +207,7 @@ impl MappingHealth {
     }
 
     /// Cleared alerts, oldest first.
-    pub fn past(&self) -> &[Alert] {
+    pub fn cleared_alerts(&self) -> &[Alert] {
         &self.past
     }
 }

@@ -44,7 +44,11 @@ pub(crate) struct Template {
 }
 
 /// The index of a page's template, which is founded if necessary. `number` is that of the page.
-pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>, number: u64) -> usize {
+pub(crate) fn find_or_add(
+    templates: &mut Vec<Template>,
+    sketch: Option<&str>,
+    number: u64,
+) -> usize {
     let sketch = sketch
         .filter(|sketch| sketch.len() <= MOST_DIGITS)
         .unwrap_or("");
@@ -78,12 +82,12 @@ mod tests {
     #[test]
     fn a_page_is_of_the_template_that_it_resembles_most() {
         let mut templates = Vec::new();
-        assert_eq!(find(&mut templates, Some("aaaaaaaa"), 1), 0);
-        assert_eq!(find(&mut templates, Some("aaaa0000"), 2), 0);
-        assert_eq!(find(&mut templates, Some("aaa00000"), 3), 1);
-        assert_eq!(find(&mut templates, Some("aa000000"), 4), 1);
-        assert_eq!(find(&mut templates, None, 5), 2);
-        assert_eq!(find(&mut templates, None, 5), 2);
+        assert_eq!(find_or_add(&mut templates, Some("aaaaaaaa"), 1), 0);
+        assert_eq!(find_or_add(&mut templates, Some("aaaa0000"), 2), 0);
+        assert_eq!(find_or_add(&mut templates, Some("aaa00000"), 3), 1);
+        assert_eq!(find_or_add(&mut templates, Some("aa000000"), 4), 1);
+        assert_eq!(find_or_add(&mut templates, None, 5), 2);
+        assert_eq!(find_or_add(&mut templates, None, 5), 2);
     }
 
     #[test]
@@ -91,7 +95,7 @@ mod tests {
         let mut templates = Vec::new();
         for number in 0..1_000 {
             let sketch = format!("{:016x}", crate::hash(&format!("page {number}")));
-            find(&mut templates, Some(&sketch), number);
+            find_or_add(&mut templates, Some(&sketch), number);
         }
         assert_eq!(templates.len(), MOST_TEMPLATES + 1);
     }

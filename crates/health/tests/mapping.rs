@@ -47,7 +47,7 @@ impl Site {
             let of = |name: &&str| ((*name).to_owned(), json!(format!("{name} {}", self.number)));
             let fields: Map<String, Value> = fields.iter().map(of).collect();
             let id = format!("a/1/{}", self.number);
-            events.extend(self.health.note(&GoodPage {
+            events.extend(self.health.note_page(&GoodPage {
                 id: &id,
                 url: &id,
                 at: "2026-01-01T00:00:00.000Z",
@@ -179,8 +179,8 @@ fn a_cleared_alert_is_remembered_without_its_pages() {
     let mut site = Site::of(OLD, 200);
     site.serve(50, &["name"]);
     site.serve(50, &["name", "price"]);
-    let [past] = site.health.past() else {
-        panic!("{:?}", site.health.past());
+    let [past] = site.health.cleared_alerts() else {
+        panic!("{:?}", site.health.cleared_alerts());
     };
     assert!(past.before.is_empty() && past.after.is_empty());
     assert_eq!((past.urls_before.len(), past.urls_after.len()), (3, 3));
@@ -204,7 +204,7 @@ fn an_alert_that_is_held_back_is_not_reported_until_it_is_released() {
         matches!(withdrawn, Some(Event::Cleared(_))),
         "{withdrawn:?}"
     );
-    assert_eq!(site.health.past().len(), 1);
+    assert_eq!(site.health.cleared_alerts().len(), 1);
 }
 
 #[test]

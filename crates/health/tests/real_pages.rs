@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth, WarningKind};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
@@ -30,7 +30,7 @@ fn most_pages() -> usize {
 }
 
 /// The result of reading one page.
-struct Read {
+struct ReadPage {
     template: Option<String>,
     fields: Map<String, Value>,
 }
@@ -38,7 +38,7 @@ struct Read {
 struct Manual {
     name: &'static str,
     /// The pages in the order of the manual.
-    pages: Vec<Read>,
+    pages: Vec<ReadPage>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -98,9 +98,11 @@ fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
             kind: PageKind::Html,
             text: &text,
         };
-        let read = engine.extract(page, Wants::default()).expect("no deadline");
+        let read = engine
+            .extract(page, RequestedParts::default())
+            .expect("no deadline");
         assert!(read.mapping.is_some(), "the mapping matches");
-        Read {
+        ReadPage {
             template: read.template,
             fields: read.fields,
         }
@@ -135,7 +137,7 @@ fn kind_of(warning: WarningKind) -> &'static str {
 }
 
 /// Checks the pages of a manual night after night.
-fn check(manual: &Manual, order: Order, most: usize) -> Report {
+fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
     let mut random = fastrand::Rng::with_seed(7);
     let mut reported = Report::default();
     let nothing = Map::new();
@@ -151,7 +153,7 @@ fn check(manual: &Manual, order: Order, most: usize) -> Report {
             reported.pages += 1;
             let id = format!("watches/manual/{nth}-{page}");
             let read = &manual.pages[page];
-            let events = health.note(&GoodPage {
+            let events = health.note_page(&GoodPage {
                 id: &id,
                 url: &id,
                 site: "manual.example",
@@ -189,7 +191,7 @@ fn check(manual: &Manual, order: Order, most: usize) -> Report {
 }
 
 /// Prints the reports about unchanged pages, and asserts that they are few.
-fn judge(manual: &Manual) {
+fn assert_few_false_alerts(manual: &Manual) {
     let count = manual.pages.len();
     let mut shares: BTreeMap<&str, usize> = BTreeMap::new();
     for name in manual.pages.iter().flat_map(|page| page.fields.keys()) {
@@ -201,7 +203,7 @@ fn judge(manual: &Manual) {
         .collect();
     println!("{}: {count} pages; {}", manual.name, shares.join(", "));
     for (order, word) in [(Order::Random, "random"), (Order::Clumps, "in clumps")] {
-        let reported = check(manual, order, most_pages());
+        let reported = check_nights(manual, order, most_pages());
         let per_million = |events: usize| events as f64 * 1e6 / reported.pages as f64;
         let warnings = reported.warnings.iter();
         let warnings: Vec<String> = warnings
@@ -222,7 +224,7 @@ fn judge(manual: &Manual) {
 #[needs(python3_doc)]
 #[test]
 fn pages_of_the_python_manual_raise_no_alert() {
-    judge(&read(
+    assert_few_false_alerts(&read(
         "python",
         "/usr/share/doc/python3-doc/html",
         &[
@@ -241,7 +243,7 @@ fn pages_of_the_python_manual_raise_no_alert() {
 #[needs(postgresql_doc)]
 #[test]
 fn pages_of_the_postgresql_manual_raise_no_alert() {
-    judge(&read(
+    assert_few_false_alerts(&read(
         "postgresql",
         "/usr/share/doc/postgresql-doc-15/html",
         &[
@@ -264,7 +266,7 @@ fn pages_of_the_postgresql_manual_raise_no_alert() {
 #[needs(sqlite3_doc)]
 #[test]
 fn pages_of_the_sqlite_manual_raise_no_alert() {
-    judge(&read(
+    assert_few_false_alerts(&read(
         "sqlite",
         "/usr/share/doc/sqlite3",
         &[

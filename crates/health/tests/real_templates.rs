@@ -35,7 +35,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
     let fields = Map::from_iter([(String::from("name"), json!("x"))]);
     for (number, sketch) in sketches.iter().enumerate() {
         let id = number.to_string();
-        health.note(&GoodPage {
+        health.note_page(&GoodPage {
             id: &id,
             url: &id,
             at: "2026-01-01T00:00:00.000Z",

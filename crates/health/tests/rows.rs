@@ -34,7 +34,7 @@ impl Site {
         };
         self.number += 1;
         let at = format!("2026-01-01T00:00:00.{}Z", self.number);
-        self.health.note(&GoodPage {
+        self.health.note_page(&GoodPage {
             id: url,
             url,
             site: "ratings.example",
@@ -205,7 +205,10 @@ fn lists_that_are_well_raise_no_alert() {
     for (kind, page) in kinds {
         let mut site = Site::new();
         let events = site.serve(PAGES, page);
-        let alerts = events.iter().filter(|event| event.is_of_standing()).count();
+        let alerts = events
+            .iter()
+            .filter(|event| event.concerns_standing_alert())
+            .count();
         assert_eq!(alerts, 0, "{kind}: {events:?}");
     }
     let mut site = Site::new();
@@ -213,7 +216,10 @@ fn lists_that_are_well_raise_no_alert() {
         let rows = heavy(rng);
         (rows, rows)
     });
-    let alerts = events.iter().filter(|event| event.is_of_standing()).count();
+    let alerts = events
+        .iter()
+        .filter(|event| event.concerns_standing_alert())
+        .count();
     assert_eq!(alerts, 0, "very different lengths: {events:?}");
 }
 

@@ -59,7 +59,7 @@ impl Web {
         let witness = Witness {
             source: self.source,
             number: 0,
-            weight: weight(self.sources.note(self.source)),
+            weight: weight(self.sources.note_page(self.source)),
             is_known_layout: false,
         };
         (is_filled, witness)
@@ -75,7 +75,7 @@ fn false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
         let mut series = Series::default();
         for _ in 0..10_000 {
             let (is_filled, witness) = web.next();
-            alerts += u64::from(series.note(is_filled, witness) == Step::Fell);
+            alerts += u64::from(series.note_page(is_filled, witness) == Step::Fell);
         }
     }
     alerts
@@ -90,14 +90,14 @@ fn pages_until_alert(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, 
             let mut series = Series::default();
             for _ in 0..known {
                 let (is_filled, witness) = web.next();
-                series.note(is_filled, witness);
+                series.note_page(is_filled, witness);
             }
             web.rate = rate * left;
             let mut pages = 0;
             while pages < NEVER {
                 pages += 1;
                 let (is_filled, witness) = web.next();
-                if series.note(is_filled, witness) == Step::Fell {
+                if series.note_page(is_filled, witness) == Step::Fell {
                     break;
                 }
             }
@@ -178,7 +178,7 @@ fn whole_mappings_raise_no_false_alert_and_warn_rarely() {
                 }
             }
             let template = ["aaaaaaaa", "bbbbbbbb", "cccccccc"][rng.usize(0..3)];
-            for event in health.note(&page(
+            for event in health.note_page(&page(
                 &fields,
                 &Map::new(),
                 &format!("a/1/{number}"),
@@ -221,7 +221,7 @@ fn serve_alternatives(
         if rng.f64() >= rate {
             alternatives.insert("price".to_owned(), json!(2));
         }
-        let events = health.note(&page(&fields, &alternatives, &id, "aaaaaaaa"));
+        let events = health.note_page(&page(&fields, &alternatives, &id, "aaaaaaaa"));
         warnings += events.len() as u64;
     }
     warnings

@@ -41,7 +41,7 @@ impl Site {
             let id = format!("w/shop/{number}");
             let content = format!("{number} {}", self.night);
             let at_ms = self.night * NIGHT_MS + number as i64 * 15_000;
-            let events = self.health.note(&GoodPage {
+            let events = self.health.note_page(&GoodPage {
                 id: &id,
                 url: &id,
                 at: &format!("{at_ms:020}"),

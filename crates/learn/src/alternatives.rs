@@ -9,9 +9,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::field::Found;
+use crate::field::LearnedField;
 use crate::guards::Guard;
-use crate::score::{Scores, reads_cut_off};
+use crate::score::{Scores, reads_truncated};
 
 /// The most alternatives of one field.
 const MOST: usize = 2;
@@ -23,7 +23,7 @@ const PROVEN: usize = 3;
 /// The alternatives, as indexes of candidates. Their anchors differ in kind from the best one's, and they agree with
 /// it wherever both read something. Where the best one reads nothing, they read nothing either, unless a known value
 /// proves them right, or [`fills`] is true.
-pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
+pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,
         &found.readings,
@@ -37,11 +37,13 @@ pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
     for &one in &found.ranking {
         let is_other =
             |&other: &usize| found.candidates[other].anchor != found.candidates[one].anchor;
-        let is_whole = !reads_cut_off(&found.labels, &found.readings[one], found.multiple);
-        let is_right = || match compared(&scores, best, one) {
-            Compared::Alike => true,
-            Compared::ReadsMore => guard.is_some_and(|guard| fills(found, &scores, one, guard)),
-            Compared::Differs => false,
+        let is_whole = !reads_truncated(&found.labels, &found.readings[one], found.multiple);
+        let is_right = || match compare_readings(&scores, best, one) {
+            ReadingDifference::Alike => true,
+            ReadingDifference::ReadsMore => {
+                guard.is_some_and(|guard| reads_reliably(found, &scores, one, guard))
+            }
+            ReadingDifference::Differs => false,
         };
         let is_sure = is_whole && reads_by_name(found, one) && is_right();
         if chosen.iter().all(is_other) && is_sure {
@@ -55,7 +57,7 @@ pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
 }
 
 /// Whether the chain identifies the value itself rather than its position among others.
-fn reads_by_name(found: &Found, one: usize) -> bool {
+fn reads_by_name(found: &LearnedField, one: usize) -> bool {
     let is_only = || {
         let mut pages = found.readings[one].iter();
         pages.all(|reading| reading.values.len() < 2)
@@ -65,14 +67,14 @@ fn reads_by_name(found: &Found, one: usize) -> bool {
 
 /// How the readings of a chain differ from those of the best one.
 #[derive(PartialEq, Eq)]
-enum Compared {
+enum ReadingDifference {
     Alike,
     /// The chain agrees with the best one, and also reads something where the best one reads nothing.
     ReadsMore,
     Differs,
 }
 
-fn compared(scores: &Scores<'_>, best: usize, one: usize) -> Compared {
+fn compare_readings(scores: &Scores<'_>, best: usize, one: usize) -> ReadingDifference {
     let pages = scores.readings[best].len();
     let (mut both, mut alike, mut more, mut proven) = (0.0, 0.0, 0usize, 0usize);
     for page in 0..pages {
@@ -93,16 +95,16 @@ fn compared(scores: &Scores<'_>, best: usize, one: usize) -> Compared {
         }
     }
     match both >= 1.0 && alike / both >= 0.95 {
-        false => Compared::Differs,
-        true if more == 0 || proven > more => Compared::Alike,
+        false => ReadingDifference::Differs,
+        true if more == 0 || proven > more => ReadingDifference::Alike,
         // A chain that differs from the best one anywhere is not trusted to fill pages by itself.
-        true if alike == both && both >= (2 * PROVEN) as f64 => Compared::ReadsMore,
-        true => Compared::Differs,
+        true if alike == both && both >= (2 * PROVEN) as f64 => ReadingDifference::ReadsMore,
+        true => ReadingDifference::Differs,
     }
 }
 
 /// Whether the chain reads each known value, and on other pages different values of the same shape.
-fn fills(found: &Found, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
+fn reads_reliably(found: &LearnedField, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
     let known = || {
         let labels = found.labels.iter().enumerate();
         labels.filter(|(number, label)| !label.wanted.is_empty() && !found.doubted.contains(number))

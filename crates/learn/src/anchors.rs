@@ -5,8 +5,8 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
-use crate::places::{At, Places, Root, Written};
-use crate::steps::{absolute_paths, steps_between};
+use crate::places::{PlaceKind, Places, Root, ScriptNotation};
+use crate::steps::{absolute_paths, relative_paths};
 use crate::survival::Anchor;
 
 /// A route to a place.
@@ -38,13 +38,15 @@ pub(crate) fn routes(
     let roots = page.roots.iter().filter(|root| root.node.contains(element));
     let routes = roots.map(|root| {
         let routes = routes_from(page, Some(root), index, labels, leaks);
-        routes.into_iter().map(|route| within_row(route, root))
+        routes
+            .into_iter()
+            .map(|route| route_within_row(route, root))
     });
     routes.flatten().collect()
 }
 
 /// Continues a route to a place in a row, or in a part of the row.
-fn within_row(mut route: Route, root: &Root<'_>) -> Route {
+fn route_within_row(mut route: Route, root: &Root<'_>) -> Route {
     route.burden += root.burden;
     let Some(lead) = &root.lead else {
         return route;
@@ -61,7 +63,7 @@ fn within_row(mut route: Route, root: &Root<'_>) -> Route {
 }
 
 /// Makes an XPath relative to a row instead of the page.
-fn rebased(expression: &str, root: Option<&Root<'_>>) -> String {
+fn rebase_xpath(expression: &str, root: Option<&Root<'_>>) -> String {
     let Some(root) = root else {
         return expression.to_owned();
     };
@@ -79,18 +81,18 @@ fn routes_from(
     leaks: &Leaks,
 ) -> Vec<Route> {
     match &page.all[index].at {
-        At::JsonLd(kind, path) => json_routes(
+        PlaceKind::JsonLd(kind, path) => json_routes(
             Anchor::JsonLd,
             path,
             |path| json!({"type": "json_ld", "parameters": {"type": kind, "expression": path}}),
         ),
-        At::Json(path) => json_routes(
+        PlaceKind::Json(path) => json_routes(
             Anchor::Json,
             path,
             |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
         ),
-        At::ScriptKey(key, written) => vec![script_route(key, *written)],
-        At::Attribute(owner, name) => {
+        PlaceKind::ScriptKey(key, written) => vec![script_route(key, *written)],
+        PlaceKind::Attribute(owner, name) => {
             let mut routes = match root {
                 None => meta_routes(*owner, name),
                 Some(_) => Vec::new(),
@@ -103,7 +105,7 @@ fn routes_from(
             tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
-        At::Text(text) => {
+        PlaceKind::Text(text) => {
             let Some(parent) = text.parent().filter(|node| node.is_element()) else {
                 return Vec::new();
             };
@@ -115,7 +117,7 @@ fn routes_from(
             tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
-        At::Element(element) => {
+        PlaceKind::Element(element) => {
             let end = Ending {
                 node: *element,
                 forms: vec![(String::new(), 0.0)],
@@ -136,7 +138,7 @@ struct Ending<'d> {
 fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Vec<Route> {
     let mut paths = vec![(path.to_owned(), 0.2 * path.matches('[').count() as f64)];
     if path.contains('[') {
-        paths.push((every_index(path), 0.1));
+        paths.push((with_any_index(path), 0.1));
     }
     let route = |(path, burden): (String, f64)| Route {
         anchor,
@@ -149,7 +151,7 @@ fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Ve
 }
 
 /// The path with `[*]` in place of each index.
-fn every_index(path: &str) -> String {
+fn with_any_index(path: &str) -> String {
     let mut every = String::new();
     let mut rest = path;
     while let Some(open) = rest.find('[') {
@@ -165,7 +167,7 @@ fn every_index(path: &str) -> String {
     every + rest
 }
 
-fn script_route(key: &str, written: Written) -> Route {
+fn script_route(key: &str, written: ScriptNotation) -> Route {
     let value = written.pattern();
     let pattern = format!(r#"["']?\b{key}["']?\s*[:=]\s*{value}"#);
     Route {
@@ -207,8 +209,8 @@ fn named_link(
     if (owner.tag(), attribute) != (Some("a"), "href") || !labels.has(&text) {
         return None;
     }
-    let is_text = says(owner.text(), &text, labels)?;
-    let expression = rebased(&format!("//a[{is_text}]/@href"), root);
+    let is_text = text_condition(owner.text(), &text, labels)?;
+    let expression = rebase_xpath(&format!("//a[{is_text}]/@href"), root);
     Some(xpath_route(Anchor::Label, expression, 0.05))
 }
 
@@ -252,7 +254,7 @@ fn tree_routes(
             break;
         }
         for (anchor, xpath, burden) in own_anchors(page, node, leaks) {
-            let xpath = rebased(&xpath, root);
+            let xpath = rebase_xpath(&xpath, root);
             starts.push((anchor, xpath, node, burden + 0.05 * level as f64));
         }
         match node.parent().filter(|parent| parent.is_element()) {
@@ -263,8 +265,8 @@ fn tree_routes(
     // The row is already found, and plain steps lead on from there.
     starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
-        for (steps, more) in steps_between(from, end.node) {
-            if !names_a_value(&steps, leaks) {
+        for (steps, more) in relative_paths(from, end.node) {
+            if !compares_known_value(&steps, leaks) {
                 let xpath = format!("{xpath}{steps}");
                 push_forms(routes, anchor, &xpath, burden + more, end);
             }
@@ -277,17 +279,17 @@ fn tree_routes(
             push_forms(routes, Anchor::Path, &path, burden, end);
         }
     }
-    crate::beside::label_routes(
+    crate::beside::add_label_routes(
         page,
         root.map(|root| root.node),
         index,
         end.node,
         labels,
         &mut |xpath, burden, is_text| {
-            if names_a_value(xpath, leaks) {
+            if compares_known_value(xpath, leaks) {
                 return;
             }
-            let xpath = rebased(xpath, root);
+            let xpath = rebase_xpath(xpath, root);
             if is_text {
                 routes.push(xpath_route(Anchor::Label, xpath, burden));
             } else {
@@ -321,7 +323,7 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// An XPath condition that a node has this text, as written on this page or on others.
-pub(crate) fn says(written: &str, text: &str, labels: &Labels) -> Option<String> {
+pub(crate) fn text_condition(written: &str, text: &str, labels: &Labels) -> Option<String> {
     let normal = match written.contains('\u{a0}') {
         true => "normalize-space(translate(.,'\u{a0}',' '))",
         false => "normalize-space(.)",
@@ -354,7 +356,7 @@ pub(crate) fn own_anchors(
     node: NodeRef<'_>,
     leaks: &Leaks,
 ) -> Vec<(Anchor, String, f64)> {
-    let Some(tag) = node.tag().filter(|tag| is_step(tag)) else {
+    let Some(tag) = node.tag().filter(|tag| is_valid_step_name(tag)) else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -378,7 +380,7 @@ pub(crate) fn own_anchors(
             continue;
         }
         let anchor = match name {
-            _ if !is_step(name) => continue,
+            _ if !is_valid_step_name(name) => continue,
             "id" => Anchor::Id,
             "itemprop" | "property" | "rel" | "headers" => Anchor::Itemprop,
             _ if name.starts_with("data-") => Anchor::Data,
@@ -451,7 +453,7 @@ fn first_segment(href: &str) -> Option<&str> {
 }
 
 /// Whether an XPath can contain this element or attribute name unchanged.
-pub(crate) fn is_step(name: &str) -> bool {
+pub(crate) fn is_valid_step_name(name: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     name.len() <= LONGEST_NAME
         && name.bytes().all(is_plain)
@@ -464,7 +466,7 @@ pub(crate) fn is_short_class(class: &str) -> bool {
 }
 
 /// Whether an expression compares a whole class that contains a known value.
-fn names_a_value(expression: &str, leaks: &Leaks) -> bool {
+fn compares_known_value(expression: &str, leaks: &Leaks) -> bool {
     expression.split("[@class=").skip(1).any(|rest| {
         let quote = rest.chars().next().unwrap_or_default();
         let named = rest.split(quote).nth(1).unwrap_or_default();

@@ -2,10 +2,10 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::says;
+use crate::anchors::text_condition;
 use crate::labels::Labels;
-use crate::places::{At, Places};
-use crate::steps::steps_between;
+use crate::places::{PlaceKind, Places};
+use crate::steps::relative_paths;
 
 /// How many texts before a value are searched for its label.
 const NEAR: usize = 12;
@@ -18,7 +18,7 @@ const FAR: usize = 60;
 
 /// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a row,
 /// labels come only from the same part of the row.
-pub(crate) fn label_routes(
+pub(crate) fn add_label_routes(
     page: &Places<'_>,
     part: Option<NodeRef<'_>>,
     index: usize,
@@ -26,10 +26,10 @@ pub(crate) fn label_routes(
     labels: &Labels,
     found: &mut dyn FnMut(&str, f64, bool),
 ) {
-    let is_text = matches!(page.all[index].at, At::Text(_));
+    let is_text = matches!(page.all[index].at, PlaceKind::Text(_));
     // Positions of nodes show which texts come before the value.
     let start = match &page.all[index].at {
-        At::Text(node) => node.position(),
+        PlaceKind::Text(node) => node.position(),
         _ => end.position(),
     };
     let before = page
@@ -38,7 +38,7 @@ pub(crate) fn label_routes(
     let mut near = 0;
     for distance in 1..=before.min(FAR) {
         let text = page.texts[before - distance];
-        let At::Text(label) = page.all[text].at else {
+        let PlaceKind::Text(label) = page.all[text].at else {
             continue;
         };
         let Some(parent) = label.parent() else {
@@ -57,7 +57,7 @@ pub(crate) fn label_routes(
         if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
             continue;
         }
-        let Some(written) = says(label.text(), &page.all[text].text, labels) else {
+        let Some(written) = text_condition(label.text(), &page.all[text].text, labels) else {
             continue;
         };
         // A text that does not look like a label may be just any text that all pages share.
@@ -73,7 +73,7 @@ pub(crate) fn label_routes(
                 format!("//text()[{written}]/following::text()[normalize-space(.)][{distance}]");
             found(&after, 0.25 + 0.1 * distance as f64, true);
         }
-        structure(label, parent, end, &written, burden, found);
+        add_tree_routes(label, parent, end, &written, burden, found);
         near += 1;
         if near >= MOST {
             return;
@@ -83,13 +83,13 @@ pub(crate) fn label_routes(
 
 fn position(page: &Places<'_>, index: usize) -> usize {
     match &page.all[index].at {
-        At::Text(node) => node.position(),
+        PlaceKind::Text(node) => node.position(),
         _ => usize::MAX,
     }
 }
 
 /// Routes through the tree: up from the label to the common ancestor of label and value, and down again.
-fn structure(
+fn add_tree_routes(
     label: NodeRef<'_>,
     parent: NodeRef<'_>,
     end: NodeRef<'_>,
@@ -104,23 +104,23 @@ fn structure(
         false => format!("//{tag}[text()[{written}]]"),
     };
     if is_whole {
-        up_to_the_next(tag, written, parent, end, burden, found);
+        add_route_to_next_label(tag, written, parent, end, burden, found);
     }
     let mut node = parent;
     for level in 0..5 {
         let more = burden + 0.06 * level as f64;
         if node.contains(end) {
-            for (steps, burden) in steps_between(node, end) {
+            for (steps, burden) in relative_paths(node, end) {
                 found(&format!("{from}{steps}"), more + burden, false);
             }
-            after_the_label(label, node, end, &from, more, found);
+            add_route_after_label(label, node, end, &from, more, found);
             return;
         }
         let Some(up) = node.parent().filter(|up| up.is_element()) else {
             return;
         };
         if up.contains(end) && up != end {
-            beside(node, up, end, &from, more, found);
+            add_sibling_routes(node, up, end, &from, more, found);
         }
         if up == end {
             // The text right after the label, in the same element.
@@ -133,7 +133,7 @@ fn structure(
 }
 
 /// A route to all siblings up to the next label, such as the values of a `dt`.
-fn up_to_the_next(
+fn add_route_to_next_label(
     tag: &str,
     written: &str,
     label: NodeRef<'_>,
@@ -151,7 +151,7 @@ fn up_to_the_next(
         return;
     };
     let Some(value) = sibling.tag() else { return };
-    for (steps, more) in steps_between(sibling, end) {
+    for (steps, more) in relative_paths(sibling, end) {
         let all = format!(
             "//{tag}[{written}]/following-sibling::{value}[preceding-sibling::{tag}[1][{written}]]{steps}"
         );
@@ -160,7 +160,7 @@ fn up_to_the_next(
 }
 
 /// A route to a value in the same element as the text of the label, where only its position identifies it.
-fn after_the_label(
+fn add_route_after_label(
     label: NodeRef<'_>,
     node: NodeRef<'_>,
     end: NodeRef<'_>,
@@ -178,7 +178,7 @@ fn after_the_label(
 }
 
 /// Routes through the siblings that follow the label's element.
-fn beside(
+fn add_sibling_routes(
     node: NodeRef<'_>,
     up: NodeRef<'_>,
     end: NodeRef<'_>,
@@ -198,7 +198,7 @@ fn beside(
             continue;
         }
         let of_tag = tags.iter().filter(|one| **one == tag).count();
-        for (steps, more) in steps_between(sibling, end) {
+        for (steps, more) in relative_paths(sibling, end) {
             let more = burden + more + 0.05 * (of_tag - 1) as f64;
             found(
                 &format!("{from}/following-sibling::{tag}[{of_tag}]{steps}"),

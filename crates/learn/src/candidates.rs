@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::anchors::{self, Route};
 use crate::dates;
-use crate::fold::{Spelling, Wanted, number_in};
+use crate::fold::{KnownValue, Spelling, number_in};
 use crate::forms;
 use crate::joined;
 use crate::labels::{Labels, Leaks};
-use crate::places::{At, Place, Places};
+use crate::places::{Place, PlaceKind, Places};
 use crate::score::Label;
 use crate::shape::{self, Lengths};
 use crate::survival::Anchor;
@@ -73,7 +73,7 @@ pub(crate) struct Column {
     /// Whether pages and records write the field's numbers differently, so that comparing texts is not enough. Never
     /// true for codes: as a number, a postcode or telephone number would lose its leading zeros.
     has_numbers: bool,
-    /// The patterns of codes; see [`shape::code`]. One has the lengths of the known codes, which distinguish them from
+    /// The patterns of codes; see [`shape::code_pattern`]. One has the lengths of the known codes, which distinguish them from
     /// other numbers. One does not.
     codes: Vec<String>,
 }
@@ -86,10 +86,13 @@ impl Column {
                 label.wanted.iter().map(move |wanted| (page, wanted))
             })
         };
-        let is_demanded = |(page, wanted): (&Places<'_>, &Wanted)| {
-            wanted.number.is_some() && !page.holds(wanted) && !page.of(wanted).is_empty()
+        let is_demanded = |(page, wanted): (&Places<'_>, &KnownValue)| {
+            wanted.number.is_some()
+                && !page.contains_exactly(wanted)
+                && !page.find_exact(wanted).is_empty()
         };
-        let code = |lengths| shape::code(known().map(|(_, wanted)| wanted.text.as_str()), lengths);
+        let code =
+            |lengths| shape::code_pattern(known().map(|(_, wanted)| wanted.text.as_str()), lengths);
         let mut codes: Vec<String> = [Lengths::Proven, Lengths::AsKnown]
             .into_iter()
             .filter_map(code)
@@ -102,7 +105,7 @@ impl Column {
     }
 
     /// Patterns that extract a code from a longer text, whatever is around it.
-    fn patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
+    fn code_patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
         let value = &place.text[start..start + length];
         let bounded = |text: Option<char>| match text.is_some_and(char::is_alphanumeric) {
             true => r"\b",
@@ -147,26 +150,26 @@ impl Candidates {
         &mut self,
         number: usize,
         page: &Places<'_>,
-        wanted: &Wanted,
+        wanted: &KnownValue,
         column: &Column,
         labels: &Labels,
         leaks: &Leaks,
     ) {
-        let whole = page.of(wanted);
+        let whole = page.find_exact(wanted);
         for &index in whole.iter().take(MOST_PLACES) {
             let place = &page.all[index];
             for conversion in conversions(wanted, &place.text, column) {
                 self.add_place(number, page, index, &conversion, labels, leaks);
             }
-            for form in forms::of_same(wanted, &place.text) {
+            for form in forms::conversions(wanted, &place.text) {
                 self.add_formed(number, page, index, &form, labels, leaks);
             }
         }
         let most = if whole.is_empty() { 6 } else { 2 };
-        for (index, start) in page.around(wanted, most) {
+        for (index, start) in page.find_containing(wanted, most) {
             let place = &page.all[index];
-            let mut patterns = patterns(place, start, wanted.text.len(), leaks);
-            patterns.extend(column.patterns(place, start, wanted.text.len()));
+            let mut patterns = surrounding_patterns(place, start, wanted.text.len(), leaks);
+            patterns.extend(column.code_patterns(place, start, wanted.text.len()));
             for pattern in patterns {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
                 self.add_place(number, page, index, &[regex], labels, leaks);
@@ -201,13 +204,13 @@ impl Candidates {
         &mut self,
         number: usize,
         page: &Places<'_>,
-        wanted: &Wanted,
+        wanted: &KnownValue,
         labels: &Labels,
         leaks: &Leaks,
     ) {
         let Some(day) = &wanted.day else { return };
-        for (index, start, end, ways) in page.around_date(day, 6) {
-            for pattern in patterns(&page.all[index], start, end - start, leaks) {
+        for (index, start, end, ways) in page.find_containing_date(day, 6) {
+            for pattern in surrounding_patterns(&page.all[index], start, end - start, leaks) {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
                 for way in &ways {
                     let mut after = vec![regex.clone()];
@@ -223,19 +226,19 @@ impl Candidates {
         &mut self,
         number: usize,
         page: &Places<'_>,
-        wanted: &[Wanted],
+        wanted: &[KnownValue],
         labels: &Labels,
         leaks: &Leaks,
     ) {
         for found in joined::find(page, wanted) {
             let place = &page.all[found.place];
             let length = found.end - found.start;
-            let split = found.split();
+            let split = found.split_processor();
             if length == place.text.len() {
                 self.add_place(number, page, found.place, &[split], labels, leaks);
                 continue;
             }
-            for pattern in patterns(place, found.start, length, leaks) {
+            for pattern in surrounding_patterns(place, found.start, length, leaks) {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
                 let after = [regex, split.clone()];
                 self.add_place(number, page, found.place, &after, labels, leaks);
@@ -283,7 +286,7 @@ impl Candidates {
     }
 
     /// For each candidate that yields plain texts, adds one that keeps only texts matching a pattern.
-    pub(crate) fn narrow(&mut self, pattern: &str) {
+    pub(crate) fn add_narrowed(&mut self, pattern: &str) {
         let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
         let ends_in_text = |candidate: &&Candidate| {
             let last = candidate.processors.last();
@@ -322,27 +325,31 @@ impl Candidates {
 }
 
 /// All ways to turn a text with the same meaning into the known value, each as processors. Empty if there is none.
-fn conversions(wanted: &Wanted, text: &str, column: &Column) -> Vec<Vec<Value>> {
+fn conversions(wanted: &KnownValue, text: &str, column: &Column) -> Vec<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
         return vec![Vec::new()];
     }
-    if let Some(processor) = shortened(wanted, text) {
+    if let Some(processor) = shortening_processor(wanted, text) {
         return vec![vec![processor]];
     }
     if let Some(day) = &wanted.day {
-        let with_time = dates::ways(&wanted.text).iter().any(|way| way.has_time);
-        let mut ways = dates::ways(text);
+        let with_time = dates::date_interpretations(&wanted.text)
+            .iter()
+            .any(|way| way.has_time);
+        let mut ways = dates::date_interpretations(text);
         ways.retain(|way| way.day == *day);
         return ways.iter().map(|way| way.processors(with_time)).collect();
     }
-    if wanted.is(&read) {
+    if wanted.matches(&read) {
         return vec![Vec::new()];
     }
-    as_number(wanted, text, column).into_iter().collect()
+    number_conversion(wanted, text, column)
+        .into_iter()
+        .collect()
 }
 
-fn as_number(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>> {
+fn number_conversion(wanted: &KnownValue, text: &str, column: &Column) -> Option<Vec<Value>> {
     let number = wanted.number.as_ref().filter(|_| column.has_numbers)?;
     if number_in(text).as_ref() != Some(number) {
         return None;
@@ -359,11 +366,11 @@ fn as_number(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>>
 
 /// The processor that turns a longer spelling into the record's. It drops a time after the date, or marks between the
 /// digits.
-fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
+fn shortening_processor(wanted: &KnownValue, text: &str) -> Option<Value> {
     if wanted.text.len() == 10 && dates::iso_day(text).as_ref() == Some(&wanted.text) {
-        return Some(dates::day_alone());
+        return Some(dates::day_processor());
     }
-    if wanted.digits.is_none() || wanted.digits != Spelling::new(text).digits() {
+    if wanted.digits.is_none() || wanted.digits != Spelling::new(text).into_phone_digits() {
         return None;
     }
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -375,10 +382,15 @@ fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
 }
 
 /// Patterns that extract the value from a longer text, using everything before it or only the last word before it.
-fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Vec<String> {
+fn surrounding_patterns(
+    place: &Place<'_>,
+    start: usize,
+    length: usize,
+    leaks: &Leaks,
+) -> Vec<String> {
     let (before, after) = (&place.text[..start], &place.text[start + length..]);
     let mut patterns = Vec::new();
-    if matches!(place.at, At::ScriptKey(..)) {
+    if matches!(place.at, PlaceKind::ScriptKey(..)) {
         return patterns;
     }
     for prefix in prefixes(before) {
@@ -388,7 +400,7 @@ fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Ve
             }
             let to = match suffix.as_str() {
                 "" => "$".to_owned(),
-                suffix => any_digits(suffix),
+                suffix => pattern_with_any_digits(suffix),
             };
             for from in beginnings(&prefix, before) {
                 let pattern = format!("{from}\\s*(.+?)\\s*{to}");
@@ -407,7 +419,7 @@ fn beginnings(prefix: &str, before: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["^".to_owned()];
     }
-    let escaped = any_digits(prefix);
+    let escaped = pattern_with_any_digits(prefix);
     if prefix.len() == before.trim_end().len() {
         return vec![format!("^{escaped}")];
     }
@@ -418,7 +430,7 @@ fn beginnings(prefix: &str, before: &str) -> Vec<String> {
 }
 
 /// The text as a pattern that accepts any digits for its numbers, because numbers differ between pages.
-fn any_digits(text: &str) -> String {
+fn pattern_with_any_digits(text: &str) -> String {
     let mut pattern = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());

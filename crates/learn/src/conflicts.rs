@@ -1,11 +1,11 @@
 //! Resolves conflicts: two fields with different known values must not choose the same place. For one of them, the
 //! place is a coincidence.
 
-use crate::field::{Found, right};
-use crate::score::probable;
+use crate::field::{LearnedField, count_right};
+use crate::score::trusted_labels;
 
 /// If two fields have chosen the same place, removes it from the field that it is less often right for.
-pub(crate) fn settle(fields: &mut [(String, Found)]) {
+pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
     // Each turn removes a place from a field for good, so two turns for each field are enough.
     for _ in 0..fields.len() * 2 {
         let pairs = (0..fields.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
@@ -15,7 +15,7 @@ pub(crate) fn settle(fields: &mut [(String, Found)]) {
         let Some((one, other)) = conflict else {
             return;
         };
-        let (winner, loser) = match right(&fields[other].1) > right(&fields[one].1) {
+        let (winner, loser) = match count_right(&fields[other].1) > count_right(&fields[one].1) {
             true => (other, one),
             false => (one, other),
         };
@@ -31,12 +31,12 @@ pub(crate) fn settle(fields: &mut [(String, Found)]) {
 
 /// The fields read the same on all pages, but on some page their known values have nothing in common, as far as these
 /// are probably right.
-fn is_conflict(one: &Found, other: &Found) -> bool {
+fn is_conflict(one: &LearnedField, other: &LearnedField) -> bool {
     let (Some(&first), Some(&second)) = (one.ranking.first(), other.ranking.first()) else {
         return false;
     };
-    let others = probable(&other.labels);
-    let differ = probable(&one.labels).into_iter().any(|label| {
+    let others = trusted_labels(&other.labels);
+    let differ = trusted_labels(&one.labels).into_iter().any(|label| {
         let mut of_page = others.iter().filter(|other| other.page == label.page);
         of_page.any(|other| {
             let shared = |wanted| other.wanted.contains(wanted);
@@ -47,7 +47,7 @@ fn is_conflict(one: &Found, other: &Found) -> bool {
 }
 
 /// Limits the expected credits to those of the new best candidate.
-fn limit_expected_credits(found: &mut Found) {
+fn limit_expected_credits(found: &mut LearnedField) {
     for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
         let credit = found.ranking.first().map_or(0.0, |&best| {
             label.credit(&found.readings[best][label.page], found.multiple)

@@ -20,7 +20,7 @@ const MOST_YEARS: usize = 4;
 
 /// One way to read a text as a date.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Way {
+pub(crate) struct DateInterpretation {
     /// The date in ISO 8601 without the time: `2024-03-01`, or `2024-03` for a month.
     pub(crate) day: String,
     pub(crate) has_time: bool,
@@ -28,12 +28,12 @@ pub(crate) struct Way {
     parameters: Value,
 }
 
-impl Way {
-    fn new(iso: String, parameters: Value) -> Way {
+impl DateInterpretation {
+    fn new(iso: String, parameters: Value) -> DateInterpretation {
         let has_time = iso.len() > 10;
         let mut day = iso;
         day.truncate(10);
-        Way {
+        DateInterpretation {
             day,
             has_time,
             parameters,
@@ -44,19 +44,19 @@ impl Way {
     pub(crate) fn processors(&self, with_time: bool) -> Vec<Value> {
         let mut processors = vec![json!({"type": "date", "parameters": self.parameters})];
         if self.has_time && !with_time {
-            processors.push(day_alone());
+            processors.push(day_processor());
         }
         processors
     }
 }
 
 /// The processor that extracts the day from a date with a time.
-pub(crate) fn day_alone() -> Value {
+pub(crate) fn day_processor() -> Value {
     json!({"type": "regex", "parameters": {"pattern": r"^\d{4}-\d{2}-\d{2}"}})
 }
 
 /// The ways to read a text as a date: none, one, or two if either of two numbers may be the day.
-pub(crate) fn ways(text: &str) -> Vec<Way> {
+pub(crate) fn date_interpretations(text: &str) -> Vec<DateInterpretation> {
     let has_digit = text.bytes().any(|b| b.is_ascii_digit()) || !text.is_ascii();
     // A number of eight digits may be an article number instead of a date.
     if text.len() > LONGEST || !has_digit || text.bytes().all(|b| b.is_ascii_digit()) {
@@ -73,20 +73,22 @@ pub(crate) fn ways(text: &str) -> Vec<Way> {
         _ => None,
     };
     match (day_first, month_first) {
-        (Some(one), Some(other)) if one == other => vec![Way::new(one, json!({}))],
-        (None, None) => of_short_year(text),
+        (Some(one), Some(other)) if one == other => vec![DateInterpretation::new(one, json!({}))],
+        (None, None) => short_year_interpretations(text),
         (one, other) => {
             let ordered = [(one, "day_first"), (other, "month_first")];
             let ways = ordered.into_iter();
-            ways.filter_map(|(iso, order)| Some(Way::new(iso?, json!({"order": order}))))
-                .collect()
+            ways.filter_map(|(iso, order)| {
+                Some(DateInterpretation::new(iso?, json!({"order": order})))
+            })
+            .collect()
         }
     }
 }
 
 /// The day that a text means; `None` if it may mean several or none.
 pub(crate) fn day_of(text: &str) -> Option<String> {
-    match ways(text).as_slice() {
+    match date_interpretations(text).as_slice() {
         [only] => Some(only.day.clone()),
         _ => iso_day(text),
     }
@@ -104,7 +106,7 @@ pub(crate) fn iso_day(text: &str) -> Option<String> {
 
 /// The ways to read a date with a two-digit year. It is only read with a format, because only the known values show
 /// that it is a date.
-fn of_short_year(text: &str) -> Vec<Way> {
+fn short_year_interpretations(text: &str) -> Vec<DateInterpretation> {
     let Some(parts) = SHORT_YEAR.captures(text) else {
         return Vec::new();
     };
@@ -117,7 +119,7 @@ fn of_short_year(text: &str) -> Vec<Way> {
         let iso = format!("{century}{}-{month:0>2}-{day:0>2}", &parts[4]);
         let exists = matches!(read_dates(&[&iso], None).pop(), Some(DateReading::Date(_)));
         let format = format!("{first}{mark}{second}{mark}%y");
-        exists.then(|| Way::new(iso, json!({"formats": [format]})))
+        exists.then(|| DateInterpretation::new(iso, json!({"formats": [format]})))
     });
     ways.collect()
 }
@@ -127,21 +129,29 @@ static SHORT_YEAR: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Finds a day in a longer text: the range of the shortest part that means the day, and the ways to read it.
-pub(crate) fn within(text: &str, day: &str) -> Option<(usize, usize, Vec<Way>)> {
+pub(crate) fn find_day(text: &str, day: &str) -> Option<(usize, usize, Vec<DateInterpretation>)> {
     let (century, year) = (day.get(..2)?, day.get(2..4)?);
     let is_whole = |at: &usize| text[..*at].ends_with(century);
     let written = || text.match_indices(year).map(|(at, _)| at).take(MOST_YEARS);
     // Years with a century are tried first.
     let years = written().filter(is_whole).chain(written());
-    years.into_iter().find_map(|at| around(text, day, at))
+    years
+        .into_iter()
+        .find_map(|at| find_day_around_year(text, day, at))
 }
 
 /// Finds the day around a year whose last two digits are at `year`.
-fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)> {
+fn find_day_around_year(
+    text: &str,
+    day: &str,
+    year: usize,
+) -> Option<(usize, usize, Vec<DateInterpretation>)> {
     let number = day.get(8..)?.trim_start_matches('0');
     let from = year.saturating_sub(AROUND_YEAR);
     let to = (year + 2 + AROUND_YEAR).min(text.len());
-    let bounds: Vec<usize> = (from..=to).filter(|&at| is_bound(text, at)).collect();
+    let bounds: Vec<usize> = (from..=to)
+        .filter(|&at| is_word_boundary(text, at))
+        .collect();
     let starts = bounds.iter().filter(|start| **start <= year);
     let mut parts: Vec<(usize, usize)> = starts
         .flat_map(|&start| {
@@ -153,14 +163,14 @@ fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)
         .collect();
     parts.sort_by_key(|(start, end)| (end - start, *start));
     parts.into_iter().find_map(|(start, end)| {
-        let mut ways = ways(&text[start..end]);
+        let mut ways = date_interpretations(&text[start..end]);
         ways.retain(|way| way.day == day);
         (!ways.is_empty()).then_some((start, end, ways))
     })
 }
 
 /// Whether a word or number ends here. Chinese and Japanese dates may stand directly between letters.
-fn is_bound(text: &str, at: usize) -> bool {
+fn is_word_boundary(text: &str, at: usize) -> bool {
     if !text.is_char_boundary(at) {
         return false;
     }
@@ -197,13 +207,13 @@ mod tests {
     #[test]
     fn a_text_is_read_as_the_processor_reads_it() {
         for (text, parameters) in WRITTEN {
-            let ways = ways(text);
+            let ways = date_interpretations(text);
             let way = ways.iter().find(|way| way.day == "2024-03-01");
             let way = way.map(|way| way.parameters.to_string());
             assert_eq!(way.as_deref(), Some(*parameters), "{text}: {ways:?}");
         }
         for text in ["20240301", "31.04.2023", "soon", "1.2", "Mon 1 Mar 2024"] {
-            assert_eq!(ways(text), [], "{text}");
+            assert_eq!(date_interpretations(text), [], "{text}");
         }
     }
 
@@ -221,9 +231,9 @@ mod tests {
                 "1 de marzo de 2024",
             ),
         ] {
-            let (start, end, _) = within(text, "2024-03-01").unwrap();
+            let (start, end, _) = find_day(text, "2024-03-01").unwrap();
             assert_eq!(&text[start..end], part);
         }
-        assert_eq!(within("Since 2024, 1 of 3", "2024-03-01"), None);
+        assert_eq!(find_day("Since 2024, 1 of 3", "2024-03-01"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, Row, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, RequestedParts, Row, Source};
 
 use crate::fold::Spelling;
 use crate::types::Page;
@@ -58,14 +58,14 @@ pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
 }
 
 /// The rows of several pages. Chains run in each of them.
-pub(crate) struct RowsOf<'p> {
+pub(crate) struct RowReader<'p> {
     pub(crate) select: Vec<Value>,
     pub(crate) pages: Vec<&'p Page>,
     /// For each row, its page and its position among the rows of that page.
     pub(crate) rows: Vec<(usize, usize)>,
 }
 
-impl RowsOf<'_> {
+impl RowReader<'_> {
     /// The readings of each chain in each of these rows: `[chain][row]`.
     pub(crate) fn read(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
         let mut readings = Vec::with_capacity(chains.len());
@@ -102,7 +102,7 @@ impl RowsOf<'_> {
                 for (at, readings) in readings.iter_mut().enumerate() {
                     let value = row.fields.get(&format!("c{at}"));
                     let value = value.filter(|value| !value.is_null());
-                    readings[place] = value.map(reading).unwrap_or_default();
+                    readings[place] = value.map(reading_from_value).unwrap_or_default();
                 }
             }
         }
@@ -112,13 +112,13 @@ impl RowsOf<'_> {
 
 fn rows_of(engine: &Engine, page: &Page) -> Vec<Row> {
     let mapping = engine.set().indexes().next();
-    let extraction = engine.extract_as(mapping, input(page), Wants::default());
+    let extraction = engine.extract_as(mapping, input(page), RequestedParts::default());
     let listing = extraction.ok().and_then(|mut found| found.listings.pop());
     listing.map(|listing| listing.rows).unwrap_or_default()
 }
 
 /// The JSON rows that a chain selects on a page.
-pub(crate) fn objects(select: &[Value], page: &Page) -> Vec<Value> {
+pub(crate) fn select_objects(select: &[Value], page: &Page) -> Vec<Value> {
     let whole = json!([{"type": "jsonpath", "parameters": {"expression": "$"}}]);
     let rows = json!({
         "dataset": "candidates",
@@ -138,7 +138,7 @@ pub(crate) fn objects(select: &[Value], page: &Page) -> Vec<Value> {
 }
 
 /// The rows that a rule reads on a page.
-pub(crate) fn rows_by(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
+pub(crate) fn read_rows(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
     let engine = engine_with("rows", rule.clone());
     let rows = engine
         .map(|engine| rows_of(&engine, page))
@@ -201,17 +201,17 @@ fn input(page: &Page) -> PageInput<'_> {
 
 fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
     let mapping = engine.set().indexes().next();
-    let Ok(extraction) = engine.extract_as(mapping, input(page), Wants::default()) else {
+    let Ok(extraction) = engine.extract_as(mapping, input(page), RequestedParts::default()) else {
         return vec![Reading::default(); count];
     };
     let field = |number: usize| extraction.fields.get(&format!("c{number}"));
     (0..count)
-        .map(|number| field(number).map(reading).unwrap_or_default())
+        .map(|number| field(number).map(reading_from_value).unwrap_or_default())
         .collect()
 }
 
 /// The values of a field in the form in which they are compared.
-pub(crate) fn reading(value: &Value) -> Reading {
+pub(crate) fn reading_from_value(value: &Value) -> Reading {
     let values = match value {
         Value::Array(values) => values.as_slice(),
         value => std::slice::from_ref(value),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::candidates::{Candidate, Candidates, Column};
-use crate::evaluate::{self, Reading, RowsOf};
-use crate::fold::Wanted;
+use crate::evaluate::{self, Reading, RowReader};
+use crate::fold::KnownValue;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
@@ -21,7 +21,7 @@ const AT_LAST: usize = 80;
 const FIRST_PAGES: usize = 4;
 
 /// The result of learning a field.
-pub(crate) struct Found {
+pub(crate) struct LearnedField {
     pub(crate) multiple: bool,
     pub(crate) candidates: Vec<Candidate>,
     /// The readings: `[candidate][page]`.
@@ -41,7 +41,7 @@ pub(crate) struct Group<'d> {
     pub(crate) labels: Labels,
     pub(crate) leaks: Leaks,
     /// How chains run within rows; `None` for a group of pages.
-    pub(crate) rows: Option<RowsOf<'d>>,
+    pub(crate) rows: Option<RowReader<'d>>,
 }
 
 impl Group<'_> {
@@ -73,14 +73,14 @@ pub(crate) fn learn_field(
     pointed: &[(usize, usize)],
     multiple: Option<bool>,
     limits: &Limits,
-) -> Found {
-    match multiple.map_or_else(|| listed(&labels), Listed::from) {
-        Listed::Always => learn_as(group, labels, pointed, true, limits),
-        Listed::Never => learn_as(group, labels, pointed, false, limits),
-        Listed::Rarely => {
+) -> LearnedField {
+    match multiple.map_or_else(|| list_prevalence(&labels), ListPrevalence::from) {
+        ListPrevalence::Always => learn_as(group, labels, pointed, true, limits),
+        ListPrevalence::Never => learn_as(group, labels, pointed, false, limits),
+        ListPrevalence::Rarely => {
             let list = learn_as(group, labels.clone(), pointed, true, limits);
             let single = learn_as(group, labels, pointed, false, limits);
-            match reads_lists(&list) && right(&list) + 0.5 >= right(&single) {
+            match are_read_as_lists(&list) && count_right(&list) + 0.5 >= count_right(&single) {
                 true => list,
                 false => single,
             }
@@ -89,7 +89,7 @@ pub(crate) fn learn_field(
 }
 
 /// Whether the pages with several known values are read as lists: most of them are read completely.
-fn reads_lists(list: &Found) -> bool {
+fn are_read_as_lists(list: &LearnedField) -> bool {
     let Some(&best) = list.ranking.first() else {
         return false;
     };
@@ -103,7 +103,7 @@ fn reads_lists(list: &Found) -> bool {
 }
 
 /// The number of labels for which the best candidate reads the known values. Partly read lists count in part.
-pub(crate) fn right(found: &Found) -> f64 {
+pub(crate) fn count_right(found: &LearnedField) -> f64 {
     let Some(&best) = found.ranking.first() else {
         return 0.0;
     };
@@ -117,7 +117,7 @@ fn learn_as(
     pointed: &[(usize, usize)],
     multiple: bool,
     limits: &Limits,
-) -> Found {
+) -> LearnedField {
     for label in labels.iter_mut().filter(|label| !label.is_certain) {
         let page = &group.pages[label.page];
         let wanted = label.wanted.iter();
@@ -152,8 +152,8 @@ fn learn_as(
         );
     }
     let mut at_first = AT_FIRST;
-    if let Some(pattern) = shape::common(&labels) {
-        made.narrow(&pattern);
+    if let Some(pattern) = shape::common_pattern(&labels) {
+        made.add_narrowed(&pattern);
         at_first *= 2;
     }
     let candidates = made.likeliest(limits.candidates.min(at_first));
@@ -161,13 +161,13 @@ fn learn_as(
     let mut readings = group.read_all(&candidates);
     if multiple {
         let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;
-        let unions = unions::of_pairs(&candidates, &readings, &labels, &credits);
+        let unions = unions::best_unions(&candidates, &readings, &labels, &credits);
         readings.extend(group.read_all(&unions));
         candidates.extend(unions);
     }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
-    let doubted = stale::doubted(&scores, &ranking, group);
+    let doubted = stale::outdated_labels(&scores, &ranking, group);
     let is_misspelt = |label: usize| {
         let label = &labels[label];
         let best = ranking.first();
@@ -177,7 +177,7 @@ fn learn_as(
     for &label in doubted.iter().filter(|&&label| !is_misspelt(label)) {
         left_out[label] = f64::NAN;
     }
-    Found {
+    LearnedField {
         multiple,
         ranking,
         left_out,
@@ -189,31 +189,31 @@ fn learn_as(
 }
 
 /// How many pages have several known values.
-enum Listed {
+enum ListPrevalence {
     Never,
     /// Fewer than three in ten. The field may be a list, or a record has an additional, different value.
     Rarely,
     Always,
 }
 
-impl From<bool> for Listed {
-    fn from(is_list: bool) -> Listed {
+impl From<bool> for ListPrevalence {
+    fn from(is_list: bool) -> ListPrevalence {
         match is_list {
-            true => Listed::Always,
-            false => Listed::Never,
+            true => ListPrevalence::Always,
+            false => ListPrevalence::Never,
         }
     }
 }
 
-fn listed(labels: &[Label]) -> Listed {
+fn list_prevalence(labels: &[Label]) -> ListPrevalence {
     let known = labels
         .iter()
         .filter(|label| !label.wanted.is_empty())
         .count();
     match labels.iter().filter(|label| label.wanted.len() > 1).count() {
-        0 => Listed::Never,
-        several if several * 10 < known * 3 => Listed::Rarely,
-        _ => Listed::Always,
+        0 => ListPrevalence::Never,
+        several if several * 10 < known * 3 => ListPrevalence::Rarely,
+        _ => ListPrevalence::Always,
     }
 }
 
@@ -245,7 +245,7 @@ fn best_of_first(
     let readings = group.read(&candidates, &numbers);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
-    let kept = spread(&candidates, &readings, &first, &ranking);
+    let kept = select_spread(&candidates, &readings, &first, &ranking);
     kept.into_iter()
         .map(|one| candidates[one].clone())
         .collect()
@@ -253,7 +253,7 @@ fn best_of_first(
 
 /// The first candidates of the ranking. Some of each kind of anchor are included, so that kinds can vote, and some for
 /// each known value, so that lists with values in several places can be joined.
-fn spread(
+fn select_spread(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
     labels: &[Label],
@@ -289,7 +289,7 @@ fn spread(
 fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
     let of_label = |label: &Label| -> Vec<bool> {
         let values = &readings[label.page].values;
-        let is_read = |wanted: &Wanted| values.iter().any(|value| wanted.is(value));
+        let is_read = |wanted: &KnownValue| values.iter().any(|value| wanted.matches(value));
         label.wanted.iter().take(10).map(is_read).collect()
     };
     labels.iter().flat_map(of_label).collect()

@@ -28,7 +28,7 @@ pub fn folded(text: &str) -> String {
 
 /// A known value, with the normal forms that it shares with its other spellings.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct KnownValue {
     /// As the record writes it.
     pub(crate) given: String,
     /// The same with white space and character references resolved.
@@ -40,9 +40,9 @@ pub(crate) struct Wanted {
     pub(crate) digits: Option<String>,
 }
 
-impl Wanted {
+impl KnownValue {
     /// `None` for a text that contains nothing to search for.
-    pub(crate) fn new(value: &str) -> Option<Wanted> {
+    pub(crate) fn new(value: &str) -> Option<KnownValue> {
         let text = collapsed(&decoded(value));
         let folded = folded(&text);
         if folded.is_empty() {
@@ -54,7 +54,7 @@ impl Wanted {
             && text
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"-.,".contains(&b));
-        Some(Wanted {
+        Some(KnownValue {
             number: is_number.then(|| number_in(&text)).flatten(),
             digits: phone_digits(&text).filter(|_| day.is_none()),
             day,
@@ -73,7 +73,7 @@ impl Wanted {
     pub(crate) fn is_respelt(&self, read: &Spelling) -> bool {
         let is_iso = |text: &str| dates::iso_day(text).is_some();
         let has_time = is_iso(&self.text) && is_iso(&read.text);
-        self.is(read) && self.text != read.text && !has_time
+        self.matches(read) && self.text != read.text && !has_time
     }
 
     /// Whether the read text is this value but for one slip of the keyboard.
@@ -82,7 +82,7 @@ impl Wanted {
     }
 
     /// Whether the read text is this value.
-    pub(crate) fn is(&self, read: &Spelling) -> bool {
+    pub(crate) fn matches(&self, read: &Spelling) -> bool {
         self.folded == read.folded
             || (self.number.is_some() && self.number == read.number)
             || (self.digits.is_some() && self.digits == read.digits)
@@ -99,8 +99,8 @@ fn is_code(text: &str) -> bool {
     }
 }
 
-impl PartialEq for Wanted {
-    fn eq(&self, other: &Wanted) -> bool {
+impl PartialEq for KnownValue {
+    fn eq(&self, other: &KnownValue) -> bool {
         self.folded == other.folded
     }
 }
@@ -142,7 +142,7 @@ impl Spelling {
 
 impl Spelling {
     /// The digits, if this is a telephone number.
-    pub(crate) fn digits(self) -> Option<String> {
+    pub(crate) fn into_phone_digits(self) -> Option<String> {
         self.digits
     }
 }
@@ -255,22 +255,24 @@ fn phone_digits(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn same(known: &str, read: &str) -> bool {
-        Wanted::new(known).unwrap().is(&Spelling::new(read))
+    fn is_same(known: &str, read: &str) -> bool {
+        KnownValue::new(known)
+            .unwrap()
+            .matches(&Spelling::new(read))
     }
 
     #[test]
     fn spellings_of_one_value_are_equal() {
-        assert!(same("Caf\u{e9} &amp; Bar", "  CAFE\u{301}  & bar"));
-        assert!(same("1234.5", "1,234.50"));
-        assert!(same("1234567", "1.234.567"));
-        assert!(same("+1 (325) 674-2000", "1.325.674.2000"));
-        assert!(same("2010-05-25", "May 25, 2010"));
-        assert!(same("25 May 2010", "2010-05-25"));
-        assert!(same("2024-03-01", "1. M\u{e4}rz 2024"));
-        assert!(same("2024-12-25", "25/12/2024"));
-        assert!(same("Main Course,Pasta", "Main Course, Pasta"));
-        assert!(!same("1,2", "1, 2"));
+        assert!(is_same("Caf\u{e9} &amp; Bar", "  CAFE\u{301}  & bar"));
+        assert!(is_same("1234.5", "1,234.50"));
+        assert!(is_same("1234567", "1.234.567"));
+        assert!(is_same("+1 (325) 674-2000", "1.325.674.2000"));
+        assert!(is_same("2010-05-25", "May 25, 2010"));
+        assert!(is_same("25 May 2010", "2010-05-25"));
+        assert!(is_same("2024-03-01", "1. M\u{e4}rz 2024"));
+        assert!(is_same("2024-12-25", "25/12/2024"));
+        assert!(is_same("Main Course,Pasta", "Main Course, Pasta"));
+        assert!(!is_same("1,2", "1, 2"));
     }
 
     #[test]
@@ -300,7 +302,7 @@ mod tests {
     #[test]
     fn one_slip_of_the_keyboard_is_a_misspelt_value_and_two_are_another_one() {
         let misspelt = |known, read| {
-            Wanted::new(known)
+            KnownValue::new(known)
                 .unwrap()
                 .is_misspelt(&Spelling::new(read))
         };
@@ -329,10 +331,10 @@ mod tests {
 
     #[test]
     fn other_values_are_not() {
-        assert!(!same("12", "1.2"));
-        assert!(!same("18", "18 dogs"));
-        assert!(!same("2010-05-25", "May 26, 2010"));
-        assert!(!same("-5", "5"));
-        assert!(!same("2024-02-01", "01/02/2024"));
+        assert!(!is_same("12", "1.2"));
+        assert!(!is_same("18", "18 dogs"));
+        assert!(!is_same("2010-05-25", "May 26, 2010"));
+        assert!(!is_same("-5", "5"));
+        assert!(!is_same("2024-02-01", "01/02/2024"));
     }
 }

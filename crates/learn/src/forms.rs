@@ -11,7 +11,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::dates;
-use crate::fold::{Wanted, folded};
+use crate::fold::{KnownValue, folded};
 use crate::labels::Leaks;
 use crate::places::Places;
 
@@ -31,20 +31,20 @@ const MOST_PLACES: usize = 6;
 const LONGEST_AFFIX: usize = 12;
 
 /// A place that has the value in another form, and the processors that convert it to the value.
-pub(crate) struct Formed {
+pub(crate) struct ConvertedPlace {
     pub(crate) place: usize,
     pub(crate) processors: Vec<Value>,
 }
 
 /// The places of a page that have the value in another form.
-pub(crate) fn find(page: &Places<'_>, wanted: &Wanted, leaks: &Leaks) -> Vec<Formed> {
-    let mut found = out_of_words(page, &wanted.text, leaks);
-    found.extend(turned_around(page, &wanted.text));
-    found.extend(with_affixes(page, &wanted.text));
+pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue, leaks: &Leaks) -> Vec<ConvertedPlace> {
+    let mut found = find_by_numbers(page, &wanted.text, leaks);
+    found.extend(find_reordered_name(page, &wanted.text));
+    found.extend(find_without_affixes(page, &wanted.text));
     found
 }
 
-fn replace(find: &str, with: &str) -> Value {
+fn replace_processor(find: &str, with: &str) -> Value {
     json!({"type": "replace", "parameters": {"find": find, "with": with, "regex": true}})
 }
 
@@ -52,7 +52,7 @@ static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d+(?:\.\d+)?").expect("constant pattern"));
 
 /// The texts before, between and after the numbers of a text, and these numbers.
-fn parts(text: &str) -> (Vec<&str>, Vec<&str>) {
+fn split_at_numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut words, mut numbers, mut end) = (Vec::new(), Vec::new(), 0);
     for number in NUMBER.find_iter(text) {
         words.push(&text[end..number.start()]);
@@ -64,8 +64,8 @@ fn parts(text: &str) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// Finds texts that have the same two or more numbers in the same order, but other words.
-fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
-    let (marks, numbers) = parts(value);
+fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
+    let (marks, numbers) = split_at_numbers(value);
     if numbers.len() < 2 || value.len() > LONGEST {
         return Vec::new();
     }
@@ -74,7 +74,7 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
         place.text.len() <= LONGEST && place.text.contains(numbers[0]) && place.text != value
     });
     let formed = short.filter_map(|(at, place)| {
-        let (words, others) = parts(&place.text);
+        let (words, others) = split_at_numbers(&place.text);
         let is_short = |words: &&str| words.len() <= LONGEST_WORDS;
         if others != numbers || !words.iter().all(is_short) {
             return None;
@@ -82,7 +82,10 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
         if words.iter().any(|words| leaks.holds(words)) {
             return None;
         }
-        let pattern: Vec<String> = words.iter().map(|words| any_space(words)).collect();
+        let pattern: Vec<String> = words
+            .iter()
+            .map(|words| pattern_with_any_space(words))
+            .collect();
         let pattern = format!("^{}$", pattern.join(r"(\d+(?:\.\d+)?)"));
         let mut with = String::new();
         for (at, mark) in marks.iter().enumerate() {
@@ -93,16 +96,16 @@ fn out_of_words(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Formed> {
         }
         // The pattern must match, so that texts of other forms are not converted.
         let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
-        Some(Formed {
+        Some(ConvertedPlace {
             place: at,
-            processors: vec![whole, replace(&pattern, &with)],
+            processors: vec![whole, replace_processor(&pattern, &with)],
         })
     });
     formed.take(MOST_PLACES).collect()
 }
 
 /// The text as a pattern that accepts any white space in place of its own.
-fn any_space(text: &str) -> String {
+fn pattern_with_any_space(text: &str) -> String {
     if !text.is_empty() && text.trim().is_empty() {
         // At least one space is needed here: without it, two numbers would be one.
         return String::from(r"\s+");
@@ -112,16 +115,16 @@ fn any_space(text: &str) -> String {
 }
 
 /// Finds a name in the other order: `Ada Lovelace` and `Lovelace, Ada`.
-fn turned_around(page: &Places<'_>, value: &str) -> Vec<Formed> {
+fn find_reordered_name(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let ways: Vec<(String, Vec<Value>)> = match value.split_once(", ") {
         Some((last, first)) if !first.contains(',') => {
-            let last_word = replace(r"^(.+)\s+(\S+)$", "$2, $1");
-            let all_but_first = replace(r"^(\S+)\s+(.+)$", "$2, $1");
+            let last_word = replace_processor(r"^(.+)\s+(\S+)$", "$2, $1");
+            let all_but_first = replace_processor(r"^(\S+)\s+(.+)$", "$2, $1");
             let ways = vec![last_word, all_but_first];
             vec![(format!("{first} {last}"), ways)]
         }
         _ => {
-            let back = replace(r"^([^,]+),\s*([^,]+)$", "$2 $1");
+            let back = replace_processor(r"^([^,]+),\s*([^,]+)$", "$2 $1");
             let words: Vec<&str> = value.split(' ').collect();
             let splits = (1..words.len().min(4)).map(|at| {
                 let (first, last) = words.split_at(at);
@@ -134,9 +137,9 @@ fn turned_around(page: &Places<'_>, value: &str) -> Vec<Formed> {
     let has_letters = value.chars().any(char::is_alphabetic);
     let ways = ways.into_iter().filter(|_| has_letters);
     let formed = ways.flat_map(|(turned, processors)| {
-        let places = page.with_text(&folded(&turned));
+        let places = page.find_text(&folded(&turned));
         places.iter().take(MOST_PLACES).flat_map(move |&place| {
-            let formed = |one: &Value| Formed {
+            let formed = |one: &Value| ConvertedPlace {
                 place,
                 processors: vec![one.clone()],
             };
@@ -153,7 +156,7 @@ static AFFIXED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Finds a number whose page lacks the sign before it or the unit after it.
-fn with_affixes(page: &Places<'_>, value: &str) -> Vec<Formed> {
+fn find_without_affixes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some(parts) = AFFIXED.captures(value) else {
         return Vec::new();
     };
@@ -171,8 +174,8 @@ fn with_affixes(page: &Places<'_>, value: &str) -> Vec<Formed> {
     if !behind.is_empty() {
         processors.push(json!({"type": "suffix", "parameters": {"text": behind}}));
     }
-    let places = page.with_text(&folded(number)).iter().take(MOST_PLACES);
-    let formed = places.map(|&place| Formed {
+    let places = page.find_text(&folded(number)).iter().take(MOST_PLACES);
+    let formed = places.map(|&place| ConvertedPlace {
         place,
         processors: processors.clone(),
     });
@@ -184,17 +187,20 @@ static ORDERED_DAY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// All processors that convert a text with the same meaning to the record's form, as far as the text shows them.
-pub(crate) fn of_same(wanted: &Wanted, text: &str) -> Vec<Vec<Value>> {
+pub(crate) fn conversions(wanted: &KnownValue, text: &str) -> Vec<Vec<Value>> {
     let value = &wanted.text;
-    let mut ways: Vec<Vec<Value>> = of_spelling(text, value)
+    let mut ways: Vec<Vec<Value>> = spelling_conversion(text, value)
         .map(|one| vec![one])
         .into_iter()
         .collect();
     if let Some(day) = wanted.day.as_ref().filter(|_| text != value) {
-        for way in dates::ways(text).iter().filter(|way| way.day == *day) {
+        for way in dates::date_interpretations(text)
+            .iter()
+            .filter(|way| way.day == *day)
+        {
             let as_iso = way.processors(false);
-            let ordered = of_day(day, value).into_iter().map(|one| vec![one]);
-            let written = ordered.chain(of_named_day(day, value));
+            let ordered = day_conversion(day, value).into_iter().map(|one| vec![one]);
+            let written = ordered.chain(named_day_conversions(day, value));
             ways.extend(written.map(|form| as_iso.iter().cloned().chain(form).collect()));
         }
     }
@@ -203,7 +209,7 @@ pub(crate) fn of_same(wanted: &Wanted, text: &str) -> Vec<Vec<Value>> {
 
 /// The processors that convert an ISO 8601 day to the record's form. There are several if it does not show which
 /// number is the day.
-fn of_day(iso: &str, value: &str) -> Vec<Value> {
+fn day_conversion(iso: &str, value: &str) -> Vec<Value> {
     let Some(parts) = ORDERED_DAY.captures(value) else {
         return Vec::new();
     };
@@ -219,7 +225,7 @@ fn of_day(iso: &str, value: &str) -> Vec<Value> {
         for with in &orders {
             let written = Regex::new(pattern).map(|pattern| pattern.replace(iso, with.as_str()));
             if written.is_ok_and(|written| written == value) && iso != value {
-                ways.push(replace(pattern, with));
+                ways.push(replace_processor(pattern, with));
             }
         }
     }
@@ -243,7 +249,7 @@ const MONTHS: [&str; 12] = [
 
 /// The processors that convert an ISO 8601 day to the record's form, with the English name of the month or its first
 /// three letters. "May" is both, so other known values decide.
-fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
+fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
     let parts: Vec<&str> = iso.split('-').collect();
     let [year, month, day] = parts[..] else {
         return Vec::new();
@@ -278,7 +284,7 @@ fn of_named_day(iso: &str, value: &str) -> Vec<Vec<Value>> {
             }
             let form = form.replace('$', "$$").replace('\u{1}', "${1}");
             let form = form.replace('\u{2}', "{m${2}}").replace('\u{3}', "${3}");
-            let mut processors = vec![replace(pattern, &form)];
+            let mut processors = vec![replace_processor(pattern, &form)];
             processors.extend(MONTHS.iter().enumerate().map(|(at, month)| {
                 let find = format!("{{m{:02}}}", at + 1);
                 json!({"type": "replace", "parameters": {"find": find, "with": shortened(month)}})
@@ -296,7 +302,7 @@ pub(crate) fn names_month(processor: &Value) -> bool {
 }
 
 /// The processors that convert a number or text to the record's form, which has the same digits and letters.
-fn of_spelling(text: &str, value: &str) -> Option<Value> {
+fn spelling_conversion(text: &str, value: &str) -> Option<Value> {
     if text == value {
         return None;
     }
@@ -321,7 +327,10 @@ fn of_spelling(text: &str, value: &str) -> Option<Value> {
     let mark = [',', '.', ' ', '\'']
         .into_iter()
         .find(|mark| is_grouped(*mark))?;
-    Some(replace(r"(?<=\d)(?=(?:\d{3})+$)", &mark.to_string()))
+    Some(replace_processor(
+        r"(?<=\d)(?=(?:\d{3})+$)",
+        &mark.to_string(),
+    ))
 }
 
 #[cfg(test)]
@@ -331,7 +340,7 @@ mod tests {
     #[test]
     fn numbers_are_taken_out_of_their_words() {
         assert_eq!(
-            parts("27 City / 36.5 Hwy"),
+            split_at_numbers("27 City / 36.5 Hwy"),
             (vec!["", " City / ", " Hwy"], vec!["27", "36.5"])
         );
     }
@@ -339,7 +348,7 @@ mod tests {
     #[test]
     fn the_order_of_a_day_is_what_the_record_shows() {
         let with = |iso, value| -> Vec<String> {
-            let ways = of_day(iso, value);
+            let ways = day_conversion(iso, value);
             let with = |way: &Value| way["parameters"]["with"].as_str().unwrap().to_owned();
             ways.iter().map(with).collect()
         };
@@ -354,7 +363,7 @@ mod tests {
     #[test]
     fn months_are_named_as_the_record_names_them() {
         let forms = |iso, value| -> Vec<(String, String)> {
-            let ways = of_named_day(iso, value);
+            let ways = named_day_conversions(iso, value);
             let text = |one: &Value| one["parameters"]["with"].as_str().unwrap().to_owned();
             ways.iter()
                 .map(|way| (text(&way[0]), text(&way[9])))
@@ -391,7 +400,7 @@ mod tests {
 
     #[test]
     fn spellings_are_those_of_the_record() {
-        let kind = |text, value| of_spelling(text, value).map(|one| one["type"].clone());
+        let kind = |text, value| spelling_conversion(text, value).map(|one| one["type"].clone());
         assert_eq!(kind("Canon", "CANON"), Some("uppercase".into()));
         assert_eq!(kind("Canon", "canon"), Some("lowercase".into()));
         assert_eq!(kind("12.5", "12,5"), Some("replace".into()));

@@ -8,7 +8,7 @@ use crate::types::Page;
 
 /// Groups pages by the sketches of their trees. A group holds indexes of `pages`; groups are in the order in which
 /// they first appear.
-pub(crate) fn groups(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<usize>> {
+pub(crate) fn group_pages(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<usize>> {
     let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
     for (index, (page, sketch)) in pages.iter().zip(sketches).enumerate() {
         let sketch = sketch.unwrap_or_else(|| format!("{:?}", page.kind));

@@ -5,9 +5,9 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::evaluate::Reading;
-use crate::field::Found;
+use crate::field::LearnedField;
 use crate::fold::{Spelling, is_cut_off};
-use crate::score::reads_cut_off;
+use crate::score::reads_truncated;
 use crate::shape::{self, Lengths};
 
 /// How many distinct values are needed to show a common form.
@@ -31,14 +31,14 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    fn of_type(name: &str, accepts: fn(&str) -> bool) -> Guard {
+    fn from_type(name: &str, accepts: fn(&str) -> bool) -> Guard {
         Guard {
             processor: json!({"type": "validate", "parameters": {"type": name}}),
             accepts: Box::new(accepts),
         }
     }
 
-    fn of_pattern(pattern: String) -> Option<Guard> {
+    fn from_pattern(pattern: String) -> Option<Guard> {
         let regex = Regex::new(&pattern).ok()?;
         Some(Guard {
             processor: json!({"type": "validate", "parameters": {"pattern": pattern}}),
@@ -56,19 +56,19 @@ impl Guard {
     }
 
     /// Whether the guard keeps every correct value that the chain reads.
-    pub(crate) fn keeps_what_is_right_of(&self, found: &Found, one: usize) -> bool {
-        values_read_rightly(found, one).all(|value| (self.accepts)(&value.text))
+    pub(crate) fn keeps_correct_values(&self, found: &LearnedField, one: usize) -> bool {
+        correct_values(found, one).all(|value| (self.accepts)(&value.text))
     }
 }
 
 /// The guard for the readings of a chain, if it needs one.
-pub(crate) fn of(found: &Found, one: usize) -> Option<Guard> {
-    of_shape(found, one).or_else(|| of_whole_values(found, one))
+pub(crate) fn for_readings(found: &LearnedField, one: usize) -> Option<Guard> {
+    for_shape(found, one).or_else(|| against_truncation(found, one))
 }
 
 /// A guard that drops truncated values.
-fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
-    reads_cut_off(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
+fn against_truncation(found: &LearnedField, one: usize) -> Option<Guard> {
+    reads_truncated(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
         accepts: Box::new(|text| !is_cut_off(text)),
     })
@@ -78,8 +78,8 @@ fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
 const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…|\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\))\s*$)";
 
 /// A guard for values with a common shape.
-fn of_shape(found: &Found, one: usize) -> Option<Guard> {
-    let mut values: Vec<&str> = values_read_rightly(found, one)
+fn for_shape(found: &LearnedField, one: usize) -> Option<Guard> {
+    let mut values: Vec<&str> = correct_values(found, one)
         .map(|value| value.text.as_str())
         .collect();
     values.sort_unstable();
@@ -89,7 +89,7 @@ fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     }
     for (name, accepts) in TYPES {
         if values.iter().all(|value| accepts(value)) {
-            return Some(Guard::of_type(name, *accepts));
+            return Some(Guard::from_type(name, *accepts));
         }
     }
     let is_matched = |guard: &Guard| {
@@ -98,14 +98,17 @@ fn of_shape(found: &Found, one: usize) -> Option<Guard> {
         let matched = all.iter().filter(|matched| **matched).count();
         matched as f64 >= MATCHED * all.len() as f64
     };
-    let is_phone = |value: &&str| Spelling::new(value).digits().is_some();
+    let is_phone = |value: &&str| Spelling::new(value).into_phone_digits().is_some();
     let code = match values.iter().all(is_phone) {
         // Such values are written in many ways, so no pattern is used.
         true => None,
-        false => shape::code(values.iter().copied(), Lengths::Proven),
+        false => shape::code_pattern(values.iter().copied(), Lengths::Proven),
     };
-    let patterns = [code.map(whole), loose(&values)];
-    let mut guards = patterns.into_iter().flatten().filter_map(Guard::of_pattern);
+    let patterns = [code.map(anchored), loose_phone_pattern(&values)];
+    let mut guards = patterns
+        .into_iter()
+        .flatten()
+        .filter_map(Guard::from_pattern);
     guards.find(is_matched)
 }
 
@@ -113,20 +116,20 @@ type IsOfType = fn(&str) -> bool;
 
 const TYPES: &[(&str, IsOfType)] = &[("email", is_email), ("url", is_url), ("date", is_iso_date)];
 
-fn whole(code: String) -> String {
+fn anchored(code: String) -> String {
     format!("^{code}$")
 }
 
 /// The first value of a reading, or all of them if the field is a list.
-fn first_or_all(found: &Found) -> impl Fn(&Reading) -> &[Spelling] + use<> {
+fn first_or_all(found: &LearnedField) -> impl Fn(&Reading) -> &[Spelling] + use<> {
     let most = if found.multiple { usize::MAX } else { 1 };
     move |reading| &reading.values[..reading.values.len().min(most)]
 }
 
-fn values_read_rightly(found: &Found, one: usize) -> impl Iterator<Item = &Spelling> {
+fn correct_values(found: &LearnedField, one: usize) -> impl Iterator<Item = &Spelling> {
     let of_label = move |label: &'_ crate::score::Label| {
         let reading = &found.readings[one][label.page];
-        let is_known = |value: &&Spelling| label.wanted.iter().any(|wanted| wanted.is(value));
+        let is_known = |value: &&Spelling| label.wanted.iter().any(|wanted| wanted.matches(value));
         let known: Vec<&Spelling> = reading.values.iter().filter(is_known).collect();
         known
     };
@@ -135,7 +138,7 @@ fn values_read_rightly(found: &Found, one: usize) -> impl Iterator<Item = &Spell
 
 /// The pattern of telephone numbers in several notations: digits with marks between them, and about the same number of
 /// digits.
-fn loose(values: &[&str]) -> Option<String> {
+fn loose_phone_pattern(values: &[&str]) -> Option<String> {
     let is_mark = |c: char| " +-./(),:".contains(c);
     let is_number = |value: &&str| value.chars().all(|c| c.is_ascii_digit() || is_mark(c));
     let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::fold::Wanted;
-use crate::places::{At, Places};
+use crate::fold::KnownValue;
+use crate::places::{PlaceKind, Places};
 
 /// The most places that are used per page.
 const MOST: usize = 12;
@@ -18,7 +18,7 @@ const LONGEST: usize = 8;
 const WORDS: [&str; 6] = ["and", "und", "et", "y", "e", "or"];
 
 /// A text that contains several known values.
-pub(crate) struct Joined {
+pub(crate) struct JoinedValues {
     /// The index of the text among the page's places.
     pub(crate) place: usize,
     /// The range from the first value to the last, in bytes.
@@ -28,9 +28,9 @@ pub(crate) struct Joined {
     separators: Vec<String>,
 }
 
-impl Joined {
+impl JoinedValues {
     /// The processor that splits the values.
-    pub(crate) fn split(&self) -> Value {
+    pub(crate) fn split_processor(&self) -> Value {
         if let [only] = self.separators.as_slice() {
             return json!({"type": "split", "parameters": {"separator": only}});
         }
@@ -44,17 +44,17 @@ impl Joined {
 }
 
 /// The texts of a page that contain at least two of these values, with only separators between them.
-pub(crate) fn find(page: &Places<'_>, wanted: &[Wanted]) -> Vec<Joined> {
+pub(crate) fn find(page: &Places<'_>, wanted: &[KnownValue]) -> Vec<JoinedValues> {
     if wanted.len() < 2 {
         return Vec::new();
     }
     let places = page.all.iter().enumerate();
-    let texts = places.filter(|(_, place)| !matches!(place.at, At::ScriptKey(..)));
-    let found = texts.filter_map(|(at, place)| joined(at, &place.text, wanted));
+    let texts = places.filter(|(_, place)| !matches!(place.at, PlaceKind::ScriptKey(..)));
+    let found = texts.filter_map(|(at, place)| match_joined(at, &place.text, wanted));
     found.take(MOST).collect()
 }
 
-fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
+fn match_joined(place: usize, text: &str, wanted: &[KnownValue]) -> Option<JoinedValues> {
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for value in wanted.iter().take(MOST_VALUES) {
         let start = text.find(value.text.as_str());
@@ -78,7 +78,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
     // Longer separators first: `, and ` must be tried before `, `.
     separators.sort_by_key(|one| (usize::MAX - one.len(), one.clone()));
     let (first, last) = (spans.first()?, spans.last()?);
-    (separators.len() <= 3).then_some(Joined {
+    (separators.len() <= 3).then_some(JoinedValues {
         place,
         start: first.0,
         end: last.1,
@@ -100,34 +100,37 @@ fn is_separator(between: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str, values: &[&str]) -> Option<(String, Value)> {
-        let wanted: Vec<Wanted> = values
+    fn find_split(text: &str, values: &[&str]) -> Option<(String, Value)> {
+        let wanted: Vec<KnownValue> = values
             .iter()
-            .filter_map(|value| Wanted::new(value))
+            .filter_map(|value| KnownValue::new(value))
             .collect();
-        let found = joined(0, text, &wanted)?;
+        let found = match_joined(0, text, &wanted)?;
         Some((
             text[found.start..found.end].to_owned(),
-            found.split()["parameters"].clone(),
+            found.split_processor()["parameters"].clone(),
         ))
     }
 
     #[test]
     fn values_between_separators_are_taken_apart() {
-        let (span, split) = found("by Ada; Mary; Emmy.", &["Emmy", "Ada", "Mary"]).unwrap();
+        let (span, split) = find_split("by Ada; Mary; Emmy.", &["Emmy", "Ada", "Mary"]).unwrap();
         assert_eq!(span, "Ada; Mary; Emmy");
         assert_eq!(split, json!({"separator": "; "}));
-        let (_, split) = found("Ada, Mary and Emmy", &["Ada", "Mary", "Emmy"]).unwrap();
+        let (_, split) = find_split("Ada, Mary and Emmy", &["Ada", "Mary", "Emmy"]).unwrap();
         assert_eq!(split, json!({"separator": " and |, ", "regex": true}));
-        let (_, split) = found("red|blue", &["red", "blue"]).unwrap();
+        let (_, split) = find_split("red|blue", &["red", "blue"]).unwrap();
         assert_eq!(split, json!({"separator": "|"}));
     }
 
     #[test]
     fn values_in_a_sentence_are_no_list() {
-        assert_eq!(found("Ada met Mary", &["Ada", "Mary"]), None);
-        assert_eq!(found("Ada Mary", &["Ada", "Mary"]), None);
-        assert_eq!(found("Ada, Mary", &["Ada", "Mary", "x", "y", "z"]), None);
-        assert_eq!(found("AdaMary", &["Ada", "Mary"]), None);
+        assert_eq!(find_split("Ada met Mary", &["Ada", "Mary"]), None);
+        assert_eq!(find_split("Ada Mary", &["Ada", "Mary"]), None);
+        assert_eq!(
+            find_split("Ada, Mary", &["Ada", "Mary", "x", "y", "z"]),
+            None
+        );
+        assert_eq!(find_split("AdaMary", &["Ada", "Mary"]), None);
     }
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use webfill_document::{XPath, XValue};
 
-use crate::fold::Wanted;
+use crate::fold::KnownValue;
 use crate::places::Places;
 use crate::score::Label;
-use crate::types::{Page, Said};
+use crate::types::{FieldStatement, Page};
 
 /// The most values of one field of one page that are used.
 const MOST_VALUES: usize = 100;
 
 /// The fields to learn, sorted by name.
-pub(crate) fn fields(pages: &[Page], wanted: &[String]) -> Vec<String> {
+pub(crate) fn fields_to_learn(pages: &[Page], wanted: &[String]) -> Vec<String> {
     let known = pages
         .iter()
         .flat_map(|page| page.known.keys().chain(page.said.keys()));
@@ -35,7 +35,7 @@ pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeS
         let said = page.said.values().flat_map(|said| &said.values);
         let known = page.known.values().flatten();
         for value in known.chain(said).take(1_000) {
-            folded.extend(Wanted::new(value).map(|wanted| wanted.folded));
+            folded.extend(KnownValue::new(value).map(|wanted| wanted.folded));
         }
     }
     folded
@@ -52,11 +52,11 @@ pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usi
             ..Label::default()
         };
         if let Some(said) = said {
-            take_said(&mut label, said, places, number, &mut pointed);
+            apply_statement(&mut label, said, places, number, &mut pointed);
         }
         if !label.is_certain {
             let known = places.page.known.get(field).into_iter().flatten();
-            label.wanted = wanted(known);
+            label.wanted = known_values(known);
             label.wanted.retain(|value| !label.rejected.contains(value));
         }
         if !label.wanted.is_empty() || said.is_some() {
@@ -66,11 +66,11 @@ pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usi
     (labels, pointed)
 }
 
-fn wanted<'v>(values: impl Iterator<Item = &'v String>) -> Vec<Wanted> {
-    let mut all: Vec<Wanted> = Vec::new();
+fn known_values<'v>(values: impl Iterator<Item = &'v String>) -> Vec<KnownValue> {
+    let mut all: Vec<KnownValue> = Vec::new();
     for one in values
         .take(MOST_VALUES)
-        .filter_map(|value| Wanted::new(value))
+        .filter_map(|value| KnownValue::new(value))
     {
         if !all.iter().any(|other| other.folded == one.folded) {
             all.push(one);
@@ -79,27 +79,27 @@ fn wanted<'v>(values: impl Iterator<Item = &'v String>) -> Vec<Wanted> {
     all
 }
 
-fn take_said(
+fn apply_statement(
     label: &mut Label,
-    said: &Said,
+    said: &FieldStatement,
     places: &Places<'_>,
     number: usize,
     pointed: &mut Vec<(usize, usize)>,
 ) {
-    label.wanted = wanted(said.values.iter());
+    label.wanted = known_values(said.values.iter());
     label.is_absent = said.absent;
-    label.rejected = wanted(said.rejected.iter());
+    label.rejected = known_values(said.rejected.iter());
     let at = |path: &String| -> Option<usize> {
         let found = places.document.evaluate(&XPath::compile(path).ok()?).ok()?;
         match found.first()? {
-            XValue::Node(node) => places.at_node(*node),
+            XValue::Node(node) => places.find_node(*node),
             XValue::Attribute(attribute) => {
-                places.at_attribute(attribute.owner(), attribute.name())
+                places.find_attribute(attribute.owner(), attribute.name())
             }
             _ => None,
         }
     };
-    let text = |place: usize| Wanted::new(&places.all[place].text);
+    let text = |place: usize| KnownValue::new(&places.all[place].text);
     let nodes: Vec<usize> = said.nodes.iter().take(MOST_VALUES).filter_map(at).collect();
     if said.values.is_empty() {
         label

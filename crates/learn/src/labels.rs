@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::places::{At, Place, Places};
+use crate::places::{Place, PlaceKind, Places};
 
 /// The most characters of a label.
 const LONGEST: usize = 40;
@@ -88,7 +88,7 @@ impl Labels {
                 if text.len() > LONGEST * 2 || text.chars().count() > LONGEST {
                     continue;
                 }
-                let bare = bare(text);
+                let bare = without_colon(text);
                 counts.entry(bare).or_default().is_marked |= is_marked(at, text);
                 let forms = here.entry(bare).or_default();
                 forms.with_colon |= bare.len() < text.len();
@@ -117,12 +117,12 @@ impl Labels {
     }
 
     pub(crate) fn has(&self, text: &str) -> bool {
-        self.0.contains_key(bare(text))
+        self.0.contains_key(without_colon(text))
     }
 
     /// The label as other pages write it, if they write it differently.
     pub(crate) fn other_form(&self, text: &str) -> Option<String> {
-        let bare = bare(text);
+        let bare = without_colon(text);
         let forms = self.0.get(bare).filter(|forms| !forms.differ)?;
         match bare.len() < text.len() {
             true => forms.without.then(|| bare.to_owned()),
@@ -132,12 +132,14 @@ impl Labels {
 }
 
 /// The label without a colon at its end.
-fn bare(text: &str) -> &str {
+fn without_colon(text: &str) -> &str {
     text.strip_suffix(':').map_or(text, str::trim_end)
 }
 
-fn is_marked(at: &At<'_>, text: &str) -> bool {
-    let At::Text(node) = at else { return false };
+fn is_marked(at: &PlaceKind<'_>, text: &str) -> bool {
+    let PlaceKind::Text(node) = at else {
+        return false;
+    };
     let tag = node.parent().and_then(|parent| parent.tag());
     text.ends_with(':')
         || matches!(
@@ -164,9 +166,9 @@ mod tests {
 
     #[test]
     fn a_colon_is_no_part_of_a_label() {
-        assert_eq!(bare("Born:"), "Born");
-        assert_eq!(bare("Born :"), "Born");
-        assert_eq!(bare("Born"), "Born");
+        assert_eq!(without_colon("Born:"), "Born");
+        assert_eq!(without_colon("Born :"), "Born");
+        assert_eq!(without_colon("Born"), "Born");
     }
 
     #[test]

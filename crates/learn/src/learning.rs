@@ -6,11 +6,11 @@ use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
 use crate::conflicts;
-use crate::field::{Found, Group, learn_field};
-use crate::groups::groups;
+use crate::field::{Group, LearnedField, learn_field};
+use crate::groups::group_pages;
 use crate::known;
 use crate::labels::{Labels, Leaks};
-use crate::links::{self, Learnt};
+use crate::links::{self, LearnedGroup};
 use crate::places::Places;
 use crate::report;
 use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
@@ -39,23 +39,23 @@ pub fn learn_with_links(
     task: &Task,
 ) -> Result<Learned, LearnError> {
     let links_of_records = links;
-    check(pages, task)?;
-    let fields = known::fields(pages, &task.fields);
+    check_task(pages, task)?;
+    let fields = known::fields_to_learn(pages, &task.fields);
     if fields.is_empty() {
         return Err(LearnError::NothingKnown);
     }
     // One tree at a time, because the trees of all pages together would be too large.
-    let sketches = pages.iter().map(|page| parsed(page, 8).sketch());
-    let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
+    let sketches = pages.iter().map(|page| parse_page(page, 8).sketch());
+    let groups = url_patterns::merge_inseparable(group_pages(pages, sketches.collect()), pages);
     let mut learnt = Vec::new();
     let mut pages_to_check = Vec::new();
     for group in &groups {
-        let chosen = chosen_pages(pages, group, task);
-        let documents = parsed_all(pages, &chosen);
-        let group_of_fields = prepared(pages, &documents, &chosen);
+        let chosen = choose_pages(pages, group, task);
+        let documents = parse_pages(pages, &chosen);
+        let group_of_fields = prepare_group(pages, &documents, &chosen);
         let (reports, doubts) = learn_fields(&group_of_fields, &fields, task);
         pages_to_check.push(report::page_to_check(&doubts, &group_of_fields));
-        learnt.push(Learnt {
+        learnt.push(LearnedGroup {
             group: group.clone(),
             reports,
         });
@@ -68,7 +68,7 @@ pub fn learn_with_links(
         left_out: Vec::new(),
     };
     for ((of_group, links), page_to_check) in learnt.into_iter().zip(links).zip(pages_to_check) {
-        let Learnt { group, reports } = of_group;
+        let LearnedGroup { group, reports } = of_group;
         if links.is_empty() && reports.iter().all(|report| report.processors.is_none()) {
             let why = "no value that is known of this page or of those like it was found on them";
             learned.left_out.extend(group.iter().map(|&page| LeftOut {
@@ -77,7 +77,7 @@ pub fn learn_with_links(
             }));
             continue;
         }
-        let others = others_of(pages, &groups, &group, other_urls);
+        let others = urls_of_others(pages, &groups, &group, other_urls);
         let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
         let patterns = url_patterns::patterns_with_links(&urls, links_of_records, &others);
         let name = name_of(&task.name, learned.mappings.len());
@@ -93,18 +93,18 @@ pub fn learn_with_links(
 }
 
 /// The `url_parsers` of a group.
-fn links_of(pages: &[Page], learnt: &[Learnt], at: usize, task: &Task) -> Vec<Value> {
-    let pairs = links::wanted(pages, learnt, at);
+fn links_of(pages: &[Page], learnt: &[LearnedGroup], at: usize, task: &Task) -> Vec<Value> {
+    let pairs = links::link_pairs(pages, learnt, at);
     if pairs.is_empty() {
         return Vec::new();
     }
-    let chosen = chosen_pages(pages, &learnt[at].group, task);
-    let documents = parsed_all(pages, &chosen);
-    let group = prepared(pages, &documents, &chosen);
-    links::parsers(&group, &chosen, pages, &pairs, &task.limits)
+    let chosen = choose_pages(pages, &learnt[at].group, task);
+    let documents = parse_pages(pages, &chosen);
+    let group = prepare_group(pages, &documents, &chosen);
+    links::learn_parsers(&group, &chosen, pages, &pairs, &task.limits)
 }
 
-pub(crate) fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
+pub(crate) fn check_task(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if task.name.is_empty() || !task.name.chars().all(is_name) {
         return Err(LearnError::Name(task.name.clone()));
@@ -115,7 +115,7 @@ pub(crate) fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
-    let known = known::fields(pages, &[]);
+    let known = known::fields_to_learn(pages, &[]);
     if let Some(name) = task
         .fields
         .iter()
@@ -131,15 +131,15 @@ pub(crate) fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
 }
 
 /// The trees of these pages. They share a memory limit.
-pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
+pub(crate) fn parse_pages(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
     let trees = chosen
         .iter()
-        .map(|&page| parsed(&pages[page], chosen.len()));
+        .map(|&page| parse_page(&pages[page], chosen.len()));
     trees.collect()
 }
 
 /// The tree of a page, given that `pages` trees share the memory.
-pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
+pub(crate) fn parse_page(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
         memory_bytes: memory,
@@ -154,7 +154,7 @@ pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
 }
 
 /// The pages of a group that are used for learning. Those with known values come first.
-fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
+fn choose_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
         let said = usize::from(!page.said.is_empty()) * 1_000;
@@ -172,7 +172,7 @@ fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
 }
 
 /// The chosen pages, with their trees.
-pub(crate) fn prepared<'d>(
+pub(crate) fn prepare_group<'d>(
     pages: &'d [Page],
     documents: &'d [Document],
     chosen: &[usize],
@@ -194,7 +194,7 @@ pub(crate) fn prepared<'d>(
 }
 
 fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<FieldReport>, Vec<f64>) {
-    let mut all: Vec<(String, Found)> = Vec::new();
+    let mut all: Vec<(String, LearnedField)> = Vec::new();
     for field in fields {
         let (labels, pointed) = known::labels(&group.pages, field);
         if labels.iter().all(|label| label.wanted.is_empty()) {
@@ -203,7 +203,7 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<Field
         let found = learn_field(group, labels, &pointed, None, &task.limits);
         all.push((field.clone(), found));
     }
-    conflicts::settle(&mut all);
+    conflicts::resolve_conflicts(&mut all);
     let mut reports = Vec::new();
     let mut doubts = vec![0.0; group.pages.len()];
     for (field, found) in &all {
@@ -218,7 +218,7 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<Field
 }
 
 /// URLs that a group's patterns must not match: pages of other kinds, and of other groups of the site.
-pub(crate) fn others_of<'p>(
+pub(crate) fn urls_of_others<'p>(
     pages: &'p [Page],
     groups: &[Vec<usize>],
     group: &[usize],

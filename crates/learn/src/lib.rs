@@ -47,7 +47,7 @@ pub use rows::{learn_rows, records_on, select_rows};
 pub use same::{common_form, is_misspelt_value, is_same_value};
 pub use sentences::is_word_of_sentence;
 pub use types::{
-    CandidateReport, Disagreement, FieldReport, KnownRow, LearnError, Learned, LearnedMapping,
-    LeftOut, Limits, Page, RowsReport, RowsTask, Said, SelectedRows, Task,
+    CandidateReport, Disagreement, FieldReport, FieldStatement, KnownRow, LearnError, Learned,
+    LearnedMapping, LeftOut, Limits, Page, RowsReport, RowsTask, SelectedRows, Task,
 };
-pub use unseen::{Looks, Proposal, ProposedField, Teachers};
+pub use unseen::{Appearance, Proposal, ProposedField, Teachers};

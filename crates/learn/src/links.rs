@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use webfill_urls::Url;
 
-use crate::field::{Found, Group, learn_field};
-use crate::fold::Wanted;
-use crate::places::{At, Places};
+use crate::field::{Group, LearnedField, learn_field};
+use crate::fold::KnownValue;
+use crate::places::{PlaceKind, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};
 
@@ -16,7 +16,7 @@ const ENOUGH: usize = 2;
 const SURE: f64 = 0.9;
 
 /// A group of pages, and the learned fields.
-pub(crate) struct Learnt {
+pub(crate) struct LearnedGroup {
     /// The indexes of the pages.
     pub(crate) group: Vec<usize>,
     pub(crate) reports: Vec<FieldReport>,
@@ -24,7 +24,11 @@ pub(crate) struct Learnt {
 
 /// Pairs of a page in the group `from`, and a page to which it should lead. Both belong to the same record. The second
 /// is in another group, where a value is read that is not read in the first.
-pub(crate) fn wanted(pages: &[Page], learnt: &[Learnt], from: usize) -> Vec<(usize, usize)> {
+pub(crate) fn link_pairs(
+    pages: &[Page],
+    learnt: &[LearnedGroup],
+    from: usize,
+) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for &page in &learnt[from].group {
         let Some(record) = &pages[page].record else {
@@ -54,7 +58,7 @@ fn agrees(report: &FieldReport, page: &Page) -> bool {
 }
 
 /// The `url_parsers` that select the links of these pairs. Empty if no chain is reliable.
-pub(crate) fn parsers(
+pub(crate) fn learn_parsers(
     group: &Group<'_>,
     chosen: &[usize],
     pages: &[Page],
@@ -78,13 +82,13 @@ pub(crate) fn parsers(
         return Vec::new();
     }
     let found = learn_field(group, labels, &[], Some(false), limits);
-    let chain = sure(&found).map(|chain| json!({"processors": chain}));
+    let chain = reliable_chain(&found).map(|chain| json!({"processors": chain}));
     chain.into_iter().collect()
 }
 
 /// The links to these pages, as the page writes them.
-fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
-    let mut found: Vec<Wanted> = Vec::new();
+fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<KnownValue> {
+    let mut found: Vec<KnownValue> = Vec::new();
     if targets.is_empty() {
         return found;
     }
@@ -92,7 +96,7 @@ fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
     let base = base.and_then(|href| places.page.url.join(href).ok());
     let base = base.as_ref().unwrap_or(&places.page.url);
     for place in &places.all {
-        let At::Attribute(_, "href") = place.at else {
+        let PlaceKind::Attribute(_, "href") = place.at else {
             continue;
         };
         let Ok(mut url) = base.join(&place.text) else {
@@ -100,14 +104,14 @@ fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
         };
         url.set_fragment(None);
         if targets.contains(&&url) && !found.iter().any(|one| one.text == place.text) {
-            found.extend(Wanted::new(&place.text));
+            found.extend(KnownValue::new(&place.text));
         }
     }
     found
 }
 
 /// The likeliest chain that reads the link and nothing else; `None` if it is not reliable.
-fn sure(found: &Found) -> Option<Vec<Value>> {
+fn reliable_chain(found: &LearnedField) -> Option<Vec<Value>> {
     let mean = found.left_out.iter().sum::<f64>() / found.left_out.len().max(1) as f64;
     let is_right = |one: usize| {
         found.labels.iter().all(|label| {

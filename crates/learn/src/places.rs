@@ -8,8 +8,8 @@ use serde_json::Value;
 use webfill_document::{Document, NodeRef};
 use webfill_mapping::PageKind;
 
-use crate::dates::{self, Way};
-use crate::fold::{Spelling, Wanted, collapsed, folded};
+use crate::dates::{self, DateInterpretation};
+use crate::fold::{KnownValue, Spelling, collapsed, folded};
 use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
 use crate::types::Page;
@@ -42,13 +42,13 @@ const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", 
 
 /// A place on a page.
 pub(crate) struct Place<'d> {
-    pub(crate) at: At<'d>,
+    pub(crate) at: PlaceKind<'d>,
     /// The text of the place, with white space collapsed.
     pub(crate) text: String,
 }
 
 #[derive(Clone)]
-pub(crate) enum At<'d> {
+pub(crate) enum PlaceKind<'d> {
     Text(NodeRef<'d>),
     /// The whole text of an element that contains several texts.
     Element(NodeRef<'d>),
@@ -58,42 +58,42 @@ pub(crate) enum At<'d> {
     /// A path in the data of scripts, or in a JSON page.
     Json(String),
     /// A text or number after a key, in a script that is not JSON.
-    ScriptKey(String, Written),
+    ScriptKey(String, ScriptNotation),
 }
 
 /// How a script writes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum ScriptNotation {
     InDoubleQuotes,
     InSingleQuotes,
     AsNumber,
 }
 
-impl Written {
-    const ALL: [Written; 3] = [
-        Written::InDoubleQuotes,
-        Written::InSingleQuotes,
-        Written::AsNumber,
+impl ScriptNotation {
+    const ALL: [ScriptNotation; 3] = [
+        ScriptNotation::InDoubleQuotes,
+        ScriptNotation::InSingleQuotes,
+        ScriptNotation::AsNumber,
     ];
 
     /// The regular expression, whose only group is the value.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
-            Written::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
-            Written::InSingleQuotes => r"'([^'\\\n]{1,500})'",
-            Written::AsNumber => r"(-?[0-9]{1,15}(?:\.[0-9]{1,10})?)\s*[,;}\]\n]",
+            ScriptNotation::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
+            ScriptNotation::InSingleQuotes => r"'([^'\\\n]{1,500})'",
+            ScriptNotation::AsNumber => r"(-?[0-9]{1,15}(?:\.[0-9]{1,10})?)\s*[,;}\]\n]",
         }
     }
 }
 
-impl At<'_> {
+impl PlaceKind<'_> {
     /// The bytes that the place owns, because pages decide how large it is.
     fn bytes(&self) -> usize {
         match self {
-            At::Text(_) | At::Element(_) | At::Attribute(..) => 0,
-            At::JsonLd(kind, path) => kind.len() + path.len(),
-            At::Json(path) => path.len(),
-            At::ScriptKey(key, _) => key.len(),
+            PlaceKind::Text(_) | PlaceKind::Element(_) | PlaceKind::Attribute(..) => 0,
+            PlaceKind::JsonLd(kind, path) => kind.len() + path.len(),
+            PlaceKind::Json(path) => path.len(),
+            PlaceKind::ScriptKey(key, _) => key.len(),
         }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) struct Places<'d> {
 }
 
 impl<'d> Places<'d> {
-    fn none(page: &'d Page, document: &'d Document, roots: Vec<Root<'d>>) -> Places<'d> {
+    fn without_places(page: &'d Page, document: &'d Document, roots: Vec<Root<'d>>) -> Places<'d> {
         Places {
             page,
             document,
@@ -140,14 +140,14 @@ impl<'d> Places<'d> {
     }
 
     /// The places of a row. `page` holds the known values of the row.
-    pub(crate) fn of_row(
+    pub(crate) fn from_row(
         page: &'d Page,
         document: &'d Document,
         roots: Vec<Root<'d>>,
     ) -> Places<'d> {
         let mut nodes: Vec<NodeRef<'d>> = roots.iter().map(|root| root.node).collect();
         nodes.sort_by_key(|node| node.position());
-        let mut places = Places::none(page, document, roots);
+        let mut places = Places::without_places(page, document, roots);
         let mut before: Option<NodeRef<'d>> = None;
         for node in nodes {
             // Cells have already been read as parts of their row.
@@ -160,14 +160,14 @@ impl<'d> Places<'d> {
     }
 
     /// The places of a row that is a JSON object.
-    pub(crate) fn of_object(page: &'d Page, document: &'d Document, row: &Value) -> Places<'d> {
-        let mut places = Places::none(page, document, Vec::new());
-        places.read_members(row, "$", 0, &|path| At::Json(path));
+    pub(crate) fn from_object(page: &'d Page, document: &'d Document, row: &Value) -> Places<'d> {
+        let mut places = Places::without_places(page, document, Vec::new());
+        places.read_members(row, "$", 0, &|path| PlaceKind::Json(path));
         places
     }
 
     pub(crate) fn new(page: &'d Page, document: &'d Document) -> Places<'d> {
-        let mut places = Places::none(page, document, Vec::new());
+        let mut places = Places::without_places(page, document, Vec::new());
         match page.kind {
             PageKind::Html | PageKind::Xml => places.read_tree(),
             PageKind::Json => places.read_json(&page.text),
@@ -176,7 +176,7 @@ impl<'d> Places<'d> {
         places
     }
 
-    fn add(&mut self, at: At<'d>, text: &str) -> Option<usize> {
+    fn add(&mut self, at: PlaceKind<'d>, text: &str) -> Option<usize> {
         let full = self.all.len() >= MOST_PLACES || self.bytes >= MOST_BYTES;
         if full || text.len() > LONGEST * 2 {
             return None;
@@ -187,7 +187,7 @@ impl<'d> Places<'d> {
         }
         self.bytes += text.len() + at.bytes();
         let index = self.all.len();
-        for key in keys(&text) {
+        for key in lookup_keys(&text) {
             let places = self.by_text.entry(key).or_default();
             // A text in more places than this identifies none of them.
             if places.len() < 64 {
@@ -207,7 +207,7 @@ impl<'d> Places<'d> {
             if node.is_text() {
                 let inside = node.parent().and_then(NodeRef::tag);
                 if !matches!(inside, Some("script" | "style"))
-                    && let Some(index) = self.add(At::Text(node), node.text())
+                    && let Some(index) = self.add(PlaceKind::Text(node), node.text())
                 {
                     self.texts.push(index);
                 }
@@ -231,7 +231,7 @@ impl<'d> Places<'d> {
                 let key = (tag, attribute.value());
                 self.by_class.entry(key).or_default().push(node.position());
             } else if ATTRIBUTES.contains(&name) || name.starts_with("data-") {
-                self.add(At::Attribute(node, name), attribute.value());
+                self.add(PlaceKind::Attribute(node, name), attribute.value());
             }
         }
         let text = node.text();
@@ -239,7 +239,7 @@ impl<'d> Places<'d> {
             return;
         }
         if text.len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
-            self.add(At::Element(node), text);
+            self.add(PlaceKind::Element(node), text);
         }
     }
 
@@ -265,7 +265,7 @@ impl<'d> Places<'d> {
             return;
         }
         if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
-            self.read_members(&value, "$", 0, &|path| At::Json(path));
+            self.read_members(&value, "$", 0, &|path| PlaceKind::Json(path));
         }
     }
 
@@ -290,7 +290,7 @@ impl<'d> Places<'d> {
                         .next()
                         .unwrap_or(kind)
                         .to_owned();
-                    self.read_members(value, "$", 0, &|path| At::JsonLd(kind.clone(), path));
+                    self.read_members(value, "$", 0, &|path| PlaceKind::JsonLd(kind.clone(), path));
                 }
                 let nested = object.values().filter(|member| !member.is_string());
                 nested.for_each(|member| self.read_linked(member, depth + 1));
@@ -304,7 +304,7 @@ impl<'d> Places<'d> {
         value: &Value,
         path: &str,
         depth: usize,
-        at: &dyn Fn(String) -> At<'d>,
+        at: &dyn Fn(String) -> PlaceKind<'d>,
     ) {
         if depth > 12 || self.all.len() >= MOST_PLACES {
             return;
@@ -337,16 +337,19 @@ impl<'d> Places<'d> {
 
     fn read_keys(&mut self, script: &str) {
         for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
-            let ways = Written::ALL.iter().zip(2..);
+            let ways = ScriptNotation::ALL.iter().zip(2..);
             let value = ways.filter_map(|(written, group)| Some((*written, found.get(group)?)));
             for (written, value) in value {
-                self.add(At::ScriptKey(found[1].to_owned(), written), value.as_str());
+                self.add(
+                    PlaceKind::ScriptKey(found[1].to_owned(), written),
+                    value.as_str(),
+                );
             }
         }
     }
 
     /// The places of a known value whose text is the whole value.
-    pub(crate) fn of(&self, wanted: &Wanted) -> Vec<usize> {
+    pub(crate) fn find_exact(&self, wanted: &KnownValue) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         let mut find = |key: String| {
             found.extend(self.by_text.get(&key).into_iter().flatten());
@@ -367,34 +370,34 @@ impl<'d> Places<'d> {
     }
 
     /// The places that have this folded text.
-    pub(crate) fn with_text(&self, folded: &str) -> &[usize] {
+    pub(crate) fn find_text(&self, folded: &str) -> &[usize] {
         self.by_text.get(folded).map_or(&[], Vec::as_slice)
     }
 
     /// The element that contains a place. `None` for places in JSON and scripts.
     pub(crate) fn element_of(&self, place: usize) -> Option<NodeRef<'d>> {
         match self.all[place].at {
-            At::Text(text) => text.parent(),
-            At::Element(element) => Some(element),
-            At::Attribute(owner, _) => Some(owner),
-            At::JsonLd(..) | At::Json(_) | At::ScriptKey(..) => None,
+            PlaceKind::Text(text) => text.parent(),
+            PlaceKind::Element(element) => Some(element),
+            PlaceKind::Attribute(owner, _) => Some(owner),
+            PlaceKind::JsonLd(..) | PlaceKind::Json(_) | PlaceKind::ScriptKey(..) => None,
         }
     }
 
     /// Whether the page contains the value as the record writes it.
-    pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
-        self.by_text.contains_key(&wanted.folded) || !self.around(wanted, 1).is_empty()
+    pub(crate) fn contains_exactly(&self, wanted: &KnownValue) -> bool {
+        self.by_text.contains_key(&wanted.folded) || !self.find_containing(wanted, 1).is_empty()
     }
 
     /// The places whose text contains the value among other words, with its position in the text.
-    pub(crate) fn around(&self, wanted: &Wanted, most: usize) -> Vec<(usize, usize)> {
+    pub(crate) fn find_containing(&self, wanted: &KnownValue, most: usize) -> Vec<(usize, usize)> {
         let value = wanted.text.as_str();
         if value.chars().count() < 2 {
             return Vec::new();
         }
         let mut found = Vec::new();
         for (index, place) in self.all.iter().enumerate() {
-            if place.text.len() <= value.len() || matches!(place.at, At::ScriptKey(..)) {
+            if place.text.len() <= value.len() || matches!(place.at, PlaceKind::ScriptKey(..)) {
                 continue;
             }
             let starts = place.text.match_indices(value).map(|(start, _)| start);
@@ -410,56 +413,56 @@ impl<'d> Places<'d> {
     }
 
     /// The places whose text contains the date among other words, with its range and the ways to read it.
-    pub(crate) fn around_date(
+    pub(crate) fn find_containing_date(
         &self,
         day: &str,
         most: usize,
-    ) -> Vec<(usize, usize, usize, Vec<Way>)> {
+    ) -> Vec<(usize, usize, usize, Vec<DateInterpretation>)> {
         let year = day.get(2..4).unwrap_or(day);
         let places = self.all.iter().enumerate();
         let texts = places.filter(|(_, place)| {
-            let is_text = !matches!(place.at, At::ScriptKey(..));
+            let is_text = !matches!(place.at, PlaceKind::ScriptKey(..));
             is_text && place.text.len() <= LONGEST_ELEMENT && place.text.contains(year)
         });
         let found = texts.filter_map(|(index, place)| {
-            let (start, end, ways) = dates::within(&place.text, day)?;
+            let (start, end, ways) = dates::find_day(&place.text, day)?;
             Some((index, start, end, ways))
         });
         found.take(most).collect()
     }
 
     /// Whether the page contains the value in any spelling. A word of a sentence may be there by chance.
-    pub(crate) fn mentions(&self, wanted: &Wanted) -> bool {
-        let has_date = |day: &String| !self.around_date(day, 1).is_empty();
+    pub(crate) fn mentions(&self, wanted: &KnownValue) -> bool {
+        let has_date = |day: &String| !self.find_containing_date(day, 1).is_empty();
         let is_value = |&(place, start): &(usize, usize)| {
             !is_word_of_sentence(&self.all[place].text, start, wanted.text.len())
         };
-        let around = self.around(wanted, MOST_AROUND);
+        let around = self.find_containing(wanted, MOST_AROUND);
         around.iter().any(is_value)
-            || !self.of(wanted).is_empty()
+            || !self.find_exact(wanted).is_empty()
             || wanted.day.as_ref().is_some_and(has_date)
     }
 
     /// The place of an attribute that a person pointed at.
-    pub(crate) fn at_attribute(&self, owner: NodeRef<'_>, name: &str) -> Option<usize> {
+    pub(crate) fn find_attribute(&self, owner: NodeRef<'_>, name: &str) -> Option<usize> {
         self.all.iter().position(|place| match &place.at {
-            At::Attribute(node, attribute) => *node == owner && *attribute == name,
+            PlaceKind::Attribute(node, attribute) => *node == owner && *attribute == name,
             _ => false,
         })
     }
 
     /// The place of a text or element that a person pointed at. For an element without text (`img`, `meta`, `input`),
     /// it is that of its value.
-    pub(crate) fn at_node(&self, node: NodeRef<'_>) -> Option<usize> {
+    pub(crate) fn find_node(&self, node: NodeRef<'_>) -> Option<usize> {
         let text = self.all.iter().position(|place| match &place.at {
-            At::Text(text) => {
+            PlaceKind::Text(text) => {
                 *text == node || (text.parent() == Some(node) && text.text() == node.text())
             }
-            At::Element(element) => *element == node,
+            PlaceKind::Element(element) => *element == node,
             _ => false,
         });
         let value = |name: &&str| {
-            let is_it = |place: &Place<'_>| matches!(&place.at, At::Attribute(owner, of) if *owner == node && of == name);
+            let is_it = |place: &Place<'_>| matches!(&place.at, PlaceKind::Attribute(owner, of) if *owner == node && of == name);
             self.all.iter().position(is_it)
         };
         text.or_else(|| POINTED_ATTRIBUTES.iter().find_map(value))
@@ -467,17 +470,20 @@ impl<'d> Places<'d> {
 }
 
 /// The keys by which a place is found: its text, and the number, telephone number or days that it means.
-fn keys(text: &str) -> Vec<String> {
+fn lookup_keys(text: &str) -> Vec<String> {
     let mut keys = vec![folded(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {
         if let Some(number) = crate::fold::number_in(text) {
             keys.push(format!("\u{1}{number}"));
         }
-        if let Some(digits) = Spelling::new(text).digits() {
+        if let Some(digits) = Spelling::new(text).into_phone_digits() {
             keys.push(format!("\u{2}{digits}"));
         }
     }
-    let mut days: Vec<String> = dates::ways(text).into_iter().map(|way| way.day).collect();
+    let mut days: Vec<String> = dates::date_interpretations(text)
+        .into_iter()
+        .map(|way| way.day)
+        .collect();
     days.extend(dates::iso_day(text));
     days.sort_unstable();
     days.dedup();
@@ -518,7 +524,7 @@ fn is_bounded(text: &str, start: usize, length: usize) -> bool {
 }
 
 static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    let values = Written::ALL.map(Written::pattern).join("|");
+    let values = ScriptNotation::ALL.map(ScriptNotation::pattern).join("|");
     let key = r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"#;
     Regex::new(&format!("{key}(?:{values})")).expect("constant patterns")
 });

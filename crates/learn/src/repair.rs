@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use webfill_mapping::{Engine, MappingSet, PageInput, Source, Wants};
+use webfill_mapping::{Engine, MappingSet, PageInput, RequestedParts, Source};
 
 use crate::evaluate::{self, Reading};
-use crate::field::{Found, Group, learn_field};
-use crate::fold::Wanted;
+use crate::field::{Group, LearnedField, learn_field};
+use crate::fold::KnownValue;
 use crate::known;
-use crate::learning::{field_of, parsed_all, prepared};
+use crate::learning::{field_of, parse_pages, prepare_group};
 use crate::report;
 use crate::score::Label;
 use crate::types::{FieldReport, LearnError, Limits, Page};
@@ -60,8 +60,8 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
     }
     let engine = engine_of(old)?;
     let chosen: Vec<usize> = (0..pages.len().min(limits.pages.max(1))).collect();
-    let documents = parsed_all(pages, &chosen);
-    let group = prepared(pages, &documents, &chosen);
+    let documents = parse_pages(pages, &chosen);
+    let group = prepare_group(pages, &documents, &chosen);
     let read: Vec<_> = chosen
         .iter()
         .map(|&page| extract(&engine, &pages[page]))
@@ -85,16 +85,18 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
         }
         let multiple = field["multiple"].as_bool().unwrap_or(false);
         let credit = |label: &Label| {
-            let reading = read[label.page].get(&name).map(evaluate::reading);
+            let reading = read[label.page]
+                .get(&name)
+                .map(evaluate::reading_from_value);
             label.credit(&reading.unwrap_or_default(), multiple)
         };
         let right: f64 = labels.iter().map(credit).sum();
         if right * 2.0 >= known as f64 {
-            repaired.fields.push(sound(name, right, known));
+            repaired.fields.push(intact_field(name, right, known));
             continue;
         }
         let found = learn_field(&group, labels, &pointed, Some(multiple), limits);
-        let repair = judge(name, &found, &group);
+        let repair = assess_repair(name, &found, &group);
         if repair.accepted
             && let Some(learned) = repair.learned.as_ref().and_then(field_of)
         {
@@ -125,13 +127,13 @@ fn extract(engine: &Engine, page: &Page) -> serde_json::Map<String, Value> {
         text: &page.text,
     };
     let mapping = engine.set().indexes().next();
-    let extraction = engine.extract_as(mapping, input, Wants::default());
+    let extraction = engine.extract_as(mapping, input, RequestedParts::default());
     extraction
         .map(|extraction| extraction.fields)
         .unwrap_or_default()
 }
 
-fn sound(field: String, right: f64, known: usize) -> FieldRepair {
+fn intact_field(field: String, right: f64, known: usize) -> FieldRepair {
     FieldRepair {
         field,
         broken: false,
@@ -153,7 +155,7 @@ fn replace_chain(field: &mut Value, learned: &Value) {
     }
 }
 
-fn judge(field: String, found: &Found, group: &Group<'_>) -> FieldRepair {
+fn assess_repair(field: String, found: &LearnedField, group: &Group<'_>) -> FieldRepair {
     let report = report::field_report(&field, found, group);
     let refusal = refusal(found, &report);
     FieldRepair {
@@ -166,7 +168,7 @@ fn judge(field: String, found: &Found, group: &Group<'_>) -> FieldRepair {
 }
 
 /// Why a repair is not reliable enough.
-fn refusal(found: &Found, report: &FieldReport) -> Option<String> {
+fn refusal(found: &LearnedField, report: &FieldReport) -> Option<String> {
     let Some(&best) = found.ranking.first() else {
         return Some(report.why.clone());
     };
@@ -182,7 +184,7 @@ fn refusal(found: &Found, report: &FieldReport) -> Option<String> {
             report.confidence
         ));
     }
-    let known: Vec<&Wanted> = found
+    let known: Vec<&KnownValue> = found
         .labels
         .iter()
         .flat_map(|label| &label.wanted)
@@ -196,7 +198,10 @@ fn refusal(found: &Found, report: &FieldReport) -> Option<String> {
         .flat_map(|reading| &reading.values)
         .map(|value| value.folded.as_str())
         .collect();
-    let alike = values.iter().filter(|value| fits(value, &known)).count();
+    let alike = values
+        .iter()
+        .filter(|value| resembles(value, &known))
+        .count();
     (alike as f64).lt(&(ALIKE * values.len() as f64)).then(|| {
         format!(
             "only {alike} of {} values look like those of before",
@@ -212,7 +217,7 @@ fn is_varied(readings: &[Reading]) -> bool {
 }
 
 /// Whether a value resembles the earlier ones in length and characters.
-fn fits(value: &str, known: &[&Wanted]) -> bool {
+fn resembles(value: &str, known: &[&KnownValue]) -> bool {
     let length = |text: &str| text.chars().count();
     let longest = known
         .iter()

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use webfill_urls::Url;
 
-use crate::alternatives::alternatives;
+use crate::alternatives::choose_alternatives;
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
-use crate::field::{Found, Group};
-use crate::fold::Wanted;
+use crate::field::{Group, LearnedField};
+use crate::fold::KnownValue;
 use crate::guards;
 use crate::places::Places;
 use crate::same::common_form;
-use crate::score::{Label, MISSPELT, Scores, reads_cut_off};
+use crate::score::{Label, MISSPELT, Scores, reads_truncated};
 use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
@@ -36,7 +36,7 @@ const ENOUGH: usize = 3;
 const SHOWN: usize = 10;
 
 /// The report on a field.
-pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> FieldReport {
+pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>) -> FieldReport {
     let mut report = FieldReport {
         field: field.to_owned(),
         multiple: found.multiple,
@@ -47,7 +47,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         agree: Vec::new(),
         disagree: Vec::new(),
         doubted: Vec::new(),
-        without_page: without_page(found, group),
+        without_page: left_out_results(found, group),
         reads: None,
         disputed: Vec::new(),
         runner_up: None,
@@ -55,15 +55,15 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         why: String::new(),
     };
     let Some(&best) = found.ranking.first() else {
-        report.why = why_nothing(found);
+        report.why = explain_nothing(found);
         return report;
     };
     report.anchor = Some(found.candidates[best].anchor.name().to_owned());
     report.confidence = confidence(found, best);
-    compare(found, best, group, &mut report);
+    add_comparison(found, best, group, &mut report);
     report.candidates = best_of_kinds(found, best, group);
     report.runner_up = report.candidates.get(1).map(|one| one.processors.clone());
-    report.why = why(found, best, &report, |page| {
+    report.why = explain_choice(found, best, &report, |page| {
         !found.readings[best][page].values.is_empty()
     });
     if report.confidence < LIKELY && !found.labels.iter().any(|label| label.is_certain) {
@@ -73,7 +73,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         );
         return report;
     }
-    let guard = guards::of(found, best);
+    let guard = guards::for_readings(found, best);
     let chain = |one: usize| -> Value {
         let mut processors = found.candidates[one].processors.clone();
         processors.extend(guard.as_ref().map(|guard| guard.processor.clone()));
@@ -81,7 +81,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     };
     let is_guarded = |one: &usize| {
         let mut guard = guard.iter();
-        guard.all(|guard| guard.keeps_what_is_right_of(found, *one))
+        guard.all(|guard| guard.keeps_correct_values(found, *one))
     };
     report.processors = Some(chain(best));
     // Other values are next to a missing one in a row. A chain without a name, or one that filters by shape, may read
@@ -91,14 +91,14 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         .as_ref()
         .filter(|guard| guard.has_shape() && !is_of_row);
     let is_named = |one: &usize| !is_of_row || found.candidates[*one].anchor != Anchor::Path;
-    let alternatives: Vec<usize> = alternatives(found, of_shape);
+    let alternatives: Vec<usize> = choose_alternatives(found, of_shape);
     let alternatives = alternatives.into_iter().filter(is_guarded).filter(is_named);
     let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
-    report.reads = reads(found, best, accepts);
-    report.disputed = disputed(found, best, group, report.reads, accepts);
-    report.why = why(found, best, &report, |page| {
+    report.reads = count_reads(found, best, accepts);
+    report.disputed = disputed_pages(found, best, group, report.reads, accepts);
+    report.why = explain_choice(found, best, &report, |page| {
         let chains = [best].into_iter().chain(alternatives.iter().copied());
         let mut values = chains.flat_map(|one| &found.readings[one][page].values);
         values.any(|value| accepts(&value.text))
@@ -109,7 +109,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
 /// The share of labels that the learner reads correctly without knowing them; for lists, as F1. A single label cannot
 /// show that share. Then it is estimated from the number of pages that yield a value, and from how far another kind
 /// of anchor agrees.
-fn confidence(found: &Found, best: usize) -> f64 {
+fn confidence(found: &LearnedField, best: usize) -> f64 {
     // A list's credit is the number of values both read and known, divided by those either read or known. F1 weighs
     // both alike.
     let share = |credit: f64| match found.multiple {
@@ -153,7 +153,7 @@ fn confidence(found: &Found, best: usize) -> f64 {
 }
 
 /// The pages with a known value, each with whether a chain found without the page reads the value.
-fn without_page(found: &Found, group: &Group<'_>) -> Vec<(String, bool)> {
+fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, bool)> {
     let labels = found.labels.iter().zip(&found.left_out);
     let judged = labels.filter(|(label, credit)| !label.wanted.is_empty() && !credit.is_nan());
     let is_misspelt = |label: &Label| {
@@ -209,7 +209,7 @@ fn rounded(share: f64) -> f64 {
     (share * 1_000.0).round() / 1_000.0
 }
 
-fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldReport) {
+fn add_comparison(found: &LearnedField, best: usize, group: &Group<'_>, report: &mut FieldReport) {
     for (number, label) in found.labels.iter().enumerate() {
         if label.wanted.is_empty() {
             continue;
@@ -244,15 +244,20 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
 
 /// Whether one value is read although the page has further known ones.
 fn is_cut(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
-    let is_read = |wanted: &Wanted| reading.values.first().is_some_and(|read| wanted.is(read));
+    let is_read = |wanted: &KnownValue| {
+        reading
+            .values
+            .first()
+            .is_some_and(|read| wanted.matches(read))
+    };
     let mut others = label.wanted.iter().filter(|wanted| !is_read(wanted));
-    others.any(|wanted| !page.of(wanted).is_empty())
+    others.any(|wanted| !page.find_exact(wanted).is_empty())
 }
 
 /// On fewer pages, that two chains read the same says nothing.
 const FEWEST_COMPARED: usize = 5;
 
-fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
+fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
     let scores = Scores::new(
         &found.candidates,
         &found.readings,
@@ -296,22 +301,31 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
 
 /// The different values that a chain reads on a page, of those that it does not drop. Forms of one value count once, as
 /// where pages are filled from.
-fn different(found: &Found, one: usize, page: usize, accepts: impl Fn(&str) -> bool) -> usize {
+fn count_distinct(
+    found: &LearnedField,
+    one: usize,
+    page: usize,
+    accepts: impl Fn(&str) -> bool,
+) -> usize {
     let values = found.readings[one][page].values.iter();
     let values = values.filter(|value| accepts(&value.text));
     let different: BTreeSet<String> = values.map(|value| common_form(&value.text)).collect();
     different.len()
 }
 
-/// See [`FieldReport::reads`].
-fn reads(found: &Found, best: usize, accepts: impl Fn(&str) -> bool + Copy) -> Option<usize> {
+/// See [`FieldReport::count_reads`].
+fn count_reads(
+    found: &LearnedField,
+    best: usize,
+    accepts: impl Fn(&str) -> bool + Copy,
+) -> Option<usize> {
     /// Fewer lists have the same number of values by chance.
     const LISTS: usize = 3;
     let known = found.labels.iter().filter(|label| {
         let reading = &found.readings[best][label.page];
         !label.wanted.is_empty() && label.credit(reading, found.multiple) >= 0.99
     });
-    let counts = known.map(|label| different(found, best, label.page, accepts));
+    let counts = known.map(|label| count_distinct(found, best, label.page, accepts));
     let counts: Vec<usize> = counts.collect();
     let first = *counts.first()?;
     let is_shown = match found.multiple {
@@ -321,9 +335,9 @@ fn reads(found: &Found, best: usize, accepts: impl Fn(&str) -> bool + Copy) -> O
     (is_shown && counts.iter().all(|count| *count == first)).then_some(first)
 }
 
-/// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.
-fn disputed(
-    found: &Found,
+/// See [`FieldReport::disputed_pages`]. `accepts`: what the chain does not drop.
+fn disputed_pages(
+    found: &LearnedField,
     best: usize,
     group: &Group<'_>,
     expected: Option<usize>,
@@ -347,11 +361,11 @@ fn disputed(
         .copied()
         .filter(|&label| reads(best, label))
         .collect();
-    let different = |page: usize| different(found, best, page, accepts);
+    let different = |page: usize| count_distinct(found, best, page, accepts);
     let mut kinds = BTreeSet::from([found.candidates[best].anchor, Anchor::Path]);
     let is_witness = |one: usize| {
         !found.candidates[one].counts_positions()
-            && !reads_cut_off(&found.labels, &found.readings[one], found.multiple)
+            && !reads_truncated(&found.labels, &found.readings[one], found.multiple)
             && read.iter().all(|&label| reads(one, label))
     };
     let mut others = Vec::new();
@@ -376,7 +390,7 @@ fn disputed(
         .collect()
 }
 
-fn why_nothing(found: &Found) -> String {
+fn explain_nothing(found: &LearnedField) -> String {
     let known = found
         .labels
         .iter()
@@ -392,7 +406,12 @@ fn why_nothing(found: &Found) -> String {
 }
 
 /// Why it was chosen. `reads` returns whether something is read on a page.
-fn why(found: &Found, best: usize, report: &FieldReport, reads: impl Fn(usize) -> bool) -> String {
+fn explain_choice(
+    found: &LearnedField,
+    best: usize,
+    report: &FieldReport,
+    reads: impl Fn(usize) -> bool,
+) -> String {
     let kind = found.candidates[best].anchor.name();
     let right = report.agree.len();
     let all = right + report.disagree.len();
@@ -400,7 +419,7 @@ fn why(found: &Found, best: usize, report: &FieldReport, reads: impl Fn(usize) -
         0 => String::new(),
         doubted => format!("; {doubted} known values look out of date"),
     };
-    let lacking = lacking(found, reads);
+    let lacking = describe_lacking(found, reads);
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
         _ => format!(
@@ -415,7 +434,7 @@ fn why(found: &Found, best: usize, report: &FieldReport, reads: impl Fn(usize) -
 
 /// The number of pages without known values on which nothing is read, if that is at least every fifth of them. They
 /// may lack the field, or the anchor of the chain.
-fn lacking(found: &Found, reads: impl Fn(usize) -> bool) -> String {
+fn describe_lacking(found: &LearnedField, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();
         labels.any(|label| label.page == page && !label.wanted.is_empty())
@@ -453,7 +472,7 @@ pub(crate) fn mapping_report(
 }
 
 /// For each page, how far the best candidates of other kinds read something different from the chosen one.
-pub(crate) fn doubts(found: &Found, group: &Group<'_>) -> Vec<f64> {
+pub(crate) fn doubts(found: &LearnedField, group: &Group<'_>) -> Vec<f64> {
     let mut doubts = vec![0.0; group.pages.len()];
     let Some(&best) = found.ranking.first() else {
         return doubts;

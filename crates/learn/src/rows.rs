@@ -25,13 +25,13 @@ use webfill_urls::Url;
 
 use self::roots::Shape;
 use crate::conflicts;
-use crate::evaluate::{self, RowsOf};
-use crate::field::{Found, Group, learn_field};
-use crate::fold::Wanted;
-use crate::groups::groups;
+use crate::evaluate::{self, RowReader};
+use crate::field::{Group, LearnedField, learn_field};
+use crate::fold::KnownValue;
+use crate::groups::group_pages;
 use crate::known;
 use crate::labels::{Labels, Leaks};
-use crate::learning::{self, field_of, parsed_all};
+use crate::learning::{self, field_of, parse_pages};
 use crate::places::Places;
 use crate::report;
 use crate::types::{
@@ -61,7 +61,7 @@ struct ListPage<'p> {
 }
 
 /// A page prepared for learning.
-struct Sheet<'d> {
+struct PreparedPage<'d> {
     list: ListPage<'d>,
     document: &'d Document,
     places: Places<'d>,
@@ -69,14 +69,14 @@ struct Sheet<'d> {
 
 impl KnownRow {
     /// The values of the record, each once.
-    fn wanted(&self) -> Vec<Wanted> {
-        let mut all: Vec<Wanted> = Vec::new();
+    fn known_values(&self) -> Vec<KnownValue> {
+        let mut all: Vec<KnownValue> = Vec::new();
         for one in self
             .known
             .values()
             .flatten()
             .take(100)
-            .filter_map(|value| Wanted::new(value))
+            .filter_map(|value| KnownValue::new(value))
         {
             if !all.contains(&one) {
                 all.push(one);
@@ -99,12 +99,14 @@ pub fn learn_rows(
     other_urls: &[Url],
     task: &RowsTask,
 ) -> Result<Learned, LearnError> {
-    learning::check(pages, &task.task)?;
+    learning::check_task(pages, &task.task)?;
     if rows.iter().all(Vec::is_empty) {
         return Err(LearnError::NothingKnown);
     }
-    let sketches = pages.iter().map(|page| learning::parsed(page, 8).sketch());
-    let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
+    let sketches = pages
+        .iter()
+        .map(|page| learning::parse_page(page, 8).sketch());
+    let groups = url_patterns::merge_inseparable(group_pages(pages, sketches.collect()), pages);
     let mut learned = Learned {
         mappings: Vec::new(),
         left_out: Vec::new(),
@@ -114,9 +116,9 @@ pub fn learn_rows(
         if chosen.iter().all(|&page| rows[page].is_empty()) {
             continue;
         }
-        match of_group(pages, rows, &chosen, task) {
+        match learn_group(pages, rows, &chosen, task) {
             Ok(listing) => {
-                let others = learning::others_of(pages, &groups, group, other_urls);
+                let others = learning::urls_of_others(pages, &groups, group, other_urls);
                 let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
                 let own = listing.further.iter().chain(links).cloned();
                 let links: Vec<Url> = own.collect();
@@ -140,12 +142,12 @@ pub fn learn_rows(
 /// other.
 pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRows> {
     let all: Vec<usize> = (0..pages.len()).collect();
-    let documents = parsed_all(pages, &all);
-    let sheets = sheets(pages, rows, &all, &documents);
-    let (rule, _) = rule_of_elements(&sheets, &standing::standings(&sheets))?;
+    let documents = parse_pages(pages, &all);
+    let sheets = prepare_pages(pages, rows, &all, &documents);
+    let (rule, _) = rule_of_elements(&sheets, &standing::locate_records(&sheets))?;
     let mut elements = vec![Vec::new(); pages.len()];
     for row in &rule.rows {
-        if let What::Element(element) = row.what {
+        if let RowNode::Element(element) = row.what {
             elements[row.sheet].push(element.position());
         }
     }
@@ -156,13 +158,13 @@ pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRow
     })
 }
 
-fn sheets<'d>(
+fn prepare_pages<'d>(
     pages: &'d [Page],
     rows: &'d [Vec<KnownRow>],
     chosen: &[usize],
     documents: &'d [Document],
-) -> Vec<Sheet<'d>> {
-    let sheet = |(&page, document): (&usize, &'d Document)| Sheet {
+) -> Vec<PreparedPage<'d>> {
+    let sheet = |(&page, document): (&usize, &'d Document)| PreparedPage {
         list: ListPage {
             page: &pages[page],
             rows: &rows[page][..],
@@ -183,13 +185,13 @@ pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     if records.is_empty() {
         return Vec::new();
     }
-    let document = learning::parsed(page, 8);
+    let document = learning::parse_page(page, 8);
     let places = Places::new(page, &document);
     let stands = |record: &KnownRow| {
-        let wanted = record.wanted();
-        let of_values = wanted.iter().map(|one| (one, places.of(one).len()));
-        let found: Vec<(&Wanted, usize)> = of_values.filter(|(_, count)| *count > 0).collect();
-        let is_distinctive = |(one, count): &(&Wanted, usize)| {
+        let wanted = record.known_values();
+        let of_values = wanted.iter().map(|one| (one, places.find_exact(one).len()));
+        let found: Vec<(&KnownValue, usize)> = of_values.filter(|(_, count)| *count > 0).collect();
+        let is_distinctive = |(one, count): &(&KnownValue, usize)| {
             *count <= FEW && one.text.chars().filter(|c| c.is_alphanumeric()).count() >= LEAST_CHARS
         };
         found.len() >= wanted.len().min(2) && found.iter().any(is_distinctive)
@@ -237,14 +239,14 @@ impl Listing {
 }
 
 /// A row of a page, prepared for learning.
-struct RowAt<'d> {
+struct PreparedRow<'d> {
     sheet: usize,
     position: usize,
-    what: What<'d>,
+    what: RowNode<'d>,
     known: Option<usize>,
 }
 
-enum What<'d> {
+enum RowNode<'d> {
     Element(NodeRef<'d>),
     Object(Value),
 }
@@ -254,25 +256,25 @@ struct Rule<'d> {
     select: Vec<Value>,
     anchor: String,
     shape: Shape,
-    rows: Vec<RowAt<'d>>,
+    rows: Vec<PreparedRow<'d>>,
     /// How well a rule learned from some of the known rows selects the others.
     confidence: f64,
 }
 
-fn of_group(
+fn learn_group(
     pages: &[Page],
     rows: &[Vec<KnownRow>],
     chosen: &[usize],
     task: &RowsTask,
 ) -> Result<Listing, String> {
-    let documents = parsed_all(pages, chosen);
-    let sheets = sheets(pages, rows, chosen, &documents);
+    let documents = parse_pages(pages, chosen);
+    let sheets = prepare_pages(pages, rows, chosen, &documents);
     let known: usize = sheets.iter().map(|sheet| sheet.list.rows.len()).sum();
-    let rule = rule_of(&sheets).ok_or_else(|| {
+    let rule = likeliest_rule(&sheets).ok_or_else(|| {
         format!("the values of {known} known records do not stand side by side, in elements or objects of their own")
     })?;
     let matched = rule.rows.iter().filter(|row| row.known.is_some()).count();
-    let mut fields = fields_of(&sheets, &rule, task);
+    let mut fields = learn_fields(&sheets, &rule, task);
     for name in known_fields(&sheets, task) {
         let is_missing = fields
             .iter()
@@ -291,10 +293,10 @@ fn of_group(
         }
     }
     fields.sort_by(|(_, one), (_, other)| one.field.cmp(&other.field));
-    finished(&sheets, rule, fields, known, matched, task)
+    finish_listing(&sheets, rule, fields, known, matched, task)
 }
 
-fn known_fields(sheets: &[Sheet<'_>], task: &RowsTask) -> Vec<String> {
+fn known_fields(sheets: &[PreparedPage<'_>], task: &RowsTask) -> Vec<String> {
     let rows = sheets.iter().flat_map(|sheet| sheet.list.rows);
     let names: BTreeSet<&String> = rows.flat_map(|row| row.known.keys()).collect();
     let is_wanted =
@@ -306,8 +308,8 @@ fn known_fields(sheets: &[Sheet<'_>], task: &RowsTask) -> Vec<String> {
         .collect()
 }
 
-fn finished(
-    sheets: &[Sheet<'_>],
+fn finish_listing(
+    sheets: &[PreparedPage<'_>],
     rule: Rule<'_>,
     fields: Vec<(&'static str, FieldReport)>,
     known: usize,
@@ -339,9 +341,9 @@ fn finished(
     });
     let read: Vec<key::Rows> = sheets
         .iter()
-        .map(|sheet| evaluate::rows_by(&written, sheet.list.page))
+        .map(|sheet| evaluate::read_rows(&written, sheet.list.page))
         .collect();
-    let key = key::key(&read, &single);
+    let key = key::find_key(&read, &single);
     written["key"] = key.clone().into();
     let paging = paging::find(sheets);
     let count = read.iter().map(Vec::len).sum();
@@ -376,14 +378,14 @@ fn finished(
 }
 
 /// The likeliest way to select rows: as elements, or as objects if these contain more known values.
-fn rule_of<'d>(sheets: &[Sheet<'d>]) -> Option<Rule<'d>> {
-    let standings = standing::standings(sheets);
+fn likeliest_rule<'d>(sheets: &[PreparedPage<'d>]) -> Option<Rule<'d>> {
+    let standings = standing::locate_records(sheets);
     let elements = rule_of_elements(sheets, &standings);
     let objects = objects::find(sheets);
     let values: usize = sheets
         .iter()
         .flat_map(|sheet| sheet.list.rows)
-        .map(|row| row.wanted().len())
+        .map(|row| row.known_values().len())
         .sum();
     let of_elements = elements
         .as_ref()
@@ -399,10 +401,10 @@ fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
     let mut rows = Vec::new();
     for (sheet, (values, known)) in objects.rows.into_iter().zip(objects.known).enumerate() {
         let of_sheet = values.into_iter().zip(known).enumerate();
-        rows.extend(of_sheet.map(|(position, (value, known))| RowAt {
+        rows.extend(of_sheet.map(|(position, (value, known))| PreparedRow {
             sheet,
             position,
-            what: What::Object(value),
+            what: RowNode::Object(value),
             known,
         }));
     }
@@ -424,10 +426,10 @@ fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
 
 /// The likeliest rule for elements, and the number of known values that are in the rows of their records.
 fn rule_of_elements<'d>(
-    sheets: &[Sheet<'d>],
-    standings: &[standing::Standing<'d>],
+    sheets: &[PreparedPage<'d>],
+    standings: &[standing::RecordElements<'d>],
 ) -> Option<(Rule<'d>, usize)> {
-    let (layout, target, selected) = selected(sheets, standings)?;
+    let (layout, target, selected) = select_by_layout(sheets, standings)?;
     let width = match layout.is_wide {
         true => 1 + target.tails,
         false => 1,
@@ -453,10 +455,10 @@ fn rule_of_elements<'d>(
                     .filter(|nodes| nodes.iter().any(holds))
                     .count()
             });
-            rows.push(RowAt {
+            rows.push(PreparedRow {
                 sheet,
                 position,
-                what: What::Element(*element),
+                what: RowNode::Element(*element),
                 known: standing.map(|standing| standing.row),
             });
         }
@@ -478,19 +480,19 @@ fn rule_of_elements<'d>(
 type Selection<'d> = (
     standing::Layout<'d>,
     target::Target<'d>,
-    select::Selected<'d>,
+    select::RowSelector<'d>,
 );
 
-fn selected<'d>(
-    sheets: &[Sheet<'d>],
-    standings: &[standing::Standing<'d>],
+fn select_by_layout<'d>(
+    sheets: &[PreparedPage<'d>],
+    standings: &[standing::RecordElements<'d>],
 ) -> Option<Selection<'d>> {
-    let layout = standing::layout(standings)?;
+    let layout = standing::likeliest_layout(standings)?;
     let target = target::Target::new(sheets, standings, &layout);
     let values = sheets
         .iter()
         .flat_map(|sheet| sheet.list.rows)
-        .flat_map(KnownRow::wanted);
+        .flat_map(KnownRow::known_values);
     let leaks = Leaks::new(values.map(|wanted| wanted.folded));
     let selected = select::select(sheets, standings, &layout, &target, &leaks)?;
     Some((layout, target, selected))
@@ -499,8 +501,8 @@ fn selected<'d>(
 /// The confidence of a rule: the share of known rows that are selected by a rule learned from the other half, times
 /// `f1`.
 fn confidence<'d>(
-    sheets: &[Sheet<'d>],
-    standings: &[standing::Standing<'d>],
+    sheets: &[PreparedPage<'d>],
+    standings: &[standing::RecordElements<'d>],
     layout: &standing::Layout<'d>,
     f1: f64,
 ) -> f64 {
@@ -510,13 +512,13 @@ fn confidence<'d>(
     let (mut right, mut all) = (0usize, 0usize);
     for half in 0..2 {
         let is_shown = |number: usize| number % 2 == half;
-        let shown: Vec<standing::Standing<'d>> = standings
+        let shown: Vec<standing::RecordElements<'d>> = standings
             .iter()
             .enumerate()
             .filter(|(number, _)| is_shown(*number))
             .map(|(_, standing)| standing.clone())
             .collect();
-        let found = selected(sheets, &shown).map(|(_, _, selected)| selected.rows);
+        let found = select_by_layout(sheets, &shown).map(|(_, _, selected)| selected.rows);
         let withheld = layout.heads.iter().filter(|(number, _)| !is_shown(*number));
         for (number, head) in withheld {
             let rows = found.as_ref().map(|rows| &rows[standings[*number].sheet]);
@@ -528,8 +530,8 @@ fn confidence<'d>(
 }
 
 /// Learns the fields of rows from each row as from a page.
-fn fields_of(
-    sheets: &[Sheet<'_>],
+fn learn_fields(
+    sheets: &[PreparedPage<'_>],
     rule: &Rule<'_>,
     task: &RowsTask,
 ) -> Vec<(&'static str, FieldReport)> {
@@ -537,16 +539,16 @@ fn fields_of(
     let heads: BTreeMap<usize, HashSet<usize>> = heads(&rule.rows);
     let of_rows: Vec<Page> = rows
         .iter()
-        .map(|row| page_of(sheets, row, rule, &heads))
+        .map(|row| row_as_page(sheets, row, rule, &heads))
         .collect();
     let places = rows.iter().zip(&of_rows).map(|(row, page)| {
         let document = sheets[row.sheet].document;
         match &row.what {
-            What::Element(element) => {
-                let roots = roots::of_row(*element, &rule.shape, &heads[&row.sheet]);
-                Places::of_row(page, document, roots)
+            RowNode::Element(element) => {
+                let roots = roots::roots_of_row(*element, &rule.shape, &heads[&row.sheet]);
+                Places::from_row(page, document, roots)
             }
-            What::Object(value) => Places::of_object(page, document, value),
+            RowNode::Object(value) => Places::from_object(page, document, value),
         }
     });
     let places: Vec<Places<'_>> = places.collect();
@@ -557,30 +559,30 @@ fn fields_of(
         pages: places,
         labels,
         leaks,
-        rows: Some(RowsOf {
+        rows: Some(RowReader {
             select: rule.select.clone(),
             pages: sheets.iter().map(|sheet| sheet.list.page).collect(),
             rows: rows.iter().map(|row| (row.sheet, row.position)).collect(),
         }),
     };
-    let mut all: Vec<(String, Found)> = Vec::new();
-    for field in known::fields(&of_rows, &task.task.fields) {
+    let mut all: Vec<(String, LearnedField)> = Vec::new();
+    for field in known::fields_to_learn(&of_rows, &task.task.fields) {
         let (labels, pointed) = known::labels(&group.pages, &field);
         if labels.iter().any(|label| !label.wanted.is_empty()) {
             let found = learn_field(&group, labels, &pointed, None, &task.task.limits);
             all.push((field, found));
         }
     }
-    conflicts::settle(&mut all);
+    conflicts::resolve_conflicts(&mut all);
     let reports = all
         .iter()
         .map(|(field, found)| ("row", report::field_report(field, found, &group)));
     reports.collect()
 }
 
-fn chosen_rows<'r, 'd>(rows: &'r [RowAt<'d>]) -> Vec<&'r RowAt<'d>> {
+fn chosen_rows<'r, 'd>(rows: &'r [PreparedRow<'d>]) -> Vec<&'r PreparedRow<'d>> {
     let (mut known, mut others) = (0, 0);
-    let is_taken = |row: &&RowAt<'_>| {
+    let is_taken = |row: &&PreparedRow<'_>| {
         let (count, most) = match row.known {
             Some(_) => (&mut known, MOST_KNOWN),
             None => (&mut others, MOST_OTHERS),
@@ -591,11 +593,11 @@ fn chosen_rows<'r, 'd>(rows: &'r [RowAt<'d>]) -> Vec<&'r RowAt<'d>> {
     rows.iter().filter(is_taken).collect()
 }
 
-fn heads(rows: &[RowAt<'_>]) -> BTreeMap<usize, HashSet<usize>> {
+fn heads(rows: &[PreparedRow<'_>]) -> BTreeMap<usize, HashSet<usize>> {
     let mut heads: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
     for row in rows {
         let of_sheet = heads.entry(row.sheet).or_default();
-        if let What::Element(element) = row.what {
+        if let RowNode::Element(element) = row.what {
             of_sheet.insert(element.position());
         }
     }
@@ -603,9 +605,9 @@ fn heads(rows: &[RowAt<'_>]) -> BTreeMap<usize, HashSet<usize>> {
 }
 
 /// A row as a page of its own, with its known values, and the nodes in it that a person pointed at.
-fn page_of(
-    sheets: &[Sheet<'_>],
-    row: &RowAt<'_>,
+fn row_as_page(
+    sheets: &[PreparedPage<'_>],
+    row: &PreparedRow<'_>,
     rule: &Rule<'_>,
     heads: &BTreeMap<usize, HashSet<usize>>,
 ) -> Page {
@@ -621,7 +623,7 @@ fn page_of(
         known: known.map(|known| known.known.clone()).unwrap_or_default(),
         said: BTreeMap::new(),
     };
-    let What::Element(element) = row.what else {
+    let RowNode::Element(element) = row.what else {
         return page;
     };
     let own = heads.get(&row.sheet);
@@ -632,7 +634,7 @@ fn page_of(
         })
         .collect();
     let is_within = |path: &&String| {
-        let node = standing::at_path(sheet, path);
+        let node = standing::element_at_path(sheet, path);
         node.is_some_and(|node| parts.iter().any(|part| part.contains(node)))
     };
     for (field, said) in &sheet.list.page.said {

@@ -1,6 +1,6 @@
 //! Compares a text from a page with a known value, and gives the form in which equal values are found.
 
-use crate::fold::{Spelling, Wanted};
+use crate::fold::{KnownValue, Spelling};
 
 /// Whether a text from a page is this known value, possibly in another spelling: white space, case, Unicode forms,
 /// numbers, dates, digits of telephone numbers.
@@ -9,17 +9,17 @@ pub fn is_same_value(known: &str, read: &str) -> bool {
     if known == read {
         return !webfill_values::is_blank(known);
     }
-    Wanted::new(known).is_some_and(|known| known.is(&Spelling::new(read)))
+    KnownValue::new(known).is_some_and(|known| known.matches(&Spelling::new(read)))
 }
 
 /// Whether a text from a page differs from this known value by one typing error.
 pub fn is_misspelt_value(known: &str, read: &str) -> bool {
-    Wanted::new(known).is_some_and(|known| known.is_misspelt(&Spelling::new(read)))
+    KnownValue::new(known).is_some_and(|known| known.is_misspelt(&Spelling::new(read)))
 }
 
 /// The form that all spellings of a value have in common.
 pub fn common_form(value: &str) -> String {
-    let Some(wanted) = Wanted::new(value) else {
+    let Some(wanted) = KnownValue::new(value) else {
         return String::new();
     };
     let kinds = [

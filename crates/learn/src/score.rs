@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
-use crate::fold::{Spelling, Wanted, is_cut_off};
+use crate::fold::{KnownValue, Spelling, is_cut_off};
 use crate::survival::Anchor;
 
 /// The known values of a field of a page.
@@ -17,13 +17,13 @@ use crate::survival::Anchor;
 pub(crate) struct Label {
     /// The number of the page within its group.
     pub(crate) page: usize,
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<KnownValue>,
     /// For each of these whether it stands nowhere on the page, as a misspelt one does.
     pub(crate) is_unseen: Vec<bool>,
     /// Stated by a person.
     pub(crate) is_certain: bool,
     pub(crate) is_absent: bool,
-    pub(crate) rejected: Vec<Wanted>,
+    pub(crate) rejected: Vec<KnownValue>,
 }
 
 impl Label {
@@ -31,18 +31,18 @@ impl Label {
     pub(crate) fn credit(&self, reading: &Reading, multiple: bool) -> f64 {
         if !multiple {
             let first = reading.values.first();
-            let right = first.is_some_and(|first| self.wanted.iter().any(|one| one.is(first)));
+            let right = first.is_some_and(|first| self.wanted.iter().any(|one| one.matches(first)));
             return f64::from(u8::from(right));
         }
         let found = self
             .wanted
             .iter()
-            .filter(|one| reading.values.iter().any(|value| one.is(value)))
+            .filter(|one| reading.values.iter().any(|value| one.matches(value)))
             .count();
         let right = reading
             .values
             .iter()
-            .filter(|value| self.wanted.iter().any(|one| one.is(value)))
+            .filter(|value| self.wanted.iter().any(|one| one.matches(value)))
             .count();
         let all = reading.values.len() + self.wanted.len() - right.min(found);
         if all == 0 {
@@ -66,13 +66,12 @@ impl Label {
         }
         let wanted = self.wanted.iter().zip(&self.is_unseen);
         let found = wanted.filter(|(one, is_unseen)| {
-            let is_it = |value| one.is(value) || **is_unseen && one.is_misspelt(value);
+            let is_it = |value| one.matches(value) || **is_unseen && one.is_misspelt(value);
             reading.values.iter().any(is_it)
         });
-        let right = reading
-            .values
-            .iter()
-            .filter(|value| self.wanted.iter().any(|one| one.is(value)) || self.misspells(value));
+        let right = reading.values.iter().filter(|value| {
+            self.wanted.iter().any(|one| one.matches(value)) || self.misspells(value)
+        });
         let (found, right) = (found.count(), right.count());
         let all = reading.values.len() + self.wanted.len() - right.min(found);
         exact.max(MISSPELT * right.min(found) as f64 / all.max(1) as f64)
@@ -93,21 +92,25 @@ impl Label {
 
     /// Whether a reading contradicts the statement of a person.
     fn contradicts(&self, reading: &Reading, multiple: bool) -> bool {
-        let rejected = |one: &Wanted| reading.values.iter().any(|value| one.is(value));
+        let rejected = |one: &KnownValue| reading.values.iter().any(|value| one.matches(value));
         (self.is_absent && !reading.values.is_empty())
             || self.rejected.iter().any(rejected)
             || (self.is_certain && !self.wanted.is_empty() && self.credit(reading, multiple) < 1.0)
     }
 
     fn is_respelt(&self, reading: &Reading) -> bool {
-        let is_it = |one: &Wanted| reading.values.iter().any(|value| one.is_respelt(value));
+        let is_it = |one: &KnownValue| reading.values.iter().any(|value| one.is_respelt(value));
         self.wanted.iter().any(is_it)
     }
 
     /// The values that were read in addition to the known ones.
     fn surplus(&self, reading: &Reading) -> usize {
-        let known =
-            |value| self.wanted.iter().any(|one: &Wanted| one.is(value)) || self.misspells(value);
+        let known = |value| {
+            self.wanted
+                .iter()
+                .any(|one: &KnownValue| one.matches(value))
+                || self.misspells(value)
+        };
         reading.values.iter().filter(|value| !known(value)).count()
     }
 }
@@ -174,9 +177,9 @@ impl<'a> Scores<'a> {
             .collect();
         let is_cut_off = readings
             .iter()
-            .map(|pages| reads_cut_off(labels, pages, multiple))
+            .map(|pages| reads_truncated(labels, pages, multiple))
             .collect();
-        let varies = varies(labels);
+        let varies = are_varied(labels);
         let is_possible = readings
             .iter()
             .map(|pages| {
@@ -207,7 +210,7 @@ impl<'a> Scores<'a> {
         let p = self.precision(p, without);
         let mut ranked: Vec<(usize, f64)> = (0..self.candidates.len())
             .filter(|&candidate| {
-                self.is_possible[candidate] && self.matches(candidate, without) > 0.0
+                self.is_possible[candidate] && self.credit_sum(candidate, without) > 0.0
             })
             .filter(|&candidate| self.is_found_without(candidate, without))
             .map(|candidate| (candidate, self.score(candidate, p, without, true)))
@@ -224,7 +227,7 @@ impl<'a> Scores<'a> {
         found.is_empty() || found.iter().any(|one| *one != page)
     }
 
-    fn matches(&self, candidate: usize, without: Option<usize>) -> f64 {
+    fn credit_sum(&self, candidate: usize, without: Option<usize>) -> f64 {
         let credits = self.credits[candidate].iter().enumerate();
         credits
             .filter(|(label, _)| Some(*label) != without)
@@ -242,7 +245,7 @@ impl<'a> Scores<'a> {
         let best = possible
             .map(|one| (one, self.score(one, p, without, true)))
             .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)));
-        let matches = best.map_or(0.0, |(best, _)| self.matches(best, without));
+        let matches = best.map_or(0.0, |(best, _)| self.credit_sum(best, without));
         ((matches + 0.5) / (known as f64 + 1.0)).clamp(0.5, 0.97)
     }
 
@@ -257,7 +260,7 @@ impl<'a> Scores<'a> {
         } else {
             0.0
         };
-        self.matches(candidate, without) * gain + one.anchor.survival().ln()
+        self.credit_sum(candidate, without) * gain + one.anchor.survival().ln()
             - one.burden
             - 0.6 * surplus.min(3.0) / 3.0
             - f64::from(u8::from(self.is_respelt[candidate]))
@@ -269,7 +272,7 @@ impl<'a> Scores<'a> {
     fn best_of_kinds(&self) -> BTreeMap<Anchor, (usize, f64)> {
         let mut best: BTreeMap<Anchor, (usize, f64)> = BTreeMap::new();
         for candidate in (0..self.candidates.len()).filter(|&one| self.is_possible[one]) {
-            if self.matches(candidate, None) <= 0.0 {
+            if self.credit_sum(candidate, None) <= 0.0 {
                 continue;
             }
             let score = self.score(candidate, 0.7, None, false);
@@ -288,11 +291,11 @@ impl<'a> Scores<'a> {
         let best = self.best_of_kinds();
         let most = best
             .values()
-            .map(|(one, _)| self.matches(*one, None))
+            .map(|(one, _)| self.credit_sum(*one, None))
             .fold(0.0, f64::max);
         let voters: Vec<(usize, f64)> = best
             .iter()
-            .map(|(anchor, (one, _))| (*anchor, *one, self.matches(*one, None) / most))
+            .map(|(anchor, (one, _))| (*anchor, *one, self.credit_sum(*one, None) / most))
             .filter(|(_, _, share)| *share > 0.6)
             .map(|(anchor, one, share)| {
                 // Chains that count positions fail together, so their votes count less.
@@ -351,7 +354,7 @@ impl<'a> Scores<'a> {
 
 /// Whether a chain reads truncated texts where no value is known. Titles, descriptions and breadcrumbs contain copies
 /// of values, complete only if the values are short.
-pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
+pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
     let most = if multiple { usize::MAX } else { 1 };
     let mut read = pages.iter().flat_map(|page| page.values.iter().take(most));
     let mut known = labels.iter().flat_map(|label| &label.wanted);
@@ -360,7 +363,7 @@ pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool)
 
 /// The labels with known values. Where most of these stand on their pages, the others are probably wrong and left out;
 /// else those that do come first.
-pub(crate) fn probable(labels: &[Label]) -> Vec<&Label> {
+pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let is_seen = |label: &&Label| !label.is_unseen.contains(&true);
     let (mut seen, unseen): (Vec<&Label>, Vec<&Label>) = known.partition(is_seen);
@@ -372,12 +375,12 @@ pub(crate) fn probable(labels: &[Label]) -> Vec<&Label> {
 
 /// Whether the known values of some page have nothing in common with those of the first, if possible the first that
 /// stand on their page: two slips of one value differ from each other by more than a slip.
-fn varies(labels: &[Label]) -> bool {
-    let mut known = probable(labels).into_iter();
+fn are_varied(labels: &[Label]) -> bool {
+    let mut known = trusted_labels(labels).into_iter();
     let Some(first) = known.next() else {
         return false;
     };
-    let is_misspelt = |label: &Label, one: &Wanted| {
+    let is_misspelt = |label: &Label, one: &KnownValue| {
         let unseen = label.is_unseen.contains(&true) || first.is_unseen.contains(&true);
         let one = Spelling::new(&one.text);
         unseen && first.wanted.iter().any(|other| other.is_misspelt(&one))

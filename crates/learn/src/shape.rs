@@ -10,7 +10,7 @@ const ENOUGH: usize = 3;
 
 /// A pattern that matches every known value as a whole; `None` if they have no common shape, or one that is too loose
 /// to be useful.
-pub(crate) fn common(labels: &[Label]) -> Option<String> {
+pub(crate) fn common_pattern(labels: &[Label]) -> Option<String> {
     let mut values: Vec<&str> = labels
         .iter()
         .flat_map(|label| &label.wanted)
@@ -23,14 +23,14 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
     }
     let mut parts = parts_of(values[0])?;
     for value in &values[1..] {
-        parts = joined(&parts, &parts_of(value)?)?;
+        parts = join_parts(&parts, &parts_of(value)?)?;
     }
     let digits = parts.iter().filter(|part| !matches!(part, Part::Fixed(_)));
     // A single number occurs everywhere, so its shape says nothing.
     if digits.count() < 2 {
         return None;
     }
-    let written: String = parts.iter().map(Part::written).collect();
+    let written: String = parts.iter().map(Part::to_pattern).collect();
     Some(format!("^{written}$"))
 }
 
@@ -45,7 +45,10 @@ pub(crate) enum Lengths {
 
 /// A pattern for codes such as postcodes and article numbers: runs of digits or capitals with the same marks between
 /// them, without anchors at the ends. `None` if the values are not codes, or have no common shape.
-pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, lengths: Lengths) -> Option<String> {
+pub(crate) fn code_pattern<'v>(
+    values: impl Iterator<Item = &'v str>,
+    lengths: Lengths,
+) -> Option<String> {
     let values: BTreeSet<&str> = values.collect();
     if values.len() < ENOUGH {
         return None;
@@ -61,7 +64,12 @@ pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, lengths: Lengths) 
         Lengths::AsKnown => values.len() < MANY && shape.len() > 1,
         Lengths::Proven => values.len() < PROVEN && !run.is_padded,
     };
-    Some(shape.iter().map(|run| run.written(is_loose(run))).collect())
+    Some(
+        shape
+            .iter()
+            .map(|run| run.to_pattern(is_loose(run)))
+            .collect(),
+    )
 }
 
 /// Whether the shape is that of a code. Numbers and amounts of money are not codes: their lengths and marks may differ
@@ -107,7 +115,7 @@ struct Run {
 }
 
 impl Run {
-    fn written(&self, is_loose: bool) -> String {
+    fn to_pattern(self, is_loose: bool) -> String {
         let of = match self.kind {
             Kind::Digit => r"\d".to_owned(),
             Kind::Capital => "[A-Z]".to_owned(),
@@ -174,7 +182,7 @@ enum Part {
 }
 
 impl Part {
-    fn written(&self) -> String {
+    fn to_pattern(&self) -> String {
         match self {
             Part::Digits(least, most) if least == most && *least >= FIXED => {
                 format!(r"\d{{{least}}}")
@@ -226,7 +234,7 @@ fn with_groups(parts: Vec<Part>) -> Vec<Part> {
     joined
 }
 
-fn joined(one: &[Part], other: &[Part]) -> Option<Vec<Part>> {
+fn join_parts(one: &[Part], other: &[Part]) -> Option<Vec<Part>> {
     let join = |(one, other): (&Part, &Part)| match (one, other) {
         (Part::Digits(least, most), Part::Digits(less, more)) => {
             Some(Part::Digits(*least.min(less), *most.max(more)))
@@ -244,13 +252,13 @@ fn joined(one: &[Part], other: &[Part]) -> Option<Vec<Part>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::Wanted;
+    use crate::fold::KnownValue;
 
     fn label(values: &[&str]) -> Label {
         Label {
             wanted: values
                 .iter()
-                .filter_map(|value| Wanted::new(value))
+                .filter_map(|value| KnownValue::new(value))
                 .collect(),
             ..Label::default()
         }
@@ -259,19 +267,19 @@ mod tests {
     #[test]
     fn telephone_numbers_have_a_shape_and_names_have_none() {
         let numbers = ["(325) 674-2000", "(800) 460-6228", "(952) 851-0066"];
-        let shape = common(&[label(&numbers)]).unwrap();
+        let shape = common_pattern(&[label(&numbers)]).unwrap();
         let pattern = regex::Regex::new(&shape).unwrap();
         assert!(pattern.is_match("(719) 587-7011"), "{shape}");
         assert!(!pattern.is_match("Fax: (719) 587-7011"), "{shape}");
         assert!(!pattern.is_match("(719) 587-70112"), "{shape}");
-        assert_eq!(common(&[label(&["Ada", "Mary", "Emmy"])]), None);
-        assert_eq!(common(&[label(&["18", "1", "7"])]), None);
-        assert_eq!(common(&[label(&numbers[..2])]), None);
+        assert_eq!(common_pattern(&[label(&["Ada", "Mary", "Emmy"])]), None);
+        assert_eq!(common_pattern(&[label(&["18", "1", "7"])]), None);
+        assert_eq!(common_pattern(&[label(&numbers[..2])]), None);
     }
 
     #[test]
     fn numbers_with_groups_and_without_have_one_shape() {
-        let shape = common(&[label(&["$1,250.40", "$12,010.50", "$7.99"])]).unwrap();
+        let shape = common_pattern(&[label(&["$1,250.40", "$12,010.50", "$7.99"])]).unwrap();
         let pattern = regex::Regex::new(&shape).unwrap();
         for value in ["$3,123,456.70", "$950.00", "$1,000.00"] {
             assert!(pattern.is_match(value), "{shape} {value}");
@@ -296,14 +304,15 @@ mod tests {
             (&["Berlin", "Bonn", "Ulm"], None),
             (&["USA", "UK", "EU"], None),
         ] {
-            let shape = code(values.iter().copied(), Lengths::AsKnown);
+            let shape = code_pattern(values.iter().copied(), Lengths::AsKnown);
             assert_eq!(shape.as_deref(), expected, "{values:?}");
         }
     }
 
     #[test]
     fn few_values_prove_no_length() {
-        let proven = |values: &[String]| code(values.iter().map(String::as_str), Lengths::Proven);
+        let proven =
+            |values: &[String]| code_pattern(values.iter().map(String::as_str), Lengths::Proven);
         let numbers = |count: usize| -> Vec<String> {
             let number = |at: usize| (100 + at * 17 % 900).to_string();
             (0..count).map(number).collect()
@@ -319,7 +328,7 @@ mod tests {
 
     #[test]
     fn short_runs_and_runs_of_different_length_are_any_digits() {
-        let shape = common(&[label(&["1.25", "10.50", "7.99"])]).unwrap();
+        let shape = common_pattern(&[label(&["1.25", "10.50", "7.99"])]).unwrap();
         assert_eq!(shape, r"^\d+\.\d+$");
     }
 }

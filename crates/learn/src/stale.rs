@@ -17,7 +17,11 @@ const WITNESS: f64 = 0.6;
 /// The labels whose known value is outdated: it is nowhere on its page, and chains with different anchors agree on
 /// another value there, as they do on pages with a correct value. Misspelt values are doubted as well. Statements of a
 /// person never are.
-pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>) -> Vec<usize> {
+pub(crate) fn outdated_labels(
+    scores: &Scores<'_>,
+    ranking: &[usize],
+    group: &Group<'_>,
+) -> Vec<usize> {
     let Some(&best) = ranking.first() else {
         return Vec::new();
     };
@@ -73,7 +77,7 @@ fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
         others.filter(|(page, _)| *page != label.page)
     };
     label.wanted.iter().all(|wanted| {
-        of_others().any(|(_, reading)| reading.values.iter().any(|value| wanted.is(value)))
+        of_others().any(|(_, reading)| reading.values.iter().any(|value| wanted.matches(value)))
     })
 }
 

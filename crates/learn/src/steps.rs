@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{is_short_class, is_step, literal};
+use crate::anchors::{is_short_class, is_valid_step_name, literal};
 
 /// A step down: the tag, its number among the siblings with that tag, and their count.
 pub(crate) struct Step {
@@ -28,7 +28,7 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
         if steps.len() >= most {
             return None;
         }
-        let tag = node.tag().filter(|tag| is_step(tag))?;
+        let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
         let parent = node.parent()?;
         let (mut number, mut of) = (0, 0);
         for child in parent.children().take(2_000) {
@@ -54,7 +54,7 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
 }
 
 /// The ways to write the steps from an element to one inside it, each with its burden.
-pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
+pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
     let Some(steps) = steps(from, to, 24) else {
         return Vec::new();
     };

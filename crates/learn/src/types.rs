@@ -20,12 +20,12 @@ pub struct Page {
     /// The values of the record, by field. They may be wrong, or not be on the page. A missing field is unknown.
     pub known: BTreeMap<String, Vec<String>>,
     /// Statements of a person about this page, by field; taken as true.
-    pub said: BTreeMap<String, Said>,
+    pub said: BTreeMap<String, FieldStatement>,
 }
 
 /// The statement of a person about a field of one page.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub struct FieldStatement {
     /// Exactly these are the values. If empty, and `absent` is unset, there is no statement.
     pub values: Vec<String>,
     /// The page has no value.

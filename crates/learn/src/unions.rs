@@ -13,7 +13,7 @@ const MOST: usize = 24;
 const WORTH: f64 = 0.1;
 
 /// The unions of two candidates that read the most known values, estimated from the readings of the two.
-pub(crate) fn of_pairs(
+pub(crate) fn best_unions(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
     labels: &[Label],
@@ -30,7 +30,8 @@ pub(crate) fn of_pairs(
             let joined: f64 = labels
                 .iter()
                 .map(|label| {
-                    let both = joined(&readings[one][label.page], &readings[other][label.page]);
+                    let both =
+                        join_readings(&readings[one][label.page], &readings[other][label.page]);
                     label.credit(&both, true)
                 })
                 .sum();
@@ -55,7 +56,7 @@ fn can_be_joined(one: &Candidate, other: &Candidate) -> bool {
     xpath(one).is_some() && xpath(other).is_some() && one.processors[1..] == other.processors[1..]
 }
 
-fn joined(one: &Reading, other: &Reading) -> Reading {
+fn join_readings(one: &Reading, other: &Reading) -> Reading {
     let mut both = one.clone();
     for value in &other.values {
         if !both.values.contains(value) {

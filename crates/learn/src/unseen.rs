@@ -54,11 +54,11 @@ pub struct Proposal {
 }
 
 /// The usual appearance of a field's values: a chain whose value is missing on a page may read something else there.
-pub struct Looks(Profile);
+pub struct Appearance(Profile);
 
-impl Looks {
-    pub fn of<'v>(known: impl Iterator<Item = &'v str>) -> Looks {
-        Looks(Profile::of(known.map(|value| (value, value))))
+impl Appearance {
+    pub fn from_values<'v>(known: impl Iterator<Item = &'v str>) -> Appearance {
+        Appearance(Profile::from_values(known.map(|value| (value, value))))
     }
 
     /// Whether a value looks like these.
@@ -95,7 +95,7 @@ impl Teachers {
     pub fn new(sites: &[Vec<&Page>], fields: &[ProposedField]) -> Teachers {
         let sites: Vec<TaughtSite> = sites
             .iter()
-            .map(|pages| TaughtSite::of(&best_known(pages), fields))
+            .map(|pages| TaughtSite::new(&best_known(pages), fields))
             .collect();
         let mut teachers = Teachers {
             fields: fields.to_vec(),
@@ -111,12 +111,12 @@ impl Teachers {
     /// Proposes fields of an unknown site; `wanted` are their places among the fields.
     pub fn propose(&self, pages: &[&Page], wanted: &[usize]) -> Vec<Proposal> {
         let some = &pages[..pages.len().min(MOST_PAGES)];
-        let site = Site::of(some);
+        let site = Site::from_pages(some);
         let mut found: Vec<(usize, Guess)> = Vec::new();
         for &field in wanted {
             let teaching: Vec<&TaughtSite> = self.sites.iter().collect();
             found.extend(
-                self.guess(&site, field, &teaching)
+                self.best_guess(&site, field, &teaching)
                     .map(|guess| (field, guess)),
             );
         }
@@ -125,7 +125,7 @@ impl Teachers {
         // A slot that holds a known field cannot hold another one.
         for (at, field) in self.fields.iter().enumerate() {
             if !wanted.contains(&at) {
-                let of_field = TaughtField::of(&site, some, field);
+                let of_field = TaughtField::new(&site, some, field);
                 taken.extend(of_field.right.iter().map(|&slot| &site.slots[slot]));
             }
         }
@@ -133,7 +133,7 @@ impl Teachers {
         for (field, guess) in &found {
             let slot = &site.slots[guess.slot];
             // One slot is one field.
-            if guess.confidence < LEAST || taken.iter().any(|other| other.says_the_same(slot)) {
+            if guess.confidence < LEAST || taken.iter().any(|other| other.has_same_values(slot)) {
                 continue;
             }
             let is_sure = guess.is_twofold && self.confirmed[*field];
@@ -141,7 +141,7 @@ impl Teachers {
             let mut values: Vec<Vec<String>> = slot
                 .values
                 .iter()
-                .map(|values| said(values, is_list))
+                .map(|values| value_texts(values, is_list))
                 .collect();
             // Several values on each page where there is one: nobody knows which.
             if values.iter().all(Vec::is_empty) {
@@ -177,31 +177,31 @@ impl Teachers {
             if !is_known {
                 return true;
             }
-            let guess = self.guess(&taught.site, field, &others);
+            let guess = self.best_guess(&taught.site, field, &others);
             guess.is_none_or(|guess| {
                 let slot = &taught.site.slots[guess.slot];
                 let is_right = right
                     .iter()
-                    .any(|right| taught.site.slots[*right].says_the_same(slot));
+                    .any(|right| taught.site.slots[*right].has_same_values(slot));
                 is_right || guess.confidence < DOUBTFUL
             })
         })
     }
 
-    fn guess(&self, site: &Site, field: usize, teaching: &[&TaughtSite]) -> Option<Guess> {
+    fn best_guess(&self, site: &Site, field: usize, teaching: &[&TaughtSite]) -> Option<Guess> {
         let model = self.model(field, teaching)?;
         let evidence: Vec<Evidence> = site
             .slots
             .iter()
-            .map(|slot| Evidence::of(slot, &slot.profile, site.pages, &model))
+            .map(|slot| Evidence::new(slot, &slot.profile, site.pages, &model))
             .collect();
-        let odds: Vec<f64> = evidence.iter().map(|one| one.weighed().exp()).collect();
+        let odds: Vec<f64> = evidence.iter().map(|one| one.log_odds().exp()).collect();
         // 1 is that of no slot.
         let all: f64 = 1.0 + odds.iter().sum::<f64>();
         let best = (0..odds.len()).max_by(|a, b| odds[*a].total_cmp(&odds[*b]))?;
         let slot = &site.slots[best];
         let same = (0..odds.len()).filter(|&at| {
-            at == best || (odds[at] > all * 1e-4 && site.slots[at].says_the_same(slot))
+            at == best || (odds[at] > all * 1e-4 && site.slots[at].has_same_values(slot))
         });
         Some(Guess {
             slot: best,
@@ -253,7 +253,7 @@ impl Teachers {
         let of_known = known
             .iter()
             .map(|one| (one.text.as_str(), one.form.as_str()));
-        model.profiles.push(Profile::of(of_known));
+        model.profiles.push(Profile::from_values(of_known));
         Some(model)
     }
 }
@@ -265,18 +265,18 @@ struct Guess {
 }
 
 impl TaughtSite {
-    fn of(pages: &[&Page], fields: &[ProposedField]) -> TaughtSite {
-        let site = Site::of(pages);
+    fn new(pages: &[&Page], fields: &[ProposedField]) -> TaughtSite {
+        let site = Site::from_pages(pages);
         let fields = fields
             .iter()
-            .map(|field| TaughtField::of(&site, pages, field))
+            .map(|field| TaughtField::new(&site, pages, field))
             .collect();
         TaughtSite { site, fields }
     }
 }
 
 impl TaughtField {
-    fn of(site: &Site, pages: &[&Page], field: &ProposedField) -> TaughtField {
+    fn new(site: &Site, pages: &[&Page], field: &ProposedField) -> TaughtField {
         let known: Vec<Vec<Value>> = pages
             .iter()
             .map(|page| {
@@ -301,7 +301,7 @@ impl TaughtField {
             .slots
             .iter()
             .map(|slot| match field.is_list || slot.per_page() <= 1.5 {
-                true => share_held(slot, &known) / pages_known as f64,
+                true => share_of_known(slot, &known) / pages_known as f64,
                 false => 0.0,
             })
             .collect();
@@ -315,7 +315,7 @@ impl TaughtField {
 }
 
 /// On how many pages a slot holds what is known; of lists, how far.
-fn share_held(slot: &Slot, known: &[Vec<Value>]) -> f64 {
+fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     let of_page = |(values, known): (&Vec<Value>, &Vec<Value>)| {
         if values.is_empty() || known.is_empty() {
             return 0.0;
@@ -329,7 +329,7 @@ fn share_held(slot: &Slot, known: &[Vec<Value>]) -> f64 {
 }
 
 /// The value of a slot on a page. Several values where one is expected count as none.
-fn said(values: &[Value], is_list: bool) -> Vec<String> {
+fn value_texts(values: &[Value], is_list: bool) -> Vec<String> {
     let mut forms = BTreeSet::new();
     let distinct: Vec<String> = values
         .iter()

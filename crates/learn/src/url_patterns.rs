@@ -9,7 +9,7 @@ use crate::types::Page;
 
 /// Merges groups of one site whose URLs cannot be distinguished, because a crawl finds the mapping of a page by its
 /// URL.
-pub(crate) fn separable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<usize>> {
+pub(crate) fn merge_inseparable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<usize>> {
     let mut at = 0;
     while at < groups.len() {
         let own: Vec<&Url> = groups[at].iter().map(|&page| &pages[page].url).collect();
@@ -138,7 +138,7 @@ fn pattern(urls: &[&Url], others: &[&Url]) -> String {
         Detail::Segments,
         Detail::Marks,
     ] {
-        let pattern = written(urls, detail);
+        let pattern = pattern_with_detail(urls, detail);
         let Ok(regex) = Regex::new(&pattern) else {
             continue;
         };
@@ -173,7 +173,7 @@ fn segments(url: &Url) -> Vec<&str> {
     url.path().split('/').skip(1).collect()
 }
 
-fn written(urls: &[&Url], detail: Detail) -> String {
+fn pattern_with_detail(urls: &[&Url], detail: Detail) -> String {
     let first = urls[0];
     let hosts = regex::escape(first.host_str().unwrap_or_default());
     let port = first
@@ -188,7 +188,7 @@ fn written(urls: &[&Url], detail: Detail) -> String {
         {
             pattern.push_str(&regex::escape(segment));
         } else {
-            pattern.push_str(&varying(&all, detail));
+            pattern.push_str(&segment_pattern(&all, detail));
         }
     }
     pattern.push_str(&query(urls, detail));
@@ -196,10 +196,10 @@ fn written(urls: &[&Url], detail: Detail) -> String {
     pattern
 }
 
-fn varying(all: &[&str], detail: Detail) -> String {
+fn segment_pattern(all: &[&str], detail: Detail) -> String {
     match detail {
         Detail::Segments => return "[^/?]*".to_owned(),
-        Detail::Marks => return with_marks(all),
+        Detail::Marks => return pattern_with_marks(all),
         Detail::Parts | Detail::Query => {}
     }
     let shared = |texts: &[Vec<char>]| -> usize {
@@ -261,7 +261,7 @@ fn varying(all: &[&str], detail: Detail) -> String {
 
 /// The pattern of letters and digits with the marks that all texts share, and of digits at the end if all end in
 /// digits.
-fn with_marks(all: &[&str]) -> String {
+fn pattern_with_marks(all: &[&str]) -> String {
     let is_mark = |c: &char| c.is_ascii_punctuation() && *c != '%';
     let marks: BTreeSet<char> = all
         .iter()

@@ -114,7 +114,7 @@ fn pages(layout: &str, text: impl Fn(usize) -> String) -> Vec<Page> {
 }
 
 /// The number of known values learned, of pages filled correctly and of pages filled wrongly.
-fn judged(pages: &[Page]) -> (usize, usize, usize, Learned) {
+fn learn_and_count(pages: &[Page]) -> (usize, usize, usize, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let Some(one) = learned.mappings.first() else {
         return (0, 0, 0, learned);
@@ -138,7 +138,7 @@ fn dates_of_ten_languages_are_learned_and_fill_every_page() {
         let months: Vec<&str> = months.split(' ').collect();
         for (name, layout) in LAYOUTS {
             let (agree, right, _, learned) =
-                judged(&pages(layout, |number| written(form, &months, number)));
+                learn_and_count(&pages(layout, |number| written(form, &months, number)));
             if (agree, right) != (KNOWN, PAGES) {
                 let fields = learned.mappings.first().map(|one| &one.mapping["fields"]);
                 wrong.push(format!(
@@ -156,7 +156,7 @@ fn the_order_of_dates_in_numbers_is_learned_from_known_values() {
     for form in NUMERIC {
         for (name, layout) in &LAYOUTS[..3] {
             let (agree, right, _, learned) =
-                judged(&pages(layout, |number| written(form, &[], number)));
+                learn_and_count(&pages(layout, |number| written(form, &[], number)));
             if (agree, right) != (KNOWN, PAGES) {
                 let fields = learned.mappings.first().map(|one| &one.mapping["fields"]);
                 wrong.push(format!(
@@ -201,6 +201,6 @@ fn pages_that_write_a_date_in_two_ways_give_one_form() {
         0 => iso(number),
         _ => written("D. M Y", &months, number),
     };
-    let (agree, right, wrong, learned) = judged(&pages(LAYOUTS[0].1, text));
+    let (agree, right, wrong, learned) = learn_and_count(&pages(LAYOUTS[0].1, text));
     assert_eq!((agree, right, wrong), (KNOWN, PAGES, 0), "{learned:?}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use webfill_learn::{LearnError, Learned, Limits, Page, learn, repair};
-use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 use crate::made::{NAMES, html, page, read, read_last, task};
@@ -295,9 +295,9 @@ fn a_value_behind_a_link_is_reached_by_a_link_to_follow() {
     let extraction = engine
         .extract(
             input,
-            Wants {
+            RequestedParts {
                 mapped_links: true,
-                ..Wants::default()
+                ..RequestedParts::default()
             },
         )
         .unwrap();

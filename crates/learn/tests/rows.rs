@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use webfill_learn::{KnownRow, Learned, Limits, Page, RowsTask, Task, learn_rows};
-use webfill_mapping::{Engine, MappingSet, PageInput, Source, Wants};
+use webfill_mapping::{Engine, MappingSet, PageInput, RequestedParts, Source};
 use webfill_urls::Url;
 
 use layouts::{LAYOUTS, Layout};
@@ -161,7 +161,7 @@ fn read(mapping: &Value, page: &Page) -> Vec<Map<String, Value>> {
         kind: page.kind,
         text: &page.text,
     };
-    let found = engine.extract(input, Wants::default()).unwrap();
+    let found = engine.extract(input, RequestedParts::default()).unwrap();
     found
         .listings
         .into_iter()
@@ -228,7 +228,7 @@ impl Score {
 const SOME: [&[usize]; 2] = [&[0, 2, 3, 7], &[1, 4]];
 
 /// Learns from some rows of two pages. Judged on the other rows, and on a page that was not seen.
-fn judge(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learned) {
+fn learn_and_score(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learned) {
     let pages: Vec<(Page, Vec<Book>)> = (0..3).map(|number| page(layout, number)).collect();
     let is_known = |page: usize, row: usize| match page {
         0 | 1 => known_rows[page].contains(&row) || layout.count == 2,
@@ -261,7 +261,7 @@ fn judge(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learned) {
 
 #[test]
 fn rows_of_all_layouts_are_learned_from_some_of_them() {
-    let (table, failed) = judge_all(SOME);
+    let (table, failed) = score_all(SOME);
     assert!(
         failed == 0,
         "{failed} of {} layouts below {LIMIT}, {table}",
@@ -272,7 +272,7 @@ fn rows_of_all_layouts_are_learned_from_some_of_them() {
 
 #[test]
 fn two_rows_of_one_page_teach_all_layouts_but_one() {
-    let (table, failed) = judge_all([&[1, 4], &[]]);
+    let (table, failed) = score_all([&[1, 4], &[]]);
     // In the layout with two tables, nothing shows that the table without a known row is meant too.
     assert!(
         failed <= 1,
@@ -281,11 +281,11 @@ fn two_rows_of_one_page_teach_all_layouts_but_one() {
     );
 }
 
-fn judge_all(known_rows: [&[usize]; 2]) -> (String, usize) {
+fn score_all(known_rows: [&[usize]; 2]) -> (String, usize) {
     let mut table = String::new();
     let (mut sum, mut failed) = (0.0, 0);
     for layout in LAYOUTS {
-        let (score, learned) = judge(layout, known_rows);
+        let (score, learned) = learn_and_score(layout, known_rows);
         let f1 = score.f1();
         sum += f1;
         table += &format!("{f1:.3}  {}\n", layout.name);

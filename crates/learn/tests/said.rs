@@ -1,7 +1,7 @@
 //! A person's statements about a page count as true.
 
 use serde_json::json;
-use webfill_learn::{Learned, Page, Said, learn};
+use webfill_learn::{FieldStatement, Learned, Page, learn};
 
 use crate::made::{NAMES, html, page, read, read_last, task};
 
@@ -10,9 +10,9 @@ fn what_a_person_rejects_is_not_chosen() {
     let pages: Vec<Page> = (0..4)
         .map(|number| {
             let mut page = page(&format!("person/{number}"), html(number), &[]);
-            let said = Said {
+            let said = FieldStatement {
                 rejected: vec![format!("{} L", NAMES[number])],
-                ..Said::default()
+                ..FieldStatement::default()
             };
             page.said.insert("name".into(), said);
             page.known.insert(
@@ -28,7 +28,7 @@ fn what_a_person_rejects_is_not_chosen() {
 
 /// Learns the field `name`. A person has made this statement about the first page, and records know these values of
 /// all pages.
-fn learn_with(said: Said, known: &[&str]) -> Learned {
+fn learn_with(said: FieldStatement, known: &[&str]) -> Learned {
     let pages: Vec<Page> = (0..4)
         .map(|number| {
             let mut page = page(&format!("person/{number}"), html(number), &[]);
@@ -47,11 +47,11 @@ fn learn_with(said: Said, known: &[&str]) -> Learned {
 
 #[test]
 fn what_a_person_says_outweighs_what_records_know() {
-    let plain = learn_with(Said::default(), &["NAME L"]);
+    let plain = learn_with(FieldStatement::default(), &["NAME L"]);
     assert_eq!(read_last(&plain)["name"], "Rosa L");
-    let said = Said {
+    let said = FieldStatement {
         values: vec!["Ada".into()],
-        ..Said::default()
+        ..FieldStatement::default()
     };
     let learned = learn_with(said, &["NAME", "NAME L"]);
     assert_eq!(read_last(&learned)["name"], json!(["Rosa"]));
@@ -59,9 +59,9 @@ fn what_a_person_says_outweighs_what_records_know() {
 
 #[test]
 fn a_node_that_is_pointed_at_is_the_value() {
-    let said = Said {
+    let said = FieldStatement {
         nodes: vec!["/html/body/p[2]".into()],
-        ..Said::default()
+        ..FieldStatement::default()
     };
     let learned = learn_with(said, &[]);
     assert_eq!(read_last(&learned)["name"], "Lives in town 5, happily");
@@ -69,9 +69,9 @@ fn a_node_that_is_pointed_at_is_the_value() {
 
 #[test]
 fn a_node_that_is_pointed_at_as_wrong_is_not_chosen() {
-    let said = Said {
+    let said = FieldStatement {
         rejected_nodes: vec!["/html/body/h1".into()],
-        ..Said::default()
+        ..FieldStatement::default()
     };
     let learned = learn_with(said, &["NAME", "NAME L"]);
     assert_eq!(read_last(&learned)["name"], json!(["Rosa"]));
@@ -88,9 +88,9 @@ fn an_image_that_is_pointed_at_stands_for_its_address() {
             let html = html(number).replace("</h1>", &format!("</h1>{picture}"));
             let mut page = page(&format!("person/{number}"), html, &[]);
             if number < 2 {
-                let said = Said {
+                let said = FieldStatement {
                     nodes: vec!["/html/body/img".into()],
-                    ..Said::default()
+                    ..FieldStatement::default()
                 };
                 page.said.insert("picture".into(), said);
             }
@@ -104,9 +104,9 @@ fn an_image_that_is_pointed_at_stands_for_its_address() {
 
 #[test]
 fn where_a_person_says_that_nothing_stands_nothing_is_read() {
-    let said = Said {
+    let said = FieldStatement {
         absent: true,
-        ..Said::default()
+        ..FieldStatement::default()
     };
     // Records still give the heading as the value of the first page.
     let learned = learn_with(said, &["NAME L"]);
@@ -119,9 +119,9 @@ mod pointed {
     use super::*;
 
     fn point(page: &mut Page, field: &str, nodes: &[&str]) {
-        let said = Said {
+        let said = FieldStatement {
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
-            ..Said::default()
+            ..FieldStatement::default()
         };
         page.said.insert(field.into(), said);
     }
@@ -180,10 +180,10 @@ mod pointed {
         point(&mut pages[0], "name", &["/html/head/title"]);
         let title = read_last(&learn(&pages, &[], &task()).unwrap());
         assert_eq!(title["name"], "Rosa - People");
-        let said = Said {
+        let said = FieldStatement {
             nodes: vec!["/html/body/h1".into()],
             rejected_nodes: vec!["/html/head/title".into()],
-            ..Said::default()
+            ..FieldStatement::default()
         };
         pages[0].said.insert("name".into(), said);
         let heading = read_last(&learn(&pages, &[], &task()).unwrap());

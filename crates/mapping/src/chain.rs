@@ -6,7 +6,7 @@ use crate::processors::meta::META;
 use crate::run::{OutOfTime, Run};
 
 /// An observer of a running chain, for traces.
-pub(crate) trait Watch {
+pub(crate) trait ChainObserver {
     /// Whether the observer needs the processors' inputs. If not, they are not kept.
     const NEEDS_INPUTS: bool;
 
@@ -14,9 +14,9 @@ pub(crate) trait Watch {
 }
 
 /// The observer that does nothing.
-pub(crate) struct Unwatched;
+pub(crate) struct NoObserver;
 
-impl Watch for Unwatched {
+impl ChainObserver for NoObserver {
     const NEEDS_INPUTS: bool = false;
 
     fn step<'p>(&mut self, _: &Step, _: &[Item<'p>], _: &[Item<'p>], _: &Run<'p>) {}
@@ -24,32 +24,32 @@ impl Watch for Unwatched {
 
 impl Chain {
     /// Runs the chain on the page, or on a part of it. Texts without visible characters are dropped from the result.
-    pub(crate) fn run<'p, W: Watch>(
+    pub(crate) fn run<'p, W: ChainObserver>(
         &self,
         start: Item<'p>,
         run: &Run<'p>,
         watch: &mut W,
     ) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut items = self.found(start, run, watch)?;
+        let mut items = self.run_from(start, run, watch)?;
         items.retain(|item| !webfill_values::is_blank(&run.text(item)));
         Ok(items)
     }
 
     /// Runs the chain on the page to select the rows, which are searched further. Elements without a text stay: a card
     /// may be only an image, and its information is in attributes.
-    pub(crate) fn run_for_rows<'p, W: Watch>(
+    pub(crate) fn run_for_rows<'p, W: ChainObserver>(
         &self,
         run: &Run<'p>,
         watch: &mut W,
     ) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut items = self.found(Item::Page, run, watch)?;
+        let mut items = self.run_from(Item::Page, run, watch)?;
         items.retain(|item| {
             matches!(item, Item::Node(_)) || !webfill_values::is_blank(&run.text(item))
         });
         Ok(items)
     }
 
-    fn found<'p, W: Watch>(
+    fn run_from<'p, W: ChainObserver>(
         &self,
         start: Item<'p>,
         run: &Run<'p>,
@@ -67,7 +67,7 @@ impl Chain {
 
     /// Runs the chain so that each value found by its first step keeps its position. A value is `None` if the other
     /// steps drop it.
-    pub(crate) fn run_in_place<'p, W: Watch>(
+    pub(crate) fn run_with_positions<'p, W: ChainObserver>(
         &self,
         start: Item<'p>,
         run: &Run<'p>,
@@ -78,19 +78,19 @@ impl Chain {
         };
         let found = run_steps(std::slice::from_ref(first), vec![start], run, watch)?;
         for item in &found {
-            let read = || first_left(others, item.clone(), run, &mut Unwatched);
+            let read = || run_to_first(others, item.clone(), run, &mut NoObserver);
             run.columns.gather(read).0?;
         }
         let left = found.into_iter().map(|item| {
-            let read = || first_left(others, item, run, watch);
-            run.columns.among_all(read)
+            let read = || run_to_first(others, item, run, watch);
+            run.columns.with_evidence(read)
         });
         left.collect()
     }
 }
 
 /// Runs the steps on one value. Returns the first result that has visible characters.
-fn first_left<'p, W: Watch>(
+fn run_to_first<'p, W: ChainObserver>(
     steps: &[Step],
     item: Item<'p>,
     run: &Run<'p>,
@@ -103,7 +103,7 @@ fn first_left<'p, W: Watch>(
     Ok(shown.next())
 }
 
-fn run_steps<'p, W: Watch>(
+fn run_steps<'p, W: ChainObserver>(
     steps: &[Step],
     mut items: Vec<Item<'p>>,
     run: &Run<'p>,

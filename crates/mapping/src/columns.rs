@@ -42,16 +42,16 @@ impl Columns {
     /// Reads some of the values. Returns whether any of them may be read differently once the others are known.
     pub(crate) fn gather<T>(&self, read: impl FnOnce() -> T) -> (T, bool) {
         self.depends.set(false);
-        let done = self.with(Reading::Part, read);
+        let done = self.with_reading(Reading::Part, read);
         (done, self.depends.take())
     }
 
     /// Reads some of the values with the evidence of all gathered values.
-    pub(crate) fn among_all<T>(&self, read: impl FnOnce() -> T) -> T {
-        self.with(Reading::Known, read)
+    pub(crate) fn with_evidence<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.with_reading(Reading::Known, read)
     }
 
-    fn with<T>(&self, reading: Reading, read: impl FnOnce() -> T) -> T {
+    fn with_reading<T>(&self, reading: Reading, read: impl FnOnce() -> T) -> T {
         let usual = self.reading.replace(reading);
         let done = read();
         self.reading.set(usual);
@@ -59,14 +59,18 @@ impl Columns {
     }
 
     /// Whether the current value must wait for the rest of its column. If so, it is marked to be read again.
-    pub(crate) fn puts_off(&self) -> bool {
+    pub(crate) fn must_wait(&self) -> bool {
         let puts_off = self.reading.get() == Reading::Part;
         self.depends.set(self.depends.get() || puts_off);
         puts_off
     }
 
     /// The evidence of how these numbers are written.
-    pub(crate) fn numbers(&self, step: &dyn Processor, numbers: &Numbers) -> NumberEvidence {
+    pub(crate) fn number_evidence(
+        &self,
+        step: &dyn Processor,
+        numbers: &Numbers,
+    ) -> NumberEvidence {
         match self.reading.get() {
             Reading::All => numbers.evidence(),
             Reading::Part => {
@@ -81,7 +85,7 @@ impl Columns {
     }
 
     /// Whether the day or the month comes first in these dates, if there is evidence.
-    pub(crate) fn order(&self, step: &dyn Processor, dates: &Dates) -> Option<DateOrder> {
+    pub(crate) fn date_order(&self, step: &dyn Processor, dates: &Dates) -> Option<DateOrder> {
         match self.reading.get() {
             Reading::All => dates.evidence().order(),
             Reading::Part => {

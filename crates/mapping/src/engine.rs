@@ -7,9 +7,9 @@ use serde_json::Value;
 use webfill_document::Document;
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
 
-use crate::chain::{Unwatched, Watch};
+use crate::chain::{ChainObserver, NoObserver};
 use crate::extraction::{
-    Continuation, ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants,
+    Continuation, ExtractError, Extraction, Metadatum, PageInput, PageKind, RequestedParts,
 };
 use crate::item::Item;
 use crate::limits::Limits;
@@ -18,7 +18,7 @@ use crate::mapping::{Chain, Field, Mapping};
 use crate::page::Page;
 use crate::processors::pagination::PAGINATION;
 use crate::robots_directives;
-use crate::row_extraction::listings;
+use crate::row_extraction::extract_listings;
 use crate::run::{OutOfTime, Run};
 use crate::selectors::CompiledSelectors;
 use crate::set::{MappingIndex, MappingSet};
@@ -56,7 +56,11 @@ impl Engine {
     /// # Errors
     ///
     /// The deadline passed.
-    pub fn extract(&self, page: PageInput<'_>, wants: Wants) -> Result<Extraction, ExtractError> {
+    pub fn extract(
+        &self,
+        page: PageInput<'_>,
+        wants: RequestedParts,
+    ) -> Result<Extraction, ExtractError> {
         let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
         let mut extraction = self.extract_as(mapping, page, wants)?;
         extraction.warnings.splice(0..0, warnings);
@@ -73,7 +77,7 @@ impl Engine {
         &self,
         page: PageInput<'_>,
         metadata: &[Metadatum],
-        wants: Wants,
+        wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
         let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
         let mut extraction = self.extract_document_as(mapping, page, metadata, wants)?;
@@ -91,9 +95,9 @@ impl Engine {
         mapping: Option<MappingIndex>,
         page: PageInput<'_>,
         metadata: &[Metadatum],
-        wants: Wants,
+        wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
-        let page = Page::new(page, &self.limits, wants.deadline).of_document(metadata);
+        let page = Page::new(page, &self.limits, wants.deadline).with_metadata(metadata);
         self.extract_page(mapping, &page, wants)
     }
 
@@ -106,9 +110,9 @@ impl Engine {
         &self,
         mapping: Option<MappingIndex>,
         page: PageInput<'_>,
-        wants: Wants,
+        wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
-        let page = Page::new(page, &self.limits, wants.deadline).in_encoding(wants.encoding);
+        let page = Page::new(page, &self.limits, wants.deadline).with_encoding(wants.encoding);
         self.extract_page(mapping, &page, wants)
     }
 
@@ -116,11 +120,11 @@ impl Engine {
         &self,
         mapping: Option<MappingIndex>,
         page: &Page<'_>,
-        wants: Wants,
+        wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
-        let run = self.run(page, wants);
+        let run = self.new_run(page, wants);
         let mut extraction = Extraction::default();
-        let done = self.fill(&mut extraction, mapping, wants, &run);
+        let done = self.extract_into(&mut extraction, mapping, wants, &run);
         done.map_err(|OutOfTime| ExtractError::OutOfTime {
             mapping: mapping
                 .map_or("none", |index| self.set.name(index))
@@ -132,7 +136,7 @@ impl Engine {
         Ok(extraction)
     }
 
-    pub(crate) fn run<'p>(&'p self, page: &'p Page<'p>, wants: Wants) -> Run<'p> {
+    pub(crate) fn new_run<'p>(&'p self, page: &'p Page<'p>, wants: RequestedParts) -> Run<'p> {
         Run::new(page, &self.selectors, &self.limits, wants.deadline)
     }
 
@@ -140,11 +144,11 @@ impl Engine {
         &self.limits
     }
 
-    fn fill(
+    fn extract_into(
         &self,
         extraction: &mut Extraction,
         mapping: Option<MappingIndex>,
-        wants: Wants,
+        wants: RequestedParts,
         run: &Run<'_>,
     ) -> Result<(), OutOfTime> {
         if let Some(index) = mapping {
@@ -173,14 +177,14 @@ impl Engine {
         &self,
         index: MappingIndex,
         extraction: &mut Extraction,
-        wants: Wants,
+        wants: RequestedParts,
         run: &Run<'_>,
     ) -> Result<(), OutOfTime> {
         let mapping = self.set.mapping(index);
         extraction.mapping = Some(mapping.name.clone());
         extraction.mapping_version = Some(mapping.version.clone());
         self.read_fields(mapping, extraction, run)?;
-        extraction.listings = listings(mapping, wants.row_links, run)?;
+        extraction.listings = extract_listings(mapping, wants.row_links, run)?;
         let lists_rows = !mapping.rows.is_empty();
         if wants.mapped_links || lists_rows {
             let links = mapped_links(mapping, run)?;
@@ -209,7 +213,7 @@ impl Engine {
         for field in &mapping.fields {
             run.set_subject(format!("field {}", field.name));
             run.take_undecided();
-            let found = field_value(field, &field.alternatives, Item::Page, run, &mut Unwatched)?;
+            let found = field_value(field, &field.alternatives, Item::Page, run, &mut NoObserver)?;
             if let Some((value, index)) = found {
                 bytes += memory_of(&value);
                 if bytes > self.limits.fields_bytes {
@@ -264,7 +268,7 @@ pub(crate) fn memory_of(value: &Value) -> usize {
 }
 
 /// The value of a field, and the index of the first alternative that yields one.
-pub(crate) fn field_value<'p, W: Watch>(
+pub(crate) fn field_value<'p, W: ChainObserver>(
     field: &Field,
     alternatives: &[Chain],
     start: Item<'p>,
@@ -273,7 +277,7 @@ pub(crate) fn field_value<'p, W: Watch>(
 ) -> Result<Option<(Value, usize)>, OutOfTime> {
     for (index, chain) in alternatives.iter().enumerate() {
         let items: Vec<Option<Item<'_>>> = match field.keep_empty {
-            true => chain.run_in_place(start.clone(), run, watch)?,
+            true => chain.run_with_positions(start.clone(), run, watch)?,
             false => {
                 let items = chain.run(start.clone(), run, watch)?;
                 items.into_iter().map(Some).collect()
@@ -326,7 +330,7 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     let mut links = Links::new(run.page, run.page.base(), run.limits.links);
     for (number, parser) in mapping.url_parsers.iter().enumerate() {
         run.set_subject(format!("url_parsers[{number}]"));
-        for item in parser.run(Item::Page, run, &mut Unwatched)? {
+        for item in parser.run(Item::Page, run, &mut NoObserver)? {
             links.add(&run.text(&item));
         }
         run.check_time()?;
@@ -414,7 +418,7 @@ impl<'b> Links<'b> {
     pub(crate) fn add(&mut self, text: &str) {
         // Browsers strip only these characters (URL Standard, 4.4). Other blanks belong to the URL.
         let text = text.trim_matches(|c| c <= ' ');
-        let link = match self.page.joined(text, self.base) {
+        let link = match self.page.resolve_link(text, self.base) {
             Ok(url) => String::from(url),
             // Refused links are kept as written, because the dispatcher counts them. A text too long to be a link is
             // dropped.

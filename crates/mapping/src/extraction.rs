@@ -33,7 +33,7 @@ pub type Metadatum = (&'static str, String);
 
 /// The parts of a page that are extracted in addition to the fields.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wants {
+pub struct RequestedParts {
     /// The links that the mapping's url_parsers select.
     pub mapped_links: bool,
     /// The links of rows, to pages that may fill their records.

@@ -33,7 +33,7 @@ impl Item<'_> {
 fn written(number: &Number) -> String {
     let json = number.to_string();
     match json.contains('e') {
-        true => Decimal::of_number(number).map_or(json, |exact| exact.plain()),
+        true => Decimal::from_number(number).map_or(json, |exact| exact.plain()),
         false => json,
     }
 }

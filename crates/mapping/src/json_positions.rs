@@ -12,7 +12,7 @@ pub(crate) struct Positions {
 
 impl Positions {
     /// Walks `text`. `serde_json` must have accepted it, which also bounds its depth.
-    pub(crate) fn of(text: &str) -> Positions {
+    pub(crate) fn from_text(text: &str) -> Positions {
         let mut walk = Walk {
             bytes: text.as_bytes(),
             at: 0,
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn every_value_has_its_line() {
-        let positions = Positions::of(TEXT);
+        let positions = Positions::from_text(TEXT);
         assert_eq!(positions.line(""), Some(1));
         assert_eq!(positions.line("on"), Some(2));
         assert_eq!(positions.line("fields[0].name"), Some(4));
@@ -178,6 +178,6 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_found() {
-        assert_eq!(Positions::of(TEXT).duplicates, ["fields[1].name"]);
+        assert_eq!(Positions::from_text(TEXT).duplicates, ["fields[1].name"]);
     }
 }

@@ -89,7 +89,7 @@ impl JsonQuery {
         if expression.len() > MAX_EXPRESSION_BYTES {
             return Err(refuse(format!("over {MAX_EXPRESSION_BYTES} bytes long")));
         }
-        let cost = Cost::of(expression);
+        let cost = Cost::from_expression(expression);
         if cost.nesting > MAX_NESTING {
             return Err(refuse(format!("over {MAX_NESTING} brackets deep")));
         }
@@ -140,7 +140,7 @@ struct Cost {
 }
 
 impl Cost {
-    fn of(expression: &str) -> Cost {
+    fn from_expression(expression: &str) -> Cost {
         let mut cost = Cost {
             selectors: 1,
             regex_calls: expression.contains("match") || expression.contains("search"),
@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn cost_multipliers_within_texts_are_ignored() {
-        let cost = Cost::of("$..a[?@.b == $.c && match(@.d, '..,[$')][*,*]");
+        let cost = Cost::from_expression("$..a[?@.b == $.c && match(@.d, '..,[$')][*,*]");
         assert_eq!((cost.descendants, cost.restarts, cost.selectors), (1, 1, 2));
         assert!(cost.regex_calls);
-        assert!(!Cost::of("$.store.book[*]['a..$']").can_explode());
+        assert!(!Cost::from_expression("$.store.book[*]['a..$']").can_explode());
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl<'t> Reader<'t> {
             Some('{') => self.object(depth),
             Some('[') => self.array(depth),
             Some('"') => self.string().map(Value::String),
-            Some(_) => self.word(),
+            Some(_) => self.read_word(),
             None => Err("it ends too early".to_owned()),
         }
     }
@@ -211,7 +211,7 @@ impl<'t> Reader<'t> {
         self.at += 1;
         let mut members = Map::new();
         loop {
-            if self.ends_with('}')? {
+            if self.take_commas_and_bracket('}')? {
                 return Ok(Value::Object(members));
             }
             if self.peek() != Some('"') {
@@ -225,7 +225,7 @@ impl<'t> Reader<'t> {
             self.skip_blanks();
             let value = self.value(depth + 1)?;
             members.insert(name, value);
-            self.after_entry('}')?;
+            self.expect_separator('}')?;
         }
     }
 
@@ -233,16 +233,16 @@ impl<'t> Reader<'t> {
         self.at += 1;
         let mut entries = Vec::new();
         loop {
-            if self.ends_with(']')? {
+            if self.take_commas_and_bracket(']')? {
                 return Ok(Value::Array(entries));
             }
             entries.push(self.value(depth + 1)?);
-            self.after_entry(']')?;
+            self.expect_separator(']')?;
         }
     }
 
     /// Whether the closing bracket is next, perhaps after superfluous commas.
-    fn ends_with(&mut self, bracket: char) -> Result<bool, Fault> {
+    fn take_commas_and_bracket(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {
             self.note("it has extra commas");
@@ -258,7 +258,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn after_entry(&mut self, bracket: char) -> Result<(), Fault> {
+    fn expect_separator(&mut self, bracket: char) -> Result<(), Fault> {
         self.skip_blanks();
         if self.take(",") {
             self.skip_blanks();
@@ -348,7 +348,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a number, `true`, `false` or `null`. JavaScript's `NaN`, `Infinity` and `undefined` become null.
-    fn word(&mut self) -> Result<Value, Fault> {
+    fn read_word(&mut self) -> Result<Value, Fault> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
         let rest = self.rest();
         let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
@@ -373,7 +373,7 @@ fn number(word: &str) -> Option<Value> {
     if !begins {
         return None;
     }
-    let exact = Decimal::of_text(word)?;
+    let exact = Decimal::from_text(word)?;
     let leads_with_zero = word.trim_start_matches('-').starts_with('0')
         && word
             .trim_start_matches("-")
@@ -384,7 +384,7 @@ fn number(word: &str) -> Option<Value> {
         return Some(Value::String(word.to_owned()));
     }
     Some(match serde_json::from_str(word) {
-        Ok(Value::Number(number)) if Decimal::of_number(&number).as_ref() == Some(&exact) => {
+        Ok(Value::Number(number)) if Decimal::from_number(&number).as_ref() == Some(&exact) => {
             Value::Number(number)
         }
         _ => exact.to_json(false),

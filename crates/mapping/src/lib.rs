@@ -73,7 +73,7 @@ mod url_pattern;
 
 pub use engine::Engine;
 pub use extraction::{
-    Continuation, ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants,
+    Continuation, ExtractError, Extraction, Metadatum, PageInput, PageKind, RequestedParts,
 };
 pub use fault::{Fault, LoadErrors, nearest_first};
 pub use limits::Limits;

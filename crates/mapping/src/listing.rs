@@ -29,7 +29,7 @@ pub struct Listing {
 impl Listing {
     /// The rows in the form that golden cases and displays use: `{"dataset", "rows": [{FIELD: VALUE}]}`. If rows lead
     /// to pages of their own, `"links"` has a list for each row.
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let rows: Vec<&Map<String, Value>> = self.rows.iter().map(|row| &row.fields).collect();
         let mut json = json!({"dataset": self.dataset, "rows": rows});
         if self.rows.iter().any(|row| !row.links.is_empty()) {

@@ -7,7 +7,7 @@ use crate::catalogue;
 use crate::fault::quoted;
 use crate::parameters::Parameters;
 use crate::processors::select::XPATH;
-use crate::reader::{At, Key, Object, Reader};
+use crate::reader::{Key, Object, Reader, ValueAtPath};
 use crate::request_headers::{REQUEST_HEADERS, request_header};
 use crate::rows::{RowRule, read_rows};
 use crate::run::Processor;
@@ -122,7 +122,7 @@ const MAX_NAME_BYTES: usize = 100;
 /// Reads one mapping with its URL patterns. Errors are reported to `reader`. Returns `None` if there are too many
 /// errors to continue.
 pub(crate) fn read_mapping(
-    at: &At<'_>,
+    at: &ValueAtPath<'_>,
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<(Mapping, Vec<UrlPattern>)> {
@@ -164,7 +164,7 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
             "unknown lane {}: expected `http` or `browser`",
             quoted(text)
         );
-        reader.fault(&path, message);
+        reader.add_fault(&path, message);
     }
     named.map(|(_, lane)| *lane)
 }
@@ -180,7 +180,7 @@ fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) ->
             true => names.push(name.to_owned()),
             false => {
                 let why = format!("the mapping has no field {}", quoted(name));
-                reader.fault(&at.path, why);
+                reader.add_fault(&at.path, why);
             }
         }
     }
@@ -196,12 +196,12 @@ pub(crate) fn read_name(
     let at = object.get("name")?;
     let name = reader.text(&at)?;
     if name.len() > MAX_NAME_BYTES {
-        reader.fault(
+        reader.add_fault(
             &at.path,
             format!("a name has at most {MAX_NAME_BYTES} bytes"),
         );
     } else if !is_right(name) {
-        reader.fault(
+        reader.add_fault(
             &at.path,
             format!("bad name {}: it must match {form}", quoted(name)),
         );
@@ -229,7 +229,7 @@ fn read_url_patterns(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<UrlPat
     };
     let entries = reader.list(&at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
-        reader.fault(&at.path, "a mapping without patterns never matches");
+        reader.add_fault(&at.path, "a mapping without patterns never matches");
     }
     entries
         .iter()
@@ -251,13 +251,13 @@ fn read_headers(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<(String, St
         };
         match request_header(key.name, value) {
             Ok(header) => headers.push(header),
-            Err(why) => reader.fault(&format!("{}.{}", at.path, key.name), why),
+            Err(why) => reader.add_fault(&format!("{}.{}", at.path, key.name), why),
         }
     }
     headers
 }
 
-fn read_url_pattern(at: &At<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> {
+fn read_url_pattern(at: &ValueAtPath<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> {
     let object = reader.object(at, URL_PATTERN_KEYS)?;
     reader.text_of(&object, "description");
     let kind = reader.text_of(&object, "type");
@@ -266,14 +266,14 @@ fn read_url_pattern(at: &At<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> 
     match UrlPattern::compile(kind, pattern) {
         Ok(pattern) => Some(pattern),
         Err(fault) => {
-            reader.fault(&format!("{}.{}", at.path, fault.key), fault.message);
+            reader.add_fault(&format!("{}.{}", at.path, fault.key), fault.message);
             None
         }
     }
 }
 
 pub(crate) fn read_url_parser(
-    at: &At<'_>,
+    at: &ValueAtPath<'_>,
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<Chain> {
@@ -298,14 +298,18 @@ fn read_fields(
         };
         if fields.iter().any(|known| known.name == field.name) {
             let message = format!("duplicate field {}", quoted(&field.name));
-            reader.fault(&format!("{}.name", at.path), message);
+            reader.add_fault(&format!("{}.name", at.path), message);
         }
         fields.push(field);
     }
     fields
 }
 
-fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<Field> {
+fn read_field(
+    at: &ValueAtPath<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Option<Field> {
     let object = reader.object(at, FIELD_KEYS)?;
     let name = read_name(&object, is_field_name, FIELD_NAME, reader);
     reader.text_of(&object, "description");
@@ -313,7 +317,7 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     let continues = reader.boolean_of(&object, "continues").unwrap_or(false);
     if continues && !multiple {
         let path = format!("{}.continues", at.path);
-        reader.fault(
+        reader.add_fault(
             &path,
             "only a list can continue over several pages: set `multiple`",
         );
@@ -321,7 +325,7 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     let keep_empty = reader.boolean_of(&object, "keep_empty").unwrap_or(false);
     if keep_empty && !multiple {
         let path = format!("{}.keep_empty", at.path);
-        reader.fault(&path, "only a list has positions to keep: set `multiple`");
+        reader.add_fault(&path, "only a list has positions to keep: set `multiple`");
     }
     let alternatives = read_chains(at, &object, reader, selectors);
     Some(Field {
@@ -335,7 +339,7 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
 
 /// Reads the chains of a field.
 pub(crate) fn read_chains(
-    at: &At<'_>,
+    at: &ValueAtPath<'_>,
     object: &Object<'_>,
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
@@ -344,7 +348,7 @@ pub(crate) fn read_chains(
         (Some(processors), None) => vec![read_chain(&processors, reader, selectors)],
         (None, Some(alternatives)) => read_alternatives(&alternatives, reader, selectors),
         _ => {
-            reader.fault(
+            reader.add_fault(
                 &at.path,
                 "a field needs either `processors` or `alternatives`",
             );
@@ -354,13 +358,13 @@ pub(crate) fn read_chains(
 }
 
 fn read_alternatives(
-    at: &At<'_>,
+    at: &ValueAtPath<'_>,
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Vec<Chain> {
     let chains = reader.list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
-        reader.fault(&at.path, "the list of alternatives is empty");
+        reader.add_fault(&at.path, "the list of alternatives is empty");
     }
     chains
         .iter()
@@ -368,10 +372,14 @@ fn read_alternatives(
         .collect()
 }
 
-pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Chain {
+pub(crate) fn read_chain(
+    at: &ValueAtPath<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Chain {
     let entries = reader.list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
-        reader.fault(&at.path, "the list of processors is empty");
+        reader.add_fault(&at.path, "the list of processors is empty");
     }
     let mut steps: Vec<Step> = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -379,7 +387,7 @@ pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut S
             continue;
         };
         let is_within = !steps.is_empty() && steps.iter().all(|step| step.processor.sees_markup());
-        if let Some(expression) = step.searches_the_page().filter(|_| is_within) {
+        if let Some(expression) = step.root_xpath().filter(|_| is_within) {
             let warning = format!(
                 "{} searches the whole page, not the elements found before: begin with `.//`",
                 quoted(expression)
@@ -396,31 +404,35 @@ pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut S
 
 impl Step {
     /// The XPath, if it searches from the root of the page, whatever earlier steps have found.
-    pub(crate) fn searches_the_page(&self) -> Option<&str> {
+    pub(crate) fn root_xpath(&self) -> Option<&str> {
         let expression = self.parameters.get("expression")?.as_str()?;
         (self.name == XPATH.name && ignores_context(expression)).then_some(expression)
     }
 }
 
-fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<Step> {
+fn read_step(
+    at: &ValueAtPath<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Option<Step> {
     let object = reader.object(at, STEP_KEYS)?;
     let kind = object.get("type")?;
     let entry = match catalogue::find(reader.text(&kind)?) {
         Ok(entry) => entry,
         Err(message) => {
-            reader.fault(&kind.path, message);
+            reader.add_fault(&kind.path, message);
             return None;
         }
     };
     let none = Map::new();
     let (given, path) = match object.get("parameters") {
         None => (&none, at.path.clone()),
-        Some(At {
+        Some(ValueAtPath {
             value: Value::Object(members),
             path,
         }) => (members, path),
         Some(other) => {
-            reader.wrong_type(&other, "an object");
+            reader.report_wrong_type(&other, "an object");
             return None;
         }
     };
@@ -441,7 +453,7 @@ fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
                     true => path.clone(),
                     false => format!("{path}.{}", refusal.parameter),
                 };
-                reader.fault(&place, refusal.message);
+                reader.add_fault(&place, refusal.message);
             }
             None
         }

@@ -50,12 +50,12 @@ impl<'a> Page<'a> {
     }
 
     /// Sets the encoding of the page, if it is known.
-    pub(crate) fn in_encoding(self, encoding: Option<&'static Encoding>) -> Self {
+    pub(crate) fn with_encoding(self, encoding: Option<&'static Encoding>) -> Self {
         Page { encoding, ..self }
     }
 
     /// Turns the page into a document, which has metadata and a text without elements.
-    pub(crate) fn of_document(self, metadata: &'a [Metadatum]) -> Self {
+    pub(crate) fn with_metadata(self, metadata: &'a [Metadatum]) -> Self {
         Page {
             metadata: Some(metadata),
             ..self
@@ -160,7 +160,7 @@ impl<'a> Page<'a> {
     }
 
     /// Resolves a link of this page against a base, as a browser does.
-    pub(crate) fn joined(&self, link: &str, base: &Url) -> Result<Url, UrlRefusal> {
+    pub(crate) fn resolve_link(&self, link: &str, base: &Url) -> Result<Url, UrlRefusal> {
         let joined = match self.encoding {
             Some(encoding) => canonical_on_page(link, base, encoding),
             None => canonical(link, Some(base)),

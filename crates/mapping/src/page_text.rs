@@ -12,7 +12,7 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     }
     let in_pre = node.tag() == Some("pre");
     node.children()
-        .for_each(|child| write(child, &mut writer, in_pre, max_bytes));
+        .for_each(|child| write_node(child, &mut writer, in_pre, max_bytes));
     writer.text
 }
 
@@ -45,7 +45,7 @@ impl ValueText {
             }
             match child.tag() {
                 None => {}
-                Some(tag) if is_unseen(tag) => {}
+                Some(tag) if is_invisible(tag) => {}
                 Some("br") => self.gap(),
                 Some("sup" | "sub") => {
                     self.is_raised = true;
@@ -82,7 +82,7 @@ impl ValueText {
     }
 }
 
-fn is_unseen(tag: &str) -> bool {
+fn is_invisible(tag: &str) -> bool {
     matches!(
         tag,
         "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg"
@@ -90,7 +90,7 @@ fn is_unseen(tag: &str) -> bool {
 }
 
 /// Writes the text of a node. Recursive: documents bound their depth.
-fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize) {
+fn write_node(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize) {
     if writer.text.len() > max_bytes {
         return;
     }
@@ -103,26 +103,26 @@ fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize)
     let Some(tag) = node.tag() else {
         // Only the document itself has children but is no element.
         node.children()
-            .for_each(|child| write(child, writer, in_pre, max_bytes));
+            .for_each(|child| write_node(child, writer, in_pre, max_bytes));
         return;
     };
     let gap = match tag {
-        unseen if is_unseen(unseen) => return,
+        unseen if is_invisible(unseen) => return,
         "br" => return writer.add_line_break(),
-        "td" | "th" => return cell(node, writer, max_bytes),
+        "td" | "th" => return write_cell(node, writer, max_bytes),
         _ => gap_around(tag),
     };
     writer.add_gap(gap);
     let in_pre = in_pre || tag == "pre";
     node.children()
-        .for_each(|child| write(child, writer, in_pre, max_bytes));
+        .for_each(|child| write_node(child, writer, in_pre, max_bytes));
     writer.add_gap(gap);
 }
 
-fn cell(node: NodeRef<'_>, writer: &mut Writer, max_bytes: usize) {
+fn write_cell(node: NodeRef<'_>, writer: &mut Writer, max_bytes: usize) {
     writer.add_space();
     node.children()
-        .for_each(|child| write(child, writer, false, max_bytes));
+        .for_each(|child| write_node(child, writer, false, max_bytes));
     writer.add_space();
 }
 

@@ -6,7 +6,7 @@ mod way;
 
 use serde_json::{Value, json};
 
-use self::way::{Language, Piece, Way, select};
+use self::way::{ChainPath, Language, Piece, select_processors};
 use crate::mapping::{Field, Mapping};
 use crate::set::{MappingIndex, MappingSet};
 
@@ -24,19 +24,19 @@ impl MappingSet {
         let mapping = self.mapping(index);
         let mut open = lists(mapping);
         let mut found = Vec::new();
-        found.extend(definitions(mapping, &mut open));
+        found.extend(find_definitions(mapping, &mut open));
         while let Some(prefix) = common_entries(&open) {
             let (within, others) = open
                 .into_iter()
                 .partition(|(_, way)| way.begins_with(&prefix));
             open = others;
-            found.push(rewritten(mapping, &prefix, &within));
+            found.push(rewrite_as_rows(mapping, &prefix, &within));
         }
         found
     }
 
     /// The names of the list fields that do not keep the positions of empty values.
-    pub fn lists_of(&self, index: MappingIndex) -> Vec<&str> {
+    pub fn lists_without_positions(&self, index: MappingIndex) -> Vec<&str> {
         let fields = self.mapping(index).fields.iter();
         let lists = fields.filter(|field| is_list(field));
         lists.map(|field| field.name.as_str()).collect()
@@ -44,7 +44,7 @@ impl MappingSet {
 
     /// Builds the rule that reads these fields of a mapping in each of the elements selected by the XPath. `None` if
     /// their chains do not work within an element.
-    pub fn as_rows(
+    pub fn rows_rule(
         &self,
         index: MappingIndex,
         entries: &str,
@@ -53,14 +53,14 @@ impl MappingSet {
         let mapping = self.mapping(index);
         let fields = names.iter().map(|name| {
             let field = mapping.fields.iter().find(|field| field.name == *name)?;
-            let way = Way::of(field.alternatives.first()?)?;
-            Some(json!({"name": name, "processors": way.within_row()?}))
+            let way = ChainPath::from_chain(field.alternatives.first()?)?;
+            Some(json!({"name": name, "processors": way.processors_in_row()?}))
         });
         let fields: Option<Vec<Value>> = fields.collect();
         let select = json!([{"type": "xpath", "parameters": {"expression": entries}}]);
         Some(ParallelLists {
             fields: names.to_vec(),
-            rewrite: rule(mapping, select, fields?),
+            rewrite: build_rule(mapping, select, fields?),
         })
     }
 }
@@ -69,11 +69,12 @@ fn is_list(field: &Field) -> bool {
     field.multiple && !field.keep_empty
 }
 
-type List<'m> = (&'m Field, Way);
+type List<'m> = (&'m Field, ChainPath);
 
 fn lists(mapping: &Mapping) -> Vec<List<'_>> {
     let fields = mapping.fields.iter().filter(|field| is_list(field));
-    let with_way = fields.filter_map(|field| Some((field, Way::of(field.alternatives.first()?)?)));
+    let with_way = fields
+        .filter_map(|field| Some((field, ChainPath::from_chain(field.alternatives.first()?)?)));
     with_way.collect()
 }
 
@@ -83,7 +84,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
         .iter()
         .flat_map(|(_, way)| (1..=way.pieces.len()).map(|count| &way.pieces[..count]));
     let counted = prefixes.filter_map(|prefix| {
-        let within: Vec<&Way> = lists
+        let within: Vec<&ChainPath> = lists
             .iter()
             .map(|(_, way)| way)
             .filter(|way| way.begins_with(prefix))
@@ -100,7 +101,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
 }
 
 /// Whether the prefix selects entries, and several of the ways below it read a part of every entry.
-fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
+fn are_of_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let Some(last) = prefix.last().filter(|last| last.repeats()) else {
         return false;
     };
@@ -117,7 +118,7 @@ fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
 }
 
 /// Whether several of the ways read different things from the same elements.
-fn are_same(prefix: &[Piece], within: &[&Way]) -> bool {
+fn are_same(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let is_single = |piece: &Piece| piece.language == Language::JsonPath;
     let same = within
         .iter()
@@ -126,15 +127,17 @@ fn are_same(prefix: &[Piece], within: &[&Way]) -> bool {
     same >= 2 && !prefix.last().is_none_or(is_single)
 }
 
-fn rewritten(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> ParallelLists {
+fn rewrite_as_rows(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> ParallelLists {
     let fields = within.iter().map(|(field, way)| {
         let mut rewritten = json!({"name": field.name});
         if way.is_list_below(prefix) {
             rewritten["multiple"] = Value::Bool(true);
         }
-        let chains = field.alternatives.iter().filter_map(Way::of);
+        let chains = field.alternatives.iter().filter_map(ChainPath::from_chain);
         let chains = chains.filter(|way| way.begins_with(prefix));
-        let mut chains: Vec<Value> = chains.map(|way| Value::from(way.below(prefix))).collect();
+        let mut chains: Vec<Value> = chains
+            .map(|way| Value::from(way.processors_below(prefix)))
+            .collect();
         match chains.len() {
             1 => rewritten["processors"] = chains.remove(0),
             _ => rewritten["alternatives"] = Value::from(chains),
@@ -143,34 +146,43 @@ fn rewritten(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> Parall
     });
     ParallelLists {
         fields: within.iter().map(|(field, _)| field.name.clone()).collect(),
-        rewrite: rule(mapping, Value::from(select(prefix)), fields.collect()),
+        rewrite: build_rule(
+            mapping,
+            Value::from(select_processors(prefix)),
+            fields.collect(),
+        ),
     }
 }
 
 /// Finds terms and their descriptions, which are siblings instead of parts of one entry.
-fn definitions(mapping: &Mapping, lists: &mut Vec<List<'_>>) -> Option<ParallelLists> {
-    let ends_in = |way: &Way, tag: &str| way.pieces.last().and_then(Piece::tag) == Some(tag);
-    let before = |way: &Way| way.pieces[..way.pieces.len() - 1].to_vec();
+fn find_definitions(mapping: &Mapping, lists: &mut Vec<List<'_>>) -> Option<ParallelLists> {
+    let ends_in = |way: &ChainPath, tag: &str| way.pieces.last().and_then(Piece::tag) == Some(tag);
+    let before = |way: &ChainPath| way.pieces[..way.pieces.len() - 1].to_vec();
     let term = lists.iter().position(|(_, way)| ends_in(way, "dt"))?;
     let meant = before(&lists[term].1);
     let is_description = |(_, way): &List<'_>| ends_in(way, "dd") && before(way) == meant;
     let description = lists.iter().position(is_description)?;
     let entries = lists[term].1.pieces.clone();
-    let own = json!({"name": lists[term].0.name, "processors": lists[term].1.below(&entries)});
+    let own =
+        json!({"name": lists[term].0.name, "processors": lists[term].1.processors_below(&entries)});
     let mut chain =
         vec![json!({"type": "xpath", "parameters": {"expression": "following-sibling::dd[1]"}})];
     let description_way = &lists[description].1;
-    chain.extend(description_way.below(&description_way.pieces));
+    chain.extend(description_way.processors_below(&description_way.pieces));
     let other = json!({"name": lists[description].0.name, "processors": chain});
     let fields = [term, description].map(|at| lists[at].0.name.clone());
     lists.retain(|(field, _)| !fields.contains(&field.name));
     Some(ParallelLists {
         fields: fields.to_vec(),
-        rewrite: rule(mapping, Value::from(select(&entries)), vec![own, other]),
+        rewrite: build_rule(
+            mapping,
+            Value::from(select_processors(&entries)),
+            vec![own, other],
+        ),
     })
 }
 
-fn rule(mapping: &Mapping, select: Value, fields: Vec<Value>) -> Value {
+fn build_rule(mapping: &Mapping, select: Value, fields: Vec<Value>) -> Value {
     let names: Vec<&str> = fields
         .iter()
         .filter(|field| field["multiple"] != true)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::entry::{Entry, Kind, Parameter, Presence};
-use crate::reader::{At, Key, Reader, type_name};
+use crate::reader::{Key, Reader, ValueAtPath, type_name};
 
 /// Parameters that have the declared names and types.
 pub(crate) struct Parameters<'v> {
@@ -32,7 +32,7 @@ impl<'v> Parameters<'v> {
         for parameter in entry.parameters {
             if let Some(value) = given.get(parameter.name) {
                 let path = crate::json_positions::key_path(path, parameter.name);
-                check_kind(parameter.kind, &At { value, path }, reader);
+                check_kind(parameter.kind, &ValueAtPath { value, path }, reader);
             }
         }
         (reader.fault_count() == before).then_some(Parameters { entry, given })
@@ -121,18 +121,18 @@ pub(crate) fn expected(kind: Kind) -> String {
     }
 }
 
-fn check_kind(kind: Kind, at: &At<'_>, reader: &mut Reader<'_>) {
+fn check_kind(kind: Kind, at: &ValueAtPath<'_>, reader: &mut Reader<'_>) {
     match (kind, at.value) {
         (Kind::TextList, Value::Array(entries)) => {
             for (index, value) in entries.iter().enumerate() {
                 let path = format!("{}[{index}]", at.path);
-                check_kind(Kind::Text, &At { value, path }, reader);
+                check_kind(Kind::Text, &ValueAtPath { value, path }, reader);
             }
         }
         (Kind::TextTable, Value::Object(members)) => {
             for (key, value) in members {
                 let path = crate::json_positions::key_path(&at.path, key);
-                check_kind(Kind::Text, &At { value, path }, reader);
+                check_kind(Kind::Text, &ValueAtPath { value, path }, reader);
             }
         }
         (kind, value) if fits(kind, value) => {}
@@ -141,7 +141,7 @@ fn check_kind(kind: Kind, at: &At<'_>, reader: &mut Reader<'_>) {
                 Value::String(_) | Value::Number(_) => value.to_string(),
                 other => type_name(other).to_owned(),
             };
-            reader.fault(
+            reader.add_fault(
                 &at.path,
                 format!("expected {}, found {found}", expected(kind)),
             );

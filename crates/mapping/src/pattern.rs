@@ -34,7 +34,7 @@ enum Compiled {
 
 /// The search took more steps than allowed on this text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GaveUp;
+pub(crate) struct StepLimitExceeded;
 
 /// A match. Group 0 is the whole match.
 pub(crate) enum Groups<'t> {
@@ -75,7 +75,7 @@ impl Pattern {
                 text.len()
             ));
         }
-        let compiled = compile(text, step_limit)?;
+        let compiled = compile_engine(text, step_limit)?;
         let names = |names: &mut dyn Iterator<Item = Option<&str>>| -> Vec<Option<String>> {
             names.map(|name| name.map(str::to_owned)).collect()
         };
@@ -93,7 +93,7 @@ impl Pattern {
 
     fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| {
-            compile(&self.text, self.step_limit).expect("what compiled once compiles again")
+            compile_engine(&self.text, self.step_limit).expect("what compiled once compiles again")
         })
     }
 
@@ -107,19 +107,19 @@ impl Pattern {
         self.needs_steps
     }
 
-    pub(crate) fn is_match(&self, text: &str) -> Result<bool, GaveUp> {
+    pub(crate) fn is_match(&self, text: &str) -> Result<bool, StepLimitExceeded> {
         match self.compiled() {
             Compiled::Plain(regex) => Ok(regex.is_match(text)),
-            Compiled::Fancy(regex) => regex.is_match(text).map_err(|_| GaveUp),
+            Compiled::Fancy(regex) => regex.is_match(text).map_err(|_| StepLimitExceeded),
         }
     }
 
     /// Calls `visit` with each match, from left to right, until it returns false.
-    pub(crate) fn each_match<'t>(
+    pub(crate) fn for_each_match<'t>(
         &self,
         text: &'t str,
         mut visit: impl FnMut(Groups<'t>) -> bool,
-    ) -> Result<(), GaveUp> {
+    ) -> Result<(), StepLimitExceeded> {
         match self.compiled() {
             Compiled::Plain(regex) => {
                 for groups in regex.captures_iter(text) {
@@ -130,7 +130,7 @@ impl Pattern {
             }
             Compiled::Fancy(regex) => {
                 for groups in regex.captures_iter(text) {
-                    if !visit(Groups::Fancy(groups.map_err(|_| GaveUp)?)) {
+                    if !visit(Groups::Fancy(groups.map_err(|_| StepLimitExceeded)?)) {
                         break;
                     }
                 }
@@ -145,7 +145,7 @@ impl Pattern {
     }
 
     /// The number of the group called `name`.
-    pub(crate) fn named_group(&self, name: &str) -> Option<usize> {
+    pub(crate) fn group_index(&self, name: &str) -> Option<usize> {
         self.groups
             .iter()
             .position(|known| known.as_deref() == Some(name))
@@ -157,7 +157,7 @@ impl Pattern {
     }
 }
 
-fn compile(text: &str, step_limit: usize) -> Result<Compiled, String> {
+fn compile_engine(text: &str, step_limit: usize) -> Result<Compiled, String> {
     let plain = RegexBuilder::new(text)
         .size_limit(MAX_COMPILED_BYTES)
         .dfa_size_limit(MAX_SEARCH_BYTES)
@@ -176,13 +176,13 @@ fn compile(text: &str, step_limit: usize) -> Result<Compiled, String> {
             "the compiled expression takes more than {limit} bytes; use smaller repetitions"
         )),
         (Ok(regex), _) => Ok(Compiled::Fancy(regex)),
-        (Err(error), refusal) => Err(one_line(&refusal, &error)),
+        (Err(error), refusal) => Err(error_line(&refusal, &error)),
     }
 }
 
 /// The error to report if both engines refuse the expression: that of `regex`, unless the expression only lacks a
 /// feature there.
-fn one_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
+fn error_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     let report = refusal.to_string();
     let last_line = report.lines().last().unwrap_or_default();
     let message = last_line.strip_prefix("error: ").unwrap_or(last_line);
@@ -211,7 +211,7 @@ mod tests {
         let mut found = Vec::new();
         Pattern::compile(pattern, 1000)
             .unwrap()
-            .each_match(text, |groups| {
+            .for_each_match(text, |groups| {
                 found.push(groups.get(0).unwrap_or_default().to_owned());
                 true
             })
@@ -232,7 +232,7 @@ mod tests {
         let pattern = Pattern::compile(r"^(?:(?:a|aa)(?!x))+$", 20_000).unwrap();
         let text = format!("{}!", "a".repeat(60));
         let start = Instant::now();
-        assert_eq!(pattern.is_match(&text), Err(GaveUp));
+        assert_eq!(pattern.is_match(&text), Err(StepLimitExceeded));
         // Without a limit, the search would take longer than a lifetime.
         assert!(start.elapsed() < Duration::from_secs(20));
     }

@@ -9,7 +9,7 @@ use crate::source::Source;
 
 /// A value, and the path that leads to it.
 #[derive(Debug, Clone)]
-pub(crate) struct At<'v> {
+pub(crate) struct ValueAtPath<'v> {
     pub(crate) value: &'v Value,
     pub(crate) path: String,
 }
@@ -22,8 +22,8 @@ pub(crate) struct Object<'v> {
 }
 
 impl<'v> Object<'v> {
-    pub(crate) fn get(&self, key: &str) -> Option<At<'v>> {
-        self.members.get(key).map(|value| At {
+    pub(crate) fn get(&self, key: &str) -> Option<ValueAtPath<'v>> {
+        self.members.get(key).map(|value| ValueAtPath {
             value,
             path: key_path(&self.path, key),
         })
@@ -62,28 +62,28 @@ impl<'s> Reader<'s> {
         })?;
         let mut reader = Reader {
             source,
-            positions: Positions::of(&source.text),
+            positions: Positions::from_text(&source.text),
             faults: Vec::new(),
             warnings: Vec::new(),
         };
         for path in std::mem::take(&mut reader.positions.duplicates) {
-            reader.fault(&path, "duplicate key");
+            reader.add_fault(&path, "duplicate key");
         }
         Ok((reader, value))
     }
 
-    pub(crate) fn fault(&mut self, path: &str, message: impl Into<String>) {
-        let fault = self.at(path, message.into());
+    pub(crate) fn add_fault(&mut self, path: &str, message: impl Into<String>) {
+        let fault = self.new_fault(path, message.into());
         self.faults.push(fault);
     }
 
     /// Warns of something that is probably wrong. The file is used all the same.
     pub(crate) fn warn(&mut self, path: &str, message: impl Into<String>) {
-        let warning = self.at(path, message.into());
+        let warning = self.new_fault(path, message.into());
         self.warnings.push(warning);
     }
 
-    fn at(&self, path: &str, message: String) -> Fault {
+    fn new_fault(&self, path: &str, message: String) -> Fault {
         Fault {
             source: self.source.name.clone(),
             line: self.positions.line(path),
@@ -103,9 +103,9 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads an object that has all required `keys` and no others.
-    pub(crate) fn object<'v>(&mut self, at: &At<'v>, keys: &[Key]) -> Option<Object<'v>> {
+    pub(crate) fn object<'v>(&mut self, at: &ValueAtPath<'v>, keys: &[Key]) -> Option<Object<'v>> {
         let Value::Object(members) = at.value else {
-            self.wrong_type(at, "an object");
+            self.report_wrong_type(at, "an object");
             return None;
         };
         self.check_keys(members, &at.path, keys);
@@ -120,22 +120,22 @@ impl<'s> Reader<'s> {
         for key in members.keys() {
             if !keys.iter().any(|known| known.name == key) {
                 let meant = did_you_mean(key, keys.iter().map(|known| known.name));
-                self.fault(&key_path(path, key), format!("unknown key `{key}`{meant}"));
+                self.add_fault(&key_path(path, key), format!("unknown key `{key}`{meant}"));
             }
         }
         for key in keys.iter().filter(|key| key.required) {
             if !members.contains_key(key.name) {
-                self.fault(path, format!("the key `{}` is missing", key.name));
+                self.add_fault(path, format!("the key `{}` is missing", key.name));
             }
         }
     }
 
     /// Reads a text. Any other value is a fault.
-    pub(crate) fn text<'v>(&mut self, at: &At<'v>) -> Option<&'v str> {
+    pub(crate) fn text<'v>(&mut self, at: &ValueAtPath<'v>) -> Option<&'v str> {
         match at.value {
             Value::String(text) => Some(text),
             _ => {
-                self.wrong_type(at, "a text");
+                self.report_wrong_type(at, "a text");
                 None
             }
         }
@@ -150,21 +150,21 @@ impl<'s> Reader<'s> {
         let at = object.get(key)?;
         let value = at.value.as_bool();
         if value.is_none() {
-            self.wrong_type(&at, "true or false");
+            self.report_wrong_type(&at, "true or false");
         }
         value
     }
 
     /// Reads the entries of a list. Any other value is a fault.
-    pub(crate) fn list<'v>(&mut self, at: &At<'v>) -> Vec<At<'v>> {
+    pub(crate) fn list<'v>(&mut self, at: &ValueAtPath<'v>) -> Vec<ValueAtPath<'v>> {
         let Value::Array(entries) = at.value else {
-            self.wrong_type(at, "a list");
+            self.report_wrong_type(at, "a list");
             return Vec::new();
         };
         entries
             .iter()
             .enumerate()
-            .map(|(index, value)| At {
+            .map(|(index, value)| ValueAtPath {
                 value,
                 path: format!("{}[{index}]", at.path),
             })
@@ -172,16 +172,16 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads the entries of the list under `key`; none if the key is not there.
-    pub(crate) fn list_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Vec<At<'v>> {
+    pub(crate) fn list_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Vec<ValueAtPath<'v>> {
         match object.get(key) {
             Some(at) => self.list(&at),
             None => Vec::new(),
         }
     }
 
-    pub(crate) fn wrong_type(&mut self, at: &At<'_>, expected: &str) {
+    pub(crate) fn report_wrong_type(&mut self, at: &ValueAtPath<'_>, expected: &str) {
         let found = type_name(at.value);
-        self.fault(&at.path, format!("expected {expected}, found {found}"));
+        self.add_fault(&at.path, format!("expected {expected}, found {found}"));
     }
 }
 

@@ -14,7 +14,7 @@ use webfill_document::{
 };
 
 use self::near_miss::Search;
-use self::written::{Written, text_of};
+use self::written::{WrittenPath, text_of};
 use crate::pattern::Pattern;
 
 const SHOWN_CHARS: usize = 300;
@@ -58,7 +58,7 @@ pub struct FoundMatch {
 impl Reading {
     /// The nodes that an XPath finds at the places. If it is a function, these are the nodes from which its value is
     /// computed.
-    pub(crate) fn of_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
+    pub(crate) fn from_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
         }
@@ -70,7 +70,7 @@ impl Reading {
         let is_empty = values
             .iter()
             .all(|value| webfill_values::is_blank(&value.text()));
-        let mut paths = written::paths(xpath.source());
+        let mut paths = written::parse_paths(xpath.source());
         paths.retain(|path| path.prefixes().all(|text| check_xpath(&text).is_ok()));
         let mut nodes = nodes_of(values);
         if nodes.is_empty() {
@@ -79,11 +79,11 @@ impl Reading {
         }
         let search = Search::new(&probe, places, xpath_cures::cures);
         let hint = (is_empty && nodes.is_empty()).then(|| hints(&paths, &search));
-        Reading::of_nodes(&nodes, hint.flatten())
+        Reading::from_nodes(&nodes, hint.flatten())
     }
 
     /// The nodes that a CSS selector finds at the places.
-    pub(crate) fn of_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
+    pub(crate) fn from_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
         }
@@ -92,27 +92,31 @@ impl Reading {
             Err(_) => Vec::new(),
         };
         let nodes = probe(selector.source());
-        let mut selectors = written::selectors(selector.source());
+        let mut selectors = written::parse_selectors(selector.source());
         selectors.retain(|one| one.prefixes().all(|text| check_selector(&text).is_ok()));
         let search = Search::new(&probe, places, css_cures::cures);
         let hint = nodes.is_empty().then(|| hints(&selectors, &search));
-        Reading::of_nodes(&nodes, hint.flatten())
+        Reading::from_nodes(&nodes, hint.flatten())
     }
 
-    fn of_nodes(nodes: &[XValue<'_>], hint: Option<String>) -> Reading {
+    fn from_nodes(nodes: &[XValue<'_>], hint: Option<String>) -> Reading {
         Reading {
-            nodes: nodes.iter().take(SHOWN_NODES).filter_map(shown).collect(),
+            nodes: nodes
+                .iter()
+                .take(SHOWN_NODES)
+                .filter_map(found_node)
+                .collect(),
             hint,
             ..Reading::default()
         }
     }
 
     /// The matches of a regular expression in the texts.
-    pub(crate) fn of_pattern(pattern: &Pattern, texts: &[Cow<'_, str>]) -> Reading {
+    pub(crate) fn from_pattern(pattern: &Pattern, texts: &[Cow<'_, str>]) -> Reading {
         let mut matches = Vec::new();
         for (index, text) in texts.iter().enumerate() {
             // If an expression takes too many steps, the step itself reports it.
-            let _ = pattern.each_match(text, |groups| {
+            let _ = pattern.for_each_match(text, |groups| {
                 let range = groups.range();
                 matches.push(FoundMatch {
                     value: index + 1,
@@ -132,7 +136,7 @@ impl Reading {
     }
 }
 
-fn hints(written: &[Written], search: &Search<'_, '_>) -> Option<String> {
+fn hints(written: &[WrittenPath], search: &Search<'_, '_>) -> Option<String> {
     let written = written.iter().take(MOST_HINTS);
     let hints: Vec<String> = written.filter_map(|written| search.hint(written)).collect();
     (!hints.is_empty()).then(|| hints.join("; "))
@@ -151,7 +155,7 @@ fn nodes_of(values: Vec<XValue<'_>>) -> Vec<XValue<'_>> {
     values.into_iter().filter(is_node).collect()
 }
 
-fn shown(value: &XValue<'_>) -> Option<FoundNode> {
+fn found_node(value: &XValue<'_>) -> Option<FoundNode> {
     let path = match value {
         XValue::Node(node) => path_of(*node),
         XValue::Attribute(attribute) => {

@@ -53,12 +53,12 @@ fn shortest(literals: &[String]) -> usize {
 }
 
 /// The literals of an expression that `regex` compiled.
-pub(crate) fn of_plain(pattern: &str) -> Option<Vec<String>> {
+pub(crate) fn literals_of_regex(pattern: &str) -> Option<Vec<String>> {
     let hir = regex_syntax::parse(pattern).ok()?;
-    of_hir(&hir)
+    literals_of_hir(&hir)
 }
 
-fn of_hir(hir: &Hir) -> Option<Vec<String>> {
+fn literals_of_hir(hir: &Hir) -> Option<Vec<String>> {
     let mut literals = RequiredLiterals::default();
     walk_hir(hir, &mut literals);
     literals.finish()
@@ -76,24 +76,24 @@ fn walk_hir(hir: &Hir, literals: &mut RequiredLiterals) {
         HirKind::Repetition(repetition) => {
             literals.end_run();
             if repetition.min > 0 {
-                literals.offer(of_hir(&repetition.sub));
+                literals.offer(literals_of_hir(&repetition.sub));
             }
         }
         HirKind::Alternation(branches) => {
             literals.end_run();
-            literals.offer(any_of(branches.iter().map(of_hir)));
+            literals.offer(any_of(branches.iter().map(literals_of_hir)));
         }
         HirKind::Class(_) => literals.end_run(),
     }
 }
 
 /// The literals of an expression that only `fancy-regex` can compile.
-pub(crate) fn of_fancy(pattern: &str) -> Option<Vec<String>> {
+pub(crate) fn literals_of_fancy(pattern: &str) -> Option<Vec<String>> {
     let tree = Expr::parse_tree(pattern).ok()?;
-    of_expr(&tree.expr)
+    literals_of_expr(&tree.expr)
 }
 
-fn of_expr(expr: &Expr) -> Option<Vec<String>> {
+fn literals_of_expr(expr: &Expr) -> Option<Vec<String>> {
     let mut literals = RequiredLiterals::default();
     walk_expr(expr, &mut literals);
     literals.finish()
@@ -109,12 +109,12 @@ fn walk_expr(expr: &Expr, literals: &mut RequiredLiterals) {
         Expr::Repeat { child, lo, .. } => {
             literals.end_run();
             if *lo > 0 {
-                literals.offer(of_expr(child));
+                literals.offer(literals_of_expr(child));
             }
         }
         Expr::Alt(branches) => {
             literals.end_run();
-            literals.offer(any_of(branches.iter().map(of_expr)));
+            literals.offer(any_of(branches.iter().map(literals_of_expr)));
         }
         _ => literals.end_run(),
     }
@@ -133,27 +133,27 @@ mod tests {
     #[test]
     fn the_host_of_a_typical_pattern_is_found() {
         let plain = r"^https?://(?:www\.)?example\.com/(?:user|people)/\w+$";
-        assert_eq!(of_plain(plain), Some(vec!["example.com/".into()]));
+        assert_eq!(literals_of_regex(plain), Some(vec!["example.com/".into()]));
         let fancy = r"^https?:\/\/(?:(?:www|\w{2})\.)?gravatar\.com\/(?!avatar|support)\w+\/?$";
-        assert_eq!(of_fancy(fancy), Some(vec!["gravatar.com/".into()]));
+        assert_eq!(literals_of_fancy(fancy), Some(vec!["gravatar.com/".into()]));
     }
 
     #[test]
     fn alternatives_need_one_literal_each() {
         let both = r"^https://(?:a\.example|b\.example)/";
         assert_eq!(
-            of_plain(both),
+            literals_of_regex(both),
             Some(vec!["a.example".into(), "b.example".into()])
         );
-        assert_eq!(of_plain(r"a\.example|\d+"), None);
-        assert_eq!(of_fancy(r"(?!x)(?:a\.example|\d+)"), None);
+        assert_eq!(literals_of_regex(r"a\.example|\d+"), None);
+        assert_eq!(literals_of_fancy(r"(?!x)(?:a\.example|\d+)"), None);
     }
 
     #[test]
     fn optional_text_is_not_required() {
-        assert_eq!(of_plain(r"(?:optional)?\d"), None);
-        assert_eq!(of_plain(r"https?://\w+"), None);
-        assert_eq!(of_fancy(r"(?!refused\.example)\w"), None);
-        assert_eq!(of_plain(r"(?i)example"), None);
+        assert_eq!(literals_of_regex(r"(?:optional)?\d"), None);
+        assert_eq!(literals_of_regex(r"https?://\w+"), None);
+        assert_eq!(literals_of_fancy(r"(?!refused\.example)\w"), None);
+        assert_eq!(literals_of_regex(r"(?i)example"), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::chain::Unwatched;
+use crate::chain::NoObserver;
 use crate::engine::{Links, field_value, memory_of};
 use crate::item::Item;
 use crate::listing::{Listing, Row};
@@ -13,18 +13,20 @@ use crate::rows::{Origin, RowField, RowRule};
 use crate::run::{OutOfTime, Run};
 
 /// Extracts all listings of a page, in the order of the mapping's rules. Includes the links of rows if they are wanted.
-pub(crate) fn listings(
+pub(crate) fn extract_listings(
     mapping: &Mapping,
     with_links: bool,
     run: &Run<'_>,
 ) -> Result<Vec<Listing>, OutOfTime> {
-    let mut room = Room {
+    let mut room = RowBudget {
         bytes: run.limits.fields_bytes,
         links: if with_links { run.limits.links } else { 0 },
         links_left_out: 0,
     };
     let rules = mapping.rows.iter();
-    let listings = rules.map(|rule| listing(rule, run, &mut room)).collect();
+    let listings = rules
+        .map(|rule| extract_listing(rule, run, &mut room))
+        .collect();
     if with_links && room.links_left_out > 0 {
         run.warn(format_args!(
             "{} links of rows beyond the limit were dropped",
@@ -35,24 +37,28 @@ pub(crate) fn listings(
 }
 
 /// How much the rows of a page may still take, all together.
-struct Room {
+struct RowBudget {
     bytes: usize,
     links: usize,
     links_left_out: usize,
 }
 
-fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, OutOfTime> {
+fn extract_listing(
+    rule: &RowRule,
+    run: &Run<'_>,
+    room: &mut RowBudget,
+) -> Result<Listing, OutOfTime> {
     run.set_subject(format!("rows of {}", rule.dataset));
     let mut listing = Listing {
         dataset: rule.dataset.clone(),
         key: rule.key.clone(),
-        from_record: from_record(rule),
+        from_record: record_fields(rule),
         want: rule.want.clone(),
         complete: rule.complete,
         ..Listing::default()
     };
     let elements = run.with_most_values(run.limits.rows, || {
-        rule.select.run_for_rows(run, &mut Unwatched)
+        rule.select.run_for_rows(run, &mut NoObserver)
     })?;
     listing.cut = elements.len() >= run.limits.rows;
     let mut of_page = HashMap::new();
@@ -95,7 +101,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
     for (row, one, element) in again {
         let found = run
             .columns
-            .among_all(|| row_value(one, &element, &mut of_page, run))?;
+            .with_evidence(|| row_value(one, &element, &mut of_page, run))?;
         let row = &mut listing.rows[row];
         row.fields.insert(one.field.name.clone(), found.value);
         if found.is_undecided {
@@ -119,7 +125,7 @@ struct ReadRow {
 fn read_row<'r, 'p>(
     rule: &'r RowRule,
     element: &Item<'p>,
-    of_page: &mut HashMap<&'r str, Found>,
+    of_page: &mut HashMap<&'r str, RowValue>,
     run: &Run<'p>,
     mut depends: impl FnMut(&'r RowField),
 ) -> Result<ReadRow, OutOfTime> {
@@ -160,7 +166,7 @@ pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Ru
     for one in of_row {
         for element in elements {
             let (field, start) = (&one.field, element.clone());
-            let read = || field_value(field, &field.alternatives, start, run, &mut Unwatched);
+            let read = || field_value(field, &field.alternatives, start, run, &mut NoObserver);
             if run.columns.gather(read).0.is_err() {
                 return;
             }
@@ -175,14 +181,14 @@ fn links_of<'p>(
     rule: &RowRule,
     row: &Item<'p>,
     run: &Run<'p>,
-    room: &mut Room,
+    room: &mut RowBudget,
 ) -> Result<Vec<String>, OutOfTime> {
     if rule.links.is_empty() {
         return Ok(Vec::new());
     }
     let mut links = Links::new(run.page, run.page.base(), MOST_LINKS);
     for chain in &rule.links {
-        for item in chain.run(row.clone(), run, &mut Unwatched)? {
+        for item in chain.run(row.clone(), run, &mut NoObserver)? {
             links.add(&run.text(&item));
         }
     }
@@ -193,7 +199,7 @@ fn links_of<'p>(
     Ok(links)
 }
 
-fn from_record(rule: &RowRule) -> Map<String, Value> {
+fn record_fields(rule: &RowRule) -> Map<String, Value> {
     let named = rule.fields.iter().filter_map(|one| match &one.origin {
         Origin::Record(field) => Some((one.field.name.clone(), field.clone().into())),
         Origin::Row | Origin::Page | Origin::Url => None,
@@ -203,7 +209,7 @@ fn from_record(rule: &RowRule) -> Map<String, Value> {
 
 /// The value of a row's field; null if there is none.
 #[derive(Clone)]
-struct Found {
+struct RowValue {
     value: Value,
     /// Whether the value is missing only because the text can be read in two ways.
     is_undecided: bool,
@@ -213,19 +219,19 @@ struct Found {
 fn row_value<'r, 'p>(
     one: &'r RowField,
     row: &Item<'p>,
-    of_page: &mut HashMap<&'r str, Found>,
+    of_page: &mut HashMap<&'r str, RowValue>,
     run: &Run<'p>,
-) -> Result<Found, OutOfTime> {
-    let read = |start: Item<'p>| -> Result<Found, OutOfTime> {
+) -> Result<RowValue, OutOfTime> {
+    let read = |start: Item<'p>| -> Result<RowValue, OutOfTime> {
         run.take_undecided();
         let found = field_value(
             &one.field,
             &one.field.alternatives,
             start,
             run,
-            &mut Unwatched,
+            &mut NoObserver,
         )?;
-        Ok(Found {
+        Ok(RowValue {
             is_undecided: found.is_none() && run.take_undecided(),
             value: found.map_or(Value::Null, |(value, _)| value),
         })
@@ -233,7 +239,7 @@ fn row_value<'r, 'p>(
     let start = match one.origin {
         Origin::Row => return read(row.clone()),
         Origin::Record(_) => {
-            return Ok(Found {
+            return Ok(RowValue {
                 value: Value::Null,
                 is_undecided: false,
             });

@@ -6,7 +6,7 @@ use crate::mapping::{
     Chain, FIELD_NAME, Field, Step, is_field_name, optional, read_chain, read_chains, read_name,
     read_url_parser, required,
 };
-use crate::reader::{At, Key, Object, Reader};
+use crate::reader::{Key, Object, Reader, ValueAtPath};
 use crate::selectors::Selectors;
 
 /// A rule that selects the rows of a page and reads their fields.
@@ -93,7 +93,11 @@ pub(crate) fn read_rows(
         .collect()
 }
 
-fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<RowRule> {
+fn read_rule(
+    at: &ValueAtPath<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Option<RowRule> {
     let object = reader.object(at, ROW_KEYS)?;
     reader.text_of(&object, "description");
     let dataset = read_dataset(&object, reader);
@@ -107,14 +111,14 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         };
         if let Some(select) = select.as_ref().filter(|_| field.origin == Origin::Row) {
             let cure = "begin with `.//`, or set `from` to `page`";
-            refuse_whole_page(&field.field.alternatives, cure, select, &at.path, reader);
+            reject_root_xpath(&field.field.alternatives, cure, select, &at.path, reader);
         }
         if fields
             .iter()
             .any(|known| known.field.name == field.field.name)
         {
             let message = format!("duplicate field {}", quoted(&field.field.name));
-            reader.fault(&format!("{}.name", at.path), message);
+            reader.add_fault(&format!("{}.name", at.path), message);
         }
         fields.push(field);
     }
@@ -126,7 +130,7 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         };
         if let Some(select) = &select {
             let chain = std::slice::from_ref(&chain);
-            refuse_whole_page(chain, "begin with `.//`", select, &at.path, reader);
+            reject_root_xpath(chain, "begin with `.//`", select, &at.path, reader);
         }
         links.push(chain);
     }
@@ -144,7 +148,7 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
 }
 
 /// Rejects an XPath from the root where the rows are elements: it would give all rows the value of the first.
-fn refuse_whole_page(
+fn reject_root_xpath(
     chains: &[Chain],
     cure: &str,
     select: &Chain,
@@ -161,13 +165,13 @@ fn refuse_whole_page(
             _ => format!("{path}.alternatives[{number}]"),
         };
         for (number, step) in chain.steps.iter().take_while(leaves_elements).enumerate() {
-            if let Some(expression) = step.searches_the_page() {
+            if let Some(expression) = step.root_xpath() {
                 let why = format!(
                     "{} searches the whole page, so every row would get the same value: {cure}",
                     quoted(expression)
                 );
                 let place = format!("{chain_path}[{number}].parameters.expression");
-                reader.fault(&place, why);
+                reader.add_fault(&place, why);
             }
         }
     }
@@ -184,10 +188,10 @@ fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) 
             |one: &RowField| one.field.name == name && matches!(one.origin, Origin::Record(_));
         if !is_field_name(name) {
             let message = format!("bad name {}: it must match {FIELD_NAME}", quoted(name));
-            reader.fault(&at.path, message);
+            reader.add_fault(&at.path, message);
         } else if fields.iter().any(is_of_record) {
             let why = "its value comes from the record that the page was fetched for: no other page fills it";
-            reader.fault(&at.path, why);
+            reader.add_fault(&at.path, why);
         } else if !want.iter().any(|known| known == name) {
             want.push(name.to_owned());
         }
@@ -195,11 +199,11 @@ fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) 
     match (object.get("links"), object.get("want")) {
         (Some(links), None) => {
             let why = "their pages have no fields to fill: name the fields in `want`";
-            reader.fault(&links.path, why);
+            reader.add_fault(&links.path, why);
         }
         (None, Some(want)) => {
             let why = "no page fills these fields: add `links` from a row to its pages";
-            reader.fault(&want.path, why);
+            reader.add_fault(&want.path, why);
         }
         _ => {}
     }
@@ -216,7 +220,7 @@ fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> 
             "bad dataset {}: it has 1 to {MAX_DATASET_BYTES} bytes, no `/` and no control characters",
             quoted(name)
         );
-        reader.fault(&at.path, message);
+        reader.add_fault(&at.path, message);
     }
     Some(name.to_owned())
 }
@@ -232,7 +236,7 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
     let names = reader.list(&at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
         let why = "a key is required: name the fields that identify a row";
-        reader.fault(&at.path, why);
+        reader.add_fault(&at.path, why);
     }
     for at in names {
         let Some(name) = reader.text(&at) else {
@@ -240,12 +244,12 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
         };
         match fields.iter().find(|one| one.field.name == name) {
             Some(one) if one.field.multiple => {
-                reader.fault(&at.path, "a list cannot be part of a key");
+                reader.add_fault(&at.path, "a list cannot be part of a key");
             }
             Some(_) => key.push(name.to_owned()),
             None => {
                 let why = format!("unknown field {} of the rows", quoted(name));
-                reader.fault(&at.path, why);
+                reader.add_fault(&at.path, why);
             }
         }
     }
@@ -253,7 +257,7 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
 }
 
 fn read_row_field(
-    at: &At<'_>,
+    at: &ValueAtPath<'_>,
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<RowField> {
@@ -265,12 +269,12 @@ fn read_row_field(
     let of_record = reader.text_of(&object, "record_field").map(str::to_owned);
     if of_record.is_some() && from != "record" {
         let why = "only with `from` set to `record`";
-        reader.fault(&format!("{}.record_field", at.path), why);
+        reader.add_fault(&format!("{}.record_field", at.path), why);
     }
     let has_chains = object.get("processors").is_some() || object.get("alternatives").is_some();
     let alternatives = match from {
         "record" if has_chains => {
-            reader.fault(
+            reader.add_fault(
                 &at.path,
                 "the record's value is not processed: remove the processors",
             );
@@ -306,7 +310,7 @@ fn read_origin<'v>(object: &Object<'v>, reader: &mut Reader<'_>) -> &'v str {
     if !ORIGINS.iter().any(|(known, _)| *known == name) {
         let names: Vec<String> = ORIGINS.iter().map(|(name, _)| quoted(name)).collect();
         let message = format!("{} is none of {}", quoted(name), names.join(", "));
-        reader.fault(&at.path, message);
+        reader.add_fault(&at.path, message);
     }
     name
 }

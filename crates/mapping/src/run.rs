@@ -99,7 +99,7 @@ impl<'p> Run<'p> {
 
     /// The table that contains a row.
     pub(crate) fn table_of(&self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
-        self.tables.borrow_mut().of_row(row)
+        self.tables.borrow_mut().table_of_row(row)
     }
 
     pub(crate) fn set_subject(&self, subject: String) {
@@ -130,7 +130,7 @@ impl<'p> Run<'p> {
 
     /// Warns of values of the current field that were left out because nothing decides how to read them.
     pub(crate) fn warn_undecided(&self, message: impl std::fmt::Display) {
-        if !self.columns.puts_off() {
+        if !self.columns.must_wait() {
             self.undecided.set(true);
             self.warn(message);
         }
@@ -256,9 +256,9 @@ impl<'p> Output<'_, 'p> {
         let limits = self.run.limits;
         let most = self.run.most_values.get();
         if self.items.len() >= most {
-            self.stop(format_args!("more than {most} values"));
+            self.note_limit(format_args!("more than {most} values"));
         } else if self.bytes > limits.step_bytes {
-            self.stop(format_args!(
+            self.note_limit(format_args!(
                 "more than {} bytes of values",
                 limits.step_bytes
             ));
@@ -269,7 +269,7 @@ impl<'p> Output<'_, 'p> {
         !self.full && !self.late
     }
 
-    fn stop(&mut self, what: std::fmt::Arguments<'_>) {
+    fn note_limit(&mut self, what: std::fmt::Arguments<'_>) {
         self.full = true;
         self.run.list.is_cut.set(true);
         self.run.warn(format_args!("{what}, the rest was dropped"));

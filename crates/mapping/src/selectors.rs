@@ -32,7 +32,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn number_of(&mut self, text: &str) -> usize {
+    fn get_or_add(&mut self, text: &str) -> usize {
         let next = self.numbers.len();
         *self.numbers.entry(text.to_owned()).or_insert(next)
     }
@@ -48,10 +48,10 @@ impl Texts {
 
 impl Selectors {
     /// Checks and adds an XPath expression.
-    pub(crate) fn xpath(&mut self, expression: &str) -> Result<XPathId, String> {
+    pub(crate) fn add_xpath(&mut self, expression: &str) -> Result<XPathId, String> {
         check_xpath(expression)
             .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;
-        Ok(XPathId(self.xpaths.number_of(expression)))
+        Ok(XPathId(self.xpaths.get_or_add(expression)))
     }
 
     /// Keeps a warning to the author about a parameter of the processor that is being built.
@@ -64,10 +64,10 @@ impl Selectors {
     }
 
     /// Checks and adds a CSS selector.
-    pub(crate) fn selector(&mut self, selector: &str) -> Result<SelectorId, String> {
+    pub(crate) fn add_selector(&mut self, selector: &str) -> Result<SelectorId, String> {
         check_selector(selector)
             .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;
-        Ok(SelectorId(self.selectors.number_of(selector)))
+        Ok(SelectorId(self.selectors.get_or_add(selector)))
     }
 }
 

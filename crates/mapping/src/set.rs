@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::fault::{Fault, LoadErrors, quoted};
 use crate::mapping::{Mapping, PageLane, read_mapping};
-use crate::reader::{At, Reader};
+use crate::reader::{Reader, ValueAtPath};
 use crate::selectors::Selectors;
 use crate::source::{self, Source};
 use crate::url_index::UrlIndex;
@@ -39,7 +39,7 @@ impl MappingSet {
     /// The files of a folder that [`MappingSet::load_dir`] would load, in the same order and unchecked, and the faults
     /// of those that cannot be read.
     pub fn sources_of_dir(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
-        source::read_what_can_be_read(dir)
+        source::read_dir_leniently(dir)
     }
 
     /// Loads one file.
@@ -124,8 +124,8 @@ impl MappingSet {
     }
 
     /// Whether a mapping matches a canonical URL; `None` if none does and a pattern took too many steps.
-    pub fn matches(&self, url: &str) -> Option<bool> {
-        let found = self.index.first(url);
+    pub fn has_mapping_for(&self, url: &str) -> Option<bool> {
+        let found = self.index.find_first(url);
         let is_match = !found.mappings.is_empty();
         (is_match || found.gave_up.is_empty()).then_some(is_match)
     }
@@ -133,7 +133,7 @@ impl MappingSet {
     /// Every mapping that matches a canonical URL; the first of them wins.
     pub fn find_all(&self, url: &str) -> Vec<MappingIndex> {
         self.index
-            .all(url)
+            .find_all(url)
             .mappings
             .into_iter()
             .map(MappingIndex)
@@ -141,7 +141,7 @@ impl MappingSet {
     }
 
     pub(crate) fn find_with_warnings(&self, url: &str) -> (Option<MappingIndex>, Vec<String>) {
-        let found = self.index.first(url);
+        let found = self.index.find_first(url);
         let warn = |&mapping: &usize| {
             let name = &self.mappings[mapping].name;
             format!("a URL pattern of mapping {name} took too many steps; counted as no match")
@@ -153,7 +153,7 @@ impl MappingSet {
     }
 
     /// The mapping with this name.
-    pub fn by_name(&self, name: &str) -> Option<MappingIndex> {
+    pub fn find_by_name(&self, name: &str) -> Option<MappingIndex> {
         self.mappings
             .iter()
             .position(|mapping| mapping.name == name)
@@ -193,7 +193,7 @@ impl MappingSet {
     }
 
     /// Whether any mapping's lists show which of their rows are gone.
-    pub fn says_gone(&self) -> bool {
+    pub fn has_complete_lists(&self) -> bool {
         let mut rules = self.mappings.iter().flat_map(|mapping| &mapping.rows);
         rules.any(|rule| rule.complete)
     }
@@ -232,7 +232,7 @@ impl MappingSet {
 
     /// Keeps these fields, and drops everything else that the mappings extract, including links. A row rule that has
     /// one of these fields is kept whole, because its fields identify the rows.
-    pub fn keep_fields(&mut self, names: &[String]) {
+    pub fn retain_fields(&mut self, names: &[String]) {
         for mapping in &mut self.mappings {
             mapping.fields.retain(|field| names.contains(&field.name));
             mapping.rows.retain(|rule| {
@@ -293,7 +293,7 @@ impl Loading {
             Ok(parsed) => parsed,
             Err(fault) => return self.faults.push(fault),
         };
-        let top = At {
+        let top = ValueAtPath {
             value: &value,
             path: String::new(),
         };
@@ -309,7 +309,7 @@ impl Loading {
         self.warnings.extend(warnings);
     }
 
-    fn read_entry(&mut self, at: &At<'_>, reader: &mut Reader<'_>, source: &Source) {
+    fn read_entry(&mut self, at: &ValueAtPath<'_>, reader: &mut Reader<'_>, source: &Source) {
         let Some((mapping, patterns)) = read_mapping(at, reader, &mut self.selectors) else {
             return;
         };
@@ -318,7 +318,7 @@ impl Loading {
                 "duplicate mapping name {}, also in {other}",
                 quoted(&mapping.name)
             );
-            reader.fault(&crate::json_positions::key_path(&at.path, "name"), message);
+            reader.add_fault(&crate::json_positions::key_path(&at.path, "name"), message);
         }
         self.names
             .entry(mapping.name.clone())

@@ -22,14 +22,14 @@ pub struct Source {
 /// Reads every mapping file of `dir`, in order of name: `*.json` except `schema.json`. Sub-folders, which hold golden
 /// cases, are skipped.
 pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
-    match read_what_can_be_read(dir) {
+    match read_dir_leniently(dir) {
         (sources, faults) if faults.is_empty() => Ok(sources),
         (_, faults) => Err(faults),
     }
 }
 
 /// Reads the same files as [`read_dir`]. Returns the readable ones, and the faults of the others.
-pub(crate) fn read_what_can_be_read(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
+pub(crate) fn read_dir_leniently(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     let (mut sources, mut faults) = (Vec::new(), Vec::new());
     match paths_of(dir) {
         Err(error) => faults.push(file_fault(
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(faults[0].line, Some(2));
         assert!(faults[0].message.contains("byte 0xff at offset 3"));
         fs::write(dir.path().join("c.json"), "{}").unwrap();
-        let (sources, faults) = read_what_can_be_read(dir.path());
+        let (sources, faults) = read_dir_leniently(dir.path());
         assert_eq!((sources.len(), faults.len()), (1, 2));
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Tables<'p> {
 
 impl<'p> Tables<'p> {
     /// The table of a row, which is a `tr`.
-    pub(crate) fn of_row(&mut self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
+    pub(crate) fn table_of_row(&mut self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
         let table = table_of(row)?;
         let place = (
             std::ptr::from_ref(table.document()).addr(),
@@ -85,7 +85,7 @@ impl<'p> Table<'p> {
     }
 
     /// The cells of a row in the columns below a header; `header` is in its folded form.
-    pub(crate) fn below(&self, row: NodeRef<'p>, header: &str) -> Vec<NodeRef<'p>> {
+    pub(crate) fn cells_below(&self, row: NodeRef<'p>, header: &str) -> Vec<NodeRef<'p>> {
         let columns = self.headers.iter().enumerate();
         let named = columns.filter(|(_, texts)| is_named(texts, header));
         let mut cells: Vec<NodeRef<'p>> = Vec::new();
@@ -102,7 +102,7 @@ impl<'p> Table<'p> {
     }
 
     /// Whether any column is below this header.
-    pub(crate) fn has(&self, header: &str) -> bool {
+    pub(crate) fn has_header(&self, header: &str) -> bool {
         self.headers.iter().any(|texts| is_named(texts, header))
     }
 
@@ -218,7 +218,7 @@ fn cells_of<'p>(
     loop {
         // A cell that spans from above already occupies this column.
         while let Some(Some((cell, left))) = spans.get_mut(column) {
-            put(&mut cells, column, *cell);
+            put_cell(&mut cells, column, *cell);
             *left -= 1;
             if *left == 0 {
                 spans[column] = None;
@@ -238,7 +238,7 @@ fn cells_of<'p>(
             if column >= MOST_COLUMNS {
                 return cells;
             }
-            put(&mut cells, column, cell);
+            put_cell(&mut cells, column, cell);
             if spans.len() <= column {
                 spans.resize(column + 1, None);
             }
@@ -249,7 +249,7 @@ fn cells_of<'p>(
 
     for (column, span) in spans.iter_mut().enumerate().skip(column) {
         if let Some((cell, left)) = span {
-            put(&mut cells, column, *cell);
+            put_cell(&mut cells, column, *cell);
             *left -= 1;
             if *left == 0 {
                 *span = None;
@@ -259,7 +259,7 @@ fn cells_of<'p>(
     cells
 }
 
-fn put<'p>(cells: &mut Vec<Option<NodeRef<'p>>>, column: usize, cell: NodeRef<'p>) {
+fn put_cell<'p>(cells: &mut Vec<Option<NodeRef<'p>>>, column: usize, cell: NodeRef<'p>) {
     if cells.len() <= column {
         cells.resize(column + 1, None);
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::chain::Watch;
+use crate::chain::ChainObserver;
 use crate::engine::{Engine, Links, field_value};
-use crate::extraction::{Metadatum, PageInput, Wants};
+use crate::extraction::{Metadatum, PageInput, RequestedParts};
 use crate::item::Item;
 use crate::mapping::{Chain, Field, Step};
 use crate::page::Page;
@@ -114,14 +114,14 @@ impl Engine {
         limits.document.evaluation_time = TRACE_TIME;
         let page = Page::new(page, &limits, deadline);
         let page = match metadata {
-            Some(metadata) => page.of_document(metadata),
+            Some(metadata) => page.with_metadata(metadata),
             None => page,
         };
-        let run = self.run(
+        let run = self.new_run(
             &page,
-            Wants {
+            RequestedParts {
                 deadline,
-                ..Wants::default()
+                ..RequestedParts::default()
             },
         );
         let mapping = set.mapping(index);
@@ -172,7 +172,7 @@ fn trace_field<'p>(field: &Field, start: &Item<'p>, place: &str, run: &Run<'p>) 
     let empty_because = match value {
         Value::Null => alternatives
             .iter()
-            .map(|steps| what_lost_it(steps, place))
+            .map(|steps| explain_loss(steps, place))
             .collect(),
         _ => Vec::new(),
     };
@@ -194,7 +194,7 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
     let links = links.finish(run);
     UrlParserTrace {
         description: chain.description.clone(),
-        empty_because: links.is_empty().then(|| what_lost_it(&steps.0, "the page")),
+        empty_because: links.is_empty().then(|| explain_loss(&steps.0, "the page")),
         links,
         steps: steps.0,
     }
@@ -204,11 +204,11 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
 #[derive(Default)]
 struct Steps(Vec<StepTrace>);
 
-impl Watch for Steps {
+impl ChainObserver for Steps {
     const NEEDS_INPUTS: bool = true;
 
     fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>) {
-        let output = Values::of(output, true, run);
+        let output = Values::from_items(output, true, run);
         let mut reading = step.processor.reading(input, run);
         // A reading covers only the first values, so its hint may be wrong.
         if output.count > 0 && !output.are_empty_texts() {
@@ -217,7 +217,7 @@ impl Watch for Steps {
         self.0.push(StepTrace {
             processor: step.name,
             parameters: step.parameters.clone(),
-            input: Values::of(input, step.processor.sees_markup(), run),
+            input: Values::from_items(input, step.processor.sees_markup(), run),
             output,
             reading,
         });
@@ -225,7 +225,7 @@ impl Watch for Steps {
 }
 
 impl Values {
-    fn of(items: &[Item<'_>], as_markup: bool, run: &Run<'_>) -> Values {
+    fn from_items(items: &[Item<'_>], as_markup: bool, run: &Run<'_>) -> Values {
         let shown = items.iter().take(SHOWN_VALUES);
         Values {
             count: items.len(),
@@ -247,7 +247,7 @@ fn shown_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
 }
 
 /// Names the step that returned no values.
-fn what_lost_it(steps: &[StepTrace], place: &str) -> String {
+fn explain_loss(steps: &[StepTrace], place: &str) -> String {
     for (index, step) in steps.iter().enumerate() {
         let (number, name) = (index + 1, step.processor);
         if step.output.count == 0 && index == 0 {

@@ -34,7 +34,7 @@ struct Entry {
 
 /// The mappings found for one URL.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct UrlMatches {
     /// The matching mappings in order of precedence, each once.
     pub(crate) mappings: Vec<usize>,
     /// Mappings with an expression that took too many steps. This counts as no match.
@@ -76,17 +76,17 @@ impl UrlIndex {
     }
 
     /// Finds the first matching mapping, if there is one.
-    pub(crate) fn first(&self, url: &str) -> Found {
+    pub(crate) fn find_first(&self, url: &str) -> UrlMatches {
         self.search(url, true)
     }
 
     /// Finds every matching mapping.
-    pub(crate) fn all(&self, url: &str) -> Found {
+    pub(crate) fn find_all(&self, url: &str) -> UrlMatches {
         self.search(url, false)
     }
 
-    fn search(&self, url: &str, only_first: bool) -> Found {
-        let mut found = Found::default();
+    fn search(&self, url: &str, only_first: bool) -> UrlMatches {
+        let mut found = UrlMatches::default();
         for number in self.candidates(url) {
             let entry = &self.patterns[number];
             if found.mappings.last() == Some(&entry.mapping) {
@@ -226,8 +226,12 @@ mod tests {
                 let tried: Vec<usize> = (0..PATTERNS.len())
                     .filter(|&number| index.patterns[number].pattern.is_match(&url) == Ok(true))
                     .collect();
-                assert_eq!(index.all(&url).mappings, tried, "{url}");
-                assert_eq!(index.first(&url).mappings.first(), tried.first(), "{url}");
+                assert_eq!(index.find_all(&url).mappings, tried, "{url}");
+                assert_eq!(
+                    index.find_first(&url).mappings.first(),
+                    tried.first(),
+                    "{url}"
+                );
             }
         }
     }
@@ -236,7 +240,7 @@ mod tests {
     fn an_expression_that_backtracks_without_end_counts_as_no_match_and_is_named() {
         let index = index(&[("regex", r"^https://a\.example/(?:(?:a|aa)(?!x))+$")]);
         let url = format!("https://a.example/{}!", "a".repeat(80));
-        let found = index.first(&url);
+        let found = index.find_first(&url);
         assert_eq!(found.mappings, [] as [usize; 0]);
         assert_eq!(found.gave_up, [0]);
     }
@@ -268,7 +272,11 @@ mod tests {
         let urls: Vec<String> = (0..1000)
             .map(|number| format!("https://www.site{number}.example/profile{number}/"))
             .collect();
-        let search = || -> usize { urls.iter().map(|url| index.first(url).mappings.len()).sum() };
+        let search = || -> usize {
+            urls.iter()
+                .map(|url| index.find_first(url).mappings.len())
+                .sum()
+        };
         // Expressions are compiled lazily, so warm up first.
         search();
         let took = |_| {

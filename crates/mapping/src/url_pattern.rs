@@ -6,8 +6,8 @@ use regex::bytes::RegexBuilder;
 use webfill_urls::Url;
 
 use crate::fault::{did_you_mean, quoted};
-use crate::pattern::{GaveUp, MAX_EXPRESSION_BYTES, Pattern};
-use crate::required_literals::{RequiredLiterals, of_fancy, of_plain};
+use crate::pattern::{MAX_EXPRESSION_BYTES, Pattern, StepLimitExceeded};
+use crate::required_literals::{RequiredLiterals, literals_of_fancy, literals_of_regex};
 
 /// The most steps of a look-around expression on one URL. They take about 0.3 ms.
 const STEP_LIMIT: usize = 20_000;
@@ -78,7 +78,7 @@ impl UrlPattern {
         })
     }
 
-    pub(crate) fn is_match(&self, url: &str) -> Result<bool, GaveUp> {
+    pub(crate) fn is_match(&self, url: &str) -> Result<bool, StepLimitExceeded> {
         match self {
             UrlPattern::Ascii(regex) => Ok(regex.is_match(url.as_bytes())),
             UrlPattern::Regex(pattern) => pattern.is_match(url),
@@ -93,9 +93,11 @@ impl UrlPattern {
     /// differ in case.
     pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
         match self {
-            UrlPattern::Ascii(regex) => of_plain(regex.as_str()),
-            UrlPattern::Regex(pattern) if pattern.needs_steps() => of_fancy(pattern.text()),
-            UrlPattern::Regex(pattern) => of_plain(pattern.text()),
+            UrlPattern::Ascii(regex) => literals_of_regex(regex.as_str()),
+            UrlPattern::Regex(pattern) if pattern.needs_steps() => {
+                literals_of_fancy(pattern.text())
+            }
+            UrlPattern::Regex(pattern) => literals_of_regex(pattern.text()),
             UrlPattern::Glob { text, .. } => glob_literals(text),
             UrlPattern::Prefix(prefix) => Some(vec![prefix.clone()]),
             UrlPattern::Host(host) => Some(vec![format!("//{host}")]),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 /// An engine with a mapping of one host that has these fields.
@@ -43,7 +43,7 @@ fn a_document_has_text_and_metadata_and_no_elements() {
         text: "<h1>No. 7</h1>",
     };
     let metadata = [("title", "A paper".to_owned()), ("pages", "3".to_owned())];
-    let found = engine.extract_document(page, &metadata, Wants::default());
+    let found = engine.extract_document(page, &metadata, RequestedParts::default());
     let expected = json!({"number": "7", "title": "A paper", "pages": "3"});
     assert_eq!(Value::Object(found.unwrap().fields), expected);
 }
@@ -66,7 +66,7 @@ fn a_document_without_text_yields_what_it_says_of_itself_and_nothing_else() {
         text: "",
     };
     let metadata = [("title", "A scan".to_owned())];
-    let found = engine.extract_document(page, &metadata, Wants::default());
+    let found = engine.extract_document(page, &metadata, RequestedParts::default());
     let expected = json!({"title": "A scan"});
     assert_eq!(Value::Object(found.unwrap().fields), expected);
 }

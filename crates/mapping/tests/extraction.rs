@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use webfill_mapping::{
-    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants,
+    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, RequestedParts,
+    Source,
 };
 use webfill_urls::Url;
 
@@ -38,12 +39,12 @@ fn step(kind: &str, parameters: Value) -> Value {
 
 fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
     let url = Url::parse("https://people.example/list/").unwrap();
-    let wants = Wants {
+    let wants = RequestedParts {
         mapped_links: true,
         row_links: true,
         all_links: true,
         feeds: true,
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     engine
         .extract(
@@ -286,9 +287,9 @@ fn an_extraction_ends_at_its_deadline() {
     let url = Url::parse("https://people.example/").unwrap();
     let text = "A".repeat(2_000_000);
     let start = Instant::now();
-    let wants = Wants {
+    let wants = RequestedParts {
         deadline: Some(start + Duration::from_millis(100)),
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     let page = PageInput {
         url: &url,
@@ -313,12 +314,12 @@ fn a_page_of_no_mapping_yields_links_only_if_they_are_wanted() {
         text: "<a href=x>x</a>",
     };
     assert_eq!(
-        engine.extract(page, Wants::default()),
+        engine.extract(page, RequestedParts::default()),
         Ok(Extraction::default())
     );
-    let wants = Wants {
+    let wants = RequestedParts {
         all_links: true,
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     assert_eq!(
         engine.extract(page, wants).unwrap().all_links,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 fn titles(feed: &str) -> Value {
@@ -30,7 +30,12 @@ fn titles(feed: &str) -> Value {
         kind: PageKind::Xml,
         text: feed,
     };
-    Value::Object(engine.extract(page, Wants::default()).unwrap().fields)
+    Value::Object(
+        engine
+            .extract(page, RequestedParts::default())
+            .unwrap()
+            .fields,
+    )
 }
 
 fn rss(items: &str) -> String {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use webfill_mapping::{
-    Engine, Limits, Listing, MappingSet, PageInput, PageKind, Wants, case_schema,
+    Engine, Limits, Listing, MappingSet, PageInput, PageKind, RequestedParts, case_schema,
 };
 use webfill_urls::Url;
 
@@ -55,10 +55,10 @@ fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
         kind: PageKind::Html,
         text: &text,
     };
-    let wants = Wants {
+    let wants = RequestedParts {
         mapped_links: true,
         row_links: true,
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     let extraction = engine.extract(page, wants).unwrap();
     assert_eq!(extraction.warnings, [] as [&str; 0]);
@@ -68,7 +68,7 @@ fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
         "fields": extraction.fields,
     });
     if !extraction.listings.is_empty() {
-        found["rows"] = extraction.listings.iter().map(Listing::json).collect();
+        found["rows"] = extraction.listings.iter().map(Listing::to_json).collect();
     }
     found["links"] = json!(extraction.links);
     found

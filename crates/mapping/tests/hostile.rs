@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -117,14 +117,14 @@ fn survive(name: &str, kind: PageKind, text: &str) {
         text,
     };
     let start = Instant::now();
-    let wants = Wants {
+    let wants = RequestedParts {
         mapped_links: true,
         row_links: true,
         all_links: true,
         feeds: true,
         shell: true,
         deadline: Some(start + DEADLINE),
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     let result = engine.extract(page, wants);
     let took = start.elapsed();

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{
+    Engine, Extraction, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source,
+};
 use webfill_urls::Url;
 
 fn engine() -> Engine {
@@ -32,7 +34,7 @@ fn read(engine: &Engine, scripts: &[&str]) -> Extraction {
         kind: PageKind::Html,
         text: &scripts.collect::<String>(),
     };
-    engine.extract(page, Wants::default()).unwrap()
+    engine.extract(page, RequestedParts::default()).unwrap()
 }
 
 fn unescaped(text: &str) -> String {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{
+    Engine, Extraction, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source,
+};
 use webfill_urls::Url;
 
 fn set(parameters: Value) -> Result<MappingSet, String> {
@@ -26,9 +28,9 @@ fn set(parameters: Value) -> Result<MappingSet, String> {
 fn extract(parameters: Value, url: &str, text: &str) -> Extraction {
     let engine = Engine::new(Arc::new(set(parameters).unwrap()), Limits::default());
     let url = Url::parse(url).unwrap();
-    let wants = Wants {
+    let wants = RequestedParts {
         mapped_links: true,
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     let kind = PageKind::Html;
     engine

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 /// A field and its chain: each processor as `NAME PARAMETER`, after the processor `|`.
@@ -324,7 +324,7 @@ fn rows(mapping: &Value, page: &str) -> Vec<Vec<String>> {
         text: page,
     };
     let engine = Engine::new(Arc::new(load(mapping)), Limits::default());
-    let found = engine.extract(page, Wants::default()).unwrap();
+    let found = engine.extract(page, RequestedParts::default()).unwrap();
     let values = |row: &Map<String, Value>| {
         let text = |value: &Value| match value {
             Value::Null => String::new(),
@@ -343,7 +343,7 @@ fn lists_that_should_be_rows_are_found_and_their_rewrite_reads_each_entry_for_it
         let what = meant.what;
         let mut mapping = mapping_of(meant.lists);
         let set = load(&mapping);
-        let found = set.parallel_lists(set.by_name("listed").unwrap());
+        let found = set.parallel_lists(set.find_by_name("listed").unwrap());
         assert_eq!(found.len(), 1, "{what}");
         let names: Vec<&str> = meant.lists.iter().map(|(name, _)| *name).collect();
         assert_eq!(found[0].fields, names, "{what}");
@@ -361,7 +361,7 @@ fn lists_that_should_be_rows_are_found_and_their_rewrite_reads_each_entry_for_it
 fn honest_lists_beside_each_other_are_left_alone() {
     for (what, lists) in HONEST {
         let set = load(&mapping_of(lists));
-        let found = set.parallel_lists(set.by_name("listed").unwrap());
+        let found = set.parallel_lists(set.find_by_name("listed").unwrap());
         assert_eq!(found, [], "{what}");
     }
     assert!(HONEST.len() >= 12);
@@ -377,5 +377,5 @@ fn a_list_that_keeps_the_places_of_empty_values_is_no_mistake() {
         field["keep_empty"] = json!(true);
     }
     let set = load(&mapping);
-    assert_eq!(set.parallel_lists(set.by_name("listed").unwrap()), []);
+    assert_eq!(set.parallel_lists(set.find_by_name("listed").unwrap()), []);
 }

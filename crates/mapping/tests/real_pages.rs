@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts};
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
@@ -43,9 +43,9 @@ fn fill(folder: &str, base: &str) -> BTreeMap<String, Filled> {
             text: &text,
         };
         let start = Instant::now();
-        let wants = Wants {
+        let wants = RequestedParts {
             mapped_links: true,
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         let extraction = engine.extract(page, wants).expect("there is no deadline");
         assert_eq!(extraction.warnings, [] as [&str; 0], "{url}");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use webfill_mapping::{
-    Continuation, Engine, Extraction, Limits, Listing, MappingSet, PageInput, PageKind, Source,
-    Wants,
+    Continuation, Engine, Extraction, Limits, Listing, MappingSet, PageInput, PageKind,
+    RequestedParts, Source,
 };
 use webfill_urls::Url;
 
@@ -32,7 +32,7 @@ fn extract_within(rows: &Value, kind: PageKind, text: &str, limits: Limits) -> E
         kind,
         text,
     };
-    engine.extract(page, Wants::default()).unwrap()
+    engine.extract(page, RequestedParts::default()).unwrap()
 }
 
 fn listing(rows: &Value, kind: PageKind, text: &str) -> Listing {
@@ -305,7 +305,11 @@ fn empty_values_keep_their_places_in_a_list_that_asks_for_it() {
             text: "<table><tr><td>1<td> <td>none<td>4</table>",
         };
         let engine = Engine::new(Arc::new(set), Limits::default());
-        engine.extract(page, Wants::default()).unwrap().fields["stars"].clone()
+        engine
+            .extract(page, RequestedParts::default())
+            .unwrap()
+            .fields["stars"]
+            .clone()
     };
     assert_eq!(mapping(false), json!([1, 4]));
     assert_eq!(mapping(true), json!([1, null, null, 4]));
@@ -496,7 +500,7 @@ fn values_that_keep_their_place_show_together_how_they_are_written() {
         kind: PageKind::Html,
         text: "<b>1,234</b><b></b><b>12,50</b>",
     };
-    let found = engine.extract(page, Wants::default()).unwrap();
+    let found = engine.extract(page, RequestedParts::default()).unwrap();
     assert_eq!(found.fields["price"], json!([1.234, null, 12.5]));
     assert_eq!(found.warnings, Vec::<String>::new());
 }
@@ -526,9 +530,9 @@ fn rows_lead_to_pages_of_their_own() {
         text: html,
     };
     let found = |row_links| {
-        let wants = Wants {
+        let wants = RequestedParts {
             row_links,
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         engine.extract(page, wants).unwrap().listings.remove(0)
     };
@@ -548,10 +552,10 @@ fn rows_lead_to_pages_of_their_own() {
         ],
     ];
     assert_eq!(links, expected);
-    assert_eq!(listing.json()["links"][2][1], "http://other.example/c");
+    assert_eq!(listing.to_json()["links"][2][1], "http://other.example/c");
     let unasked = found(false);
     assert!(unasked.rows.iter().all(|row| row.links.is_empty()));
-    assert!(unasked.json().get("links").is_none());
+    assert!(unasked.to_json().get("links").is_none());
     let mut wrong = rule.clone();
     wrong["links"] =
         json!([{"processors": [{"type": "xpath", "parameters": {"expression": "//a/@href"}}]}]);
@@ -596,7 +600,7 @@ fn continuation(url_parsers: &Value, url: &str, text: &str) -> Continuation {
         kind: PageKind::Html,
         text,
     };
-    let found = engine.extract(page, Wants::default()).unwrap();
+    let found = engine.extract(page, RequestedParts::default()).unwrap();
     assert!(found.listings[0].complete);
     assert_eq!(found.links, [""; 0], "nobody has asked for them");
     found.continuation.unwrap()

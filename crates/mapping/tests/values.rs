@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{
+    Engine, Extraction, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source,
+};
 use webfill_urls::Url;
 
 fn extraction(kind: &str, parameters: Value, kind_of_page: PageKind, page: &str) -> Extraction {
@@ -32,7 +34,7 @@ fn extraction(kind: &str, parameters: Value, kind_of_page: PageKind, page: &str)
         kind: kind_of_page,
         text: page,
     };
-    engine.extract(page, Wants::default()).unwrap()
+    engine.extract(page, RequestedParts::default()).unwrap()
 }
 
 fn read(kind: &str, parameters: Value, texts: &[&str]) -> (Value, Vec<String>) {

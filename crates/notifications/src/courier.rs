@@ -4,36 +4,20 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use serde_json::Value;
 use tokio::sync::mpsc;
-use webfill_api::NotificationTarget;
 use webfill_service::Fault;
 
+use crate::delivery::{Delivery, Publish};
 use crate::permissions::Permissions;
-use crate::targets::{self, Means, Webhooks};
+use crate::targets::{self, DeliveryResources, Webhooks};
 use crate::verdict::Verdict;
-
-/// A notification on its way to one target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Delivery {
-    /// The notification's number in the outbox.
-    pub id: i64,
-    /// Identifies the notification; the same for each attempt.
-    pub key: String,
-    pub watch: String,
-    pub target: NotificationTarget,
-    pub notification: Value,
-}
 
 /// A delivery attempt that has ended, successfully or not.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct DeliveryEnd {
     pub id: i64,
     pub verdict: Verdict,
 }
-
-/// Publishes a notification on the firehose, under the application's id.
-pub type Publish = Arc<dyn Fn(&str, &Value) + Send + Sync>;
 
 /// The handle of the thread. Dropping it abandons deliveries in progress.
 pub struct Courier {
@@ -46,7 +30,7 @@ impl Courier {
     pub fn start(
         permissions: Permissions,
         publish: Option<Publish>,
-        on_end: impl Fn(Ended) + Send + Sync + 'static,
+        on_end: impl Fn(DeliveryEnd) + Send + Sync + 'static,
     ) -> Result<Courier, Fault> {
         let cannot = |why: &dyn std::fmt::Display| {
             Fault::error(format!("cannot start the delivery of notifications: {why}"))
@@ -56,7 +40,7 @@ impl Courier {
             .build()
             .map_err(|error| cannot(&error))?;
         let webhooks = Webhooks::new(&permissions.config, permissions.may_be_private());
-        let means = Arc::new(Means {
+        let means = Arc::new(DeliveryResources {
             webhooks: webhooks.map_err(Fault::usage)?,
             permissions,
             publish,
@@ -72,7 +56,7 @@ impl Courier {
                         tokio::spawn(async move {
                             let id = delivery.id;
                             let verdict = deliver(&means, delivery).await;
-                            on_end(Ended { id, verdict });
+                            on_end(DeliveryEnd { id, verdict });
                         });
                     }
                 });
@@ -93,9 +77,9 @@ impl Courier {
 }
 
 /// Delivers a notification, if the settings still allow it.
-async fn deliver(means: &Arc<Means>, delivery: Delivery) -> Verdict {
+async fn deliver(means: &Arc<DeliveryResources>, delivery: Delivery) -> Verdict {
     let delivery = Arc::new(delivery);
-    let target = targets::of(&delivery.target);
+    let target = targets::target_of(&delivery.target);
     match target.check(&means.permissions) {
         Ok(()) => target.deliver(means, &delivery).await,
         Err((_, why)) => Verdict::Failed(why),

@@ -45,7 +45,7 @@ pub fn compose(
     if wanted.is_empty() {
         return None;
     }
-    let reported = listed(&wanted);
+    let reported = fitting_events(&wanted);
     Some(json!({
         "watch": watch.name,
         "app": watch.app,
@@ -59,7 +59,7 @@ pub fn compose(
 }
 
 /// The events that fit. All changes do, because no more were read. A change left out here would never be reported.
-fn listed(events: &[&Event]) -> Vec<Value> {
+fn fitting_events(events: &[&Event]) -> Vec<Value> {
     let is_change = |event: &&Event| event.about == About::Changes;
     let changes: Vec<&Event> = events.iter().copied().filter(is_change).collect();
     let bytes: usize = changes.iter().map(|event| event.bytes()).sum();
@@ -83,7 +83,7 @@ fn event_json(event: &&Event) -> Value {
     json!({
         "about": event.about,
         "event": event.name,
-        "line": cut(&event.line),
+        "line": truncate_line(&event.line),
         "detail": event.detail,
     })
 }
@@ -118,7 +118,10 @@ fn text(events: &[&Event]) -> String {
         }
         text.push_str(&format!("{title}\n\n"));
         for event in lines.iter().take(MOST_LINES) {
-            text.push_str(&format!("- {}\n", cut(&event.line).replace('\n', "\n  ")));
+            text.push_str(&format!(
+                "- {}\n",
+                truncate_line(&event.line).replace('\n', "\n  ")
+            ));
         }
         let left = lines.len().saturating_sub(MOST_LINES);
         if left > 0 {
@@ -130,7 +133,7 @@ fn text(events: &[&Event]) -> String {
 }
 
 /// Cuts a line to its limit, and replaces control characters that a terminal would obey: the text comes from pages.
-fn cut(line: &str) -> String {
+fn truncate_line(line: &str) -> String {
     let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
     let cut = match line.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => format!("{} ...", &line[..end]),

@@ -8,6 +8,7 @@
 
 mod config;
 mod courier;
+mod delivery;
 mod digest;
 mod folder;
 mod json_lines;
@@ -21,7 +22,8 @@ mod tls;
 mod verdict;
 
 pub use config::{AllowedCommand, NotificationsConfig};
-pub use courier::{Courier, Delivery, Ended, Publish};
+pub use courier::{Courier, DeliveryEnd};
+pub use delivery::{Delivery, Publish};
 pub use digest::compose;
 pub use json_lines::append_line;
 pub use permissions::Permissions;
@@ -39,7 +41,7 @@ fn iso_time(ms: i64) -> String {
 }
 
 /// The wait after this many failures in a row: a second, then twice as long each time, up to a quarter of an hour.
-pub fn wait_ms(tries: u32) -> i64 {
+pub fn retry_wait_ms(tries: u32) -> i64 {
     const LONGEST_MS: i64 = 900_000;
     let doubled = 1_000_i64 << tries.saturating_sub(1).min(20);
     doubled.min(LONGEST_MS)
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_quarter_of_an_hour() {
-        let waits: Vec<i64> = [1, 2, 3, 10, 11, 1_000].map(wait_ms).into();
+        let waits: Vec<i64> = [1, 2, 3, 10, 11, 1_000].map(retry_wait_ms).into();
         assert_eq!(waits, [1_000, 2_000, 4_000, 512_000, 900_000, 900_000]);
     }
 

@@ -5,11 +5,8 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-use webfill_api::{Refusal, Watch};
-
 use crate::config::NotificationsConfig;
 use crate::folder;
-use crate::targets;
 
 /// The permissions of notifications.
 #[derive(Debug, Clone)]
@@ -19,7 +16,7 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    pub fn of_fleet(config: NotificationsConfig) -> Permissions {
+    pub fn for_fleet(config: NotificationsConfig) -> Permissions {
         Permissions {
             config,
             is_of_fleet: true,
@@ -27,22 +24,11 @@ impl Permissions {
     }
 
     /// The permissions of the user of this machine.
-    pub fn of_user(config: NotificationsConfig) -> Permissions {
+    pub fn for_user(config: NotificationsConfig) -> Permissions {
         Permissions {
             config,
             is_of_fleet: false,
         }
-    }
-
-    /// Checks the targets of a watch. `path` is the JSON path of the watch.
-    pub fn check(&self, watch: &Watch, path: &str) -> Result<(), Refusal> {
-        for (index, notify) in watch.notify.iter().enumerate() {
-            let at = |key: &str| format!("{path}.notify[{index}].{key}");
-            targets::of(&notify.target)
-                .check(self)
-                .map_err(|(key, why)| Refusal::new(&at(key), why))?;
-        }
-        Ok(())
     }
 
     pub(crate) fn is_of_fleet(&self) -> bool {
@@ -73,6 +59,7 @@ impl Permissions {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use webfill_api::Watch;
 
     use super::*;
     use crate::config::AllowedCommand;
@@ -91,8 +78,8 @@ mod tests {
             std::fs::write(work.path().join(host).join("key"), host).unwrap();
         }
         std::fs::write(work.path().join("key"), "of all\n").unwrap();
-        let none = Permissions::of_fleet(NotificationsConfig::default());
-        let named = Permissions::of_fleet(NotificationsConfig {
+        let none = Permissions::for_fleet(NotificationsConfig::default());
+        let named = Permissions::for_fleet(NotificationsConfig {
             smtp: Some("smtp://mx.example".into()),
             mail_from: Some("me@b.example".into()),
             mail_to: vec!["a@b.example".into(), "@C.example".into()],
@@ -154,7 +141,7 @@ mod tests {
             none.check(&watch(json!({"webhook": "https://a.org/"})), "$"),
             Ok(())
         );
-        let private = Permissions::of_fleet(NotificationsConfig {
+        let private = Permissions::for_fleet(NotificationsConfig {
             allow_private_webhooks: true,
             ..NotificationsConfig::default()
         });
@@ -168,7 +155,7 @@ mod tests {
 
     #[test]
     fn users_may_use_their_own_resources() {
-        let user = Permissions::of_user(NotificationsConfig::default());
+        let user = Permissions::for_user(NotificationsConfig::default());
         for fine in [
             json!({"webhook": "http://127.0.0.1/", "secret_file": "/etc/hostname"}),
             json!({"command": ["/bin/sh", "-c", "x"]}),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use webfill_api::{About, RunEnd, Watch, WatchRun};
 
 use crate::digest::{MOST_CHANGES, MOST_CHANGES_BYTES};
-use crate::silence::{self, Known, LATE_MS, SiteTrouble};
+use crate::silence::{self, LATE_MS, SilenceFacts, SiteTrouble};
 
 /// The name of the silence of a watch whose run is due but has not started.
 const NOT_STARTED: &str = "not_started";
@@ -89,7 +89,7 @@ pub struct ReadChanges {
 }
 
 impl ReadChanges {
-    pub fn after(position: u64) -> ReadChanges {
+    pub fn starting_after(position: u64) -> ReadChanges {
         ReadChanges {
             changes: Vec::new(),
             bytes: 0,
@@ -143,7 +143,7 @@ impl Reported {
     /// Marks this state as reported.
     pub fn with_standing(mut self, standing: &Standing) -> Reported {
         self.alerts = standing.alerts.iter().map(known_alert).collect();
-        self.served = served::known(&standing.warnings);
+        self.served = served::alternatives_by_field(&standing.warnings);
         self
     }
 
@@ -156,16 +156,16 @@ impl Reported {
     /// Returns the news, and the state to store once they are reported.
     pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
         let mut reported = self.clone();
-        let mut events = reported.runs(facts);
+        let mut events = reported.take_run_events(facts);
         let has_new_run = reported.run != self.run;
-        events.extend(reported.health(facts));
-        events.extend(reported.silence(facts, has_new_run));
+        events.extend(reported.take_health_events(facts));
+        events.extend(reported.take_silence_events(facts, has_new_run));
         // Changes come last, because there may be many.
-        events.extend(reported.changes(facts));
+        events.extend(reported.take_change_events(facts));
         (events, reported)
     }
 
-    fn runs(&mut self, facts: &Facts<'_>) -> Vec<Event> {
+    fn take_run_events(&mut self, facts: &Facts<'_>) -> Vec<Event> {
         let new = facts.runs.iter().rev().filter(|run| run.number > self.run);
         let events = new.map(run_event).collect();
         let last = facts.runs.iter().map(|run| run.number).max();
@@ -173,7 +173,7 @@ impl Reported {
         events
     }
 
-    fn changes(&mut self, facts: &Facts<'_>) -> Vec<Event> {
+    fn take_change_events(&mut self, facts: &Facts<'_>) -> Vec<Event> {
         let Some(read) = facts.changes else {
             return Vec::new();
         };
@@ -185,7 +185,7 @@ impl Reported {
         read.changes.iter().map(change_event).collect()
     }
 
-    fn health(&mut self, facts: &Facts<'_>) -> Vec<Event> {
+    fn take_health_events(&mut self, facts: &Facts<'_>) -> Vec<Event> {
         let Some(now) = facts.standing else {
             return Vec::new();
         };
@@ -214,13 +214,13 @@ impl Reported {
             }
         }
         self.alerts = standing;
-        events.extend(self.alternatives(&now.warnings));
+        events.extend(self.take_alternative_events(&now.warnings));
         events
     }
 
-    fn silence(&mut self, facts: &Facts<'_>, has_new_run: bool) -> Vec<Event> {
+    fn take_silence_events(&mut self, facts: &Facts<'_>, has_new_run: bool) -> Vec<Event> {
         let mut now = match has_new_run {
-            true => silence::judge(&Known {
+            true => silence::find_silences(&SilenceFacts {
                 runs: facts.runs,
                 silent_after: facts.watch.silent_after,
                 sites: facts.sites,

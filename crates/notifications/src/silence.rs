@@ -45,7 +45,7 @@ pub struct SiteTrouble {
 
 /// The facts that are known when a run has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct SilenceFacts<'a> {
     /// The runs, latest first.
     pub runs: &'a [WatchRun],
     pub silent_after: u64,
@@ -66,7 +66,7 @@ const FINDS: [(&str, &str); 4] = [
 
 /// All standing silences, by name, each with a sentence that includes the likely reason. The silence of a result stands
 /// until a run has that result again, however long ago the last such run was.
-pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
+pub fn find_silences(known: &SilenceFacts<'_>) -> BTreeMap<String, String> {
     let mut silent = BTreeMap::new();
     let stands = |name: &str| known.standing.get(name).cloned();
     for (what, name) in FINDS {
@@ -80,29 +80,29 @@ pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     }
     let last = known.runs.iter().find(|run| run.ended_ms.is_some());
     let not_finished = match last {
-        Some(run) if gives_evidence(run) => not_finished(run),
+        Some(run) if has_completed(run) => not_finished(run),
         // An aborted run gives no evidence.
         _ => stands("not_finished"),
     };
     silent.extend(not_finished.map(|sentence| ("not_finished".to_owned(), sentence)));
-    silent.extend(backing_off(known.sites));
+    silent.extend(backing_off_sentences(known.sites));
     silent
 }
 
 /// How many results of this kind the runs found, latest run first. Only runs that give evidence are included.
-fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
+fn found_by_runs(known: &SilenceFacts<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
-    let evidence = runs.filter(|run| gives_evidence(run) && gives_evidence_of(run, what));
-    evidence.map(|run| found(&run.counts, what)).collect()
+    let evidence = runs.filter(|run| has_completed(run) && gives_evidence_of(run, what));
+    evidence.map(|run| count_of(&run.counts, what)).collect()
 }
 
 /// Whether the last run that gives evidence found results of this kind.
-fn last_run_found(known: &Known<'_>, what: &str) -> bool {
+fn last_run_found(known: &SilenceFacts<'_>, what: &str) -> bool {
     found_by_runs(known, what).first().is_some_and(|n| *n > 0)
 }
 
 /// The sentence about a missing result that is usually found; `None` if nothing is missing.
-fn missing_result_sentence(known: &Known<'_>, what: &str) -> Option<String> {
+fn missing_result_sentence(known: &SilenceFacts<'_>, what: &str) -> Option<String> {
     let judged = found_by_runs(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
     let before: Vec<u64> = judged
@@ -137,7 +137,7 @@ fn missing_result_sentence(known: &Known<'_>, what: &str) -> Option<String> {
 }
 
 /// Whether the run gives evidence. An aborted run does not.
-fn gives_evidence(run: &WatchRun) -> bool {
+fn has_completed(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
 }
 
@@ -148,12 +148,12 @@ fn gives_evidence_of(run: &WatchRun, what: &str) -> bool {
         return run.counts.get(what).is_some_and(|count| !count.is_null());
     }
     let outcomes = run.counts.get("outcomes").and_then(Value::as_object);
-    let is_unchanged = outcomes.is_some_and(|outcomes| found(outcomes, "not_modified") > 0);
-    !(is_unchanged && what == "fields" && found(&run.counts, what) == 0)
+    let is_unchanged = outcomes.is_some_and(|outcomes| count_of(outcomes, "not_modified") > 0);
+    !(is_unchanged && what == "fields" && count_of(&run.counts, what) == 0)
 }
 
 /// The number of results of this kind in the counts of a run.
-fn found(counts: &Map<String, Value>, what: &str) -> u64 {
+fn count_of(counts: &Map<String, Value>, what: &str) -> u64 {
     match counts.get(what) {
         Some(Value::Object(kinds)) => kinds.values().filter_map(Value::as_u64).sum(),
         Some(number) => number.as_u64().unwrap_or(0),
@@ -163,7 +163,7 @@ fn found(counts: &Map<String, Value>, what: &str) -> u64 {
 
 /// The sentence about a last run that failed, or ended before it had checked everything.
 fn not_finished(run: &WatchRun) -> Option<String> {
-    let queued = found(&run.counts, "queued");
+    let queued = count_of(&run.counts, "queued");
     match run.how? {
         RunEnd::Failed => {
             let why = run.why.as_deref().unwrap_or("see its log");
@@ -173,7 +173,7 @@ fn not_finished(run: &WatchRun) -> Option<String> {
             "run {} was ended by its window with {queued} pages left: it is too short for what there is, or the sites answer slowly",
             run.number
         )),
-        RunEnd::CutOff => Some(format!(
+        RunEnd::Offline => Some(format!(
             "run {} ended because its machine is offline",
             run.number
         )),
@@ -182,7 +182,7 @@ fn not_finished(run: &WatchRun) -> Option<String> {
 }
 
 /// Sites that are backing off or unreachable: one sentence for each reason.
-fn backing_off(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
+fn backing_off_sentences(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
     let mut by_reason: BTreeMap<&str, Vec<&SiteTrouble>> = BTreeMap::new();
     for site in sites {
         by_reason.entry(&site.reason).or_default().push(site);
@@ -222,8 +222,8 @@ fn trouble(site: &SiteTrouble) -> String {
 }
 
 /// The likely reason for the silence, as a clause.
-fn likely_reason(known: &Known<'_>, what: &str) -> String {
-    let Some(last) = known.runs.iter().find(|run| gives_evidence(run)) else {
+fn likely_reason(known: &SilenceFacts<'_>, what: &str) -> String {
+    let Some(last) = known.runs.iter().find(|run| has_completed(run)) else {
         return String::from("nothing is known");
     };
     if let (Some(RunEnd::Failed), Some(why)) = (last.how, &last.why) {
@@ -232,13 +232,13 @@ fn likely_reason(known: &Known<'_>, what: &str) -> String {
     if let Some(site) = known.sites.first() {
         return trouble(site);
     }
-    if last.how == Some(RunEnd::CutOff) {
+    if last.how == Some(RunEnd::Offline) {
         return String::from("the machine is offline");
     }
     if let Some(reason) = main_outcome(last) {
         return reason;
     }
-    let pages = found(&last.counts, "pages");
+    let pages = count_of(&last.counts, "pages");
     if pages == 0 {
         return String::from("there was nothing to fetch: the seeds are empty, or out of scope");
     }
@@ -274,10 +274,10 @@ fn main_outcome(run: &WatchRun) -> Option<String> {
 fn fewer_pages(runs: &[WatchRun], pages: u64) -> Option<String> {
     let mut earlier: Vec<u64> = runs
         .iter()
-        .filter(|run| gives_evidence(run))
+        .filter(|run| has_completed(run))
         .skip(1)
         .take(RUNS_BEFORE)
-        .map(|run| found(&run.counts, "pages"))
+        .map(|run| count_of(&run.counts, "pages"))
         .collect();
     earlier.sort_unstable();
     let usual = *earlier.get(earlier.len() / 2)?;

@@ -67,7 +67,7 @@ pub(crate) fn restrict_calls() -> io::Result<()> {
     set_limit(libc::RLIMIT_NPROC, 0)?;
     // Open files stay open. Until now landlock needed to open one.
     set_limit(libc::RLIMIT_NOFILE, 0)?;
-    let filter = filter().map_err(io::Error::other)?;
+    let filter = syscall_filter().map_err(io::Error::other)?;
     // This also sets `no_new_privs`.
     seccompiler::apply_filter_all_threads(&filter).map_err(io::Error::other)
 }
@@ -148,7 +148,7 @@ const CALLS: &[i64] = &[
     libc::SYS_getrandom,
 ];
 
-fn filter() -> Result<BpfProgram, seccompiler::Error> {
+fn syscall_filter() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().map(|call| (*call, Vec::new())).collect();
     // The third argument of both is the protection of the memory.

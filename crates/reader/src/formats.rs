@@ -1,12 +1,11 @@
 //! The readers, one for each kind of document.
 
-use std::fmt::Display;
-
 use crate::kind::{Beginning, Kind, beginning};
 use crate::limits::Limits;
-use crate::report::{Metadata, Report, Status};
+use crate::report::{Report, Status};
 
 mod compound;
+mod content;
 mod flow;
 mod iso_time;
 mod long_numbers;
@@ -30,35 +29,14 @@ mod table;
 mod word;
 mod xml;
 
-/// The content that a reader has found in a document.
-#[derive(Debug, Default)]
-pub(crate) struct Content {
-    pub(crate) text: String,
-    pub(crate) metadata: Metadata,
-    /// The number of pages that could not be read, although others could.
-    pub(crate) unread: usize,
-}
-
-/// Why a document yields no text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    Encrypted,
-    Broken(String),
-    TooLarge(String),
-}
-
-impl Trouble {
-    pub(crate) fn broken(error: impl Display) -> Trouble {
-        Trouble::Broken(error.to_string())
-    }
-}
+pub(crate) use self::content::{Content, Trouble};
 
 /// Recognises the kind of a document by its first bytes, and that of a container by its contents as well.
-pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
+pub(crate) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     match beginning(bytes)? {
         Beginning::Pdf => Some(Kind::Pdf),
         Beginning::Rtf => Some(Kind::Rtf),
-        Beginning::Zip => package::kind(bytes),
+        Beginning::Zip => package::detect_kind(bytes),
         Beginning::Compound => compound::kind(bytes),
     }
 }
@@ -77,10 +55,10 @@ pub(crate) fn read(kind: Kind, bytes: Vec<u8>, limits: &Limits) -> Report {
         Kind::Office => Err(Trouble::Encrypted),
         Kind::Text => Err(Trouble::broken("plain text needs no reader")),
     };
-    report(kind, content)
+    report_from(kind, content)
 }
 
-fn report(kind: Kind, content: Result<Content, Trouble>) -> Report {
+fn report_from(kind: Kind, content: Result<Content, Trouble>) -> Report {
     let content = match content {
         Ok(content) => content,
         Err(Trouble::Encrypted) => {

@@ -9,7 +9,7 @@ static WAS_REFUSED: AtomicBool = AtomicBool::new(false);
 /// An allocator that wraps another one and records its failures.
 pub struct NotingAllocator<A>(pub A);
 
-fn noted(memory: *mut u8) -> *mut u8 {
+fn note_failure(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
         WAS_REFUSED.store(true, Ordering::Relaxed);
     }
@@ -26,17 +26,17 @@ pub(crate) fn was_refused() -> bool {
 unsafe impl<A: GlobalAlloc> GlobalAlloc for NotingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller makes the promises that the other allocator needs.
-        noted(unsafe { self.0.alloc(layout) })
+        note_failure(unsafe { self.0.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
-        noted(unsafe { self.0.alloc_zeroed(layout) })
+        note_failure(unsafe { self.0.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: as in `alloc`.
-        noted(unsafe { self.0.realloc(memory, layout, bytes) })
+        note_failure(unsafe { self.0.realloc(memory, layout, bytes) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {

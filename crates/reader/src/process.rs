@@ -30,7 +30,7 @@ pub const OUT_OF_STACK: &str = "has overflowed its stack";
 pub fn run(limits: Limits) -> io::Result<()> {
     // Print no messages of panics. The parent judges an abort by its message, and a document must not choose it.
     panic::set_hook(Box::new(|_| {}));
-    offer_to_the_kernel();
+    raise_oom_score();
     confine::limit_resources(&limits, STACK_BYTES as u64)?;
     let confinement = confine::restrict_files()?;
     let reader = thread::Builder::new()
@@ -46,7 +46,7 @@ pub fn run(limits: Limits) -> io::Result<()> {
 
 /// Asks the kernel to end this process first if the machine runs out of memory. If that cannot be set, reading works
 /// all the same.
-fn offer_to_the_kernel() {
+fn raise_oom_score() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
@@ -59,7 +59,7 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
         .read_to_end(&mut bytes)?;
     let mut report = read(bytes, limits);
     if memory::was_refused() {
-        report = report.map(without_enough_memory);
+        report = report.map(correct_for_memory);
     }
     if let Ok(report) = &mut report {
         report.landlock = confinement.landlock;
@@ -73,17 +73,17 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
 ///
 /// The bytes are not a document.
 pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
-    let kind = match panic::catch_unwind(|| formats::kind(&bytes)) {
+    let kind = match panic::catch_unwind(|| formats::detect_kind(&bytes)) {
         Ok(Some(kind)) => kind,
         Ok(None) => return Err(NotADocument),
-        Err(panic) => return Ok(abandoned(coarse_kind(&bytes), panic.as_ref())),
+        Err(panic) => return Ok(report_of_panic(coarse_kind(&bytes), panic.as_ref())),
     };
     let reading = AssertUnwindSafe(|| formats::read(kind, bytes, limits));
-    Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| abandoned(kind, panic.as_ref())))
+    Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| report_of_panic(kind, panic.as_ref())))
 }
 
 /// Corrects a report if memory ran out: libraries call the document broken, or leave out the parts that did not fit.
-fn without_enough_memory(report: Report) -> Report {
+fn correct_for_memory(report: Report) -> Report {
     match report.status {
         Status::Broken | Status::NoText => {
             Report::failed(report.kind, Status::TooLarge, TOO_MUCH_MEMORY)
@@ -98,11 +98,11 @@ fn without_enough_memory(report: Report) -> Report {
 
 const TOO_MUCH_MEMORY: &str = "it needs more memory than a document may take";
 
-fn abandoned(kind: Kind, panic: &(dyn std::any::Any + Send)) -> Report {
-    Report::failed(kind, Status::Broken, words_of(panic))
+fn report_of_panic(kind: Kind, panic: &(dyn std::any::Any + Send)) -> Report {
+    Report::failed(kind, Status::Broken, panic_message(panic))
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
     format!(

@@ -12,7 +12,7 @@ pub struct Caller {
 
 impl Caller {
     /// A supervisor of the same build.
-    pub fn of_this_build(peer: Peer) -> Caller {
+    pub fn with_this_version(peer: Peer) -> Caller {
         Caller {
             peer,
             version: WIRE_VERSION,

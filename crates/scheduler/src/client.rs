@@ -14,9 +14,9 @@ pub trait RequestPermit: Debug + Send + Sync {
     /// Whether the client has to read pending answers before it gets more.
     fn has_unread(&self) -> bool;
     /// Whether nobody waits for the answer any more.
-    fn is_for_nobody(&self) -> bool;
+    fn has_no_receiver(&self) -> bool;
     /// Notes that the client is gone.
-    fn note_gone(&self);
+    fn mark_receiver_gone(&self);
 }
 
 /// The client that sent a request and gets its answer.

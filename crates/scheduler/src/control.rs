@@ -7,7 +7,7 @@ use crate::local_crawl::LocalRequest;
 
 /// A valid message.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ControlRequest {
     /// A request of `webfill crawl`.
     Local(LocalRequest),
     /// Crawl requests. `whole`: if one of them is refused, all are.
@@ -36,18 +36,18 @@ impl RefusedLines {
     }
 }
 
-impl Asked {
+impl ControlRequest {
     /// Whether all lines of this stream were refused when they were read, so that nothing is left to feed.
     pub fn has_refused_lines_only(&self) -> bool {
         match self {
-            Asked::Feed { batch, refused, .. } => batch.is_empty() && refused.count() > 0,
-            Asked::Local(_) | Asked::Act(_) | Asked::UnreadFeed => false,
+            ControlRequest::Feed { batch, refused, .. } => batch.is_empty() && refused.count() > 0,
+            ControlRequest::Local(_) | ControlRequest::Act(_) | ControlRequest::UnreadFeed => false,
         }
     }
 
     /// A single request, or a list that is accepted or refused as a whole.
-    pub fn whole_feed(batch: Batch) -> Asked {
-        Asked::Feed {
+    pub fn from_batch(batch: Batch) -> ControlRequest {
+        ControlRequest::Feed {
             batch,
             whole: true,
             refused: RefusedLines::default(),
@@ -55,25 +55,25 @@ impl Asked {
     }
 }
 
-impl From<Question> for Asked {
-    fn from(question: Question) -> Asked {
+impl From<Question> for ControlRequest {
+    fn from(question: Question) -> ControlRequest {
         match question {
-            Question::Feed(batch) => Asked::whole_feed(batch),
-            Question::Act(action) => Asked::Act(action),
+            Question::Feed(batch) => ControlRequest::from_batch(batch),
+            Question::Act(action) => ControlRequest::Act(action),
         }
     }
 }
 
 /// Reads a message of the control socket.
-pub fn read(text: &[u8], now_ms: i64) -> Result<Asked, Refusal> {
+pub fn parse_request(text: &[u8], now_ms: i64) -> Result<ControlRequest, Refusal> {
     if webfill_api::is_list(text) {
-        return webfill_api::parse_question(text, now_ms).map(Asked::from);
+        return webfill_api::parse_question(text, now_ms).map(ControlRequest::from);
     }
     let message = webfill_api::parse(text)?;
-    if LocalRequest::is_named_in(&message) {
-        return LocalRequest::parse(message).map(Asked::Local);
+    if LocalRequest::is_local_action(&message) {
+        return LocalRequest::parse(message).map(ControlRequest::Local);
     }
-    webfill_api::parse_object(message, now_ms).map(Asked::from)
+    webfill_api::parse_object(message, now_ms).map(ControlRequest::from)
 }
 
 #[cfg(test)]
@@ -84,23 +84,29 @@ mod tests {
 
     #[test]
     fn local_requests_and_public_ones_are_distinguished_by_the_action() {
-        let asked = |text: &str| read(text.as_bytes(), NOW_MS).unwrap();
+        let asked = |text: &str| parse_request(text.as_bytes(), NOW_MS).unwrap();
         let local = asked(r#"{"action": "end", "crawls": [1]}"#);
-        assert!(matches!(local, Asked::Local(LocalRequest::End { .. })));
+        assert!(matches!(
+            local,
+            ControlRequest::Local(LocalRequest::End { .. })
+        ));
         assert!(matches!(
             asked(r#"{"action": "status"}"#),
-            Asked::Act(Action::Status { .. })
+            ControlRequest::Act(Action::Status { .. })
         ));
         let request = r#"{"url": "http://a.org/", "appid": "app", "crawlid": "c1"}"#;
         for text in [request.to_owned(), format!("[{request}]")] {
-            assert!(matches!(asked(&text), Asked::Feed { whole: true, .. }));
+            assert!(matches!(
+                asked(&text),
+                ControlRequest::Feed { whole: true, .. }
+            ));
         }
     }
 
     #[test]
     fn an_unknown_member_of_a_local_request_is_refused_by_name() {
         let text = r#"{"action": "end", "crawls": [], "now": true}"#;
-        let refusal = read(text.as_bytes(), NOW_MS).unwrap_err();
+        let refusal = parse_request(text.as_bytes(), NOW_MS).unwrap_err();
         assert!(refusal.message.contains("now"), "{}", refusal.message);
     }
 }

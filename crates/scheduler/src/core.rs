@@ -17,9 +17,9 @@ use webfill_wire::{CrawlKey, Lane};
 
 use crate::dispatch::LOOKAHEAD_MS;
 use crate::effects::{Client, Committed, OutgoingMessage};
-use crate::frontier::{Frontier, FrontierError, PruneWalk, if_pruned};
+use crate::frontier::{Frontier, FrontierError, PruneWalk, ignore_pruned};
 use crate::mappings::Mappings;
-use crate::reload::ReloadAsked;
+use crate::reload::ReloadRequest;
 
 mod auditing;
 mod backends;
@@ -45,20 +45,20 @@ mod window;
 
 pub use self::backends::{BackendReport, BackendsReport};
 use self::context::Context;
-pub use self::context::{CoreSettings, Surroundings};
+pub use self::context::{CoreSettings, Environment};
 pub use self::counters::Deliveries;
 use self::crawl_writes::CrawlWrites;
-pub use self::metrics::{Conditions, CoreMetrics};
+pub use self::metrics::{CoreMetrics, HoldConditions};
 use self::notifications::Notifications;
 use self::requests::closing::ClosingCrawls;
 use self::requests::drain::Drains;
 use self::requests::feeds::FeedsUnderWay;
 use self::requests::local_crawl::BackoffReport;
-use self::requests::reports::Reports;
+use self::requests::reports::ReportCache;
 use self::requests::retry::ReopeningCrawls;
 use self::requests::waiting::WaitingAnswers;
 use self::site_states::SiteStateWrites;
-pub use self::turn::TurnEnd;
+pub use self::turn::TurnDeadline;
 use self::watches::Watches;
 
 pub struct Core {
@@ -70,13 +70,13 @@ pub struct Core {
     crawl_writes: CrawlWrites,
     site_state_writes: SiteStateWrites,
     /// Reloads that the process has yet to begin.
-    reloads_asked: Vec<ReloadAsked>,
+    reloads_asked: Vec<ReloadRequest>,
     /// The client that waits for the end, and the crawls whose final counters it wants.
     end_asked: Option<(Client, Vec<CrawlKey>)>,
     /// Drains of supervisors, with the clients that wait for them.
     drains: Drains,
     /// Reports that are kept for a moment, because making one for each request would cost too much.
-    reports: Reports,
+    reports: ReportCache,
     /// Stopped and expired crawls whose queues are being emptied.
     closing: ClosingCrawls,
     /// Crawls whose ended tasks are being queued again.
@@ -110,7 +110,7 @@ impl Core {
             reloads_asked: Vec::new(),
             end_asked: None,
             drains: Drains::default(),
-            reports: Reports::default(),
+            reports: ReportCache::default(),
             closing: ClosingCrawls::default(),
             reopening: ReopeningCrawls::default(),
             pruning: None,
@@ -127,7 +127,7 @@ impl Core {
             core.cx.frontier.crawls().touch(crawl);
         }
         outcomes::store_recent_crashed_pages(&mut core.cx, now_ms)?;
-        outcomes::taking_back::take_back_again(&mut core.cx, now_ms)?;
+        outcomes::taking_back::resume_retractions(&mut core.cx, now_ms)?;
         supervisors::restore_leases(&mut core.cx, now_ms)?;
         core.closing.restore_closing_crawls(&mut core.cx)?;
         core.pruning = core.cx.frontier.pruning().begin()?;
@@ -140,15 +140,15 @@ impl Core {
     }
 
     /// The surroundings, in which the process records its observations.
-    pub fn surroundings(&mut self) -> &mut Surroundings {
+    pub fn environment(&mut self) -> &mut Environment {
         &mut self.cx.surroundings
     }
 
-    /// See [`lanes_with_room`](crate::dispatch::Dispatch::lanes_with_room). Empty while nothing may be handed out.
-    pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
+    /// See [`lanes_with_credit`](crate::dispatch::Dispatch::lanes_with_room). Empty while nothing may be handed out.
+    pub fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         match self.cx.draining || self.cx.surroundings.low_disk.is_some() {
             true => Vec::new(),
-            false => self.cx.dispatch.lanes_with_room(now_ms),
+            false => self.cx.dispatch.lanes_with_credit(now_ms),
         }
     }
 
@@ -156,7 +156,7 @@ impl Core {
     pub fn next_ready_ms(&self) -> Option<i64> {
         if self.cx.draining
             || self.cx.surroundings.low_disk.is_some()
-            || self.cx.dispatch.fleet.present() == 0
+            || self.cx.dispatch.fleet.connected_count() == 0
         {
             return None;
         }
@@ -179,7 +179,7 @@ impl Core {
     /// When [`on_tick`](Core::on_tick) has something to do, unless a message arrives earlier.
     pub fn next_tick_ms(&self) -> i64 {
         let is_busy = self.pruning.is_some() || self.feeds.is_feeding();
-        if is_busy || self.closing.have_work() || self.reopening.have_work() {
+        if is_busy || self.closing.can_advance() || self.reopening.can_advance() {
             return self.last_tick_ms;
         }
         let waits = [
@@ -188,7 +188,7 @@ impl Core {
                 .next_expiry_ms
                 .map(|at_ms| at_ms.saturating_sub(self.cx.wall_ahead_ms)),
             handing_out::next_frontier_event_ms(&self.cx, self.last_tick_ms),
-            self.watches.next_watch_ms(),
+            self.watches.next_watch_check_ms(),
             // A probe that is due already waits for a site, not for a time.
             self.cx
                 .dispatch
@@ -232,8 +232,8 @@ impl Core {
             self.next_check_ms = now_ms + lease_ms / 10;
             supervisors::remove_gone_supervisors(&mut self.cx, &mut self.drains, now_ms)?;
             supervisors::report_silent_supervisors(&mut self.cx, now_ms);
-            supervisors::note_silences(&mut self.cx, now_ms)?;
-            self.cx.frontier.note_quiet(now_ms)?;
+            supervisors::save_silences(&mut self.cx, now_ms)?;
+            self.cx.frontier.save_remaining_wait(now_ms)?;
             if self.cx.window.next_site_ms.is_some()
                 || self.cx.dispatch.schedule.sites_in_window() > 0
             {
@@ -243,12 +243,12 @@ impl Core {
         self.cx.recalls.expire(now_ms);
         // A crawl may be pruned while a step still concerns it. Each step skips it; a pruned crawl must not end the
         // dispatcher.
-        if_pruned(self.closing.advance_closing(&mut self.cx, now_ms), ())?;
-        if_pruned(self.reopening.advance_reopening(&mut self.cx, now_ms), ())?;
+        ignore_pruned(self.closing.advance_closing(&mut self.cx, now_ms), ())?;
+        ignore_pruned(self.reopening.advance_reopening(&mut self.cx, now_ms), ())?;
         self.feeds
             .advance_feeds(&mut self.cx, &mut self.closing, now_ms)?;
         self.advance_pruning()?;
-        if_pruned(
+        ignore_pruned(
             self.watches.advance_watches(
                 &mut self.cx,
                 &mut self.notifications,
@@ -257,20 +257,20 @@ impl Core {
             ),
             (),
         )?;
-        if_pruned(
+        ignore_pruned(
             self.notifications
                 .advance_notifications(&mut self.cx, &self.watches, now_ms),
             (),
         )?;
-        if_pruned(self.waiting.answer_waiting(&mut self.cx, now_ms), ())?;
+        ignore_pruned(self.waiting.send_ready_answers(&mut self.cx, now_ms), ())?;
         self.site_state_writes
             .write_due_site_states(&mut self.cx, now_ms)?;
-        self.crawl_writes.write_due(&mut self.cx, now_ms)
+        self.crawl_writes.queue_due_writes(&mut self.cx, now_ms)
     }
 
     /// Notes that the store has the crawl of this note, and that its lists are judged.
-    pub fn crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
-        self.cx.frontier.unsaved_crawls().saved(note)
+    pub fn on_crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
+        self.cx.frontier.unsaved_crawls().delete_note(note)
     }
 
     /// Whether the file is a copy and `--restored` was not given.
@@ -279,13 +279,13 @@ impl Core {
     }
 
     pub fn supervisor_count(&self) -> usize {
-        self.cx.dispatch.fleet.present()
+        self.cx.dispatch.fleet.connected_count()
     }
 
     /// Whether the drain is over: no supervisor is connected any more. Supervisors that are not connected keep their
     /// leases.
     pub fn is_drained(&self) -> bool {
-        self.cx.draining && self.cx.dispatch.fleet.present() == 0
+        self.cx.draining && self.cx.dispatch.fleet.connected_count() == 0
     }
 
     /// Commits for the last time, with the final states of the crawls and the answer to the client that waits for the
@@ -300,19 +300,19 @@ impl Core {
                 now_ms,
             );
             let pruned = Refusal::new("$.crawls", "one of them was pruned").answer();
-            let answer = if_pruned(answer, pruned)?;
+            let answer = ignore_pruned(answer, pruned)?;
             self.cx
                 .outgoing
                 .push(OutgoingMessage::ToClient(peer, answer));
         }
         // The stored state of open crawls becomes `interrupted` now, though no counter has changed.
-        crawl_writes::touch_open_crawls(&mut self.cx);
+        crawl_writes::mark_open_crawls_changed(&mut self.cx);
         // Committed first, because crawls are written with their committed counters.
         let mut last = self.commit(now_ms)?;
         // States of sites beyond this batch are written after the next start.
         self.site_state_writes
             .write_site_states(&mut self.cx, now_ms)?;
-        crawl_writes::write_crawls(&mut self.cx, usize::MAX, now_ms)?;
+        crawl_writes::queue_crawl_writes(&mut self.cx, usize::MAX, now_ms)?;
         let states = self.commit(now_ms)?;
         last.changes.extend(states.changes);
         last.store_writes.extend(states.store_writes);

@@ -30,7 +30,7 @@ pub(crate) struct CrawlRegistry {
 
 impl CrawlRegistry {
     /// Registers a crawl. Returns false if it was registered already.
-    pub(crate) fn open(&mut self, crawl: CrawlKey, now_ms: i64) -> bool {
+    pub(crate) fn register(&mut self, crawl: CrawlKey, now_ms: i64) -> bool {
         let opened = OpenCrawl {
             opened_at_ms: now_ms,
             pending_backfills: 0,
@@ -45,17 +45,17 @@ impl CrawlRegistry {
     }
 
     /// Drops a crawl that was pruned.
-    pub(crate) fn forget(&mut self, crawl: CrawlKey) {
+    pub(crate) fn unregister(&mut self, crawl: CrawlKey) {
         self.open.remove(&crawl);
     }
 
-    pub(crate) fn backfill_queued(&mut self, crawl: CrawlKey) {
+    pub(crate) fn on_backfill_queued(&mut self, crawl: CrawlKey) {
         if let Some(open) = self.open.get_mut(&crawl) {
             open.pending_backfills += 1;
         }
     }
 
-    pub(crate) fn backfill_applied(&mut self, crawl: CrawlKey) {
+    pub(crate) fn on_backfill_applied(&mut self, crawl: CrawlKey) {
         if let Some(open) = self.open.get_mut(&crawl) {
             open.pending_backfills = open.pending_backfills.saturating_sub(1);
         }
@@ -89,7 +89,7 @@ impl CrawlRegistry {
             true => status.queued == 0 && status.leased == 0,
             false => self.is_finished(crawl, &status),
         };
-        let over = match frontier.crawls().end_of(crawl)? {
+        let over = match frontier.crawls().end_outcome(crawl)? {
             Some(Outcome::Expired) => Some(CrawlState::Expired),
             Some(_) => Some(CrawlState::Stopped),
             None => None,
@@ -145,7 +145,7 @@ impl CrawlRegistry {
     }
 
     /// The crawl's document in the store.
-    pub(crate) fn row(
+    pub(crate) fn crawl_document(
         &self,
         frontier: &mut Frontier,
         crawl: CrawlKey,

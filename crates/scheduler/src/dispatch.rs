@@ -10,7 +10,7 @@
 //!
 //! - the owner has left or is lost, or, while no task of the site is leased,
 //! - the next task needs a browser, and the owner has none,
-//! - the owner's machine is cut off from the web ([`egress`]), or
+//! - the owner's machine is offline ([`egress`]), or
 //! - another supervisor, which has joined late, has fewer sites than its share.
 //!
 //! So all leases of a site are with its owner. Owners are stored with the sites; everything else here is restored
@@ -20,10 +20,10 @@ use webfill_wire::{Credit, Hello, Lane, RecallScope, SupervisorHeartbeat};
 
 use self::balance::Balance;
 use self::fleet::Fleet;
-use self::overdue::Overdue;
+use self::overdue::OverdueSites;
 use self::schedule::Schedule;
 use crate::caller::Caller;
-use crate::frontier::{Clock, SiteId, TaskId, Turn, Woken};
+use crate::frontier::{Clock, SiteId, TaskId, Turn, WokenSite};
 
 mod balance;
 mod egress;
@@ -41,15 +41,15 @@ mod session;
 mod site;
 mod supervisor;
 
-pub use self::egress::{CutOff, MachineFailures};
-pub use self::fleet::{FleetMetrics, Greeting, HeartbeatReply, Presence};
+pub use self::egress::{MachineFailures, Offline};
+pub use self::fleet::{FleetMetrics, HeartbeatReply, HelloVerdict, Presence};
 pub use self::groups::GroupBounds;
 use self::leases::Leases;
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
 pub use self::schedule::SiteWait;
 pub use self::site::LOOKAHEAD_MS;
-pub use self::supervisor::Particulars;
+pub use self::supervisor::SupervisorDetails;
 
 /// Permission to hand out tasks of one site to one supervisor.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ pub struct Dispatch {
     pub schedule: Schedule,
     pub fleet: Fleet,
     pub leases: Leases,
-    pub overdue: Overdue,
+    pub overdue: OverdueSites,
     balance: Balance,
     /// The last draw, which chose the site of the last probe.
     last_draw: u64,
@@ -95,7 +95,7 @@ impl Dispatch {
             schedule: Schedule::new(default_delay_ms, bounds),
             fleet: Fleet::new(lease_ms),
             leases: Leases::default(),
-            overdue: Overdue::default(),
+            overdue: OverdueSites::default(),
             balance: Balance::default(),
             last_draw: 0,
         }
@@ -103,7 +103,7 @@ impl Dispatch {
 
     /// Notes that a site in the window has got further tasks. If leased tasks of a lower priority are in their way,
     /// returns the supervisor and the scope of the recall that preempts them.
-    pub fn wake(&mut self, woken: Woken) -> Option<(String, RecallScope)> {
+    pub fn wake(&mut self, woken: WokenSite) -> Option<(String, RecallScope)> {
         self.schedule.wake(woken);
         let priority = woken.turn.priority;
         let default_delay_ms = self.schedule.default_delay_ms();
@@ -124,14 +124,14 @@ impl Dispatch {
     }
 
     /// The supervisor that holds leases of a site, if any does. Called when the site begins to back off.
-    pub fn holder_of(&self, site: SiteId) -> Option<String> {
+    pub fn lease_holder_of(&self, site: SiteId) -> Option<String> {
         let leases = self.schedule.site(site)?.leases;
         self.owner_of(site).filter(|_| leases > 0)
     }
 
     /// Evicts surplus sites: those beyond `most` that wait in the window for a browser, and those beyond `most` that
     /// wait in their groups. So other sites have room in the window.
-    pub fn evict_surplus(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
+    pub fn evict_surplus_waiting(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
         let mut left = self.schedule.evict_surplus(Lane::Browser, most, now_ms);
         left.extend(self.schedule.evict_surplus_of_groups(most, now_ms));
         left
@@ -140,13 +140,13 @@ impl Dispatch {
     /// Adds a supervisor after its hello. Returns the leases that it should hold but does not.
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
-        self.balance.forget();
+        self.balance.invalidate();
         // The new supervisor may reach sites at which the probes of others have failed.
         self.schedule.end_set_asides();
         self.schedule.end_put_offs();
         self.make_starved_ready(&hello.supervisor, now_ms);
         let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
-        let leases = self.leases.of(&hello.supervisor);
+        let leases = self.leases.of_supervisor(&hello.supervisor);
         leases
             .filter(|(task, lease)| !held.contains(&(*task, lease.delivery)))
             .map(|(task, lease)| (task, lease.clone()))
@@ -160,17 +160,17 @@ impl Dispatch {
         now_ms: i64,
     ) -> HeartbeatReply {
         let heard = self.fleet.heartbeat(peer, beat, now_ms);
-        self.make_starved_ready_of(peer, now_ms);
+        self.make_starved_of_peer_ready(peer, now_ms);
         heard
     }
 
     /// Notes that a supervisor grants more credit.
     pub fn credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.credit(peer, session, credit);
-        self.make_starved_ready_of(peer, now_ms);
+        self.make_starved_of_peer_ready(peer, now_ms);
     }
 
-    fn make_starved_ready_of(&mut self, peer: &Caller, now_ms: i64) {
+    fn make_starved_of_peer_ready(&mut self, peer: &Caller, now_ms: i64) {
         if let Some(name) = self.fleet.name_of(peer).cloned() {
             self.make_starved_ready(&name, now_ms);
         }
@@ -184,13 +184,13 @@ impl Dispatch {
 
     /// Removes a supervisor that has left or is lost, so that its sites get new owners. Returns its leases.
     pub fn remove_supervisor(&mut self, name: &str) -> Vec<(TaskId, Lease)> {
-        for id in self.fleet.forget(name) {
+        for id in self.fleet.remove(name) {
             self.schedule.make_ready(id);
         }
-        self.schedule.disown(name);
+        self.schedule.remove_owner(name);
         self.schedule.end_put_offs();
-        self.balance.forget();
-        let leases = self.leases.of(name);
+        self.balance.invalidate();
+        let leases = self.leases.of_supervisor(name);
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }
 
@@ -201,8 +201,8 @@ impl Dispatch {
     }
 
     /// The supervisors that have fallen silent since the last call, each with the time at which it is lost.
-    pub fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
-        let silent = self.fleet.fall_silent(now_ms);
+    pub fn take_newly_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
+        let silent = self.fleet.take_newly_silent(now_ms);
         silent
             .iter()
             .for_each(|(name, _)| self.release_starved(name));
@@ -211,13 +211,13 @@ impl Dispatch {
 
     /// The lanes of the connected supervisors, if each of them has credit and no other may come back: then it is
     /// certain that a due task is handed out. The simulation uses this to find tasks that wait without a reason.
-    pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
+    pub fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         let metrics = self.fleet.metrics();
         let has_room = |name: &str| {
             let credit = self.fleet.available_credit(name, now_ms);
-            credit.ordinary > 0 && self.fleet.cut_off(name).is_none()
+            credit.ordinary > 0 && self.fleet.offline(name).is_none()
         };
-        let connected = self.fleet.present_lanes();
+        let connected = self.fleet.connected_lanes();
         let with_room = connected.filter(|(name, _)| has_room(name));
         let lanes: Vec<Lane> = with_room.map(|(_, lane)| lane).collect();
         let is_doubtful = metrics.silent + metrics.draining + metrics.awaited > 0;

@@ -12,11 +12,11 @@ use webfill_store::{Crawl, Page, Save, SiteState};
 use webfill_wire::{CrawlKey, DispatcherToSupervisor};
 
 pub use self::audited::{ActionEnd, Audited, AuditedAction};
-pub use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+pub use self::changes::{ChangesAnswer, ChangesQuestion, ChangesRequest, ChangesResult};
 use crate::caller::Caller;
 pub use crate::client::{Client, ControlPeer, HttpAsker, RequestPermit};
 use crate::frontier::{Backfill, TaskId};
-use crate::reload::ReloadAsked;
+use crate::reload::ReloadRequest;
 
 /// A message with its receiver.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ pub enum StoreWrite {
     Page(Box<Page>),
     Backfill(BackfillWrite),
     /// Replaces a page that turned out to be a block.
-    TakeBack(Box<TakeBackWrite>),
+    TakeBack(Box<RetractionWrite>),
     SiteStates(SiteStatesWrite),
 }
 
@@ -53,7 +53,7 @@ pub struct CrawlWrite {
 
 /// A block that replaces the supposed page, and the records of that page.
 #[derive(Debug, Clone)]
-pub struct TakeBackWrite {
+pub struct RetractionWrite {
     pub crawl: CrawlKey,
     pub task: TaskId,
     pub save: Save,
@@ -110,13 +110,13 @@ pub struct Committed {
     pub store_writes: Vec<StoreWrite>,
     /// Actions and refusals of clients, to be logged before the answers leave.
     pub audited: Vec<Audited>,
-    /// Notifications to deliver; the results are passed to [`Core::delivery_ended`](crate::Core::delivery_ended).
+    /// Notifications to deliver; the results are passed to [`Core::on_delivery_ended`](crate::Core::delivery_ended).
     pub deliveries: Vec<Delivery>,
     /// Changes of pages to read from the store; the answers are passed to
-    /// [`Core::changes_answered`](crate::Core::changes_answered).
-    pub changes_asked: Vec<ChangesAsked>,
+    /// [`Core::on_changes_answered`](crate::Core::changes_answered).
+    pub changes_asked: Vec<ChangesRequest>,
     /// Feeders to start.
     pub feeder_orders: Vec<FeederOrder>,
     /// Reloads to begin; the files that were read are passed to [`Core::finish_reload`](crate::Core::finish_reload).
-    pub reloads_asked: Vec<ReloadAsked>,
+    pub reloads_asked: Vec<ReloadRequest>,
 }

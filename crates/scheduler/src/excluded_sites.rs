@@ -53,7 +53,7 @@ impl ExcludedSites {
     }
 
     /// The path in `FILE` or `FILE:N`.
-    pub fn file(list: &str) -> &Path {
+    pub fn path_of(list: &str) -> &Path {
         path_and_count(list).0
     }
 
@@ -69,9 +69,9 @@ impl ExcludedSites {
         while hashes.len() < first && read_line(&mut reader, &mut text)? {
             line += 1;
             match listed_domain(&text) {
-                Listed::Domain(domain) => hashes.push(hash(&domain)),
-                Listed::Nothing => {}
-                Listed::Unreadable(text) => {
+                ListedLine::Domain(domain) => hashes.push(hash(&domain)),
+                ListedLine::Nothing => {}
+                ListedLine::Unreadable(text) => {
                     let path = path.to_owned();
                     return Ok(Err(ExcludedSitesError::NotADomain { path, line, text }));
                 }
@@ -113,28 +113,28 @@ impl ExcludedSites {
     }
 }
 
-enum Listed {
+enum ListedLine {
     Domain(String),
     Nothing,
     Unreadable(String),
 }
 
-fn listed_domain(line: &[u8]) -> Listed {
+fn listed_domain(line: &[u8]) -> ListedLine {
     let line = String::from_utf8_lossy(line);
     let text = line.trim_start_matches('\u{feff}').trim();
     if text.is_empty() || text.starts_with('#') {
-        return Listed::Nothing;
+        return ListedLine::Nothing;
     }
     let domain = match text.split_once(',') {
         Some((rank, domain)) if rank.bytes().all(|byte| byte.is_ascii_digit()) => domain,
         _ => text,
     };
     if is_canonical(domain) {
-        return Listed::Domain(domain.to_owned());
+        return ListedLine::Domain(domain.to_owned());
     }
     match canonical_domain(domain) {
-        Some(domain) => Listed::Domain(domain),
-        None => Listed::Unreadable(printable_beginning(text)),
+        Some(domain) => ListedLine::Domain(domain),
+        None => ListedLine::Unreadable(printable_beginning(text)),
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
 //! sites in memory, which it fills with [`admit`](Sites::admit) and empties with
-//! [`put_back`](Sites::put_back); all other sites wait on disk.
+//! [`evict`](Sites::put_back); all other sites wait on disk.
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 
@@ -35,11 +35,11 @@ use self::names::Names;
 use self::retries::Retries;
 use self::scripts::UnfitMappings;
 use self::transactions::Transactions;
-use self::trickles::Trickles;
+use self::trickles::SlowedBranches;
 use crate::backoff_table::BackoffTable;
 use crate::excluded_sites::ExcludedSites;
 use crate::retry_table::RetryTable;
-use crate::seen::Seen;
+use crate::seen::SeenUrls;
 
 mod app_tallies;
 mod awaited;
@@ -120,20 +120,21 @@ mod watches;
 mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
-pub use self::awaited::{Asked, HeldBy, HeldSites};
+pub use self::awaited::{HeldBy, HeldSites, HeldSitesScope};
 pub use self::changes::{Applied, applied, apply_changes, note_applied, shared_rows};
 pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::error::FrontierError;
-pub use self::error::if_pruned;
+pub use self::error::ignore_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::lanes::SiteLane;
 pub(crate) use self::model::CLOCK_SLACK_MS;
 pub use self::model::{
-    AppTally, AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion,
-    CompletionTally, CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased,
-    NothingHandedOut, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
+    AppTally, AttrsId, Backfill, BackoffBegun, Candidate, CappedCount, Clock, Completion,
+    CompletionTally, CrawlStatus, FeedTally, HeldLease, LeaseBatch, Leased, NothingHandedOut,
+    QueuedCounts, Refused, ReturnResult, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn,
+    WokenSite,
 };
 pub use self::parts::{
     Counts, Crawls, Pruning, Records, Releases, Reopening, Reports, Runs, SiteStates, Sites,
@@ -144,14 +145,14 @@ pub use self::queued_sites::QueuedSite;
 pub use self::recovery::committed_at_ms;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
-pub use self::site_states::Standing;
+pub use self::site_states::SiteHealth;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
-pub use self::taking_back::FalsePage;
-pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
+pub use self::taking_back::PendingRetraction;
+pub use self::task_reports::{CrawlsAtSite, MOST_COUNTED, TaskReport, TaskStage, TasksAhead};
 pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
-pub use self::watches::{KeptWatch, RunUnderWay};
+pub use self::watches::{RunContinuation, StoredWatch};
 
 /// The dispatcher's durable state.
 #[derive(Debug)]
@@ -173,9 +174,9 @@ impl Frontier {
         let recorder = recorder.transpose().map_err(fault)?;
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
-        let origin = restore::check(&db, &path, config.restoring, now_ms)?;
-        unsaved_states::note_all(&db).map_err(fault)?;
-        let mut seen = Seen::open(
+        let origin = restore::check_or_adopt(&db, &path, config.restoring, now_ms)?;
+        unsaved_states::mark_all_unsaved(&db).map_err(fault)?;
+        let mut seen = SeenUrls::open(
             &db,
             dir,
             config.seen_memory_bytes,
@@ -195,13 +196,13 @@ impl Frontier {
         let epoch = epochs::begin(&db, origin.begins_anew, now_ms).map_err(fault)?;
         if recorder.is_none() {
             db.execute_batch("COMMIT").map_err(fault)?;
-            seen.committed();
+            seen.delete_merged_files();
         }
         let cx = Context {
             db,
             seen,
-            sites: Names::of_sites(),
-            records: Names::of_records(),
+            sites: Names::for_sites(),
+            records: Names::for_records(),
             crawls: CrawlsInMemory::default(),
             touched: BTreeSet::new(),
             excluded: config.excluded,
@@ -210,11 +211,11 @@ impl Frontier {
             wall_ahead_ms: 0,
             doubts,
             false_pages: Vec::new(),
-            trickles: Trickles::default(),
+            trickles: SlowedBranches::default(),
             holding,
             limited_applications,
             app_tallies: AppTallies::default(),
-            lanes: Lanes::of(&scripted, lanes_set),
+            lanes: Lanes::from_findings(&scripted, lanes_set),
             scripted,
             unfit_mappings: UnfitMappings::new(),
             last_turn,
@@ -301,7 +302,7 @@ impl Frontier {
     }
 
     /// The number of tasks that have ended since the file was opened, by outcome.
-    pub(crate) fn ended(&self) -> &BTreeMap<Outcome, u64> {
+    pub(crate) fn ended_by_outcome(&self) -> &BTreeMap<Outcome, u64> {
         &self.0.cx.ended
     }
 
@@ -311,8 +312,8 @@ impl Frontier {
     }
 
     /// When the mere passing of time next gives an application an allowance that a crawl waits for.
-    pub fn next_room_ms(&self) -> Option<i64> {
-        self.0.cx.limited_applications.next_room_ms()
+    pub fn next_allowance_ms(&self) -> Option<i64> {
+        self.0.cx.limited_applications.next_allowance_ms()
     }
 
     /// Whether [`release_next`](Releases::release_next) has something to do.
@@ -327,8 +328,8 @@ impl Frontier {
 
     /// The applications with crawls that wait for limits: first those whose page limit is used up, then those that
     /// wait for their pace or for one of their sites.
-    pub fn waiting_applications(&self) -> (BTreeSet<String>, BTreeSet<String>) {
-        self.0.cx.limited_applications.waiting()
+    pub fn waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        self.0.cx.limited_applications.waiting_at_limits()
     }
 
     /// Whether a supervisor with browsers is connected.
@@ -338,7 +339,7 @@ impl Frontier {
 
     /// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
     pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
-        handing_on::for_worker(&self.0.cx, site, name)
+        handing_on::findings_for_worker(&self.0.cx, site, name)
     }
 
     /// Whether a site is unreachable for a crawl with a patience, so that nothing is requested of it any more.
@@ -360,19 +361,19 @@ impl Frontier {
     /// now counts.
     pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.set_now(now_ms);
-        self.0.guarded("note the time", |cx| {
+        self.0.run("note the time", |cx| {
             recovery::note_commit(&cx.db, now_ms, cx.last_turn)
         })
     }
 
     /// Runs work of the caller on the file, for tables besides the frontier's. It belongs to the transaction that the
     /// next [`commit`](Frontier::commit) ends.
-    pub fn beside<T>(
+    pub fn run_in_transaction<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, FrontierError> {
         self.0
-            .guarded("keep what stands beside the tasks", |cx| work(&cx.db))
+            .run("keep what stands beside the tasks", |cx| work(&cx.db))
     }
 
     /// Copies the frontier of a state folder into another folder, as of one commit. A dispatcher may use the frontier
@@ -383,7 +384,7 @@ impl Frontier {
     }
 
     /// Stores how much is left of the wait for requests of a former fleet.
-    pub(crate) fn note_quiet(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    pub(crate) fn save_remaining_wait(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let until_ms = self.0.cx.origin.quiet_until_ms;
         if until_ms == 0 {
             return Ok(());
@@ -393,8 +394,8 @@ impl Frontier {
             self.0.cx.origin.quiet_until_ms = 0;
         }
         self.set_now(now_ms);
-        self.0.guarded("note the wait that is left", |cx| {
-            restore::note(&cx.db, restore::QUIET, left_ms).map(|_| ())
+        self.0.run("note the wait that is left", |cx| {
+            restore::store_meta(&cx.db, restore::QUIET, left_ms).map(|_| ())
         })
     }
 

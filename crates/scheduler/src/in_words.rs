@@ -8,7 +8,7 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// The approximate length of a span of time.
-pub(crate) fn span(ms: i64) -> String {
+pub(crate) fn format_duration(ms: i64) -> String {
     let about = |unit_ms: i64| (ms + unit_ms / 2) / unit_ms;
     if ms < 1_000 {
         "less than a second".into()
@@ -24,7 +24,7 @@ pub(crate) fn span(ms: i64) -> String {
 }
 
 /// A time, without its date if it is near.
-pub(crate) fn moment(at_ms: i64, now_ms: i64) -> String {
+pub(crate) fn format_time(at_ms: i64, now_ms: i64) -> String {
     let text = iso_time(at_ms);
     let (date, time) = text.split_once('T').unwrap_or((&text, ""));
     match (at_ms - now_ms).abs() {
@@ -40,7 +40,7 @@ pub(crate) fn seconds(ms: i64) -> f64 {
 }
 
 /// A number with its noun, such as `1 site` or `2 sites`.
-pub(crate) fn counted(n: u64, one: &str) -> String {
+pub(crate) fn pluralize(n: u64, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
         n => format!("{n} {one}s"),
@@ -48,7 +48,7 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
 }
 
 /// What is wrong with a site that backs off for this reason.
-pub(crate) fn because(reason: BackoffReason) -> &'static str {
+pub(crate) fn explain_backoff(reason: BackoffReason) -> &'static str {
     match reason {
         BackoffReason::Robots => "its robots.txt is unavailable",
         BackoffReason::Unreachable => "it does not answer",
@@ -73,17 +73,17 @@ mod tests {
             (3 * HOUR_MS + 10 * MINUTE_MS, "about 3 h"),
             (4 * DAY_MS, "about 4 days"),
         ] {
-            assert_eq!(span(ms), reported);
+            assert_eq!(format_duration(ms), reported);
         }
     }
 
     #[test]
     fn a_time_has_its_date_only_if_it_is_another_day() {
         let noon_ms = 12 * HOUR_MS;
-        assert_eq!(moment(noon_ms + 5_000, noon_ms), "12:00:05 UTC");
-        assert_eq!(moment(noon_ms + 3 * HOUR_MS, noon_ms), "15:00 UTC");
+        assert_eq!(format_time(noon_ms + 5_000, noon_ms), "12:00:05 UTC");
+        assert_eq!(format_time(noon_ms + 3 * HOUR_MS, noon_ms), "15:00 UTC");
         assert_eq!(
-            moment(noon_ms + 40 * HOUR_MS, noon_ms),
+            format_time(noon_ms + 40 * HOUR_MS, noon_ms),
             "1970-01-03 04:00 UTC"
         );
     }

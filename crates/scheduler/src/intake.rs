@@ -30,13 +30,13 @@ impl Refusal {
     pub fn why(&self) -> String {
         match self {
             Refusal::Url(refusal) => refusal.to_string(),
-            Refusal::Scope(reason) => explained(*reason).to_owned(),
+            Refusal::Scope(reason) => explain_reason(*reason).to_owned(),
         }
     }
 }
 
 /// Explains a reason to people.
-pub fn explained(reason: Reason) -> &'static str {
+pub fn explain_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "seen before in this crawl",
         Reason::TooDeep => "deeper than the crawl's depth, or too many redirects in a row",
@@ -55,17 +55,17 @@ pub fn explained(reason: Reason) -> &'static str {
 }
 
 /// Judges a link or seed, and returns its canonical form. Has no side effects, and takes about a microsecond.
-pub fn judge(
+pub fn admit_url(
     text: &str,
     base: Option<&Url>,
     scope: &Scope,
     excluded: &ExcludedSites,
 ) -> Result<Url, Refusal> {
-    let mut url = judge_by(text, base, excluded, |url| scope.judge(url))?;
+    let mut url = admit_if(text, base, excluded, |url| scope.check_page(url))?;
     if fragment_route(text).is_none() {
         return Ok(url);
     }
-    if !scope.shows_routes() {
+    if !scope.allows_fragment_routes() {
         return Err(Refusal::Scope(Reason::FragmentRoute));
     }
     url = canonical_with_route(text, base).map_err(Refusal::Url)?;
@@ -73,16 +73,16 @@ pub fn judge(
 }
 
 /// Judges the URL of a sitemap in the same way.
-pub fn judge_sitemap(
+pub fn admit_sitemap(
     text: &str,
     base: Option<&Url>,
     scope: &Scope,
     excluded: &ExcludedSites,
 ) -> Result<Url, Refusal> {
-    judge_by(text, base, excluded, |url| scope.judge_sitemap(url))
+    admit_if(text, base, excluded, |url| scope.check_sitemap(url))
 }
 
-fn judge_by(
+fn admit_if(
     text: &str,
     base: Option<&Url>,
     excluded: &ExcludedSites,
@@ -106,7 +106,7 @@ mod tests {
         let mut spec = CrawlSpec::new("app", "crawl");
         spec.allowed_domains = vec!["example.com".into()];
         let scope = Scope::compile(&spec).unwrap();
-        judge(text, None, &scope, &ExcludedSites::default())
+        admit_url(text, None, &scope, &ExcludedSites::default())
             .unwrap_err()
             .reason()
     }
@@ -126,7 +126,7 @@ mod tests {
             let mut spec = CrawlSpec::new("app", "crawl");
             spec.lane = lane;
             let scope = Scope::compile(&spec).unwrap();
-            let judged = judge(text, None, &scope, &ExcludedSites::default());
+            let judged = admit_url(text, None, &scope, &ExcludedSites::default());
             judged.map(String::from).map_err(|refusal| refusal.reason())
         };
         let route = "http://example.com/#/user/1";
@@ -143,7 +143,7 @@ mod tests {
     fn a_link_is_read_relative_to_its_page() {
         let scope = Scope::compile(&CrawlSpec::new("app", "crawl")).unwrap();
         let page = Url::parse("http://example.com/a/b").unwrap();
-        let judged = judge("../c#top", Some(&page), &scope, &ExcludedSites::default());
+        let judged = admit_url("../c#top", Some(&page), &scope, &ExcludedSites::default());
         assert_eq!(judged.unwrap().as_str(), "http://example.com/c");
     }
 }

@@ -42,7 +42,7 @@ mod task_json;
 pub mod watch_reports;
 mod watch_sources;
 
-pub use crate::core::{Core, CoreSettings, Surroundings};
+pub use crate::core::{Core, CoreSettings, Environment};
 pub use application_limits::ApplicationLimits;
 pub use backoff_table::BackoffTable;
 pub use caller::Caller;

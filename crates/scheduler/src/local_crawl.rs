@@ -13,7 +13,7 @@
 //! | `end_of_seeds` | that the input is complete: an application may feed its crawl at any time |
 //! | `crawl_status` | the counters of several crawls as one, ten times a second, and whether something will still come of them; `info` is for one crawl, and reports why it waits |
 //! | `failed_urls`, `dead_records` | failed URLs counted by site and outcome, and all dead records, slice by slice |
-//! | `get_run`, `get_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
+//! | `get_run`, `get_run_state`, `add_run_counts` | a watch with its passwords, and changes to the record of its run |
 //! | `end` | that the dispatcher ends; `drain` ends supervisors |
 
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ pub struct Limits {
     /// The limit while everything that is left backs off; `None`: no limit, because the dispatcher has a patience.
     pub backoffs_ms: Option<u64>,
     /// The limit while this machine does not reach the web.
-    pub cut_off_ms: u64,
+    pub offline_ms: u64,
 }
 
 /// The dataset of a command's records.
@@ -134,14 +134,14 @@ const ACTIONS: &[&str] = &[
 
 impl LocalRequest {
     /// Whether a message is one of these requests, by its action.
-    pub(crate) fn is_named_in(message: &Value) -> bool {
+    pub(crate) fn is_local_action(message: &Value) -> bool {
         let action = message.get("action").and_then(Value::as_str);
         action.is_some_and(|action| ACTIONS.contains(&action))
     }
 
     /// Whether only feeders that the dispatcher has started may send the request, because the answer has passwords or
     /// the record of a run is changed.
-    pub(crate) fn is_of_feeders(&self) -> bool {
+    pub(crate) fn is_for_feeders_only(&self) -> bool {
         matches!(
             self,
             LocalRequest::GetRun { .. }
@@ -156,7 +156,7 @@ impl LocalRequest {
 }
 
 /// The answer to fed seeds.
-pub(crate) fn fed(tally: &FeedTally) -> Value {
+pub(crate) fn feed_answer(tally: &FeedTally) -> Value {
     let refused: Vec<Value> = tally
         .refused
         .iter()
@@ -181,12 +181,12 @@ pub(crate) struct Backoffs {
     /// The sites that cannot be requested for a while.
     pub(crate) waiting: WaitingSites,
     /// If this machine is offline: since when, and the evidence.
-    pub(crate) cut_off: Option<Value>,
+    pub(crate) offline: Option<Value>,
 }
 
 /// The answer to a question about crawls. `finished`: nothing is left to do. `limit_reached`: no further task is
 /// handed out, because a crawl has reached its page limit.
-pub(crate) fn status(
+pub(crate) fn status_answer(
     status: &CrawlStatus,
     backoff: &Backoffs,
     finished: bool,
@@ -201,7 +201,7 @@ pub(crate) fn status(
         "backing_off_first": backoff.first,
         "least_time_left_ms": backoff.least_time_left_ms,
         "waiting": {"by": backoff.waiting.by, "first_ms": backoff.waiting.first_ms},
-        "cut_off": backoff.cut_off,
+        "offline": backoff.offline,
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,
         "discovered": status.discovered,

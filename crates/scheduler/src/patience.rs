@@ -35,7 +35,7 @@ impl Patience {
     /// `None`: the patience is over.
     pub fn wait_ms(self, table_ms: i64, index: usize, since_ms: i64, now_ms: i64) -> Option<i64> {
         let left_ms = since_ms.saturating_add(self.ms).saturating_sub(now_ms);
-        let wait_ms = table_ms.min(self.most_ms(index));
+        let wait_ms = table_ms.min(self.longest_wait_ms(index));
         if wait_ms <= left_ms {
             return Some(wait_ms);
         }
@@ -44,7 +44,7 @@ impl Patience {
     }
 
     /// The longest wait before the attempt with this index.
-    fn most_ms(self, index: usize) -> i64 {
+    fn longest_wait_ms(self, index: usize) -> i64 {
         let growths = u32::try_from(index).map_or(MOST_GROWTHS, |index| index.min(MOST_GROWTHS));
         let first_ms = (self.ms / FIRST_SHARE).max(1);
         first_ms.saturating_mul(GROWTH.pow(growths))
@@ -59,7 +59,7 @@ impl Patience {
 
     /// The patience with a site that answers 429 to consecutive requests. The time that the crawler itself waits
     /// between them, because the site accepts no more, does not count as silence of the site.
-    pub fn beside_pace(self, clock: SiteClock, in_a_row: u32) -> Patience {
+    pub fn extended_by_pace(self, clock: SiteClock, in_a_row: u32) -> Patience {
         let delay_ms = clock.delay_ms.unwrap_or(0);
         let pace_ms = i64::from(delay_ms.saturating_sub(self.default_delay_ms));
         let pace_ms = pace_ms.min(LONGEST_PACE_MS);
@@ -109,7 +109,7 @@ pub fn nth_wait_ms(patience: Option<Patience>, waits_s: &[f64], index: usize) ->
 }
 
 /// Whether a name server has answered that the name does not exist.
-pub fn is_no_such_name(report: &TaskDone) -> bool {
+pub fn is_unknown_host(report: &TaskDone) -> bool {
     report.outcome == Outcome::DnsError
         && report
             .evidence

@@ -11,7 +11,7 @@ use crate::backoff_table::BackoffTable;
 use crate::client::Client;
 use crate::excluded_sites::ExcludedSites;
 use crate::mappings::Mappings;
-use crate::requester::Who;
+use crate::requester::SenderInfo;
 use crate::retry_table::RetryTable;
 
 /// The reloaded and checked files.
@@ -33,21 +33,21 @@ pub struct Reloaded {
 
 /// The request for a reload, and the tag that is returned with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReloadAsked {
+pub struct ReloadRequest {
     /// The client that waits for the answer; `None` for a signal.
     pub client: Option<Client>,
-    pub who: Who,
+    pub who: SenderInfo,
     pub uuid: Option<String>,
 }
 
 /// The result of a reload.
-pub struct ReloadEnded {
-    pub asked: ReloadAsked,
+pub struct ReloadResult {
+    pub asked: ReloadRequest,
     pub found: Result<Box<Reloaded>, Fault>,
 }
 
 /// The answer to the sender of the request.
-pub(crate) fn answer(asked: &ReloadAsked, reloaded: &Reloaded, is_changed: bool) -> Value {
+pub(crate) fn answer(asked: &ReloadRequest, reloaded: &Reloaded, is_changed: bool) -> Value {
     let mut answer = json!({
         "action": "reload",
         "mappings": {

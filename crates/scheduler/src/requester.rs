@@ -14,7 +14,7 @@ use crate::client::Client;
 pub struct Requester {
     pub client: Client,
     pub rights: Rights,
-    pub who: Who,
+    pub who: SenderInfo,
 }
 
 /// The unit in which senders take turns, so that the requests of one do not wait for those of another.
@@ -29,24 +29,24 @@ pub enum Sender {
 
 /// The sender, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Who {
+pub struct SenderInfo {
     /// The name of the key or token; `None` on this machine without keys.
     pub name: Option<Arc<str>>,
     pub address: Option<Arc<str>>,
-    pub way: Way,
+    pub way: Channel,
 }
 
-impl Who {
+impl SenderInfo {
     /// The sender of signals to this process.
-    pub fn signal() -> Who {
-        Who {
-            way: Way::Signal,
-            ..Who::default()
+    pub fn signal() -> SenderInfo {
+        SenderInfo {
+            way: Channel::Signal,
+            ..SenderInfo::default()
         }
     }
 
     /// A span for the logged steps of URLs, which shows who has fed them.
-    pub(crate) fn span_of_feed(&self) -> tracing::Span {
+    pub(crate) fn feed_span(&self) -> tracing::Span {
         tracing::debug_span!(
             target: JOURNEY, "feed",
             fed_by = self.name.as_deref(), by = self.way.as_str(), address = self.address.as_deref(),
@@ -56,7 +56,7 @@ impl Who {
 
 /// The way by which a sender is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Way {
+pub enum Channel {
     Key,
     /// A socket of this machine, without keys.
     #[default]
@@ -71,17 +71,17 @@ pub enum Way {
     File,
 }
 
-impl Way {
+impl Channel {
     /// The stable name in the audit log.
     pub fn as_str(self) -> &'static str {
         match self {
-            Way::Key => "key",
-            Way::Socket => "socket",
-            Way::Http => "http",
-            Way::Token => "token",
-            Way::Dashboard => "dashboard",
-            Way::Signal => "signal",
-            Way::File => "file",
+            Channel::Key => "key",
+            Channel::Socket => "socket",
+            Channel::Http => "http",
+            Channel::Token => "token",
+            Channel::Dashboard => "dashboard",
+            Channel::Signal => "signal",
+            Channel::File => "file",
         }
     }
 }
@@ -97,11 +97,15 @@ impl Requester {
     }
 
     /// The sender of a message on a socket. Without keys, anyone who reaches the socket has all rights.
-    pub fn on_socket(client: Client, sender: Option<&Entry>, address: Option<String>) -> Requester {
-        let who = Who {
+    pub fn from_socket(
+        client: Client,
+        sender: Option<&Entry>,
+        address: Option<String>,
+    ) -> Requester {
+        let who = SenderInfo {
             name: sender.map(|sender| Arc::clone(&sender.name)),
             address: address.map(Arc::from),
-            way: sender.map_or(Way::Socket, |_| Way::Key),
+            way: sender.map_or(Channel::Socket, |_| Channel::Key),
         };
         let rights = sender.map_or(Rights::ALL, |sender| sender.rights.clone());
         Requester {
@@ -118,7 +122,7 @@ impl From<Client> for Requester {
         Requester {
             client,
             rights: Rights::ALL,
-            who: Who::default(),
+            who: SenderInfo::default(),
         }
     }
 }

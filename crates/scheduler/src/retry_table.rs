@@ -1,7 +1,7 @@
 //! The retry table: for each kind of failure, the waits before the retries.
 
 use serde::{Deserialize, Serialize};
-use webfill_wire::{Outcome, TaskDone, is_limited};
+use webfill_wire::{Outcome, TaskDone, is_rate_limited};
 
 /// For each kind of failure, the seconds to wait before each retry; an empty list: no retry. The failed attempts of a
 /// task are counted over all kinds together.
@@ -49,10 +49,10 @@ const MOST_RETRIES: usize = 20;
 impl RetryTable {
     /// The waits before the retries of a failure, in seconds; empty if it is not retried. A status that is otherwise
     /// final is retried if the server says when to come again.
-    pub fn waits_of(&self, done: &TaskDone) -> &[f64] {
+    pub fn waits_after(&self, done: &TaskDone) -> &[f64] {
         match (self.waits(done.outcome, done.status_code), done.status_code) {
-            ([], Some(500..=599)) if is_limited(done) => &self.http_503,
-            ([], Some(_)) if is_limited(done) => &self.http_429,
+            ([], Some(500..=599)) if is_rate_limited(done) => &self.http_503,
+            ([], Some(_)) if is_rate_limited(done) => &self.http_429,
             (waits, _) => waits,
         }
     }
@@ -61,7 +61,7 @@ impl RetryTable {
         if let (Outcome::HttpError, Some(status)) = (outcome, status) {
             return self.waits_of_status(status);
         }
-        let kinds = self.kinds();
+        let kinds = self.waits_by_kind();
         let own = kinds
             .into_iter()
             .find(|(kind, _)| *kind == outcome.as_str());
@@ -86,7 +86,7 @@ impl RetryTable {
 
     /// Checks the table. The error is a message for people.
     pub fn check(&self) -> Result<(), String> {
-        for (kind, waits) in self.kinds() {
+        for (kind, waits) in self.waits_by_kind() {
             let fits = |wait: &f64| (0.0..=LONGEST_WAIT).contains(wait);
             if waits.len() > MOST_RETRIES || !waits.iter().all(fits) {
                 return Err(format!(
@@ -97,7 +97,7 @@ impl RetryTable {
         Ok(())
     }
 
-    fn kinds(&self) -> [(&'static str, &[f64]); 10] {
+    fn waits_by_kind(&self) -> [(&'static str, &[f64]); 10] {
         [
             ("timeout", &self.timeout),
             ("network_error", &self.network_error),

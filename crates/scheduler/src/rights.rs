@@ -5,7 +5,7 @@
 use webfill_api::{Action, Batch, Refusal, WatchAction, WatchOrder};
 use webfill_wire::keys::Rights;
 
-use crate::control::Asked;
+use crate::control::ControlRequest;
 
 /// The rights that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Need<'_> {
     }
 }
 
-fn need_of(action: &Action) -> Need<'_> {
+fn needed_rights(action: &Action) -> Need<'_> {
     match action {
         Action::Info(question) => Need::to_read(Reach::App(&question.subject.app_id)),
         Action::Stop(subject) | Action::Pause(subject) | Action::Resume(subject) => {
@@ -73,20 +73,22 @@ fn need_of(action: &Action) -> Need<'_> {
 }
 
 /// Refuses a request beyond the rights. The core checks the application of a watch (`act_on_watches`).
-pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
+pub(crate) fn check_rights(asked: &ControlRequest, rights: &Rights) -> Result<(), Refusal> {
     match asked {
         // The control socket accepts these only from this user's processes, see `request_reader`.
-        Asked::Local(_) => Ok(()),
-        Asked::Feed { batch, .. } => judge_feed(batch, rights),
-        Asked::UnreadFeed => Err(only_reads("$")),
-        Asked::Act(action) => {
-            let need = need_of(action);
+        ControlRequest::Local(_) => Ok(()),
+        ControlRequest::Feed { batch, .. } => check_feed_rights(batch, rights),
+        ControlRequest::UnreadFeed => Err(read_only_refusal("$")),
+        ControlRequest::Act(action) => {
+            let need = needed_rights(action);
             if need.change && rights.is_read_only() {
-                return Err(only_reads("$.action"));
+                return Err(read_only_refusal("$.action"));
             }
             match need.reach {
-                Reach::App(app_id) if !rights.permit_app(app_id) => Err(of_others("$.appid")),
-                Reach::Fleet if rights.is_bound() => Err(Refusal::new(
+                Reach::App(app_id) if !rights.permit_app(app_id) => {
+                    Err(foreign_application_refusal("$.appid"))
+                }
+                Reach::Fleet if rights.is_limited_to_apps() => Err(Refusal::new(
                     "$.action",
                     "this concerns all applications; the key is limited to some",
                 )),
@@ -100,38 +102,41 @@ pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
 const LONGEST_QUESTION: usize = 64 << 10;
 
 /// Whether a message that was not parsed yet will certainly be refused, because of its sender's rights.
-pub fn refuse_unread(message: &[u8], rights: &Rights) -> bool {
+pub fn is_refused_unread(message: &[u8], rights: &Rights) -> bool {
     rights.is_read_only() && (message.len() > LONGEST_QUESTION || webfill_api::is_list(message))
 }
 
 /// Whether a request changes something.
-pub fn changes_something(asked: &Asked) -> bool {
+pub fn changes_something(asked: &ControlRequest) -> bool {
     match asked {
-        Asked::Local(_) | Asked::Feed { .. } | Asked::UnreadFeed => true,
-        Asked::Act(action) => need_of(action).change,
+        ControlRequest::Local(_) | ControlRequest::Feed { .. } | ControlRequest::UnreadFeed => true,
+        ControlRequest::Act(action) => needed_rights(action).change,
     }
 }
 
-fn judge_feed(batch: &Batch, rights: &Rights) -> Result<(), Refusal> {
+fn check_feed_rights(batch: &Batch, rights: &Rights) -> Result<(), Refusal> {
     if rights.is_read_only() {
-        return Err(only_reads("$"));
+        return Err(read_only_refusal("$"));
     }
     let mut foreign = batch.crawls.iter();
     match foreign.find(|order| !rights.permit_app(&order.app_id)) {
         Some(order) => {
             let place = order.seeds.first().map_or(0, |seed| seed.place);
-            Err(of_others(&format!("{}.appid", batch.path(place))))
+            Err(foreign_application_refusal(&format!(
+                "{}.appid",
+                batch.request_path(place)
+            )))
         }
         None => Ok(()),
     }
 }
 
-pub(crate) fn only_reads(path: &str) -> Refusal {
+pub(crate) fn read_only_refusal(path: &str) -> Refusal {
     Refusal::new(path, "this key may only read")
 }
 
 /// The refusal of a request about another application.
-pub fn of_others(path: &str) -> Refusal {
+pub fn foreign_application_refusal(path: &str) -> Refusal {
     Refusal::new(path, "this key is not allowed for the application")
 }
 
@@ -201,9 +206,9 @@ mod tests {
         ]
     }
 
-    fn read(question: &Value) -> Asked {
+    fn read(question: &Value) -> ControlRequest {
         let text = question.to_string();
-        crate::control::read(text.as_bytes(), 0)
+        crate::control::parse_request(text.as_bytes(), 0)
             .unwrap_or_else(|refusal| panic!("{question}: {refusal:?}"))
     }
 
@@ -212,8 +217,8 @@ mod tests {
     }
 
     /// The path in the refusal; empty if the request is permitted.
-    fn refused(asked: &Asked, words: &[&str]) -> String {
-        judge(asked, &rights(words)).map_or_else(|refusal| refusal.path, |()| String::new())
+    fn refused(asked: &ControlRequest, words: &[&str]) -> String {
+        check_rights(asked, &rights(words)).map_or_else(|refusal| refusal.path, |()| String::new())
     }
 
     #[test]
@@ -256,10 +261,10 @@ mod tests {
             (long.as_str(), vec![], false),
             (r#"{"action": "status"}"#, vec!["read-only"], false),
         ] {
-            let is_refused = refuse_unread(message.as_bytes(), &rights(&words));
+            let is_refused = is_refused_unread(message.as_bytes(), &rights(&words));
             assert_eq!(is_refused, refused, "{words:?}");
         }
-        assert_eq!(refused(&Asked::UnreadFeed, &["read-only"]), "$");
+        assert_eq!(refused(&ControlRequest::UnreadFeed, &["read-only"]), "$");
     }
 
     #[test]

@@ -38,9 +38,9 @@ impl Scope {
     }
 
     /// Creates the scope of settings that were compiled before. Its patterns are compiled only when they judge a URL.
-    pub(crate) fn of_known(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
-        let allow = Patterns::of_known("allow_regex", &spec.allow_regex);
-        let deny = Patterns::of_known("deny_regex", &spec.deny_regex);
+    pub(crate) fn from_compiled(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
+        let allow = Patterns::from_compiled("allow_regex", &spec.allow_regex);
+        let deny = Patterns::from_compiled("deny_regex", &spec.deny_regex);
         Scope::with_patterns(spec, allow, deny)
     }
 
@@ -63,18 +63,18 @@ impl Scope {
     }
 
     /// Whether a URL at this depth is within the crawl's `max_depth`.
-    pub fn reaches(&self, depth: u16) -> bool {
+    pub fn allows_depth(&self, depth: u16) -> bool {
         depth <= self.max_depth
     }
 
     /// Whether fragments that are routes (`#/x`) count as pages of their own.
-    pub fn shows_routes(&self) -> bool {
+    pub fn allows_fragment_routes(&self) -> bool {
         self.lane == Lane::Browser
     }
 
     /// Judges the canonical URL of a sitemap, by its host alone: patterns and extensions say only which pages are
     /// wanted.
-    pub fn judge_sitemap(&self, url: &Url) -> Result<(), Reason> {
+    pub fn check_sitemap(&self, url: &Url) -> Result<(), Reason> {
         match self.allows_host(url.host_str().unwrap_or_default()) {
             true => Ok(()),
             false => Err(Reason::OutOfDomain),
@@ -82,7 +82,7 @@ impl Scope {
     }
 
     /// Judges a canonical URL by everything but its depth.
-    pub fn judge(&self, url: &Url) -> Result<(), Reason> {
+    pub fn check_page(&self, url: &Url) -> Result<(), Reason> {
         if !self.allows_host(url.host_str().unwrap_or_default()) {
             return Err(Reason::OutOfDomain);
         }
@@ -110,7 +110,7 @@ impl Scope {
 
     fn allows_host(&self, host: &str) -> bool {
         self.allowed_domains.is_empty()
-            || and_parents(host).any(|domain| self.allowed_domains.contains(domain))
+            || host_and_parents(host).any(|domain| self.allowed_domains.contains(domain))
     }
 
     fn denies_extension(&self, path: &str) -> bool {
@@ -140,7 +140,7 @@ impl Scope {
 }
 
 /// The host and every domain above it, such as `a.b.c`, `b.c`, `c`.
-fn and_parents(host: &str) -> impl Iterator<Item = &str> {
+fn host_and_parents(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |domain| Some(domain.split_once('.')?.1))
 }
 
@@ -154,21 +154,21 @@ mod tests {
         Scope::compile(&spec).unwrap()
     }
 
-    fn judge(scope: &Scope, url: &str) -> Result<(), Reason> {
-        scope.judge(&Url::parse(url).unwrap())
+    fn check(scope: &Scope, url: &str) -> Result<(), Reason> {
+        scope.check_page(&Url::parse(url).unwrap())
     }
 
     #[test]
     fn allowed_domains_hold_for_subdomains_but_not_for_lookalikes() {
         let scope = scope(|spec| spec.allowed_domains = vec!["Example.com".into()]);
-        assert_eq!(judge(&scope, "http://example.com/"), Ok(()));
-        assert_eq!(judge(&scope, "http://a.b.example.com/"), Ok(()));
+        assert_eq!(check(&scope, "http://example.com/"), Ok(()));
+        assert_eq!(check(&scope, "http://a.b.example.com/"), Ok(()));
         assert_eq!(
-            judge(&scope, "http://notexample.com/"),
+            check(&scope, "http://notexample.com/"),
             Err(Reason::OutOfDomain)
         );
         assert_eq!(
-            judge(&scope, "http://example.com.evil.org/"),
+            check(&scope, "http://example.com.evil.org/"),
             Err(Reason::OutOfDomain)
         );
     }
@@ -179,13 +179,13 @@ mod tests {
             spec.allow_regex = vec!["/shop/".into()];
             spec.deny_regex = vec!["sort=".into()];
         });
-        assert_eq!(judge(&scope, "http://a.org/shop/1"), Ok(()));
+        assert_eq!(check(&scope, "http://a.org/shop/1"), Ok(()));
         assert_eq!(
-            judge(&scope, "http://a.org/blog/1"),
+            check(&scope, "http://a.org/blog/1"),
             Err(Reason::DeniedPattern)
         );
         assert_eq!(
-            judge(&scope, "http://a.org/shop/?sort=up"),
+            check(&scope, "http://a.org/shop/?sort=up"),
             Err(Reason::DeniedPattern)
         );
     }
@@ -196,7 +196,7 @@ mod tests {
         for denied in ["/a.jpg", "/a.JPEG", "/x/y.tar.gz", "/a.min.js"] {
             let url = format!("http://a.org{denied}");
             assert_eq!(
-                judge(&scope, &url),
+                check(&scope, &url),
                 Err(Reason::DeniedExtension),
                 "{denied}"
             );
@@ -210,7 +210,7 @@ mod tests {
             "/v2.0",
         ] {
             assert_eq!(
-                judge(&scope, &format!("http://a.org{kept}")),
+                check(&scope, &format!("http://a.org{kept}")),
                 Ok(()),
                 "{kept}"
             );
@@ -221,10 +221,10 @@ mod tests {
     fn a_crawl_may_name_its_own_extensions() {
         let scope = scope(|spec| spec.deny_extensions = Some(vec![".XML".into()]));
         assert_eq!(
-            judge(&scope, "http://a.org/a.xml"),
+            check(&scope, "http://a.org/a.xml"),
             Err(Reason::DeniedExtension)
         );
-        assert_eq!(judge(&scope, "http://a.org/a.jpg"), Ok(()));
+        assert_eq!(check(&scope, "http://a.org/a.jpg"), Ok(()));
     }
 
     #[test]

@@ -25,9 +25,9 @@ use siphasher::sip::SipHasher13;
 use webfill_urls::DroppedParameters;
 use webfill_wire::CrawlKey;
 
-use self::front::Front;
+use self::front::LookupCache;
 use self::merge::Merge;
-use self::runs::{Entry, MOST_KEYS, NewRun, Run};
+use self::runs::{Entry, MOST_KEYS, Run, RunWriter};
 
 mod cache_lines;
 mod filter;
@@ -48,7 +48,7 @@ const SLICES_READ_AT_ONCE: u64 = 8_000;
 
 /// The seen index of all crawls.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenUrls {
     secret: (u64, u64),
     dropped_parameters: DroppedParameters,
     /// The folder of the runs.
@@ -64,10 +64,10 @@ pub(crate) struct Seen {
     merge: Option<Merge>,
     /// Files that no run uses from the next commit on.
     dropped: Vec<PathBuf>,
-    front: Front,
+    front: LookupCache,
 }
 
-impl Seen {
+impl SeenUrls {
     /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest from the runs.
     /// [`maintain`](Seen::maintain) reads the rest of the runs little by little. URLs that differ only in `dropped`
     /// parameters count as one.
@@ -76,21 +76,21 @@ impl Seen {
         state: &Path,
         memory_bytes: usize,
         dropped: DroppedParameters,
-    ) -> Result<Seen> {
-        Seen::open_reading(db, state, memory_bytes, dropped, SLICES_READ_AT_ONCE)
+    ) -> Result<SeenUrls> {
+        SeenUrls::open_with_read_speed(db, state, memory_bytes, dropped, SLICES_READ_AT_ONCE)
     }
 
-    fn open_reading(
+    fn open_with_read_speed(
         db: &Connection,
         state: &Path,
         memory_bytes: usize,
         dropped_parameters: DroppedParameters,
         at_once: u64,
-    ) -> Result<Seen> {
+    ) -> Result<SeenUrls> {
         let tail_bytes = memory_bytes / 8;
         let folder = state.join(runs::FOLDER);
         let runs = runs::open(db, &folder)?;
-        let mut seen = Seen {
+        let mut seen = SeenUrls {
             secret: secret(db)?,
             dropped_parameters,
             folder,
@@ -101,11 +101,11 @@ impl Seen {
             runs,
             merge: None,
             dropped: Vec::new(),
-            front: Front::new(memory_bytes - tail_bytes),
+            front: LookupCache::new(memory_bytes - tail_bytes),
         };
         seen.read_tail(db)?;
-        seen.front.fit(seen.indexed_keys());
-        seen.front.fill(&seen.runs, at_once)?;
+        seen.front.resize(seen.indexed_keys());
+        seen.front.advance_rebuild(&seen.runs, at_once)?;
         // These insertions were not new, so they make no maintenance due.
         seen.unpaced = 0;
         seen.plan_merge(db)?;
@@ -116,17 +116,17 @@ impl Seen {
     pub(crate) fn key(&self, crawl: CrawlKey, url: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
         hasher.write(&crawl.to_le_bytes());
-        hasher.write(self.dropped_parameters.compared(url).as_bytes());
+        hasher.write(self.dropped_parameters.strip_from(url).as_bytes());
         hasher.finish().max(1)
     }
 
     /// Whether the index treats two canonical URLs as one.
-    pub(crate) fn are_one(&self, url: &str, other: &str) -> bool {
+    pub(crate) fn are_same_url(&self, url: &str, other: &str) -> bool {
         url == other
-            || self.dropped_parameters.compared(url) == self.dropped_parameters.compared(other)
+            || self.dropped_parameters.strip_from(url) == self.dropped_parameters.strip_from(other)
     }
 
-    /// The key of a pair of URL and record, for [`Seen::was_noted_recently`].
+    /// The key of a pair of URL and record, for [`SeenUrls::was_noted_recently`].
     pub(crate) fn pair_key(&self, key: u64, record: i64) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
         hasher.write(&key.to_le_bytes());
@@ -135,14 +135,14 @@ impl Seen {
     }
 
     /// Reads ahead for look-ups of these keys. In a separate loop, the waits for memory overlap.
-    pub(crate) fn touch(&self, keys: &[u64]) {
-        let read = |key: &u64| self.front.touch(*key) ^ u64::from(self.tail.contains_key(key));
+    pub(crate) fn prefetch(&self, keys: &[u64]) {
+        let read = |key: &u64| self.front.prefetch(*key) ^ u64::from(self.tail.contains_key(key));
         std::hint::black_box(keys.iter().map(read).fold(0, |all, word| all ^ word));
     }
 
     /// Whether the URL was seen before.
     pub(crate) fn contains(&mut self, key: u64) -> Result<bool> {
-        if self.front.has_hot(key) || self.tail.contains_key(&key) {
+        if self.front.is_hot(key) || self.tail.contains_key(&key) {
             return Ok(true);
         }
         if !self.front.may_be_in_runs(key) {
@@ -151,7 +151,7 @@ impl Seen {
         // The oldest run is by far the largest, so it most probably holds the key.
         for run in &self.runs {
             if run.contains(key)? {
-                self.front.note_hot(key);
+                self.front.insert_hot(key);
                 return Ok(true);
             }
         }
@@ -183,29 +183,29 @@ impl Seen {
 
     /// Whether a pair key was noted recently. Notes are kept in memory only, so false negatives are possible.
     pub(crate) fn was_noted_recently(&mut self, pair_key: u64) -> bool {
-        self.front.has_hot(pair_key)
+        self.front.is_hot(pair_key)
     }
 
-    pub(crate) fn note(&mut self, pair_key: u64) {
-        self.front.note_hot(pair_key);
+    pub(crate) fn note_pair(&mut self, pair_key: u64) {
+        self.front.insert_hot(pair_key);
     }
 
     /// Writes a full tail to disk, advances the merge and fills the filter, inside the transaction of the tasks. Must
     /// be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
-            let entries = self.empty_tail(db)?;
-            self.front.fit(self.indexed_keys());
+            let entries = self.take_tail(db)?;
+            self.front.resize(self.indexed_keys());
             self.front.insert(&entries);
         } else if self.unpaced > 0 {
-            let share = self.share_of(self.merge.as_ref().map_or(0, Merge::slices));
+            let share = self.due_slices(self.merge.as_ref().map_or(0, Merge::slices));
             self.advance_merge(db, share)?;
         }
-        if self.front.is_filling() {
+        if self.front.is_rebuilding() {
             let largest = self.runs.iter().map(Run::slices).max();
-            let share = self.share_of(largest.unwrap_or(0));
+            let share = self.due_slices(largest.unwrap_or(0));
             let slices = share.clamp(SLICES_READ, SLICES_READ_AT_ONCE);
-            self.front.fill(&self.runs, slices)?;
+            self.front.advance_rebuild(&self.runs, slices)?;
         }
         self.unpaced = 0;
         Ok(())
@@ -213,7 +213,7 @@ impl Seen {
 
     /// Deletes the files that were merged into others. Must be called after each commit. If a file cannot be deleted,
     /// the next start tries it again.
-    pub(crate) fn committed(&mut self) {
+    pub(crate) fn delete_merged_files(&mut self) {
         for path in self.dropped.drain(..) {
             runs::delete(&path);
         }
@@ -224,12 +224,12 @@ impl Seen {
     }
 
     /// How many of these slices are due now, if all must be done before the tail is half full.
-    fn share_of(&self, slices: u64) -> u64 {
+    fn due_slices(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
     /// Turns the tail into a run. A current merge must end first, because it merges the last runs.
-    fn empty_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
+    fn take_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         self.advance_merge(db, u64::MAX)?;
         let entries = self.write_tail(db)?;
         self.plan_merge(db)?;
@@ -239,7 +239,7 @@ impl Seen {
     fn write_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         let mut entries: Vec<_> = self.tail.drain().collect();
         entries.sort_unstable();
-        let mut run = NewRun::begin(db, &self.folder, entries.len() as u64, self.last_task)?;
+        let mut run = RunWriter::begin(db, &self.folder, entries.len() as u64, self.last_task)?;
         run.write(&entries)?;
         self.runs.push(run.finish(db)?);
         Ok(entries)
@@ -255,7 +255,7 @@ impl Seen {
             self.insert(key, row.get::<_, i64>(0)? as u64);
             // There are so many tasks only if all runs are rebuilt.
             if self.tail.len() >= self.tail_limit {
-                self.empty_tail(db)?;
+                self.take_tail(db)?;
                 // No commit has named these files yet, so they can be deleted at once.
                 let new = self.dropped.extract_if(.., |path| !stored.contains(path));
                 new.for_each(|path| runs::delete(&path));
@@ -289,7 +289,7 @@ impl Seen {
             return Ok(());
         };
         merge.advance(slices)?;
-        if !merge.is_written() {
+        if !merge.is_complete() {
             self.merge = Some(merge);
             return Ok(());
         }

@@ -12,7 +12,7 @@
 //!
 //! A site that blocks never becomes unreachable: after the end of its list it backs off until a person wakes it.
 
-use webfill_wire::{BackoffReason, Outcome, SiteTrouble, TaskDone, is_limited};
+use webfill_wire::{BackoffReason, Outcome, SiteTrouble, TaskDone, is_rate_limited};
 
 use crate::backoff_table::BackoffTable;
 
@@ -20,7 +20,7 @@ use crate::backoff_table::BackoffTable;
 pub const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 /// The end of a backoff in seconds since the epoch, for applications; `None` if only a person ends it.
-pub fn until_seconds(until_ms: i64) -> Option<f64> {
+pub fn backoff_end_seconds(until_ms: i64) -> Option<f64> {
     (until_ms < UNTIL_WOKEN_MS).then_some(until_ms as f64 / 1_000.0)
 }
 
@@ -34,7 +34,7 @@ pub enum Phase {
 
 /// What an attempt shows about its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum AttemptSign {
     /// The site has answered normally.
     Answered,
     /// The attempt failed, perhaps because of the site.
@@ -45,9 +45,9 @@ pub enum Sign {
     Nothing,
 }
 
-impl Sign {
-    pub fn of(done: &TaskDone) -> Sign {
-        let failed = |reason, certain| Sign::Failed { reason, certain };
+impl AttemptSign {
+    pub fn from_task(done: &TaskDone) -> AttemptSign {
+        let failed = |reason, certain| AttemptSign::Failed { reason, certain };
         let trouble = done.outcome.site_trouble();
         if let Some(SiteTrouble {
             reason,
@@ -57,10 +57,12 @@ impl Sign {
             return failed(reason, true);
         }
         match (done.outcome, done.status_code) {
-            _ if is_limited(done) => failed(BackoffReason::Busy, false),
+            _ if is_rate_limited(done) => failed(BackoffReason::Busy, false),
             (Outcome::HttpError, Some(401 | 403)) => failed(BackoffReason::Blocked, false),
-            (_, Some(_)) => Sign::Answered,
-            (_, None) => trouble.map_or(Sign::Nothing, |trouble| failed(trouble.reason, false)),
+            (_, Some(_)) => AttemptSign::Answered,
+            (_, None) => trouble.map_or(AttemptSign::Nothing, |trouble| {
+                failed(trouble.reason, false)
+            }),
         }
     }
 }
@@ -122,7 +124,7 @@ impl SiteState {
     }
 
     /// Notes that an attempt was answered. Returns whether the state has changed.
-    pub fn answered(&mut self, now_ms: i64) -> bool {
+    pub fn on_answer(&mut self, now_ms: i64) -> bool {
         match self.phase {
             // A late answer to a request from before the backoff.
             Phase::BackingOff { until_ms } if now_ms < until_ms => return false,
@@ -137,7 +139,7 @@ impl SiteState {
     }
 
     /// Notes that an attempt has failed. `has_answered`: a robots.txt or a page of the site was read before.
-    pub fn failed(
+    pub fn on_failure(
         &mut self,
         reason: BackoffReason,
         certain: bool,
@@ -160,7 +162,9 @@ impl SiteState {
             }
         }
         self.reason = reason;
-        if self.phase == Phase::Open && self.failures < patience(reason, certain, has_answered) {
+        if self.phase == Phase::Open
+            && self.failures < failures_before_backoff(reason, certain, has_answered)
+        {
             return match certain {
                 true => Verdict::TaskWaits,
                 false => Verdict::OwnFailure,
@@ -195,7 +199,7 @@ impl SiteState {
     }
 
     /// Ends a backoff on a person's request, so that the probe goes now.
-    pub fn wake(&mut self, now_ms: i64) {
+    pub fn end_backoff(&mut self, now_ms: i64) {
         match self.phase {
             Phase::Open => {}
             Phase::BackingOff { until_ms } => {
@@ -207,7 +211,7 @@ impl SiteState {
     }
 }
 
-fn patience(reason: BackoffReason, certain: bool, has_answered: bool) -> u32 {
+fn failures_before_backoff(reason: BackoffReason, certain: bool, has_answered: bool) -> u32 {
     match (reason, certain) {
         (BackoffReason::Blocked, true) => 1,
         (BackoffReason::Blocked, false) => PATIENCE_FORBIDDEN,

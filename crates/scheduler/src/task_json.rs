@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use webfill_wire::Outcome;
 
-use crate::frontier::{Stage, TaskReport};
-use crate::in_words::{counted, moment, seconds};
+use crate::frontier::{TaskReport, TaskStage};
+use crate::in_words::{format_time, pluralize, seconds};
 
 /// The parts of an answer that come from the task's own row.
 pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
@@ -21,7 +21,7 @@ pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Valu
         "tries": tries_json(task),
     });
     match task.stage {
-        Stage::Done {
+        TaskStage::Done {
             outcome,
             status_code,
             at_ms,
@@ -31,8 +31,8 @@ pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Valu
             answer["status_code"] = status_code.into();
             answer["ended"] = at_ms.map(seconds).into();
         }
-        Stage::Leased => answer["state"] = "leased".into(),
-        Stage::Queued { not_before_ms } => {
+        TaskStage::Leased => answer["state"] = "leased".into(),
+        TaskStage::Queued { not_before_ms } => {
             answer["state"] = "queued".into();
             if not_before_ms > 0 {
                 answer["not_before"] = seconds(not_before_ms).into();
@@ -43,14 +43,14 @@ pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Valu
 }
 
 /// Why a task ended with its outcome.
-pub(crate) fn why_ended(
+pub(crate) fn explain_end(
     task: &TaskReport,
     (outcome, status_code, at_ms): (Outcome, Option<u16>, Option<i64>),
     now_ms: i64,
 ) -> String {
     let status = status_code.map_or(String::new(), |code| format!(" (status {code})"));
     let at = at_ms.map_or(String::new(), |at_ms| {
-        format!(" at {}", moment(at_ms, now_ms))
+        format!(" at {}", format_time(at_ms, now_ms))
     });
     let is_needless = task.records > 0 && task.resolved == task.records;
     let why = match outcome {
@@ -61,13 +61,16 @@ pub(crate) fn why_ended(
         Outcome::Expired => ", because its crawl had expired".into(),
         Outcome::Disallowed => ": robots.txt disallows it".into(),
         Outcome::Crashed => {
-            format!(": it has killed {}", counted(task.deaths.into(), "worker"))
+            format!(
+                ": it has killed {}",
+                pluralize(task.deaths.into(), "worker")
+            )
         }
         _ => String::new(),
     };
     let deliveries = match task.deliveries {
         0 => ", without being handed out".into(),
-        n => format!(", after {}", deliveries(n)),
+        n => format!(", after {}", format_deliveries(n)),
     };
     format!("it ended with `{outcome}`{status}{at}{why}{deliveries}")
 }
@@ -85,7 +88,7 @@ fn tries_json(task: &TaskReport) -> Vec<Value> {
         .collect()
 }
 
-fn deliveries(n: u32) -> String {
+fn format_deliveries(n: u32) -> String {
     match n {
         1 => "1 delivery".into(),
         n => format!("{n} deliveries"),

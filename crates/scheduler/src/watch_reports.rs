@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Connection, Result};
 use webfill_api::{NotificationTime, Notify, Watch};
-use webfill_notifications::{Delivery, Ended, Event, Facts, Reported, Verdict, compose, wait_ms};
+use webfill_notifications::{
+    Delivery, DeliveryEnd, Event, Facts, Reported, Verdict, compose, retry_wait_ms,
+};
 
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 
@@ -25,23 +27,23 @@ pub fn target_keys(watch: &Watch) -> BTreeSet<String> {
 
 /// Begins to report on a watch. Earlier events are not reported to new recipients, who start from the state `fresh`,
 /// and former recipients get nothing more. Returns the reported state for each notification time.
-pub fn begin(
+pub fn begin_reporting(
     db: &Connection,
     watch: &Watch,
     fresh: &Reported,
     now_ms: i64,
 ) -> Result<BTreeMap<NotificationTime, Reported>> {
-    outbox::withdraw(db, &watch.name, &target_keys(watch), now_ms)?;
+    outbox::drop_removed_targets(db, &watch.name, &target_keys(watch), now_ms)?;
     let mut all = BTreeMap::new();
     for time in TIMES {
         if !watch.notify.iter().any(|notify| notify.when == time) {
-            outbox::forget_reported(db, &watch.name, time)?;
+            outbox::delete_reported(db, &watch.name, time)?;
             continue;
         }
         let reported = match outbox::reported(db, &watch.name, time)? {
             Some(reported) => reported,
             None => {
-                outbox::keep_reported(db, &watch.name, time, fresh)?;
+                outbox::save_reported(db, &watch.name, time, fresh)?;
                 fresh.clone()
             }
         };
@@ -53,7 +55,7 @@ pub fn begin(
 /// Adds the events since `reported` to the outbox, for the recipients of this notification time. Returns the new
 /// reported state, and the notifications that were dropped to make room. The caller's transaction ensures that this
 /// happens once.
-pub fn report(
+pub fn enqueue_news(
     db: &Connection,
     time: NotificationTime,
     reported: &Reported,
@@ -62,14 +64,14 @@ pub fn report(
     let (events, reported) = reported.news(facts);
     let watch = facts.watch;
     let recipients = watch.notify.iter().filter(|notify| notify.when == time);
-    let dropped = put(db, watch, recipients, &events, facts.now_ms)?;
-    outbox::keep_reported(db, &watch.name, time, &reported)?;
+    let dropped = enqueue_events(db, watch, recipients, &events, facts.now_ms)?;
+    outbox::save_reported(db, &watch.name, time, &reported)?;
     Ok((reported, dropped))
 }
 
 /// Adds events to the outbox, for those of the recipients that want them. Returns the notifications that were dropped
 /// to make room.
-pub fn put<'w>(
+pub fn enqueue_events<'w>(
     db: &Connection,
     watch: &Watch,
     recipients: impl Iterator<Item = &'w Notify>,
@@ -80,7 +82,7 @@ pub fn put<'w>(
     for notify in recipients {
         let notification = compose(watch, notify.when, &notify.about, events, now_ms);
         if let Some(notification) = notification {
-            dropped.extend(outbox::put(
+            dropped.extend(outbox::enqueue(
                 db,
                 &watch.name,
                 &notify.target,
@@ -114,7 +116,7 @@ impl Attempts {
     ) -> Result<(Vec<Delivery>, Option<i64>)> {
         let free = MOST_UNDER_WAY.saturating_sub(self.under_way.len());
         let is_busy = |key: &TargetKey| self.under_way.values().any(|busy| busy == key);
-        let due = outbox::due(db, now_ms, free, is_busy)?;
+        let due = outbox::list_due(db, now_ms, free, is_busy)?;
         let next_ms = outbox::next_due_ms(db)?;
         let mut deliveries = Vec::with_capacity(due.len());
         for (target, delivery) in due {
@@ -129,7 +131,7 @@ impl Attempts {
     pub fn settle(
         &mut self,
         db: &Connection,
-        ended: &Ended,
+        ended: &DeliveryEnd,
         now_ms: i64,
     ) -> Result<Option<TargetKey>> {
         let Some(target) = self.under_way.remove(&ended.id) else {
@@ -146,7 +148,7 @@ impl Attempts {
                 *failures
             }
         };
-        let at = (now_ms, now_ms + wait_ms(failures));
+        let at = (now_ms, now_ms + retry_wait_ms(failures));
         outbox::settle(db, (ended.id, &target), &ended.verdict, at)?;
         Ok(Some(target))
     }

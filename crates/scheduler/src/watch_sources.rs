@@ -37,7 +37,7 @@ impl WatchesConfig {
     pub fn check(&self) -> Result<(), String> {
         for (index, allowed) in self.records.iter().enumerate() {
             let is_bare = |uri: MongoUri| uri.to_string() == *allowed;
-            if allowed != STORE && !mongodb(allowed).is_some_and(is_bare) {
+            if allowed != STORE && !parse_mongodb(allowed).is_some_and(is_bare) {
                 return Err(format!(
                     "watches.records[{index}]: expected `store` or mongodb://HOST[:PORT]/DATABASE, without user, password and options"
                 ));
@@ -64,7 +64,7 @@ impl WatchSources {
         let place = |allowed: &String| match (allowed.as_str(), store) {
             (STORE, StoreUri::MongoDb(uri)) => uri.place(),
             (STORE, StoreUri::Sqlite(_)) => None,
-            (allowed, _) => mongodb(allowed)?.place(),
+            (allowed, _) => parse_mongodb(allowed)?.place(),
         };
         WatchSources {
             seeds_dir: config.seeds_dir.clone(),
@@ -86,7 +86,7 @@ impl WatchSources {
     }
 
     fn check_records(&self, uri: &str) -> Result<(), String> {
-        let uri = mongodb(uri).ok_or(NO_DATABASE)?;
+        let uri = parse_mongodb(uri).ok_or(NO_DATABASE)?;
         let is_allowed = uri
             .place()
             .is_some_and(|place| self.databases.contains(&place));
@@ -102,7 +102,7 @@ impl WatchSources {
     /// Checks a file of seeds. One that does not exist yet is accepted: it is checked again when a run reads it.
     /// Whether a file outside the folder exists is not revealed.
     fn check_seeds(&self, seeds: &str) -> Result<(), String> {
-        let (folder, path) = self.place_of(seeds)?;
+        let (folder, path) = self.folder_and_path(seeds)?;
         match path.canonicalize() {
             Ok(found) if !found.starts_with(&folder) => Err(OUTSIDE.into()),
             Ok(found) if !found.is_file() => Err("expected a regular file".into()),
@@ -111,7 +111,7 @@ impl WatchSources {
     }
 
     /// The folder of seeds, with symbolic links resolved, and the path of the named file below it.
-    fn place_of(&self, seeds: &str) -> Result<(PathBuf, PathBuf), String> {
+    fn folder_and_path(&self, seeds: &str) -> Result<(PathBuf, PathBuf), String> {
         let seeds_dir = self.seeds_dir.as_deref().ok_or(NO_FOLDER)?;
         let cannot = |error| format!("watches.seeds_dir = \"{}\": {error}", seeds_dir.display());
         let folder = seeds_dir.canonicalize().map_err(cannot)?;
@@ -131,13 +131,13 @@ impl WatchSources {
 
     /// The path of a file of seeds.
     pub fn seeds_path(&self, seeds: &str) -> Result<PathBuf, String> {
-        self.place_of(seeds).map(|(_, path)| path)
+        self.folder_and_path(seeds).map(|(_, path)| path)
     }
 
     /// Opens a file of seeds. The open file itself is checked, because the path may have been replaced meanwhile.
     pub fn open_seeds(&self, seeds: &str) -> Result<File, String> {
         self.check_seeds(seeds)?;
-        let (folder, path) = self.place_of(seeds)?;
+        let (folder, path) = self.folder_and_path(seeds)?;
         let opened = OpenOptions::new()
             .read(true)
             // Opening a pipe must not wait for its writer.
@@ -153,7 +153,7 @@ impl WatchSources {
     }
 }
 
-fn mongodb(uri: &str) -> Option<MongoUri> {
+fn parse_mongodb(uri: &str) -> Option<MongoUri> {
     match uri.parse() {
         Ok(StoreUri::MongoDb(uri)) => Some(uri),
         _ => None,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use webfill_api::CrawlSpec;
 use webfill_scheduler::frontier::{
-    Candidate, Completion, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
+    Candidate, Completion, FILE_NAME, Frontier, FrontierConfig, Leased, ReturnResult, SiteId,
 };
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
@@ -77,7 +77,7 @@ fn report(task: &Leased) -> TaskDone {
 
 fn lease(frontier: &mut Frontier) -> Vec<(SiteId, Vec<Leased>)> {
     let mut leased = Vec::new();
-    for site in frontier.sites().admit(i64::MAX, 5).unwrap() {
+    for site in frontier.sites().admit_due(i64::MAX, 5).unwrap() {
         leased.push((
             site.id,
             frontier
@@ -86,7 +86,7 @@ fn lease(frontier: &mut Frontier) -> Vec<(SiteId, Vec<Leased>)> {
                 .unwrap()
                 .tasks,
         ));
-        frontier.sites().put_back(site.id, &site.clock).unwrap();
+        frontier.sites().evict(site.id, &site.clock).unwrap();
     }
     leased
 }
@@ -241,8 +241,8 @@ fn give_back_leases(frontier: &mut Frontier) {
     for lease in frontier.tasks().leases().unwrap() {
         let back = frontier
             .tasks()
-            .give_back(lease.task, lease.delivery, false, 0);
-        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+            .return_task(lease.task, lease.delivery, false, 0);
+        assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
     }
 }
 

@@ -31,7 +31,9 @@ impl Files {
     }
 
     fn run(&mut self, sql: &str) {
-        self.frontier.beside(|db| db.execute_batch(sql)).unwrap();
+        self.frontier
+            .run_in_transaction(|db| db.execute_batch(sql))
+            .unwrap();
     }
 
     fn take(&mut self) -> Vec<u8> {
@@ -51,7 +53,7 @@ fn replicated(commits: &[&str]) -> Files {
     for (at, sql) in commits.iter().enumerate() {
         files.run(sql);
         files.apply();
-        let rows = files.frontier.beside(shared_rows).unwrap();
+        let rows = files.frontier.run_in_transaction(shared_rows).unwrap();
         let copied = shared_rows(&files.copy).unwrap();
         assert_eq!(copied, rows, "after commit {at}: {sql}");
         assert!(files.take().is_empty(), "it is taken");
@@ -91,7 +93,7 @@ fn ids_that_are_never_reused_are_not_reused_by_the_copy() {
         db.execute("INSERT INTO unsaved_crawls (crawl) VALUES (3)", [])?;
         Ok(db.last_insert_rowid())
     };
-    assert_eq!(files.frontier.beside(add).unwrap(), 3);
+    assert_eq!(files.frontier.run_in_transaction(add).unwrap(), 3);
     assert_eq!(add(&files.copy).unwrap(), 3);
 }
 
@@ -122,7 +124,7 @@ fn what_a_file_knows_of_itself_stays_there() {
     };
     note_applied(&files.copy, position).unwrap();
     assert_eq!(applied(&files.copy).unwrap(), position);
-    let unknown = files.frontier.beside(applied).unwrap();
+    let unknown = files.frontier.run_in_transaction(applied).unwrap();
     assert_eq!(unknown, Applied::default());
 }
 
@@ -159,15 +161,25 @@ fn a_file_is_never_ahead_of_the_journal() {
         };
         Frontier::open(folder.path(), config, NOW_MS).unwrap()
     };
-    let sites = |db: &Connection| db.query_row("SELECT count(*) FROM sites", [], |row| row.get(0));
+    let sites = |db: &Connection| {
+        db.query_row("SELECT count(*) FROM sites", [], |row| row.get::<_, i64>(0))
+    };
     let mut frontier = open();
     let add = "INSERT INTO sites (name) VALUES ('a.org')";
-    frontier.beside(|db| db.execute(add, [])).unwrap();
+    frontier
+        .run_in_transaction(|db| db.execute(add, []))
+        .unwrap();
     frontier.commit().unwrap();
     drop(frontier);
     let mut frontier = open();
-    assert_eq!(frontier.beside(sites).unwrap(), 0, "it was not kept");
-    frontier.beside(|db| db.execute(add, [])).unwrap();
+    assert_eq!(
+        frontier.run_in_transaction(sites).unwrap(),
+        0,
+        "it was not kept"
+    );
+    frontier
+        .run_in_transaction(|db| db.execute(add, []))
+        .unwrap();
     frontier.commit().unwrap();
     frontier.take_changes().unwrap();
     let position = Applied {
@@ -178,6 +190,6 @@ fn a_file_is_never_ahead_of_the_journal() {
     assert!(frontier.take_changes().unwrap().is_empty());
     drop(frontier);
     let mut frontier = open();
-    assert_eq!(frontier.beside(sites).unwrap(), 1);
-    assert_eq!(frontier.beside(applied).unwrap(), position);
+    assert_eq!(frontier.run_in_transaction(sites).unwrap(), 1);
+    assert_eq!(frontier.run_in_transaction(applied).unwrap(), position);
 }

@@ -3,17 +3,17 @@
 
 /// Milliseconds since boot.
 pub fn boot_ms() -> u64 {
-    let now = read(libc::CLOCK_BOOTTIME);
+    let now = read_clock(libc::CLOCK_BOOTTIME);
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }
 
 /// Microseconds of the clock that systemd compares with (`CLOCK_MONOTONIC`), which stops during suspension.
 pub(crate) fn monotonic_us() -> u64 {
-    let now = read(libc::CLOCK_MONOTONIC);
+    let now = read_clock(libc::CLOCK_MONOTONIC);
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
 }
 
-fn read(clock: libc::clockid_t) -> libc::timespec {
+fn read_clock(clock: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -21,7 +21,7 @@ pub fn own_program() -> Command {
 }
 
 /// Restores the process's name, because the kernel names [`own_program`] after the last part of its path.
-pub fn take_name() {
+pub fn restore_process_name() {
     // The name is only for people; everything works without it.
     let _ = std::fs::write("/proc/self/comm", NAME);
 }
@@ -119,7 +119,7 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::
 }
 
 /// Sends a child SIGTERM, at which every role drains.
-pub fn ask_to_drain(child: &Child) {
+pub fn request_drain(child: &Child) {
     if let Ok(pid) = libc::pid_t::try_from(child.id()) {
         // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
         #[allow(unsafe_code)]
@@ -138,7 +138,7 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    pub fn started(now: Instant) -> BackOff {
+    pub fn starting_at(now: Instant) -> BackOff {
         BackOff {
             started: now,
             early_deaths: 0,
@@ -155,7 +155,7 @@ impl BackOff {
         now + wait.min(Duration::from_secs(30))
     }
 
-    pub fn restarted(&mut self, now: Instant) {
+    pub fn note_restart(&mut self, now: Instant) {
         self.started = now;
     }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn restarts_wait_longer_after_each_early_death() {
         let start = Instant::now();
-        let mut back_off = BackOff::started(start);
+        let mut back_off = BackOff::starting_at(start);
         let waits: Vec<_> = (0..12)
             .map(|_| back_off.note_death(start) - start)
             .collect();

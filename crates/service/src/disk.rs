@@ -90,7 +90,7 @@ impl Disks {
             None => self.floor_mib,
         };
         self.folders.iter().find_map(|folder| {
-            let free_mib = Room::of(folder)?.free_bytes >> 20;
+            let free_mib = FreeSpace::of(folder)?.free_bytes >> 20;
             (free_mib < least_mib).then(|| Shortage {
                 folder: folder.clone(),
                 free_mib,
@@ -107,7 +107,10 @@ impl Disks {
             }
             (Some(_), None) => {
                 crate::say!("resumed: the disk has space again");
-                tracing::info!(event = "disk_has_room", "resumed: the disk has space again");
+                tracing::info!(
+                    event = "disk_has_space",
+                    "resumed: the disk has space again"
+                );
             }
             _ => {}
         }
@@ -116,15 +119,15 @@ impl Disks {
 
 /// The space on a disk, as this user sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct FreeSpace {
     /// The space that this user may still write.
     pub free_bytes: u64,
     pub size_bytes: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// The space on the disk of a folder; `None` if unknown, for example because the folder does not exist yet.
-    pub fn of(folder: &Path) -> Option<Room> {
+    pub fn of(folder: &Path) -> Option<FreeSpace> {
         let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
         // SAFETY: this struct has only numbers, for which all bytes zero is a valid value.
         #[allow(unsafe_code)]
@@ -133,7 +136,7 @@ impl Room {
         #[allow(unsafe_code)]
         let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut stats) };
         let bytes = |blocks: u64| blocks.saturating_mul(stats.f_frsize);
-        (result == 0).then(|| Room {
+        (result == 0).then(|| FreeSpace {
             free_bytes: bytes(stats.f_bavail),
             size_bytes: bytes(stats.f_blocks),
         })

@@ -1,6 +1,6 @@
 //! Serves HTTP with limits on the number of connections in total and per address, on the time a client may take to send
 //! and to read, and on the length of bodies. To other machines it uses TLS, and it identifies clients by tokens
-//! ([`Protection`]). An implementation of [`Answering`] provides the answers.
+//! ([`Protection`]). An implementation of [`RequestHandler`] provides the answers.
 //!
 //! One thread serves all connections; it only reads and waits.
 
@@ -13,8 +13,8 @@ mod tokens;
 mod unread;
 mod wrong_tokens;
 
-pub use self::listener::{Answer, AnswerBody, Answering, Peer, start, whole};
+pub use self::listener::{Answer, AnswerBody, Peer, RequestHandler, complete_body, start};
 pub use self::places::note_known_client;
-pub use self::protection::{HttpFiles, InForce, Protection};
+pub use self::protection::{HttpFiles, Protection, SharedProtection};
 pub use self::tokens::{Bearer, TokenDigest, Tokens};
 pub use self::wrong_tokens::{PERIOD, WrongTokens};

@@ -3,7 +3,7 @@
 //! processes of a machine, the end of a claim to a crawl by that clock, and history for metrics: starts and the last
 //! backup. [`http`] serves HTTP within limits, and [`metrics`] serves metrics and probes.
 
-// Only `say!` and `terminal::stdout` may print, because they escape control characters.
+// Only `say!` and `terminal::printable_stdout` may print, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod boot_clock;

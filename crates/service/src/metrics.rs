@@ -21,5 +21,5 @@ pub use disks::{add_disk_low, add_disks};
 pub use exposition::{Exposition, Family};
 pub use loops::{add_loop_age, add_messages};
 pub use probes::{Probe, ProbesConfig, serve_probes};
-pub use process::{Watched, add_build, add_processes, add_starts};
+pub use process::{ReportedProcess, add_build, add_processes, add_starts};
 pub use server::serve;

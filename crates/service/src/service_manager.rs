@@ -45,18 +45,18 @@ impl ServiceManager {
         let silence_us = variable(WATCHDOG_US)
             .and_then(|text| text.to_str()?.parse().ok())
             .filter(|_| !is_other);
-        ServiceManager::at(
+        ServiceManager::at_socket(
             variable(SOCKET).as_deref(),
             silence_us.map(Duration::from_micros),
         )
     }
 
     /// No service manager, for the processes of `webfill crawl`: their parent watches them.
-    pub fn none() -> ServiceManager {
-        ServiceManager::at(None, None)
+    pub fn disabled() -> ServiceManager {
+        ServiceManager::at_socket(None, None)
     }
 
-    fn at(name: Option<&OsStr>, silence: Option<Duration>) -> ServiceManager {
+    fn at_socket(name: Option<&OsStr>, silence: Option<Duration>) -> ServiceManager {
         let socket = name.and_then(|name| {
             connect(name)
                 .map_err(|error| tracing::warn!(event = "no_service_manager", %error, socket = ?name, "cannot notify the service manager"))
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn each_state_is_sent_and_a_status_only_when_it_is_new() {
         let (socket, name) = listening("states");
-        let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
+        let mut manager = ServiceManager::at_socket(Some(OsStr::new(&name)), Some(Duration::ZERO));
         manager.notify_ready();
         manager.notify_alive(|| "one\ntwo".to_owned());
         manager.notify_alive(|| "one\ntwo".to_owned());
@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn the_loop_is_heard_at_half_of_the_time_after_which_it_is_taken_for_stuck() {
         let (_socket, name) = listening("watchdog");
-        let every = |silence| ServiceManager::at(Some(OsStr::new(&name)), silence).word_every;
+        let every =
+            |silence| ServiceManager::at_socket(Some(OsStr::new(&name)), silence).word_every;
         assert_eq!(
             every(Some(Duration::from_millis(500))),
             Duration::from_millis(250)
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_service_manager_that_does_not_read_blocks_nothing_and_is_notified_later() {
         let (socket, name) = listening("full");
-        let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
+        let mut manager = ServiceManager::at_socket(Some(OsStr::new(&name)), Some(Duration::ZERO));
         for turn in 0..10_000 {
             manager.notify_alive(|| turn.to_string());
         }
@@ -213,7 +214,7 @@ mod tests {
         manager.notify_alive(|| "serves".to_owned());
         let expected = ["READY=1", "WATCHDOG=1", "STATUS=serves", "WATCHDOG=1"];
         assert_eq!(reported(&socket), expected);
-        ServiceManager::none().notify_ready();
-        ServiceManager::at(Some(OsStr::new("@nobody-listens-there")), None).notify_ready();
+        ServiceManager::disabled().notify_ready();
+        ServiceManager::at_socket(Some(OsStr::new("@nobody-listens-there")), None).notify_ready();
     }
 }

@@ -1,5 +1,5 @@
 //! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests a reload of
-//! settings. The handlers only set flags; the main loops check [`asked`] and [`take_reload`].
+//! settings. The handlers only set flags; the main loops check [`asked`] and [`take_reload_request`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ static RELOAD: AtomicBool = AtomicBool::new(false);
 
 /// What the signals so far request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asked {
+pub enum SignalRequest {
     Nothing,
     Drain,
     Stop,
@@ -27,7 +27,7 @@ pub fn reload_on_hangup() {
 }
 
 /// Whether a reload was requested since the last call.
-pub fn take_reload() -> bool {
+pub fn take_reload_request() -> bool {
     RELOAD.swap(false, Ordering::Relaxed)
 }
 
@@ -54,11 +54,11 @@ extern "C" fn count_signal(_signal: i32) {
 }
 
 /// What the signals received so far request.
-pub fn asked() -> Asked {
+pub fn requested() -> SignalRequest {
     match ASKED.load(Ordering::Relaxed) {
-        0 => Asked::Nothing,
-        1 => Asked::Drain,
-        _ => Asked::Stop,
+        0 => SignalRequest::Nothing,
+        1 => SignalRequest::Drain,
+        _ => SignalRequest::Stop,
     }
 }
 

@@ -184,7 +184,7 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     if found.mode() & 0o077 == 0 {
         return Ok(());
     }
-    if !is_webfills(folder) {
+    if !is_own_folder(folder) {
         return Err(refused(format!(
             "has files of others and is open to other users: choose another --state, or close it by `chmod 700 {}`",
             folder.display()
@@ -291,7 +291,7 @@ fn own_user() -> u32 {
 }
 
 /// Whether the folder is empty or has been used as a state folder or for sockets.
-fn is_webfills(folder: &Path) -> bool {
+fn is_own_folder(folder: &Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(folder) else {
         return false;
     };

@@ -28,7 +28,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Standard output for lines of text and JSON; control characters are escaped.
-pub fn stdout() -> Printable<io::StdoutLock<'static>> {
+pub fn printable_stdout() -> Printable<io::StdoutLock<'static>> {
     Printable::new(io::stdout().lock())
 }
 

@@ -111,7 +111,7 @@ pub trait Bodies: Send + Sync {
 }
 
 /// The range of the keys of a crawl's pages: after the first text and before the second.
-pub(crate) fn keys_of(crawl: &CrawlId) -> (String, String) {
+pub(crate) fn page_key_range(crawl: &CrawlId) -> (String, String) {
     // `0` is the character after `/`.
     (format!("{crawl}/"), format!("{crawl}0"))
 }

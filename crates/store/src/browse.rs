@@ -1,6 +1,6 @@
 //! Bounded reads for users who browse a store ([`Browse`]), list by list.
 //!
-//! A store may hold ten million pages. So a list is read in [slices](Slice), each starting at a [`Place`]. The time of
+//! A store may hold ten million pages. So a list is read in [slices](ListPage), each starting at a [`Place`]. The time of
 //! a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number
 //! of rows and returns that number. Counts are stored, or stop at a limit.
 //!
@@ -21,20 +21,20 @@ use webfill_wire::Outcome;
 use crate::bodies::Body;
 use crate::change::{Change, ChangeKind};
 use crate::crawl::{Crawl, CrawlId, CrawlState};
-use crate::dataset_name::parts_of_key;
+use crate::dataset_name::split_record_key;
 use crate::error::StoreError;
 use crate::record::RecordState;
 use crate::site_state::SiteState;
 
-pub(crate) use place::Order;
-pub use place::{Place, PlaceError};
+pub(crate) use place::ListOrder;
+pub use place::{ListCursorError, Place};
 
 /// The most rows of a slice, whatever limit a request gives.
 pub const MAX_SLICE: u32 = 1_000;
 
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slice<T> {
+pub struct ListPage<T> {
     /// At most the requested number of rows. There may be fewer or none even if the list continues.
     pub rows: Vec<T>,
     /// Where the list continues; `None` at its end.
@@ -43,10 +43,10 @@ pub struct Slice<T> {
     pub examined: u64,
 }
 
-impl<T> Slice<T> {
+impl<T> ListPage<T> {
     /// The empty slice at the end of a list.
-    pub fn end() -> Slice<T> {
-        Slice {
+    pub fn end() -> ListPage<T> {
+        ListPage {
             rows: Vec::new(),
             next: None,
             examined: 0,
@@ -203,7 +203,7 @@ impl Count {
     }
 
     /// The count if nothing was counted, because there is no index.
-    pub(crate) fn none_yet() -> Count {
+    pub(crate) fn unknown() -> Count {
         Count {
             counted: 0,
             is_more: true,
@@ -215,7 +215,7 @@ impl Count {
         i64::try_from(count_to.saturating_add(1)).unwrap_or(i64::MAX)
     }
 
-    pub(crate) fn of(found: u64, count_to: u64) -> Count {
+    pub(crate) fn from_found(found: u64, count_to: u64) -> Count {
         Count {
             counted: found.min(count_to),
             is_more: found > count_to,
@@ -268,7 +268,7 @@ pub trait Browse: Send + Sync {
         filter: &CrawlFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<Crawl>, StoreError>;
+    ) -> Result<ListPage<Crawl>, StoreError>;
 
     /// The numbers of a crawl's stored pages and records, each counted up to `count_to`.
     async fn crawl_counts(&self, crawl: &CrawlId, count_to: u64)
@@ -281,7 +281,7 @@ pub trait Browse: Send + Sync {
         filter: &PageFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<PageRow>, StoreError>;
+    ) -> Result<ListPage<PageRow>, StoreError>;
 
     /// The whole stored page with this [key](crate::page_id), in the form of an export. Earlier failed attempts are in
     /// its member `tries`.
@@ -296,7 +296,7 @@ pub trait Browse: Send + Sync {
         count_to: u64,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<DatasetRow>, StoreError>;
+    ) -> Result<ListPage<DatasetRow>, StoreError>;
 
     /// Records in the order of their keys. If resolved records of one dataset are listed without an id prefix, the
     /// latest resolved come first.
@@ -305,7 +305,7 @@ pub trait Browse: Send + Sync {
         filter: &RecordFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<RecordRow>, StoreError>;
+    ) -> Result<ListPage<RecordRow>, StoreError>;
 
     /// The same with everything known about each record, only those that meet the condition.
     async fn whole_records(
@@ -314,7 +314,7 @@ pub trait Browse: Send + Sync {
         condition: &RecordCondition,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<ListedRecord>, StoreError>;
+    ) -> Result<ListPage<ListedRecord>, StoreError>;
 
     /// The records of a dataset, counted up to `count_to`.
     async fn dataset(&self, name: &str, count_to: u64) -> Result<DatasetRow, StoreError>;
@@ -331,30 +331,30 @@ pub trait Browse: Send + Sync {
         filter: &ChangeListFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<Change>, StoreError>;
+    ) -> Result<ListPage<Change>, StoreError>;
 
     /// The stored states of sites in trouble, in the order of the sites' names.
     async fn site_states(
         &self,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<SiteState>, StoreError>;
+    ) -> Result<ListPage<SiteState>, StoreError>;
 }
 
 /// Whether rows of this application are to be listed.
-pub(crate) fn is_of(apps: Option<&Vec<String>>, app_id: &str) -> bool {
+pub(crate) fn includes_app(apps: Option<&Vec<String>>, app_id: &str) -> bool {
     apps.is_none_or(|apps| apps.iter().any(|app| app == app_id))
 }
 
 impl PageFilter {
-    pub(crate) fn takes(&self, row: &PageRow) -> bool {
+    pub(crate) fn matches(&self, row: &PageRow) -> bool {
         let is_of_crawl =
             |crawl: &CrawlId| crawl.app_id == row.app_id && crawl.crawl_id == row.crawl_id;
         self.crawl.as_ref().is_none_or(is_of_crawl)
             && self.site.as_ref().is_none_or(|site| *site == row.site)
             && (self.mapping.is_none() || self.mapping == row.mapping)
             && (self.outcomes.is_empty() || self.outcomes.contains(&row.outcome))
-            && is_of(self.apps.as_ref(), &row.app_id)
+            && includes_app(self.apps.as_ref(), &row.app_id)
     }
 
     /// The wanted outcomes, without duplicates.
@@ -367,7 +367,7 @@ impl PageFilter {
 
 impl RecordFilter {
     /// Whether the filter accepts a record, regardless of applications.
-    pub(crate) fn takes(&self, row: &RecordRow) -> bool {
+    pub(crate) fn matches(&self, row: &RecordRow) -> bool {
         self.takes_record(&row.dataset, &row.id, row.resolved_at_ms.is_some())
     }
 
@@ -395,19 +395,19 @@ impl RecordFilter {
         let after = from.map(|place| place.part(0));
         let least = self.dataset.as_ref().zip(self.from_id.as_ref());
         let least = least.map(|(dataset, id)| [dataset, "/", id].concat());
-        range(&prefix, after, least.as_deref())
+        text_range(&prefix, after, least.as_deref())
     }
 
     /// Like [`RecordFilter::keys`], but for ids within a dataset.
     pub(crate) fn ids(&self, from: Option<&Place>) -> (String, String) {
-        let after = from.map(|place| parts_of_key(place.part(0)).1);
+        let after = from.map(|place| split_record_key(place.part(0)).1);
         let prefix = self.id_prefix.as_deref().unwrap_or_default();
-        range(prefix, after, self.from_id.as_deref())
+        text_range(prefix, after, self.from_id.as_deref())
     }
 }
 
 /// The range of texts that begin with `prefix` and come after `after`, but not before `least`.
-fn range(prefix: &str, after: Option<&str>, least: Option<&str>) -> (String, String) {
+fn text_range(prefix: &str, after: Option<&str>, least: Option<&str>) -> (String, String) {
     // No other text comes between a text and the same text followed by NUL.
     let next = after.map(|after| format!("{after}\0"));
     let first = next.unwrap_or_default().max(prefix.to_owned());
@@ -416,7 +416,7 @@ fn range(prefix: &str, after: Option<&str>, least: Option<&str>) -> (String, Str
 }
 
 impl ChangeListFilter {
-    pub(crate) fn takes(&self, change: &Change) -> bool {
+    pub(crate) fn matches(&self, change: &Change) -> bool {
         let is_of_crawl =
             |crawl: &CrawlId| crawl.app_id == change.app_id && crawl.crawl_id == change.crawl_id;
         self.crawl.as_ref().is_none_or(is_of_crawl)
@@ -426,14 +426,14 @@ impl ChangeListFilter {
                 .as_ref()
                 .is_none_or(|page| *page == change.page_id)
             && self.kind.is_none_or(|kind| kind == change.kind)
-            && is_of(self.apps.as_ref(), &change.app_id)
+            && includes_app(self.apps.as_ref(), &change.app_id)
     }
 }
 
 impl CrawlFilter {
-    pub(crate) fn takes(&self, crawl: &Crawl) -> bool {
+    pub(crate) fn matches(&self, crawl: &Crawl) -> bool {
         self.state.is_none_or(|state| state == crawl.state)
-            && is_of(self.apps.as_ref(), &crawl.id.app_id)
+            && includes_app(self.apps.as_ref(), &crawl.id.app_id)
     }
 }
 

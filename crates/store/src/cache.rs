@@ -46,14 +46,14 @@ impl RobotsEntry {
     }
 
     /// Whether the rules may be used at all: the entry is fresh, or stands in for an unavailable file.
-    pub fn is_kept(&self, now_ms: i64) -> bool {
+    pub fn is_usable(&self, now_ms: i64) -> bool {
         self.fetched_at_ms.saturating_add(ROBOTS_KEPT_MS) > now_ms
     }
 }
 
 /// A site's clock, in wall-clock time because machines share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SiteEntry {
+pub struct SiteClockEntry {
     pub site: String,
     /// When the last fetch started, in milliseconds since the epoch.
     pub last_start_ms: i64,
@@ -71,10 +71,10 @@ pub struct SiteEntry {
     pub reserved_until_ms: Option<i64>,
 }
 
-impl SiteEntry {
+impl SiteClockEntry {
     /// How long to wait before the clock is looked up again; `None` unless a request is in flight, whose end will move
     /// the clock.
-    pub fn recheck_in(&self, now_ms: i64) -> Option<Duration> {
+    pub fn recheck_after(&self, now_ms: i64) -> Option<Duration> {
         self.reserved_until_ms
             .filter(|until_ms| *until_ms > now_ms)?;
         Some(Duration::from_millis(poll_ms(self.delay_ms)))
@@ -154,17 +154,17 @@ pub trait Cache: Send + Sync {
         &self,
         sites: Vec<String>,
         now_ms: i64,
-    ) -> Result<Vec<Option<SiteEntry>>, StoreError>;
+    ) -> Result<Vec<Option<SiteClockEntry>>, StoreError>;
 
     /// The clock of one site.
-    async fn site(&self, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, StoreError> {
+    async fn site(&self, site: &str, now_ms: i64) -> Result<Option<SiteClockEntry>, StoreError> {
         let mut found = self.sites(vec![site.to_owned()], now_ms).await?;
         Ok(found.pop().flatten())
     }
 
     /// Updates clocks. The last start and the block only move forward. Delay and owner are those of the entry with the
     /// latest start.
-    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError>;
+    async fn put_sites(&self, entries: Vec<SiteClockEntry>) -> Result<(), StoreError>;
 
     /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`] count as well, and
     /// [`Cache::sites`] returns the reservation.

@@ -1,7 +1,7 @@
 //! Changes of pages: a [`Change`] for each difference between a snapshot of a page and its versions, the versions that
 //! snapshots are compared with, and the position up to which all snapshots are judged.
 //!
-//! The three are stored together ([`Judgement`]). So each snapshot is judged once, whichever process dies.
+//! The three are stored together ([`Comparison`]). So each snapshot is judged once, whichever process dies.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ pub struct ChangeFilter {
 
 /// The position up to which snapshots are judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JudgedTo {
+pub struct ComparedPosition {
     /// The number of judgements so far; 0 before the first one.
     pub revision: u64,
     pub cursor: Cursor,
@@ -117,7 +117,7 @@ pub struct JudgedTo {
 /// The versions that snapshots of one page, or of the pages of one site, are compared with. Their content is opaque
 /// to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Versions {
+pub struct KnownVersions {
     /// The key of the page, or `APPID/CRAWLID/site/SITE` for a site.
     pub id: String,
     /// When the page or site was last checked, in milliseconds since the epoch.
@@ -128,12 +128,12 @@ pub struct Versions {
 
 /// The results of judging all snapshots up to a position.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct Comparison {
     /// The new position. The judgement is stored only if the stored position has the previous revision.
-    pub to: JudgedTo,
+    pub to: ComparedPosition,
     /// Identifies the process. A writer that got no answer may repeat the write.
     pub writer: String,
-    pub versions: Vec<Versions>,
+    pub versions: Vec<KnownVersions>,
     /// The changes, numbered consecutively after the last stored one.
     pub changes: Vec<Change>,
 }

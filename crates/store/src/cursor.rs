@@ -57,13 +57,17 @@ impl Cursor {
 
 /// The entries that a store still has: those after `cut` up to `newest`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kept {
+pub(crate) struct RetainedRange {
     pub(crate) cut: u64,
     pub(crate) newest: u64,
 }
 
 /// Refuses a cursor of another store, beyond the newest entry, or before the oldest one.
-pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(), String> {
+pub(crate) fn check_cursor(
+    cursor: &Cursor,
+    store: &str,
+    kept: RetainedRange,
+) -> Result<(), String> {
     if cursor.store.as_deref().is_some_and(|other| other != store) {
         return Err(format!(
             "the cursor {cursor} is of another store: begin anew with {START}"
@@ -76,13 +80,13 @@ pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(
         ));
     }
     match cursor.store.is_some() && cursor.next_entry() <= kept.cut {
-        true => Err(too_late(cursor)),
+        true => Err(too_late_message(cursor)),
         false => Ok(()),
     }
 }
 
 /// The error message for a reader whose next entry was dropped.
-pub(crate) fn too_late(cursor: &Cursor) -> String {
+pub(crate) fn too_late_message(cursor: &Cursor) -> String {
     format!(
         "pages that were saved after the cursor {cursor} are dropped already, because they are older \
          than the store keeps them: begin anew with {START}, which passes what is kept"
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_reader_before_the_first_kept_entry_is_refused() {
-        let kept = Kept { cut: 5, newest: 9 };
+        let kept = RetainedRange { cut: 5, newest: 9 };
         let is_refused = |entry, pages| {
             let cursor = Cursor::new("a1", entry, pages);
             check_cursor(&cursor, "a1", kept).is_err()

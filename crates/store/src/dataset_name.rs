@@ -48,7 +48,7 @@ pub fn record_key(dataset: &DatasetName, id: &str) -> String {
 }
 
 /// The dataset and the id of a record, from its key.
-pub fn parts_of_key(key: &str) -> (&str, &str) {
+pub fn split_record_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or(("", key))
 }
 
@@ -60,7 +60,7 @@ mod tests {
     fn a_key_is_taken_apart_at_its_first_slash() {
         let dataset: DatasetName = "db.people".parse().unwrap();
         let key = record_key(&dataset, "https://a.example/1");
-        assert_eq!(parts_of_key(&key), ("db.people", "https://a.example/1"));
+        assert_eq!(split_record_key(&key), ("db.people", "https://a.example/1"));
     }
 
     #[test]

@@ -49,13 +49,13 @@ pub struct RowTotals {
     pub same_key: u64,
     /// Pages of which some rows were left out because of a limit.
     pub cut_pages: u64,
-    pub fields: BTreeMap<String, FieldOfRows>,
+    pub fields: BTreeMap<String, RowFieldCounts>,
 }
 
 /// A field of rows: how many rows there are, how many have a value, and how many have none because the text is
 /// ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FieldOfRows {
+pub struct RowFieldCounts {
     pub rows: u64,
     pub filled: u64,
     pub undecided: u64,

@@ -24,6 +24,7 @@ mod field_counts;
 mod health;
 mod list;
 mod listing;
+mod lists;
 mod mongodb;
 mod open_mode;
 mod page;
@@ -44,30 +45,31 @@ mod validators;
 
 pub use bodies::{Bodies, BodiesConfig, Body, BodyChange, DroppedBodies};
 pub use browse::{
-    Browse, ChangeListFilter, Count, CrawlCounts, CrawlFilter, DatasetRow, ListedRecord,
-    MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter, PageResult, PageRow, Place,
-    PlaceError, RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord,
+    Browse, ChangeListFilter, Count, CrawlCounts, CrawlFilter, DatasetRow, ListCursorError,
+    ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter,
+    PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, WholeRecord,
 };
 pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
-    SITE_KEPT_MS, SiteEntry,
+    SITE_KEPT_MS, SiteClockEntry,
 };
 pub use change::{
-    Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES,
-    Versions,
+    Change, ChangeFilter, ChangeKind, ComparedPosition, Comparison, KnownVersions,
+    MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES,
 };
 pub use claim::{CrawlClaim, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
-pub use dataset_name::{DatasetName, parts_of_key, record_key};
+pub use dataset_name::{DatasetName, record_key, split_record_key};
 pub use error::StoreError;
-pub use field_counts::{FieldCounts, FieldOfRows, MappingCounts, RowTotals};
+pub use field_counts::{FieldCounts, MappingCounts, RowFieldCounts, RowTotals};
 pub use health::HealthState;
 pub use list::{
-    Breach, Doubt, JudgedRows, Lack, ListReading, ListState, ListedPage, ListedRows, Lists,
-    MarkedGone, Marks, PageOfList, judge_rows, read_list,
+    CheckedRows, Doubt, GoneMarking, IncompleteReason, ListPass, ListState, ListedPage, ListedRows,
+    MarkedGone, PageLack, PageOfList,
 };
 pub use listing::{ListedRow, Listing};
+pub use lists::{Lists, check_missing_rows, read_list};
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };
@@ -77,14 +79,14 @@ pub use record::{
     RecordCounts, RecordState, has_value,
 };
 pub use reread::{Reread, RereadAnswer, ValueChange, ValueCounts};
-pub use retention::{Cutoff, Dropped, RetentionConfig};
+pub use retention::{Cutoff, DropResult, RetentionConfig};
 pub use row_counts::{RowCounts, row_counts};
 pub use sample::{Sample, SampleText};
 pub use site_state::{SitePhase, SiteState};
 pub use source_document::{
-    DatasetRecord, FilledField, RecordPut, Refresh, SourceDocument, Unwritten,
+    DatasetRecord, FilledField, RecordPut, Refresh, SourceDocument, UnwrittenRecord,
 };
-pub use sqlite::{Trial, ValueTally};
+pub use sqlite::{Trial, ValueChangeCounter};
 pub use store::{
     Applied, ApplyPage, Changes, Claims, ContentChanges, Crawls, Export, ExportError, ExportFilter,
     ExportKind, Health, Pages, Records, Rereading, Retention, RowLead, Samples, Save, SavePace,
@@ -92,7 +94,7 @@ pub use store::{
 };
 pub use timestamp::{iso_time, parse_iso_time};
 pub use uri::{
-    Backends, Browsing, StoreUri, back_up, open, open_existing, open_existing_with_bodies,
+    Backends, BrowseHandles, StoreUri, back_up, open, open_existing, open_existing_with_bodies,
     open_to_browse,
 };
 pub use validators::{KnownPage, Validators};

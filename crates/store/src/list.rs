@@ -12,15 +12,7 @@
 //!   later to one that was read before. A list that has lost more than half of its rows, or all, proves nothing
 //!   either: a faulty page is more likely.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
-
-use crate::crawl::CrawlId;
-use crate::error::StoreError;
-use crate::page::page_id;
-use crate::store::Store;
 
 /// What a page knows about its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,7 +28,7 @@ pub struct PageOfList {
     pub complete: Vec<String>,
     /// Why some rows of the page are missing; `None` if it gives all of them.
     #[serde(default)]
-    pub lacks: Option<Lack>,
+    pub lacks: Option<PageLack>,
     /// The URL shows that this is not the first page of a list.
     #[serde(default)]
     pub is_further: bool,
@@ -48,7 +40,7 @@ pub struct PageOfList {
 /// Why a page does not give all rows of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lack {
+pub enum PageLack {
     /// The page has neither rows nor fields, like a block page.
     Empty,
     /// Some rows, or links to further pages, were left out because there are too many.
@@ -61,15 +53,17 @@ pub enum Lack {
     NoCount,
 }
 
-impl Lack {
+impl PageLack {
     /// The reason in words, for users.
     pub fn text(self) -> &'static str {
         match self {
-            Lack::Empty => "it has neither rows nor fields",
-            Lack::Cut => "it has more than is read of one page",
-            Lack::RowsWithoutKey => "rows have no key",
-            Lack::NotFollowed => "the crawl does not follow its links to further pages (--depth)",
-            Lack::NoCount => "it has no count of the list's pages",
+            PageLack::Empty => "it has neither rows nor fields",
+            PageLack::Cut => "it has more than is read of one page",
+            PageLack::RowsWithoutKey => "rows have no key",
+            PageLack::NotFollowed => {
+                "the crawl does not follow its links to further pages (--depth)"
+            }
+            PageLack::NoCount => "it has no count of the list's pages",
         }
     }
 }
@@ -154,7 +148,7 @@ impl Doubt {
 
 /// A reason why a list is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Breach {
+pub struct IncompleteReason {
     pub url: String,
     /// The reason: an outcome, or another stable word.
     pub why: String,
@@ -162,7 +156,7 @@ pub struct Breach {
 
 /// A list as reconstructed from the stored pages of a crawl.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ListReading {
+pub struct ListPass {
     /// The URL of the list's first page.
     pub first: String,
     pub mapping: Option<String>,
@@ -178,16 +172,16 @@ pub struct ListReading {
     pub is_end_known: bool,
     pub rows: u64,
     /// The first reasons why the list is incomplete.
-    pub breaches: Vec<Breach>,
+    pub breaches: Vec<IncompleteReason>,
     /// When the fetch of the first page began.
     pub began_ms: i64,
     /// Set if the list was read to its end, but not in one go.
     pub doubt: Option<Doubt>,
 }
 
-/// Which rows [`judge_rows`] marks as gone.
+/// Which rows [`check_missing_rows`] marks as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marks {
+pub enum GoneMarking {
     Nothing,
     /// Missing rows of lists that are not doubted.
     Believed,
@@ -197,7 +191,7 @@ pub enum Marks {
 
 /// The judgement on a list's rows of one dataset.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct JudgedRows {
+pub struct CheckedRows {
     pub dataset: String,
     pub rows: ListedRows,
     /// Why the missing rows are not believed to be gone.
@@ -209,22 +203,13 @@ pub struct JudgedRows {
 /// The most breaches of a list that are named.
 const MOST_BREACHES: usize = 5;
 
-/// The most pages of one list.
-const MOST_PAGES: usize = 100_000;
-
-/// How many pages are requested at a time.
-const PAGES_AT_ONCE: usize = 500;
-
-/// How many lists are requested at a time.
-const LISTS_AT_ONCE: u32 = 200;
-
 /// The longest time between the fetches of the first and any other page of one reading.
 const LONGEST_READING_MS: i64 = 24 * 60 * 60 * 1_000;
 
-impl ListReading {
-    fn of(first: &ListedPage) -> ListReading {
+impl ListPass {
+    pub(crate) fn from_first_page(first: &ListedPage) -> ListPass {
         let list = first.list.as_ref();
-        ListReading {
+        ListPass {
             first: first.url.clone(),
             mapping: first.mapping.clone(),
             records: first.records.clone(),
@@ -240,14 +225,14 @@ impl ListReading {
         }
     }
 
-    fn broken(&mut self, url: &str, why: &str) {
+    pub(crate) fn break_off(&mut self, url: &str, why: &str) {
         self.state = ListState::BrokenOff;
-        self.note(url, why);
+        self.add_breach(url, why);
     }
 
-    fn note(&mut self, url: &str, why: &str) {
+    pub(crate) fn add_breach(&mut self, url: &str, why: &str) {
         if self.breaches.len() < MOST_BREACHES {
-            self.breaches.push(Breach {
+            self.breaches.push(IncompleteReason {
                 url: url.to_owned(),
                 why: why.to_owned(),
             });
@@ -255,7 +240,7 @@ impl ListReading {
     }
 
     /// Adds a page. Returns where the list continues.
-    fn take(&mut self, page: &ListedPage) -> Vec<String> {
+    pub(crate) fn add_page(&mut self, page: &ListedPage) -> Vec<String> {
         // A redirect to the first page is not followed: block pages and lost sessions redirect there, so the content
         // of this page is unknown.
         if page.outcome == "redirected"
@@ -268,17 +253,17 @@ impl ListReading {
         let list = match &page.list {
             Some(list) if page.outcome == "ok" && page.mapping == self.mapping => list,
             _ if page.outcome == "ok" => {
-                self.broken(&page.url, "another_page");
+                self.break_off(&page.url, "another_page");
                 return Vec::new();
             }
             _ => {
-                self.broken(&page.url, &page.outcome);
+                self.break_off(&page.url, &page.outcome);
                 return Vec::new();
             }
         };
         self.rows += page.rows;
         match list.lacks {
-            Some(lack) => self.broken(&page.url, word(lack)),
+            Some(lack) => self.break_off(&page.url, lack_name(lack)),
             None => self.pages_done += 1,
         }
         let reading = self.began_ms..=self.began_ms.saturating_add(LONGEST_READING_MS);
@@ -288,7 +273,7 @@ impl ListReading {
         list.next.clone()
     }
 
-    fn finish(&mut self, not_fetched: usize) {
+    pub(crate) fn finish_pass(&mut self, not_fetched: usize) {
         self.pages_known += not_fetched as u64;
         if self.state == ListState::Complete && not_fetched > 0 {
             self.state = ListState::Open;
@@ -302,138 +287,18 @@ impl ListReading {
 }
 
 /// The name of a lack in JSON.
-fn word(lack: Lack) -> &'static str {
+fn lack_name(lack: PageLack) -> &'static str {
     match lack {
-        Lack::Empty => "empty",
-        Lack::Cut => "cut",
-        Lack::RowsWithoutKey => "rows_without_key",
-        Lack::NotFollowed => "not_followed",
-        Lack::NoCount => "no_count",
+        PageLack::Empty => "empty",
+        PageLack::Cut => "cut",
+        PageLack::RowsWithoutKey => "rows_without_key",
+        PageLack::NotFollowed => "not_followed",
+        PageLack::NoCount => "no_count",
     }
-}
-
-/// Follows a list through its stored pages, to find how far it was read.
-pub async fn read_list(
-    store: &dyn Store,
-    crawl: &CrawlId,
-    first: &ListedPage,
-) -> Result<ListReading, StoreError> {
-    let mut reading = ListReading::of(first);
-    if first.list.as_ref().is_some_and(|list| list.is_further) {
-        reading.broken(&first.url, "not_the_first_page");
-    } else if let Some(parent) = &first.parent {
-        // If the page that led here is not stored, it is unknown whether the list begins here.
-        let id = page_id(&crawl.app_id, &crawl.crawl_id, parent);
-        if store.listed_pages(vec![id]).await?.is_empty() {
-            reading.broken(&first.url, "beginning_unknown");
-        }
-    }
-    let mut known: HashSet<String> = HashSet::from([first.url.clone()]);
-    let mut wanted = reading.take(first);
-    let mut not_fetched = 0;
-    while !wanted.is_empty() {
-        wanted.retain(|url| known.insert(url.clone()));
-        if known.len() > MOST_PAGES {
-            reading.broken(&first.url, "too_many_pages");
-            break;
-        }
-        let mut further = Vec::new();
-        for urls in wanted.chunks(PAGES_AT_ONCE) {
-            let id = |url: &String| page_id(&crawl.app_id, &crawl.crawl_id, url);
-            let found = store.listed_pages(urls.iter().map(id).collect()).await?;
-            let found: HashMap<&str, &ListedPage> =
-                found.iter().map(|page| (page.url.as_str(), page)).collect();
-            for url in urls {
-                match found.get(url.as_str()) {
-                    Some(page) => further.extend(reading.take(page)),
-                    None => {
-                        not_fetched += 1;
-                        reading.note(url, "not_fetched");
-                    }
-                }
-            }
-        }
-        wanted = further;
-    }
-    reading.finish(not_fetched);
-    Ok(reading)
-}
-
-/// Iterates over the lists of a crawl. Memory is bounded by the pages of the longest list.
-pub struct Lists {
-    store: Arc<dyn Store>,
-    crawl: CrawlId,
-    /// The first pages of the next lists, in reverse order.
-    firsts: Vec<ListedPage>,
-    after: String,
-}
-
-impl Lists {
-    pub fn of(store: &Arc<dyn Store>, crawl: &CrawlId) -> Lists {
-        Lists {
-            store: Arc::clone(store),
-            crawl: crawl.clone(),
-            firsts: Vec::new(),
-            after: String::new(),
-        }
-    }
-
-    /// The next list. The order has no meaning.
-    pub async fn next(&mut self) -> Result<Option<ListReading>, StoreError> {
-        if self.firsts.is_empty() {
-            let (crawl, after) = (&self.crawl, &self.after);
-            self.firsts = self.store.first_pages(crawl, after, LISTS_AT_ONCE).await?;
-            if let Some(last) = self.firsts.last() {
-                self.after.clone_from(&last.id);
-            }
-            self.firsts.reverse();
-        }
-        match self.firsts.pop() {
-            Some(first) => read_list(&*self.store, &self.crawl, &first).await.map(Some),
-            None => Ok(None),
-        }
-    }
-}
-
-/// Judges the rows that a list held before, for each dataset that it covers. Missing rows are marked as gone if
-/// `marks` allows it. Repeating the call changes nothing.
-pub async fn judge_rows(
-    store: &dyn Store,
-    list: &ListReading,
-    marks: Marks,
-) -> Result<Vec<JudgedRows>, StoreError> {
-    let (url, began_ms) = (list.first.as_str(), list.began_ms);
-    let mut judged = Vec::with_capacity(list.complete.len());
-    for dataset in &list.complete {
-        let rows = store.listed_rows(url, dataset, began_ms).await?;
-        let mut one = JudgedRows {
-            dataset: dataset.clone(),
-            rows,
-            ..JudgedRows::default()
-        };
-        if list.state == ListState::Complete && rows.unseen > 0 {
-            // If the pages are of different times, not even a user can confirm that rows are missing.
-            one.doubt = list.doubt.or(match marks {
-                Marks::Confirmed => None,
-                Marks::Nothing | Marks::Believed => rows.doubt(),
-            });
-            if marks != Marks::Nothing && one.doubt.is_none() {
-                let mut after = Some(String::new());
-                while let Some(begin) = after {
-                    let step = store.mark_gone(url, dataset, began_ms, &begin).await?;
-                    one.marked.extend(step.gone);
-                    after = step.after;
-                }
-                one.rows = store.listed_rows(url, dataset, began_ms).await?;
-            }
-        }
-        judged.push(one);
-    }
-    Ok(judged)
 }
 
 impl ListedRows {
-    fn doubt(&self) -> Option<Doubt> {
+    pub(crate) fn reason_to_doubt(&self) -> Option<Doubt> {
         if self.seen == 0 {
             return Some(Doubt::Empty);
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::dataset_name::{DatasetName, parts_of_key, record_key};
+use crate::dataset_name::{DatasetName, record_key, split_record_key};
 use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord};
 
 /// The rows of one dataset on a page.
@@ -68,7 +68,10 @@ impl Listing {
 
     /// The rows that have a key, and the number of rows without one. Of several rows with the same key, the first one
     /// is taken. `records` are the records that the page was fetched for, with their keys.
-    pub(crate) fn keyed(&self, records: &[(String, Option<StoredRecord>)]) -> (Vec<KeyedRow>, u64) {
+    pub(crate) fn rows_with_keys(
+        &self,
+        records: &[(String, Option<StoredRecord>)],
+    ) -> (Vec<KeyedRow>, u64) {
         let named = self.from_record.iter();
         let of_record: Vec<(&String, Value)> = named
             .map(|(name, field)| (name, common_value(records, field)))
@@ -104,7 +107,7 @@ impl Listing {
 /// belong.
 fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Value {
     let mut values = records.iter().map(|(key, stored)| match field {
-        RECORD_ID => Value::from(parts_of_key(key).1),
+        RECORD_ID => Value::from(split_record_key(key).1),
         _ => {
             let stored = stored.as_ref();
             let value = stored.and_then(|stored| stored.fields.get(field));
@@ -140,11 +143,11 @@ pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<Stri
             _ => id.push_str(&text.replace('%', "%25").replace('/', "%2F")),
         }
     }
-    Some(within_bounds(id))
+    Some(shorten_id(id))
 }
 
 /// The id itself, or if it is too long, its beginning and a hash of all of it.
-fn within_bounds(id: String) -> String {
+fn shorten_id(id: String) -> String {
     if id.len() <= MAX_RECORD_ID_BYTES {
         return id;
     }

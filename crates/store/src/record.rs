@@ -40,14 +40,14 @@ mod urls;
 pub use deciding::{Decided, Decision, DecisionAnswer};
 pub use filling::{MappingOrder, MappingRules};
 use gathered::PARTS;
-use identity::{Doubt, evidence_in, evidence_weight};
+use identity::{IdentityDoubt, evidence_in, evidence_weight};
 
 pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::{doubts_of, explain_doubts};
 pub(crate) use input::Entry;
-pub(crate) use row::{Lost, RowValues};
+pub(crate) use row::{RowLoss, RowValues};
 pub use spelling::has_value;
-pub(crate) use spelling::is_one as is_one_value;
+pub(crate) use spelling::is_same_value as is_one_value;
 
 /// The longest record id, in bytes.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;
@@ -147,7 +147,7 @@ impl StoredRecord {
     }
 
     /// The values that are not from pages.
-    pub(crate) fn given(&self) -> Map<String, Value> {
+    pub(crate) fn user_values(&self) -> Map<String, Value> {
         let is_given = |(name, value): &(&String, &Value)| {
             has_value(value) && !self.sources.contains_key(*name)
         };
@@ -158,7 +158,7 @@ impl StoredRecord {
     }
 
     /// Adds a former value of a field to the history.
-    fn remember(&mut self, name: &str, value: Value, source: Option<Value>, now_ms: i64) {
+    fn add_to_history(&mut self, name: &str, value: Value, source: Option<Value>, now_ms: i64) {
         if !has_value(&value) || value.to_string().len() > MAX_CANDIDATE_BYTES {
             return;
         }
@@ -180,7 +180,7 @@ impl StoredRecord {
     }
 
     /// Removes a value from the history if it is the field's value again.
-    fn forget_if_back(&mut self, name: &str, value: &Value) {
+    fn remove_from_history_if_current(&mut self, name: &str, value: &Value) {
         if let Some(Value::Array(history)) = self.history.get_mut(name) {
             history.pop_if(|former| former["value"] == *value);
             if history.is_empty() {
@@ -204,12 +204,12 @@ impl StoredRecord {
         let mut changed = self.note_forks(page);
         changed |= self.note_rows(page, rules);
         let continued = rules.continued_fields(page.mapping);
-        if !self.could_take(page, &continued) {
+        if !self.has_fillable_value(page, &continued) {
             return changed;
         }
         let evidence = match self.evidence_of(page, rules) {
             Ok(evidence) => evidence,
-            Err(doubt) => return self.doubt(page, doubt) || changed,
+            Err(doubt) => return self.note_doubt(page, doubt) || changed,
         };
         changed |= self.clear_doubt(page);
         for name in &continued {
@@ -238,7 +238,7 @@ impl StoredRecord {
 
     /// Whether the page has a value for a field that pages may fill. A page of a list counts even if it has no
     /// entries.
-    fn could_take(&self, page: &PageValues<'_>, continued: &[&str]) -> bool {
+    fn has_fillable_value(&self, page: &PageValues<'_>, continued: &[&str]) -> bool {
         let may_fill = |name: &str| {
             self.missing.iter().any(|one| one == name) || self.sources.contains_key(name)
         };
@@ -264,7 +264,7 @@ impl StoredRecord {
             .get(name)
             .filter(|source| source["url"] != page.url);
         let Some(source) = source.filter(|_| self.fields.get(name).is_some_and(has_value)) else {
-            return self.take_if_new_fetch(name, value, page, evidence);
+            return self.set_if_new_fetch(name, value, page, evidence);
         };
         let source = source.clone();
         let rank = rules.order.rank(page.mapping);
@@ -274,7 +274,7 @@ impl StoredRecord {
         let is_same = self
             .fields
             .get(name)
-            .is_some_and(|kept| spelling::is_one(kept, value));
+            .is_some_and(|kept| spelling::is_same_value(kept, value));
         let is_worse = rank > kept_rank
             || (rank == kept_rank
                 && evidence_weight(evidence) < evidence_weight(evidence_in(&source)));
@@ -282,7 +282,7 @@ impl StoredRecord {
             return is_news;
         }
         let former = self.fields.get(name).cloned().unwrap_or_default();
-        self.take_if_new_fetch(name, value, page, evidence);
+        self.set_if_new_fetch(name, value, page, evidence);
         if !is_same {
             self.add_candidate(name, &former, source.clone());
         }
@@ -295,7 +295,7 @@ impl StoredRecord {
 
     /// Takes a page's value for a missing field, unless the present value is from the same fetch. Returns whether it
     /// was taken.
-    fn take_if_new_fetch(
+    fn set_if_new_fetch(
         &mut self,
         name: &str,
         value: &Value,
@@ -306,7 +306,7 @@ impl StoredRecord {
         let kept = self
             .fields
             .get(name)
-            .filter(|kept| spelling::is_one(kept, value))
+            .filter(|kept| spelling::is_same_value(kept, value))
             .cloned();
         if kept.is_some() && source.as_ref() == Some(&page.source(evidence)) {
             return false;
@@ -314,15 +314,21 @@ impl StoredRecord {
         if kept.is_none()
             && let Some(former) = self.fields.get(name).cloned()
         {
-            self.remember(name, former, source, page.ended_at_ms);
+            self.add_to_history(name, former, source, page.ended_at_ms);
         }
-        self.forget_candidate(name, value, page.url);
-        self.take(name, &kept.unwrap_or_else(|| value.clone()), page, evidence);
+        self.remove_candidate(name, value, page.url);
+        self.set_field(name, &kept.unwrap_or_else(|| value.clone()), page, evidence);
         self.missing.retain(|missing| missing != name);
         true
     }
 
-    fn take(&mut self, name: &str, value: &Value, page: &PageValues<'_>, evidence: Option<u32>) {
+    fn set_field(
+        &mut self,
+        name: &str,
+        value: &Value,
+        page: &PageValues<'_>,
+        evidence: Option<u32>,
+    ) {
         self.fields.insert(name.to_owned(), value.clone());
         self.sources.insert(name.to_owned(), page.source(evidence));
     }
@@ -341,12 +347,12 @@ impl StoredRecord {
     ) -> bool {
         let kept = self.fields.get(name).cloned().unwrap_or_default();
         let is_first = source[INSTEAD_OF] == page.url;
-        if is_first && spelling::is_one(&kept, value) {
+        if is_first && spelling::is_same_value(&kept, value) {
             self.sources.insert(name.to_owned(), page.source(evidence));
             return true;
         }
         // The same page, fetched again, does not compete with itself.
-        if spelling::is_one(&kept, value) || source["url"] == page.url {
+        if spelling::is_same_value(&kept, value) || source["url"] == page.url {
             return false;
         }
         let rank = rules.order.rank(page.mapping);
@@ -356,9 +362,9 @@ impl StoredRecord {
             || (rank == kept_rank
                 && evidence_weight(evidence) > evidence_weight(evidence_in(&source)));
         if is_better {
-            self.take(name, value, page, evidence);
-            self.forget_if_back(name, value);
-            self.forget_candidate(name, value, page.url);
+            self.set_field(name, value, page, evidence);
+            self.remove_from_history_if_current(name, value);
+            self.remove_candidate(name, value, page.url);
             self.add_candidate(name, &kept, source);
             return true;
         }
@@ -369,7 +375,7 @@ impl StoredRecord {
             self.fields.insert(name.to_owned(), Value::Null);
             self.add_candidate(name, &kept, source);
             self.missing.push(name.to_owned());
-            self.doubt(page, Doubt::Rivals);
+            self.note_doubt(page, IdentityDoubt::Rivals);
         }
         is_new || are_rivals
     }
@@ -381,7 +387,7 @@ impl StoredRecord {
         let is_known = |known: &Vec<Value>| {
             known
                 .iter()
-                .any(|known| spelling::is_one(&known["value"], value))
+                .any(|known| spelling::is_same_value(&known["value"], value))
         };
         let is_full = |known: &Vec<Value>| known.len() >= MAX_CANDIDATES;
         if known.is_some_and(|known| is_known(known) || is_full(known))
@@ -404,8 +410,9 @@ impl StoredRecord {
     /// Like [`StoredRecord::add_candidate`], replacing the earlier candidate of the same page.
     fn update_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let others = self.candidates.get(name).and_then(Value::as_array);
-        let is_known =
-            |one: &Value| one["url"] == source["url"] && spelling::is_one(&one["value"], value);
+        let is_known = |one: &Value| {
+            one["url"] == source["url"] && spelling::is_same_value(&one["value"], value)
+        };
         if others.is_some_and(|others| others.iter().any(is_known)) {
             return false;
         }
@@ -416,9 +423,10 @@ impl StoredRecord {
     }
 
     /// Removes a candidate that this page has now given as the field's value.
-    fn forget_candidate(&mut self, name: &str, value: &Value, url: &str) {
+    fn remove_candidate(&mut self, name: &str, value: &Value, url: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
-            candidates.retain(|one| one["url"] != url && !spelling::is_one(&one["value"], value));
+            candidates
+                .retain(|one| one["url"] != url && !spelling::is_same_value(&one["value"], value));
             if candidates.is_empty() {
                 self.candidates.shift_remove(name);
             }

@@ -37,7 +37,7 @@ impl RetentionConfig {
         let kept = |days: u32| (days > 0).then(|| ONE_DAY * days);
         Cutoff {
             samples_bytes: Some(u64::from(self.samples_mib) << 20),
-            ..Cutoff::of(now_ms, kept(self.pages_days), kept(self.log_days))
+            ..Cutoff::from_retention(now_ms, kept(self.pages_days), kept(self.log_days))
         }
     }
 }
@@ -57,7 +57,7 @@ impl Cutoff {
     /// The cutoff if pages and the log are kept for these times. A log entry is dropped a day before its pages (or
     /// after half of their time, if that is less). So even if a page was added to the log long after its fetch,
     /// because the save was slow, no reader that is still allowed misses it.
-    pub fn of(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
+    pub fn from_retention(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
             now_ms.saturating_sub(kept_ms)
@@ -73,7 +73,7 @@ impl Cutoff {
 
 /// The result of one call of [`Retention::drop_old`](crate::Retention::drop_old).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DropResult {
     pub pages: u64,
     pub log_entries: u64,
     pub samples: u64,

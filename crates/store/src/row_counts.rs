@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::dataset_name::DatasetName;
 use crate::listing::{ListedRow, Listing, RECORD_ID, row_id};
 use crate::record::{has_value, is_one_value};
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 
 /// The rows that one rule of a mapping has found on a page. The counts are stored with the page, as `row_counts`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, 
 /// How many rows a page lists; `None` if its mapping has no rows.
 pub(crate) fn rows_of(counts: &[RowCounts]) -> Option<i64> {
     let rows = counts.iter().map(|of_rule| of_rule.rows).sum();
-    (!counts.is_empty()).then_some(clamped(rows))
+    (!counts.is_empty()).then_some(clamp_to_i64(rows))
 }
 
 fn filled(listing: &Listing) -> BTreeMap<String, u64> {
@@ -77,7 +77,7 @@ fn filled(listing: &Listing) -> BTreeMap<String, u64> {
         }
     }
     // The record's values are known only when the rows are stored.
-    filled.retain(|name, _| !is_of_record(listing, name));
+    filled.retain(|name, _| !comes_from_record(listing, name));
     filled
 }
 
@@ -89,7 +89,7 @@ fn undecided(listing: &Listing) -> BTreeMap<String, u64> {
     undecided
 }
 
-fn is_of_record(listing: &Listing, name: &str) -> bool {
+fn comes_from_record(listing: &Listing, name: &str) -> bool {
     listing.from_record.iter().any(|(field, _)| field == name)
 }
 
@@ -107,16 +107,16 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
 }
 
 /// The fields of a row, and the index of the rule that found it.
-type OfRule<'a> = (usize, &'a Map<String, Value>);
+type RuleRow<'a> = (usize, &'a Map<String, Value>);
 
 /// For each listing, how many rows lose values because another row has the same key. Also the key of the first of
 /// them. Values from the record that the page was fetched for are the same for all rows.
 fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
-    let mut known: HashMap<(&DatasetName, String), Vec<OfRule>> = HashMap::new();
+    let mut known: HashMap<(&DatasetName, String), Vec<RuleRow>> = HashMap::new();
     let mut rows = vec![0; listings.len()];
     let mut first = None;
     for (rule, listing) in listings.iter().enumerate() {
-        let is_of_page = |name: &&String| !is_of_record(listing, name);
+        let is_of_page = |name: &&String| !comes_from_record(listing, name);
         let key: Vec<String> = listing.key.iter().filter(is_of_page).cloned().collect();
         for row in &listing.rows {
             let Some(id) = row_id(&key, &row.fields) else {

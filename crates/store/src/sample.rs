@@ -33,7 +33,7 @@ pub struct SampleText {
 
 impl Sample {
     /// The sample to store for a page, if it has one.
-    pub(crate) fn of(page: &Page) -> Option<Sample> {
+    pub(crate) fn from_page(page: &Page) -> Option<Sample> {
         let sample = page.sample.as_ref()?;
         let mapping = page.mapping.clone()?;
         Some(Sample {

@@ -1,7 +1,7 @@
-//! The rules for reserving a site's next request ([`SiteClock::decide`]), the same for every backend. SQLite runs them
+//! The rules for reserving a site's next request ([`SiteClock::decide_reservation`]), the same for every backend. SQLite runs them
 //! here, MongoDB as an expression in the server.
 
-use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteEntry};
+use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteClockEntry};
 
 /// The bounds of the interval at which a worker tries again while another holder's request is in flight. Its end
 /// cannot be predicted, so the worker tries after a quarter of its delay, within these bounds.
@@ -43,12 +43,16 @@ impl SiteClock {
 
     /// Whether a request may start now. A reservation that has lapsed counts as answered at the time at which it
     /// lapsed.
-    pub(crate) fn decide(&self, request: &ReservationRequest, now_ms: i64) -> Reservation {
+    pub(crate) fn decide_reservation(
+        &self,
+        request: &ReservationRequest,
+        now_ms: i64,
+    ) -> Reservation {
         let reservation = self.reservation.as_ref();
         if reservation.is_some_and(|reservation| reservation.holder == request.holder) {
             return Reservation::Granted;
         }
-        let delay_ms = clamped(request.delay_ms);
+        let delay_ms = clamp_to_i64(request.delay_ms);
         let paced = |at_ms: i64| at_ms.saturating_add(delay_ms);
         let known_ms = [
             Some(paced(self.last_start_ms)),
@@ -61,7 +65,7 @@ impl SiteClock {
         let start_ms = match reservation {
             // The reservation may be released before it lapses.
             Some(reservation) if reservation.lapses_at_ms > now_ms => {
-                let ask_again_ms = now_ms.saturating_add(clamped(poll_ms(request.delay_ms)));
+                let ask_again_ms = now_ms.saturating_add(clamp_to_i64(poll_ms(request.delay_ms)));
                 known_ms
                     .max(ask_again_ms)
                     .min(paced(reservation.lapses_at_ms))
@@ -82,13 +86,13 @@ impl SiteClock {
         delay_ms: u64,
         owner: Option<String>,
         now_ms: i64,
-    ) -> Option<SiteEntry> {
+    ) -> Option<SiteClockEntry> {
         let reservation = self.reservation.as_ref();
         let granted_at_ms = reservation.map(|reservation| reservation.granted_at_ms);
         let lapses_at_ms = reservation.map(|reservation| reservation.lapses_at_ms);
         let reserved_until_ms = lapses_at_ms.filter(|lapses_at_ms| *lapses_at_ms > now_ms);
         let lapsed_at_ms = lapses_at_ms.filter(|lapses_at_ms| *lapses_at_ms <= now_ms);
-        let free_at_ms = lapsed_at_ms.map(|at_ms| at_ms.saturating_add(clamped(delay_ms)));
+        let free_at_ms = lapsed_at_ms.map(|at_ms| at_ms.saturating_add(clamp_to_i64(delay_ms)));
         let last_start_ms = granted_at_ms.map_or(self.last_start_ms, |granted_at_ms| {
             granted_at_ms.max(self.last_start_ms)
         });
@@ -98,7 +102,7 @@ impl SiteClock {
         let touched_at_ms = [blocked_until_ms, reserved_until_ms, Some(last_start_ms)];
         let touched_at_ms = touched_at_ms.into_iter().flatten().max().unwrap_or(0);
         let is_kept = touched_at_ms >= now_ms.saturating_sub(SITE_KEPT_MS);
-        is_kept.then(|| SiteEntry {
+        is_kept.then(|| SiteClockEntry {
             site: site.to_owned(),
             last_start_ms,
             delay_ms,
@@ -111,7 +115,7 @@ impl SiteClock {
 }
 
 /// A number as it is stored: times and durations end at `i64::MAX`.
-pub(crate) fn clamped(number: u64) -> i64 {
+pub(crate) fn clamp_to_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -147,21 +151,42 @@ mod tests {
     #[test]
     fn an_unknown_site_is_granted_at_once() {
         let clock = SiteClock::default();
-        assert_eq!(clock.decide(&request("one"), 10_000), Reservation::Granted);
+        assert_eq!(
+            clock.decide_reservation(&request("one"), 10_000),
+            Reservation::Granted
+        );
     }
 
     #[test]
     fn a_held_reservation_is_granted_again_only_to_its_holder() {
-        assert_eq!(held().decide(&request("one"), 10_500), Reservation::Granted);
-        assert_eq!(held().decide(&request("two"), 10_000), wait(1_000));
-        assert_eq!(held().decide(&request("two"), 12_000), wait(250));
+        assert_eq!(
+            held().decide_reservation(&request("one"), 10_500),
+            Reservation::Granted
+        );
+        assert_eq!(
+            held().decide_reservation(&request("two"), 10_000),
+            wait(1_000)
+        );
+        assert_eq!(
+            held().decide_reservation(&request("two"), 12_000),
+            wait(250)
+        );
     }
 
     #[test]
     fn a_lapsed_reservation_counts_as_answered_when_it_lapsed() {
-        assert_eq!(held().decide(&request("two"), 14_999), wait(250));
-        assert_eq!(held().decide(&request("two"), 15_000), wait(1_000));
-        assert_eq!(held().decide(&request("two"), 16_000), Reservation::Granted);
+        assert_eq!(
+            held().decide_reservation(&request("two"), 14_999),
+            wait(250)
+        );
+        assert_eq!(
+            held().decide_reservation(&request("two"), 15_000),
+            wait(1_000)
+        );
+        assert_eq!(
+            held().decide_reservation(&request("two"), 16_000),
+            Reservation::Granted
+        );
     }
 
     #[test]
@@ -180,9 +205,15 @@ mod tests {
             answered_at_ms: Some(12_000),
             ..SiteClock::default()
         };
-        assert_eq!(clock.decide(&request("one"), 12_500), wait(500));
-        assert_eq!(clock.decide(&request("one"), 13_000), Reservation::Granted);
+        assert_eq!(clock.decide_reservation(&request("one"), 12_500), wait(500));
+        assert_eq!(
+            clock.decide_reservation(&request("one"), 13_000),
+            Reservation::Granted
+        );
         clock.blocked_until_ms = Some(20_000);
-        assert_eq!(clock.decide(&request("one"), 13_000), wait(7_000));
+        assert_eq!(
+            clock.decide_reservation(&request("one"), 13_000),
+            wait(7_000)
+        );
     }
 }

@@ -8,7 +8,7 @@
 //! For each such crawl, a record is in one of two states:
 //!
 //! - *written*: the dataset has every value from pages;
-//! - *unwritten* ([`Unwritten`]): the record has changed since it was last written back.
+//! - *unwritten* ([`UnwrittenRecord`]): the record has changed since it was last written back.
 //!
 //! The mark "unwritten" is set in the same write as the change, and removed by
 //! [`SourceDocuments::confirm_written`](crate::SourceDocuments::confirm_written) once the dataset has the values. So
@@ -80,7 +80,7 @@ pub struct SourceDocument {
 
 /// A record with values that are not yet written back.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unwritten {
+pub struct UnwrittenRecord {
     /// The record's key.
     pub record: String,
     /// The document's `_id`; see [`SourceDocument::id`].
@@ -90,10 +90,10 @@ pub struct Unwritten {
     pub(crate) revision: i64,
 }
 
-impl Unwritten {
+impl UnwrittenRecord {
     /// Values to write to a document that no crawl has read, given by its canonical `_id`.
-    pub fn of_document(document: String, fields: Vec<FilledField>) -> Unwritten {
-        Unwritten {
+    pub fn for_document(document: String, fields: Vec<FilledField>) -> UnwrittenRecord {
+        UnwrittenRecord {
             record: document.clone(),
             document,
             fields,
@@ -117,7 +117,7 @@ pub struct FilledField {
 impl StoredRecord {
     /// Those of `fields` that have a value from a page. Also, with null, those whose value was written but has turned
     /// out to be in doubt.
-    pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
+    pub(crate) fn filled_fields(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
             let value = self.fields.get(name).filter(|value| has_value(value));
             let is_taken_back = value.is_none() && self.written.contains_key(name);

@@ -25,10 +25,10 @@ pub enum StoreUri {
 
 impl StoreUri {
     /// The text that was parsed, with credentials. For child processes, never for logs or messages.
-    pub fn as_written(&self) -> String {
+    pub fn with_credentials(&self) -> String {
         match self {
             StoreUri::Sqlite(_) => self.to_string(),
-            StoreUri::MongoDb(uri) => uri.as_written().to_owned(),
+            StoreUri::MongoDb(uri) => uri.with_credentials().to_owned(),
         }
     }
 }
@@ -79,7 +79,7 @@ pub struct Backends {
 
 /// A store opened for browsing.
 #[derive(Clone)]
-pub struct Browsing {
+pub struct BrowseHandles {
     pub store: Arc<dyn Store>,
     pub browse: Arc<dyn Browse>,
     /// Of the same database, for reading. It may be empty: a fleet may have its cache elsewhere.
@@ -116,9 +116,9 @@ pub async fn open_existing_with_bodies(
 }
 
 /// Opens an existing store for browsing.
-pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
+pub async fn open_to_browse(store: &StoreUri) -> Result<BrowseHandles, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
-    Ok(Browsing {
+    Ok(BrowseHandles {
         store: opened.store,
         browse: opened.browse,
         cache: opened.cache,
@@ -201,6 +201,6 @@ mod tests {
         let uri: StoreUri = text.parse().unwrap();
         assert_eq!(uri.to_string(), "mongodb://db/x");
         assert!(!format!("{uri:?}").contains("secret"));
-        assert_eq!(uri.as_written(), text);
+        assert_eq!(uri.with_credentials(), text);
     }
 }

@@ -201,7 +201,7 @@ async fn a_cache_of_its_own_is_kept_in_its_own_file() {
     let opened = open(&uri("store.db"), Some(&uri("cache.db")))
         .await
         .unwrap();
-    let entry = webfill_store::SiteEntry {
+    let entry = webfill_store::SiteClockEntry {
         site: String::from("example.com"),
         last_start_ms: 1,
         delay_ms: 1,

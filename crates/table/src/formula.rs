@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The text, with an apostrophe if a spreadsheet would take it for a formula. A number is not a formula, even with a
 /// sign.
-pub fn unlike_a_formula(text: &str) -> Cow<'_, str> {
+pub fn escape_formula(text: &str) -> Cow<'_, str> {
     let begins_one = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     if begins_one && text.parse::<f64>().is_err() {
         return Cow::Owned(format!("'{text}"));
@@ -21,10 +21,10 @@ mod tests {
         for formula in [
             "=1", "+a", "-a", "@x", "\tx", "\rx", "-", "＝1", "+49 30", "@handle", "-q",
         ] {
-            assert_eq!(unlike_a_formula(formula), format!("'{formula}"));
+            assert_eq!(escape_formula(formula), format!("'{formula}"));
         }
         for text in ["", "-5", "+3.5e2", "a=b", "https://x/", "'x", " x"] {
-            assert_eq!(unlike_a_formula(text), text);
+            assert_eq!(escape_formula(text), text);
         }
     }
 }

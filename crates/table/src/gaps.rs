@@ -56,7 +56,7 @@ const WORDS: &[(&str, Word)] = &[
 ];
 
 /// The index of a word in the list of known gap markers, if the text is one.
-pub(crate) fn word_of(text: &str) -> Option<usize> {
+pub(crate) fn gap_word_index(text: &str) -> Option<usize> {
     const LONGEST: usize = 9;
     let text = match text.len() {
         0..=LONGEST => text,
@@ -79,7 +79,7 @@ impl GapMarkers {
         let (Cell::Text(text) | Cell::Number(text)) = cell else {
             return false;
         };
-        !self.0.is_empty() && word_of(text).is_some_and(|word| self.0.contains(&word))
+        !self.0.is_empty() && gap_word_index(text).is_some_and(|word| self.0.contains(&word))
     }
 
     /// The gap markers as they are written.
@@ -93,8 +93,8 @@ impl GapMarkers {
 
     /// Decides which words of a column mean a gap. `counted` pairs each word with the number of its cells. `values`
     /// are other values of the column, and `cells` is the number of all its cells.
-    pub(crate) fn decide(counted: &[(usize, u64)], values: &[&str], cells: u64) -> GapMarkers {
-        let others = Others::of(values);
+    pub(crate) fn from_counts(counted: &[(usize, u64)], values: &[&str], cells: u64) -> GapMarkers {
+        let others = OtherValues::from_values(values);
         let is_gap = |(word, count): &(usize, u64)| {
             let (text, kind) = WORDS[*word];
             others.suggest_gap(text, kind, *count, cells)
@@ -105,7 +105,7 @@ impl GapMarkers {
 }
 
 /// What the other values of a column look like.
-struct Others {
+struct OtherValues {
     count: usize,
     /// Nearly all are numbers, dates, links or booleans.
     are_typed: bool,
@@ -115,12 +115,12 @@ struct Others {
     upper_words: usize,
 }
 
-impl Others {
-    fn of(values: &[&str]) -> Others {
+impl OtherValues {
+    fn from_values(values: &[&str]) -> OtherValues {
         let count = |is: &dyn Fn(&str) -> bool| values.iter().filter(|value| is(value)).count();
         let is_word = |text: &str| !text.is_empty() && text.chars().all(char::is_alphabetic);
-        let typed = count(&|text| Kind::of_text(text) != Kind::Text);
-        Others {
+        let typed = count(&|text| Kind::from_text(text) != Kind::Text);
+        OtherValues {
             count: values.len(),
             are_typed: !values.is_empty() && typed * 10 >= values.len() * 9,
             short_codes: count(&|text| text.len() <= 3 && is_word(text)),
@@ -130,7 +130,7 @@ impl Others {
         }
     }
 
-    fn most(&self, some: usize) -> bool {
+    fn is_nearly_all(&self, some: usize) -> bool {
         self.count > 0 && some * 10 >= self.count * 9
     }
 
@@ -147,7 +147,7 @@ impl Others {
                     true => self.lower_words,
                     false => self.upper_words,
                 };
-                is_frequent || !self.most(like_it)
+                is_frequent || !self.is_nearly_all(like_it)
             }
             Word::Sign => self.signs * 10 < self.count,
             Word::Code => self.short_codes * 10 < self.count,
@@ -194,8 +194,8 @@ mod tests {
             (&[], "none", 9, false),
         ];
         for (values, text, count, expected) in table {
-            let word = word_of(text).unwrap();
-            let gaps = GapMarkers::decide(&[(word, count)], values, 1_000);
+            let word = gap_word_index(text).unwrap();
+            let gaps = GapMarkers::from_counts(&[(word, count)], values, 1_000);
             let is_gap = gaps.contains(&Cell::Text(text.to_owned()));
             assert_eq!(is_gap, expected, "{text} among {values:?}");
         }
@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn every_word_is_found() {
         for (number, (word, _)) in WORDS.iter().enumerate() {
-            assert_eq!(word_of(word), Some(number), "{word}");
+            assert_eq!(gap_word_index(word), Some(number), "{word}");
         }
-        assert_eq!(word_of("nothing at all"), None);
-        assert_eq!(word_of(""), None);
+        assert_eq!(gap_word_index("nothing at all"), None);
+        assert_eq!(gap_word_index(""), None);
     }
 }

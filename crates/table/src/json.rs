@@ -16,7 +16,7 @@ pub(crate) enum Layout {
 
 impl Layout {
     /// The layout of a text with this beginning; `None` if it is not JSON.
-    pub(crate) fn of(beginning: &[u8]) -> Option<Layout> {
+    pub(crate) fn detect(beginning: &[u8]) -> Option<Layout> {
         let mut rest = beginning.trim_ascii_start();
         match rest.split_off_first()? {
             b'[' => {

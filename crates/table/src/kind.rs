@@ -30,7 +30,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of a text. Digits with a leading zero are a code, not a number.
-    pub fn of_text(text: &str) -> Kind {
+    pub fn from_text(text: &str) -> Kind {
         const MAX_BYTES: usize = 64;
         let text = text.trim();
         if is_url(text) {
@@ -44,7 +44,7 @@ impl Kind {
                 _ => Kind::Text,
             };
         }
-        match Decimal::of_plain_text(text) {
+        match Decimal::from_plain_text(text) {
             Some(number) if number.is_integer() && !text.contains('.') => Kind::Integer,
             Some(_) => Kind::Number,
             None if text.parse::<civil::Date>().is_ok() && text.len() <= 10 => Kind::Date,
@@ -54,12 +54,12 @@ impl Kind {
     }
 
     /// The kind of a cell; that of the entries for a list. `None` if the cell is empty.
-    pub fn of_cell(cell: &Cell) -> Option<Kind> {
+    pub fn from_cell(cell: &Cell) -> Option<Kind> {
         match cell {
             Cell::Missing => None,
             Cell::Text(text) if webfill_values::is_blank(text) => None,
-            Cell::Text(text) => Some(Kind::of_text(text)),
-            Cell::Number(text) => Some(match Kind::of_text(text) {
+            Cell::Text(text) => Some(Kind::from_text(text)),
+            Cell::Number(text) => Some(match Kind::from_text(text) {
                 Kind::Integer => Kind::Integer,
                 _ => Kind::Number,
             }),
@@ -69,15 +69,15 @@ impl Kind {
                 _ => Kind::Time,
             }),
             Cell::List(cells) => {
-                let kinds = cells.iter().filter_map(Kind::of_cell);
-                kinds.reduce(Kind::with)
+                let kinds = cells.iter().filter_map(Kind::from_cell);
+                kinds.reduce(Kind::merged_with)
             }
             Cell::Other(_) => Some(Kind::Other),
         }
     }
 
     /// The kind that can hold values of both kinds.
-    pub fn with(self, other: Kind) -> Kind {
+    pub fn merged_with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,
             (Kind::Other, _) | (_, Kind::Other) => Kind::Other,
@@ -89,7 +89,7 @@ impl Kind {
 
     /// Whether a value of this kind may be put into a column of the other.
     pub fn fits(self, column: Kind) -> bool {
-        self.with(column) == column
+        self.merged_with(column) == column
     }
 }
 

@@ -46,7 +46,7 @@ pub fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<TableReader, Table
     if path.is_dir() {
         return Err(TableError::unreadable(path, "it is a folder"));
     }
-    let (format, rows) = match beginning(path)?.as_slice() {
+    let (format, rows) = match read_beginning(path)?.as_slice() {
         b"PAR1" => (
             Format::Parquet,
             Rows::Typed(Box::new(ParquetRows::open(path)?)),
@@ -84,7 +84,7 @@ pub fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<TableReader, Table
     })
 }
 
-fn beginning(path: &Path) -> Result<Vec<u8>, TableError> {
+fn read_beginning(path: &Path) -> Result<Vec<u8>, TableError> {
     const SIGNATURE_BYTES: u64 = 4;
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SIGNATURE_BYTES).read_to_end(&mut bytes));
@@ -110,7 +110,7 @@ pub(crate) fn open_text(
         Some(Format::JsonLines(_)) => (None, Some(Layout::Lines)),
         Some(Format::JsonArray(_)) => (None, Some(Layout::Array)),
         Some(Format::Parquet | Format::Xlsx { .. }) | None => {
-            (None, Layout::of(source.buffer.bytes()))
+            (None, Layout::detect(source.buffer.bytes()))
         }
     };
     if source.buffer.bytes().is_empty() {
@@ -158,7 +158,7 @@ impl TableReader {
             return None;
         }
         let next = match &mut self.rows {
-            Rows::Text(rows) => next_of_text(rows.as_mut()).map_err(|error| error.to_string()),
+            Rows::Text(rows) => next_text_row(rows.as_mut()).map_err(|error| error.to_string()),
             Rows::Typed(rows) => rows.next_row(),
         };
         let next = next.unwrap_or_else(|reason| {
@@ -186,7 +186,7 @@ impl TableReader {
     }
 }
 
-fn next_of_text(rows: &mut dyn TextRows) -> io::Result<Option<Result<Row, RowFault>>> {
+fn next_text_row(rows: &mut dyn TextRows) -> io::Result<Option<Result<Row, RowFault>>> {
     while let Some(piece) = rows.next_piece()? {
         if let Content::Row(_) = piece.content {
             return Ok(Some(Ok(Row {

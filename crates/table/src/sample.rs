@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::cell::{Cell, Column, Row};
 use crate::error::{RowFault, TableError};
 use crate::format::Format;
-use crate::gaps::word_of;
+use crate::gaps::gap_word_index;
 use crate::reader::TableReader;
 use distinct::Repeats;
 
@@ -55,11 +55,11 @@ pub(crate) struct Profile {
 impl Sample {
     /// Reads the whole table.
     pub fn read(path: &Path) -> Result<Sample, TableError> {
-        Sample::of(crate::open(path)?)
+        Sample::from_reader(crate::open(path)?)
     }
 
     /// Reads all rows of an open table.
-    pub fn of(mut reader: TableReader) -> Result<Sample, TableError> {
+    pub fn from_reader(mut reader: TableReader) -> Result<Sample, TableError> {
         let mut sample = Sample {
             name: reader.name(),
             format: reader.format().clone(),
@@ -72,7 +72,7 @@ impl Sample {
         };
         let columns = sample.columns.len();
         sample.profiles.resize_with(columns, || Profile {
-            repeats: Repeats::of(columns),
+            repeats: Repeats::new(columns),
             ..Profile::default()
         });
         let mut kept = Spread::new(columns);
@@ -80,7 +80,7 @@ impl Sample {
             match row {
                 Ok(row) => {
                     sample.row_count += 1;
-                    sample.note(&row);
+                    sample.note_row(&row);
                     kept.offer(row);
                 }
                 Err(fault) if fault.is_end => {
@@ -100,14 +100,14 @@ impl Sample {
         Ok(sample)
     }
 
-    fn note(&mut self, row: &Row) {
+    fn note_row(&mut self, row: &Row) {
         for (profile, cell) in self.profiles.iter_mut().zip(&row.cells) {
             if cell.is_empty() {
                 profile.empty += 1;
                 continue;
             }
             if let Cell::Text(text) | Cell::Number(text) = cell
-                && let Some(word) = word_of(text)
+                && let Some(word) = gap_word_index(text)
             {
                 match profile.words.iter_mut().find(|(known, _)| *known == word) {
                     Some((_, count)) => *count += 1,
@@ -167,12 +167,12 @@ impl Spread {
         }
         self.rows.push(Row {
             number: row.number,
-            cells: row.cells.into_iter().map(cut).collect(),
+            cells: row.cells.into_iter().map(truncate_cell).collect(),
         });
     }
 }
 
-fn cut(cell: Cell) -> Cell {
+fn truncate_cell(cell: Cell) -> Cell {
     match cell {
         Cell::Text(mut text) if text.len() > KEPT_BYTES => {
             text.truncate(text.floor_char_boundary(KEPT_BYTES));
@@ -180,7 +180,13 @@ fn cut(cell: Cell) -> Cell {
         }
         Cell::List(cells) => {
             const KEPT_ENTRIES: usize = 50;
-            Cell::List(cells.into_iter().take(KEPT_ENTRIES).map(cut).collect())
+            Cell::List(
+                cells
+                    .into_iter()
+                    .take(KEPT_ENTRIES)
+                    .map(truncate_cell)
+                    .collect(),
+            )
         }
         Cell::Other(_) => Cell::Other(serde_json::Value::Null),
         other => other,

@@ -107,18 +107,18 @@ pub(crate) trait TextRows: Send {
 
     /// The row with new values in some cells. The edits are in the order of the columns. A value that does not fit is
     /// refused.
-    fn edited(
+    fn edit_row(
         &self,
         piece: &Piece,
         edits: Vec<Edit>,
         shapes: &[Shape],
         refused: &mut Vec<Refusal>,
-    ) -> Edited;
+    ) -> EditedRow;
 }
 
 /// A row with new values.
 #[derive(Default)]
-pub(crate) struct Edited {
+pub(crate) struct EditedRow {
     pub(crate) raw: Vec<u8>,
     /// How many cells got a new value.
     pub(crate) cells: u64,

@@ -19,7 +19,7 @@ use columns::Names;
 
 /// The columns that the user chose by name. What is not chosen is inferred from the table.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct ColumnChoices {
     /// The column that identifies rows (`--id`).
     pub id: Option<String>,
     /// The columns of links (`--url`).
@@ -84,8 +84,8 @@ pub struct Reasons {
 }
 
 /// Infers the structure of a table. A wish for an unknown column is an error, which suggests the nearest name.
-pub fn understand(sample: &Sample, wishes: &Wishes) -> Result<Understanding, TableError> {
-    let names = Names::of(&sample.columns);
+pub fn understand(sample: &Sample, wishes: &ColumnChoices) -> Result<Understanding, TableError> {
+    let names = Names::new(&sample.columns);
     let wished = |wishes: &[String]| -> Result<Vec<usize>, TableError> {
         wishes.iter().map(|name| names.find(name)).collect()
     };
@@ -137,7 +137,7 @@ pub fn understand(sample: &Sample, wishes: &Wishes) -> Result<Understanding, Tab
             true => Some(String::from("as wished")),
             false => understanding.why_kept(column, gaps, is_wished(column), &names),
         };
-        understanding.sort_in(column, gaps, reason);
+        understanding.assign_role(column, gaps, reason);
     }
     Ok(understanding)
 }
@@ -173,7 +173,7 @@ impl Understanding {
         (gaps == 0).then(|| String::from("no gaps"))
     }
 
-    fn sort_in(&mut self, column: usize, gap_count: u64, why_kept: Option<String>) {
+    fn assign_role(&mut self, column: usize, gap_count: u64, why_kept: Option<String>) {
         match why_kept {
             // The id and the links are listed separately.
             Some(reason) if reason.is_empty() => {}
@@ -201,20 +201,20 @@ fn shape(sample: &Sample, column: usize) -> Shape {
     let words = &sample.profiles[column].words;
     let is_word = |cell: &&Cell| {
         let text = cell.text();
-        text.and_then(crate::gaps::word_of).is_some()
+        text.and_then(crate::gaps::gap_word_index).is_some()
     };
     let others: Vec<&str> = sample
         .values(column)
         .filter(|cell| !is_word(cell))
         .filter_map(Cell::text)
         .collect();
-    let gap_markers = GapMarkers::decide(words, &others, sample.row_count);
+    let gap_markers = GapMarkers::from_counts(words, &others, sample.row_count);
     let values: Vec<&Cell> = sample
         .values(column)
         .filter(|cell| !gap_markers.contains(cell))
         .collect();
-    let kinds = values.iter().filter_map(|cell| Kind::of_cell(cell));
-    let kind = kinds.reduce(Kind::with).unwrap_or(Kind::Text);
+    let kinds = values.iter().filter_map(|cell| Kind::from_cell(cell));
+    let kind = kinds.reduce(Kind::merged_with).unwrap_or(Kind::Text);
     let is_text = |cell: &Cell| matches!(cell, Cell::Text(_));
     let is_typed = |cell: &&Cell| match cell {
         Cell::List(cells) => !cells.iter().any(is_text),

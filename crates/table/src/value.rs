@@ -27,7 +27,7 @@ pub(crate) fn list(value: &str) -> Vec<String> {
 }
 
 /// The text of a value for a column without types. Several values are joined with the column's separator.
-pub(crate) fn joined(value: String, shape: &Shape) -> Result<String, String> {
+pub(crate) fn cell_text(value: String, shape: &Shape) -> Result<String, String> {
     let Some(separator) = &shape.separator else {
         return Ok(value);
     };
@@ -50,7 +50,7 @@ pub(crate) fn typed_json(value: &str, shape: &Shape) -> Result<Value, String> {
         return entries.collect::<Result<_, _>>().map(Value::Array);
     }
     match shape.separator {
-        Some(_) => joined(value.to_owned(), shape).map(Value::String),
+        Some(_) => cell_text(value.to_owned(), shape).map(Value::String),
         None => single(value, shape),
     }
 }
@@ -76,7 +76,7 @@ fn single(value: &str, shape: &Shape) -> Result<Value, String> {
 
 /// Converts a value to a number without loss.
 fn number(value: &str, kind: Kind) -> Result<Number, String> {
-    let decimal = Decimal::of_plain_text(value.trim());
+    let decimal = Decimal::from_plain_text(value.trim());
     let decimal =
         decimal.ok_or_else(|| String::from("it is no number, as all values of the column are"))?;
     if kind == Kind::Integer && !decimal.is_integer() {

@@ -11,7 +11,7 @@ use crate::format::{Format, TextForm};
 use crate::reader::open_text;
 use crate::text::{Content, Edit, TextRows, TextSink};
 use crate::understand::Understanding;
-pub(crate) use whole::WholeFile;
+pub(crate) use whole::AtomicFile;
 
 /// How many faults and refusals are kept. All are counted.
 const KEPT: usize = 1_000;
@@ -109,7 +109,7 @@ fn write_text(
     change: &mut ChangeCell<'_>,
 ) -> Result<WrittenTable, TableError> {
     let unwritten = |error| TableError::write(output, error);
-    let file = WholeFile::create(output).map_err(unwritten)?;
+    let file = AtomicFile::create(output).map_err(unwritten)?;
     let mut sink = TextSink::new(form, file).map_err(unwritten)?;
     let mut written = WrittenTable::default();
     let mut refusals = Vec::new();
@@ -126,13 +126,13 @@ fn write_text(
         };
         written.row_count += 1;
         let cells = rows.cells(&piece);
-        let edits = edits(piece.number, &cells, understanding, change, &mut refusals);
+        let edits = collect_edits(piece.number, &cells, understanding, change, &mut refusals);
         written.note_refusals(&mut refusals);
         if edits.is_empty() {
             sink.write(&piece.raw).map_err(unwritten)?;
             continue;
         }
-        let edited = rows.edited(&piece, edits, &understanding.shapes, &mut refusals);
+        let edited = rows.edit_row(&piece, edits, &understanding.shapes, &mut refusals);
         written.filled_count += edited.cells;
         written.note_refusals(&mut refusals);
         sink.write(&edited.raw).map_err(unwritten)?;
@@ -143,7 +143,7 @@ fn write_text(
 }
 
 /// The new values for a row.
-pub(crate) fn edits(
+pub(crate) fn collect_edits(
     row: u64,
     cells: &[Cell],
     understanding: &Understanding,

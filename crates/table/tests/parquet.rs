@@ -15,7 +15,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use webfill_table::{Sample, Wishes, WrittenTable};
+use webfill_table::{ColumnChoices, Sample, WrittenTable};
 
 const SCHEMA: &str = "message m {
     required int64 id;
@@ -164,7 +164,7 @@ fn a_parquet_file_is_understood() {
 
 fn fill(path: &Path, output: &Path, values: &[(u64, &str, &str)]) -> WrittenTable {
     let sample = Sample::read(path).unwrap();
-    let understanding = webfill_table::understand(&sample, &Wishes::default()).unwrap();
+    let understanding = webfill_table::understand(&sample, &ColumnChoices::default()).unwrap();
     let mut last = (0, 0);
     let mut fill = |row: u64, column: usize| {
         assert!((row, column) > last, "row by row");

@@ -1,7 +1,7 @@
 //! Inferring the structure of tables: the id, the links, the fields, the kept columns.
 
 use crate::common::table;
-use webfill_table::{Sample, Understanding, Wishes};
+use webfill_table::{ColumnChoices, Sample, Understanding};
 
 /// The id, the links, and the fields with their gaps, as in the five lines shown to users.
 fn said(understanding: &Understanding) -> Vec<String> {
@@ -132,7 +132,7 @@ fn wishes_win() {
         "id,SKU,title,price,url\n1,a,x,,a.example/1\n2,b,,,a.example/2\n",
     );
     let sample = Sample::read(&written.path).unwrap();
-    let wishes = Wishes {
+    let wishes = ColumnChoices {
         id: Some("sku".into()),
         urls: vec!["url".into()],
         fields: Vec::new(),
@@ -145,9 +145,9 @@ fn wishes_win() {
     );
     let links = understanding.urls[0].links(&sample.rows[0].cells[4]);
     assert_eq!(links, ["https://a.example/1"]);
-    let only = Wishes {
+    let only = ColumnChoices {
         fields: vec!["price".into()],
-        ..Wishes::default()
+        ..ColumnChoices::default()
     };
     let understanding = webfill_table::understand(&sample, &only).unwrap();
     assert_eq!(said(&understanding)[2], "price (text, 2 gaps)");
@@ -166,9 +166,9 @@ fn an_unknown_column_is_an_error_with_the_nearest_name() {
         ("TITLE", "several columns are named `TITLE`"),
     ];
     for (wish, expected) in table {
-        let wishes = Wishes {
+        let wishes = ColumnChoices {
             id: Some(wish.into()),
-            ..Wishes::default()
+            ..ColumnChoices::default()
         };
         let error = webfill_table::understand(&sample, &wishes)
             .unwrap_err()
@@ -176,9 +176,9 @@ fn an_unknown_column_is_an_error_with_the_nearest_name() {
         assert!(error.starts_with(expected), "{error}");
     }
     for wish in ["title", "Title", " price "] {
-        let wishes = Wishes {
+        let wishes = ColumnChoices {
             keep: vec![wish.into()],
-            ..Wishes::default()
+            ..ColumnChoices::default()
         };
         assert!(
             webfill_table::understand(&sample, &wishes).is_ok(),

@@ -365,7 +365,8 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         all_filled += filled.len();
         all_refused += written.refusals.len();
         assert_eq!(written.filled_count, filled.len() as u64, "seed {seed}");
-        let again = webfill_table::Sample::of(webfill_table::open(&output).unwrap()).unwrap();
+        let again =
+            webfill_table::Sample::from_reader(webfill_table::open(&output).unwrap()).unwrap();
         if again.format != understanding.format {
             // The dialect is detected again. In a table of few rows, a new value may make it look like another one.
             continue;

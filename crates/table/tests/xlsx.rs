@@ -5,7 +5,7 @@ use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
 use crate::common::{Table, lines, read, table};
-use webfill_table::{Sample, Wishes, WrittenTable};
+use webfill_table::{ColumnChoices, Sample, WrittenTable};
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
@@ -81,8 +81,8 @@ fn parts_of(path: &Path) -> BTreeMap<String, String> {
 
 fn fill(input: &Table, sheet: Option<&str>, values: &[(u64, &str, &str)]) -> WrittenTable {
     let reader = webfill_table::open_sheet(&input.path, sheet).unwrap();
-    let sample = Sample::of(reader).unwrap();
-    let understanding = webfill_table::understand(&sample, &Wishes::default()).unwrap();
+    let sample = Sample::from_reader(reader).unwrap();
+    let understanding = webfill_table::understand(&sample, &ColumnChoices::default()).unwrap();
     let mut fill = |row: u64, column: usize| {
         let name = &understanding.columns[column].name;
         let found = values

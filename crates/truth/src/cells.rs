@@ -59,7 +59,7 @@ impl Cell {
     }
 
     /// Adjusts the expected kinds to how the chain was chosen.
-    pub fn expect(&mut self, shape: FieldShape, chosen: &Chosen) {
+    pub fn adjust_expected_kinds(&mut self, shape: FieldShape, chosen: &Chosen) {
         // Some known values may not be read, because records are sometimes wrong.
         let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
         let agreeing = match shape {
@@ -72,7 +72,7 @@ impl Cell {
         }
     }
 
-    fn beta(&self, kind: usize) -> (f64, f64) {
+    fn beta_parameters(&self, kind: usize) -> (f64, f64) {
         let (a, b) = KINDS[kind];
         let right = self.right.min(self.trials);
         (a + right, b + self.trials - right)
@@ -82,17 +82,17 @@ impl Cell {
     pub fn mean(&self) -> f64 {
         (0..KINDS.len())
             .map(|kind| {
-                let (a, b) = self.beta(kind);
+                let (a, b) = self.beta_parameters(kind);
                 self.kinds[kind] * a / (a + b)
             })
             .sum()
     }
 
     /// The probability that the precision is at least `wished`.
-    pub fn at_least(&self, wished: f64) -> f64 {
+    pub fn probability_at_least(&self, wished: f64) -> f64 {
         let below: f64 = (0..KINDS.len())
             .map(|kind| {
-                let (a, b) = self.beta(kind);
+                let (a, b) = self.beta_parameters(kind);
                 self.kinds[kind] * beta_at_most(wished, a, b)
             })
             .sum();
@@ -112,7 +112,7 @@ impl Cell {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..40 {
             let middle = (low + high) / 2.0;
-            if 1.0 - self.at_least(middle) < share {
+            if 1.0 - self.probability_at_least(middle) < share {
                 low = middle;
             } else {
                 high = middle;
@@ -187,7 +187,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
 fn likelihoods(cell: &Cell) -> [f64; 3] {
     let mut logarithms = [0.0; 3];
     for (kind, logarithm) in logarithms.iter_mut().enumerate() {
-        let (a, b) = cell.beta(kind);
+        let (a, b) = cell.beta_parameters(kind);
         *logarithm = ln_beta(a, b) - ln_beta(KINDS[kind].0, KINDS[kind].1);
     }
     let most = logarithms.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));

@@ -29,7 +29,7 @@ pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
     let mut pairs = Pairs::new();
     let compared = |item: &&Item| item.sites > 1 && index.shape(item) == FieldShape::Single;
     for item in index.items.iter().filter(compared) {
-        compare(index, model, item, &mut pairs);
+        compare_sites(index, model, item, &mut pairs);
     }
     let mut votes = vec![1.0; index.readings.len()];
     let dependence: HashMap<(u32, u32), f64> = pairs
@@ -78,7 +78,7 @@ fn pair(one: &Reading, other: &Reading) -> (u32, u32) {
     (one.site.min(other.site), one.site.max(other.site))
 }
 
-fn add(pairs: &mut Pairs, pair: (u32, u32), change: impl Fn(f64) -> f64) {
+fn update_pair(pairs: &mut Pairs, pair: (u32, u32), change: impl Fn(f64) -> f64) {
     if pairs.len() >= MOST_PAIRS && !pairs.contains_key(&pair) {
         return;
     }
@@ -88,8 +88,8 @@ fn add(pairs: &mut Pairs, pair: (u32, u32), change: impl Fn(f64) -> f64) {
     }
 }
 
-fn compare(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
-    let collision = model.collision(item);
+fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
+    let collision = model.collision_probability(item);
     let readings = index.readings(item);
     let leading: Vec<usize> = (0..readings.len())
         .filter(|place| readings[*place].leads)
@@ -105,10 +105,13 @@ fn compare(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
         for before in &leading[..rank] {
             let (one, other) = (&readings[*place], &readings[*before]);
             if one.value != other.value {
-                add(pairs, pair(one, other), |copied| (1.0 - copied).ln());
+                update_pair(pairs, pair(one, other), |copied| (1.0 - copied).ln());
                 continue;
             }
-            let right = without(posterior.of(one.value), said(*place) + said(*before));
+            let right = probability_without(
+                posterior.probability_of(one.value),
+                said(*place) + said(*before),
+            );
             let says = |reading: &Reading| {
                 let precision = model.usual_precision(reading);
                 (precision, (1.0 - precision) * collision)
@@ -119,21 +122,27 @@ fn compare(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
 }
 
 /// The probability without the evidence of two sites.
-fn without(right: f64, said: f64) -> f64 {
+fn probability_without(right: f64, said: f64) -> f64 {
     let right = right.clamp(1e-9, 1.0 - 1e-9);
     1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())
 }
 
 /// The probabilities that a site states a value if it is true, and if it is not.
-type Says = (f64, f64);
+type StatementProbabilities = (f64, f64);
 
 /// Adds the evidence of two sites that state the same value. By the other sites, it is true with the probability
 /// `right`.
-fn add_agreement(pairs: &mut Pairs, pair: (u32, u32), right: f64, p: Says, q: Says) {
+fn add_agreement(
+    pairs: &mut Pairs,
+    pair: (u32, u32),
+    right: f64,
+    p: StatementProbabilities,
+    q: StatementProbabilities,
+) {
     let alone = right * p.0 * q.0 + (1.0 - right) * p.1 * q.1;
     let original = if p.0 > q.0 { p } else { q };
     let from_one = right * original.0 + (1.0 - right) * original.1;
-    add(pairs, pair, |copied| {
+    update_pair(pairs, pair, |copied| {
         (copied * from_one / alone.max(1e-12) + 1.0 - copied).ln()
     });
 }

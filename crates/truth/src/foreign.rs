@@ -51,7 +51,13 @@ impl Pages {
     }
 
     /// The probability that the page of a reading belongs to its row, judged by the other fields of the page.
-    pub fn own(&self, index: &Index, model: &Model, item: &Item, reading: &Reading) -> f64 {
+    pub fn probability_of_own_page(
+        &self,
+        index: &Index,
+        model: &Model,
+        item: &Item,
+        reading: &Reading,
+    ) -> f64 {
         let Some(sum) = self.odds.get(&reading.page) else {
             return 1.0 - self.share;
         };
@@ -76,7 +82,7 @@ fn evidence_for_foreign_page(
         return None;
     }
     let known = index.known(item).first()?;
-    let by_chance = model.collision(item).clamp(0.01, 0.5);
+    let by_chance = model.collision_probability(item).clamp(0.01, 0.5);
     let agrees = model.usual_precision(reading) * (1.0 - model.records.errors[item.field as usize]);
     let is_misspelt = known.presence == Presence::Misspelt;
     Some(if known.value == reading.value || is_misspelt {

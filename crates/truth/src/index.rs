@@ -20,7 +20,7 @@ pub(crate) struct Reading {
     /// Whether this is the value that the site stands for. In fields with one truth, a site has one leading value, and
     /// the other values its chains read are alternatives. In lists all values lead.
     pub leads: bool,
-    /// How usual the value looks; see [`Profile::fit`].
+    /// How usual the value looks; see [`Profile::fit_bucket`].
     pub fit: u8,
     /// One page with this reading, the number of such pages, and the number of kinds of anchors.
     pub page: u32,
@@ -88,7 +88,7 @@ impl Index {
         for chosen in evidence.chosen {
             if let Some(&cell) = cell_of.get(&(chosen.layout, chosen.field)) {
                 let shape = evidence.fields[chosen.field as usize];
-                cells[cell as usize].expect(shape, chosen);
+                cells[cell as usize].adjust_expected_kinds(shape, chosen);
                 cells[cell as usize].family = chosen.place.map(|place| {
                     let next = families.len() as u32;
                     *families.entry((chosen.field, place)).or_insert(next)
@@ -151,11 +151,11 @@ impl Index {
                 profiles[field as usize].add(text, of_value.len());
             }
         }
-        profiles.iter_mut().for_each(Profile::close);
+        profiles.iter_mut().for_each(Profile::finish);
         for item in &self.items {
             for reading in &mut self.readings[item.readings.clone()] {
-                reading.fit =
-                    text(reading.value).map_or(0, |text| profiles[item.field as usize].fit(text));
+                reading.fit = text(reading.value)
+                    .map_or(0, |text| profiles[item.field as usize].fit_bucket(text));
             }
         }
     }

@@ -28,9 +28,9 @@ pub struct ItemJudgement {
     pub field: u32,
     /// The values to choose by the pages alone, without the record's own value. It is one value, or those of a list
     /// that are more probable than not, the most certain first.
-    pub chosen: Vec<Judged>,
+    pub chosen: Vec<JudgedValue>,
     /// The other claimed values, the most probable first.
-    pub rejected: Vec<Judged>,
+    pub rejected: Vec<JudgedValue>,
     /// The probability that exactly the chosen values are true. Values of a list that no chain reads are not
     /// considered.
     pub confidence: f64,
@@ -38,7 +38,7 @@ pub struct ItemJudgement {
 
 /// A claimed value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct JudgedValue {
     pub value: u32,
     /// The probability that the value is true.
     pub confidence: f64,
@@ -78,7 +78,7 @@ pub struct Precision {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
     pub fill: bool,
-    pub why: Why,
+    pub why: DecisionReason,
     pub precision: Precision,
     /// The probability that the precision is at least the wished one.
     pub certainty: f64,
@@ -86,7 +86,7 @@ pub struct Decision {
 
 /// The reason for a [`Decision`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum DecisionReason {
     /// The layout is precise enough, with the required certainty.
     Precise,
     /// The layout may be precise enough, but too few values were measured.
@@ -144,7 +144,7 @@ impl Judgement {
     }
 
     /// The doubts about records that are probably wrong.
-    pub fn doubted(&self) -> &[Doubt] {
+    pub fn likely_wrong(&self) -> &[Doubt] {
         let end = self
             .doubts
             .partition_point(|doubt| doubt.surely >= Self::DOUBTED);
@@ -152,14 +152,14 @@ impl Judgement {
     }
 
     /// Whether the values that a layout reads for a field may be filled. The share `wished` of them should be right.
-    pub fn may_fill(&self, layout: u32, field: u32, wished: f64) -> Decision {
+    pub fn decide_fill(&self, layout: u32, field: u32, wished: f64) -> Decision {
         let place = self
             .cells
             .binary_search_by_key(&(layout, field), |cell| (cell.layout, cell.field));
         let Ok(place) = place else {
             return Decision {
                 fill: false,
-                why: Why::NothingRead,
+                why: DecisionReason::NothingRead,
                 precision: Precision {
                     site: 0,
                     layout,
@@ -172,14 +172,14 @@ impl Judgement {
             };
         };
         let cell = &self.cells[place];
-        let certainty = cell.at_least(wished);
+        let certainty = cell.probability_at_least(wished);
         let fill = certainty >= Self::CERTAINTY && cell.mean() >= wished;
         let why = if fill {
-            Why::Precise
+            DecisionReason::Precise
         } else if cell.right >= wished * cell.trials {
-            Why::TooFewMeasured
+            DecisionReason::TooFewMeasured
         } else {
-            Why::NotPrecise
+            DecisionReason::NotPrecise
         };
         Decision {
             fill,
@@ -202,7 +202,7 @@ fn precision(index: &Index, cell: &Cell) -> Precision {
 }
 
 /// The values of an item judged by its pages alone, in the order of their numbers.
-fn by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
+fn values_by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => single::posterior(index, model, item, None).values,
         FieldShape::Several => several::posterior(index, model, item, false),
@@ -210,7 +210,7 @@ fn by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
 }
 
 /// The values of an item judged by its pages and its record.
-fn by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
+fn values_by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => {
             single::posterior(index, model, item, index.known(item).first()).values
@@ -221,9 +221,9 @@ fn by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
 
 fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     let shape = index.shape(item);
-    let mut judged: Vec<Judged> = by_pages(index, model, item)
+    let mut judged: Vec<JudgedValue> = values_by_pages(index, model, item)
         .into_iter()
-        .map(|(value, confidence)| counted(index, item, value, confidence))
+        .map(|(value, confidence)| judged_value(index, item, value, confidence))
         .collect();
     judged.sort_by(|a, b| {
         b.confidence
@@ -257,8 +257,8 @@ fn confidence_of_list(
     index: &Index,
     model: &Model,
     item: &Item,
-    chosen: &[Judged],
-    rejected: &[Judged],
+    chosen: &[JudgedValue],
+    rejected: &[JudgedValue],
 ) -> f64 {
     /// The probability stays at least this far from 0 and 1.
     const BOUND: f64 = 1e-5;
@@ -291,8 +291,8 @@ fn confidence_of_list(
     own * confidence / (1.0 + confidence)
 }
 
-fn counted(index: &Index, item: &Item, value: u32, confidence: f64) -> Judged {
-    let mut judged = Judged {
+fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> JudgedValue {
+    let mut judged = JudgedValue {
         value,
         confidence,
         sites: 0,
@@ -317,7 +317,7 @@ fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
     if record.is_empty() {
         return Vec::new();
     }
-    let values = by_all(index, model, item);
+    let values = values_by_all(index, model, item);
     let listed = |value: u32| record.iter().any(|known| known.value == value);
     let instead = values
         .iter()

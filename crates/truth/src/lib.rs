@@ -23,10 +23,12 @@ mod single;
 
 pub use evidence::{Chosen, Claim, Evidence, FieldShape, Known, Presence};
 pub use interval::{Interval, wilson};
-pub use judgement::{Decision, Doubt, ItemJudgement, Judged, Judgement, Precision, Why};
+pub use judgement::{
+    Decision, DecisionReason, Doubt, ItemJudgement, JudgedValue, Judgement, Precision,
+};
 
 /// Judges all claims of a table.
-pub fn judge(evidence: &Evidence<'_>) -> Judgement {
+pub fn estimate(evidence: &Evidence<'_>) -> Judgement {
     let index = index::Index::new(evidence);
     let model = model::Model::learn(&index);
     Judgement::new(&index, &model)

@@ -93,7 +93,7 @@ impl Counts {
     }
 
     /// Counts a search of a page for a known value that no chain has read there.
-    pub fn search(&mut self, known: &Known, record_right: f64, records: &Records) {
+    pub fn add_search(&mut self, known: &Known, record_right: f64, records: &Records) {
         if matches!(known.presence, Presence::Unknown | Presence::Misspelt) {
             return;
         }
@@ -138,7 +138,7 @@ impl Model {
     }
 
     /// Updates the model with the counts of a round.
-    pub fn count(&mut self, index: &Index, counts: &Counts) {
+    pub fn update(&mut self, index: &Index, counts: &Counts) {
         for (field, collision) in self.collisions.iter_mut().enumerate() {
             *collision = (0.8 + counts.same_wrong[field]) / (10.0 + counts.both_wrong[field]);
         }
@@ -147,13 +147,13 @@ impl Model {
             (8.0 + counts.present_right) / (10.0 + counts.searched_right);
         self.records.present_if_wrong =
             (0.5 + counts.present_wrong) / (10.0 + counts.searched_wrong);
-        self.count_recalls(counts);
-        self.count_units(index, counts);
+        self.update_recalls(counts);
+        self.update_units(index, counts);
     }
 
     /// Updates the units. For fields with one truth, each unit has one value. Lists are harder to read than those, and
     /// are no evidence about them. So only other lists are neighbours of a list.
-    fn count_units(&mut self, index: &Index, counts: &Counts) {
+    fn update_units(&mut self, index: &Index, counts: &Counts) {
         self.units.clone_from(&self.cells);
         let (mut lists, mut places) = (Vec::new(), Vec::new());
         for (place, cell) in index.cells.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Model {
 
     /// Updates the recall of each cell. It is shrunk towards that of its field, which is itself shrunk towards a low
     /// one: at first, a site that lists fewer values than others is no evidence against these values.
-    fn count_recalls(&mut self, counts: &Counts) {
+    fn update_recalls(&mut self, counts: &Counts) {
         const FIELD_WEIGHS: f64 = 5.0;
         let mut fields = vec![(6.0, 10.0); self.collisions.len()];
         for (cell, of) in self.cells.iter().enumerate() {
@@ -227,7 +227,7 @@ impl Model {
 
     /// The likelihood of what a search for a known value has shown: if the value is right, and if it is wrong. For
     /// values that no chain has read.
-    pub fn presence(&self, known: &Known) -> (f64, f64) {
+    pub fn presence_likelihoods(&self, known: &Known) -> (f64, f64) {
         /// A right value rarely resembles another one as closely by chance. About half of the wrong values are typing
         /// errors.
         const MISSPELT: (f64, f64) = (0.002, 0.5);
@@ -248,7 +248,7 @@ impl Model {
         f64::from(self.votes[item.readings.start + reading])
     }
 
-    pub fn collision(&self, item: &Item) -> f64 {
+    pub fn collision_probability(&self, item: &Item) -> f64 {
         self.collisions[item.field as usize]
     }
 }
@@ -263,7 +263,7 @@ impl Records {
     }
 
     /// Updates the errors of each field. They are shrunk towards those of all fields.
-    pub fn count(&mut self) {
+    pub fn update(&mut self) {
         const ALL_WEIGH: f64 = 20.0;
         let compared: f64 = self.compared.iter().sum();
         let wrong: f64 = self.wrong.iter().sum();

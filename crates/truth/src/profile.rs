@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The number of buckets of [`Profile::fit`]: usual, rare, and unlike any other.
+/// The number of buckets of [`Profile::fit_bucket`]: usual, rare, and unlike any other.
 pub(crate) const FITS: usize = 3;
 /// The fewest values that make a profile. Fewer different ones show only which kinds of characters are usual.
 const LEAST_VALUES: usize = 20;
@@ -36,12 +36,12 @@ impl Profile {
     }
 
     /// Completes the profile. Must be called after the last value was added; each is added once.
-    pub fn close(&mut self) {
+    pub fn finish(&mut self) {
         self.numbers.sort_by(f64::total_cmp);
     }
 
     /// The bucket of a value: 0 if it looks like many others, 1 if it looks like few, 2 if it looks like none.
-    pub fn fit(&self, text: &str) -> u8 {
+    pub fn fit_bucket(&self, text: &str) -> u8 {
         if self.values < LEAST_VALUES {
             return 0;
         }
@@ -50,7 +50,7 @@ impl Profile {
         if self.different < LEAST_VALUES {
             let is_alone = self.kinds.get(&shape.0).is_none_or(|count| *count < 2);
             let by_kind = if is_alone { 2 } else { 0 };
-            return by_kind.max(self.fit_of_number(text));
+            return by_kind.max(self.number_fit_bucket(text));
         }
         let alike = self.shapes.get(&shape).map_or(0, |count| count - 1) as f64;
         let share = alike / self.values as f64;
@@ -59,10 +59,10 @@ impl Profile {
             _ if alike >= 1.0 => 1,
             _ => 2,
         };
-        by_shape.max(self.fit_of_number(text))
+        by_shape.max(self.number_fit_bucket(text))
     }
 
-    fn fit_of_number(&self, text: &str) -> u8 {
+    fn number_fit_bucket(&self, text: &str) -> u8 {
         if self.numbers.len() * 10 < self.values * 9 {
             return 0;
         }
@@ -104,7 +104,7 @@ mod tests {
     fn profile(values: impl Iterator<Item = String>) -> Profile {
         let mut profile = Profile::default();
         values.for_each(|value| profile.add(&value, 1));
-        profile.close();
+        profile.finish();
         profile
     }
 
@@ -114,23 +114,23 @@ mod tests {
         for odd in ["Year:", "19"] {
             years.add(odd, 1);
         }
-        years.close();
-        assert_eq!([years.fit("1987"), years.fit("2025")], [0, 0]);
-        assert_eq!([years.fit("Year:"), years.fit("19")], [2, 2]);
+        years.finish();
+        assert_eq!([years.fit_bucket("1987"), years.fit_bucket("2025")], [0, 0]);
+        assert_eq!([years.fit_bucket("Year:"), years.fit_bucket("19")], [2, 2]);
     }
 
     #[test]
     fn few_different_values_show_which_characters_are_usual() {
         let mut makers = profile(["Fuji", "Panasonic", "12 MP"].map(String::from).into_iter());
         makers.add("Canon", 18);
-        assert_eq!(makers.fit("Panasonic"), 0);
-        assert_eq!(makers.fit("12 MP"), 2);
+        assert_eq!(makers.fit_bucket("Panasonic"), 0);
+        assert_eq!(makers.fit_bucket("12 MP"), 2);
     }
 
     #[test]
     fn few_values_have_no_profile() {
         assert_eq!(
-            profile(["1", "2"].map(String::from).into_iter()).fit("a text"),
+            profile(["1", "2"].map(String::from).into_iter()).fit_bucket("a text"),
             0
         );
     }

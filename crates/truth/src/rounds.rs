@@ -21,7 +21,7 @@ impl Model {
         let frequencies = Frequencies::new(index);
         let mut model = Model::new(index, &frequencies);
         for round in 1..=ROUNDS {
-            model.round(index, &frequencies);
+            model.run_round(index, &frequencies);
             if COMPARED_AFTER.contains(&round) {
                 model.votes = copies::votes(index, &model);
             }
@@ -29,7 +29,7 @@ impl Model {
         model
     }
 
-    fn round(&mut self, index: &Index, frequencies: &Frequencies) {
+    fn run_round(&mut self, index: &Index, frequencies: &Frequencies) {
         let mut counts = Counts::new(index);
         let mut cells = index.cells.clone();
         self.records.compared.fill(0.0);
@@ -42,9 +42,11 @@ impl Model {
                 continue;
             }
             let right = match index.shape(item) {
-                FieldShape::Single => single::expect(index, self, item, &mut counts, &mut records),
+                FieldShape::Single => {
+                    single::expectation_step(index, self, item, &mut counts, &mut records)
+                }
                 FieldShape::Several => {
-                    several::expect(index, self, item, &mut counts, &mut records)
+                    several::expectation_step(index, self, item, &mut counts, &mut records)
                 }
             };
             if !measured {
@@ -73,8 +75,8 @@ impl Model {
         weigh_kinds(&mut cells, index.sites.len(), index.shapes.len());
         self.cells = cells;
         self.weigh_patterns(&counts, frequencies);
-        self.records.count();
-        self.count(index, &counts);
+        self.records.update();
+        self.update(index, &counts);
         self.compare_pages(index);
     }
 
@@ -83,7 +85,7 @@ impl Model {
         pages.compare(index, self);
         for item in &index.items {
             for (place, reading) in item.readings.clone().zip(index.readings(item)) {
-                self.own[place] = pages.own(index, self, item, reading) as f32;
+                self.own[place] = pages.probability_of_own_page(index, self, item, reading) as f32;
             }
         }
         self.pages = pages;

@@ -17,7 +17,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     values.extend(record.iter().map(|known| known.value));
     values.sort_unstable();
     values.dedup();
-    let by_pages = |value: u32| by_pages(index, model, item, value);
+    let by_pages = |value: u32| log_odds_by_pages(index, model, item, value);
     if record.is_empty() {
         let judged = values.into_iter();
         return judged
@@ -29,9 +29,9 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     let listed = |known: &Known| {
         let (right, wrong) = match is_read(known.value) {
             true => (1.0, 1.0),
-            false => model.presence(known),
+            false => model.presence_likelihoods(known),
         };
-        let agreement = -model.collision(item).ln();
+        let agreement = -model.collision_probability(item).ln();
         by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
     };
     // If a record has a wrong value, such as that of another row, it is no evidence against the values that it lacks.
@@ -53,9 +53,9 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
 }
 
 /// The logarithm of the odds that a value is true, judged by pages.
-fn by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
+fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
     let readings = index.readings(item);
-    let agreement = -model.collision(item).ln();
+    let agreement = -model.collision_probability(item).ln();
     // The first claim only makes a value a candidate. If the value were wrong, each further claim would be a
     // collision.
     let mut logarithm = -agreement;
@@ -81,7 +81,7 @@ fn probability(logarithm: f64) -> f64 {
 }
 
 /// The probability that each reading is right. Also counts what else the item shows.
-pub(crate) fn expect(
+pub(crate) fn expectation_step(
     index: &Index,
     model: &Model,
     item: &Item,
@@ -99,7 +99,7 @@ pub(crate) fn expect(
         let right = of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
-            counts.search(known, right, &model.records);
+            counts.add_search(known, right, &model.records);
         }
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {

@@ -11,7 +11,7 @@ pub(crate) struct Posterior {
 }
 
 impl Posterior {
-    pub fn of(&self, value: u32) -> f64 {
+    pub fn probability_of(&self, value: u32) -> f64 {
         self.values
             .iter()
             .find(|(other, _)| *other == value)
@@ -30,7 +30,7 @@ pub(crate) fn posterior(
     known: Option<&Known>,
 ) -> Posterior {
     let readings = index.readings(item);
-    let collision = model.collision(item);
+    let collision = model.collision_probability(item);
     let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
     values.extend(known.map(|known| known.value));
     values.sort_unstable();
@@ -65,7 +65,7 @@ pub(crate) fn posterior(
         let error = model.records.errors[item.field as usize];
         let unread = readings.iter().all(|reading| reading.value != known.value);
         let (if_right, if_wrong) = if unread {
-            model.presence(known)
+            model.presence_likelihoods(known)
         } else {
             (1.0, 1.0)
         };
@@ -93,7 +93,7 @@ pub(crate) fn posterior(
 }
 
 /// The probability that each reading is right. Also counts what else the item shows.
-pub(crate) fn expect(
+pub(crate) fn expectation_step(
     index: &Index,
     model: &Model,
     item: &Item,
@@ -104,18 +104,18 @@ pub(crate) fn expect(
     let known = index.known(item).first();
     let posterior = posterior(index, model, item, known);
     if let Some(known) = known {
-        let right = posterior.of(known.value);
+        let right = posterior.probability_of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
-            counts.search(known, right, &model.records);
+            counts.add_search(known, right, &model.records);
         }
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
         if of_site.len() > 1 && (item.sites > 1 || known.is_some()) {
-            counts.alternatives += 1.0 - posterior.of(of_site[0].value);
+            counts.alternatives += 1.0 - posterior.probability_of(of_site[0].value);
             counts.alternatives_true += of_site[1..]
                 .iter()
-                .map(|reading| posterior.of(reading.value))
+                .map(|reading| posterior.probability_of(reading.value))
                 .sum::<f64>();
         }
     }
@@ -124,7 +124,7 @@ pub(crate) fn expect(
     }
     readings
         .iter()
-        .map(|reading| posterior.of(reading.value))
+        .map(|reading| posterior.probability_of(reading.value))
         .collect()
 }
 
@@ -145,12 +145,13 @@ fn count_collisions(
     for (place, one) in leading.iter().enumerate() {
         for other in &leading[..place] {
             if one == other {
-                let wrong = 1.0 - posterior.of(*one);
+                let wrong = 1.0 - posterior.probability_of(*one);
                 counts.same_wrong[field] += wrong;
                 counts.both_wrong[field] += wrong;
             } else {
                 counts.both_wrong[field] +=
-                    (1.0 - posterior.of(*one) - posterior.of(*other)).max(0.0);
+                    (1.0 - posterior.probability_of(*one) - posterior.probability_of(*other))
+                        .max(0.0);
             }
         }
     }

@@ -5,7 +5,7 @@ mod rivals;
 
 use made::{Plan, Table, make};
 use rivals::{Choices, METHODS, Votes};
-use webfill_truth::judge;
+use webfill_truth::estimate;
 
 const SEEDS: u64 = 3;
 /// Up to this difference, methods count as equal. It is a few items of each table.
@@ -26,7 +26,7 @@ fn score(table: &Table, choices: &Choices) -> f64 {
 }
 
 fn chosen(table: &Table) -> Choices {
-    let judgement = judge(&table.evidence());
+    let judgement = estimate(&table.evidence());
     let values = |item: &webfill_truth::ItemJudgement| {
         item.chosen.iter().map(|chosen| chosen.value).collect()
     };

@@ -7,7 +7,7 @@ mod measure;
 
 use made::{Plan, make};
 use measure::{Buckets, Decisions, Doubting, correct, vote};
-use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, judge};
+use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, estimate};
 
 /// Figures for a few tables of one plan.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ fn measure(plan: &Plan) -> Figures {
     let mut items = 0.0;
     for seed in 0..SEEDS {
         let table = make(plan, seed);
-        let judgement = judge(&table.evidence());
+        let judgement = estimate(&table.evidence());
         figures.buckets.add(&table, &judgement);
         figures.doubting.add(&table, &judgement);
         let (fused, voted, all) = correct(&table, &judgement, &vote(&table));
@@ -154,7 +154,7 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
                     },
                     seed,
                 );
-                let judgement = judge(&table.evidence());
+                let judgement = estimate(&table.evidence());
                 buckets.add(&table, &judgement);
                 doubting.add(&table, &judgement);
                 decisions.add(&table, &judgement, 0.95);
@@ -218,7 +218,7 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
                 }
             }
         }
-        judge(&Evidence {
+        estimate(&Evidence {
             fields: &[FieldShape::Single; 3],
             claims: &claims,
             known: &known,
@@ -227,15 +227,15 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
         })
     };
     let (misspelt, absent) = (judged(Presence::Misspelt), judged(Presence::Absent));
-    assert_eq!(misspelt.doubted().len(), 3);
-    for doubt in misspelt.doubted() {
+    assert_eq!(misspelt.likely_wrong().len(), 3);
+    for doubt in misspelt.likely_wrong() {
         assert!(doubt.surely > 0.97, "{doubt:?}");
     }
     // The gap is in the first row.
     let confidence = |judged: &webfill_truth::Judgement| judged.item(2).unwrap().confidence;
     assert!(confidence(&misspelt) > 0.97, "{}", confidence(&misspelt));
     assert!(confidence(&absent) < confidence(&misspelt));
-    assert!(misspelt.may_fill(0, 1, 0.95).fill);
+    assert!(misspelt.decide_fill(0, 1, 0.95).fill);
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn lists_of_two(in_part: bool) -> webfill_truth::Judgement {
             }));
         }
     }
-    judge(&Evidence {
+    estimate(&Evidence {
         fields: &[FieldShape::Several],
         claims: &claims,
         known: &known,
@@ -338,7 +338,7 @@ fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
             anchor: 0,
         })
         .collect();
-    judge(&Evidence {
+    estimate(&Evidence {
         fields: &[shape],
         claims: &claims,
         known: &[Known {
@@ -366,10 +366,10 @@ fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
     for (shape, most) in [(FieldShape::Single, 0.2), (FieldShape::Several, 0.9)] {
         let agreed = one_known(shape, 1.0);
         assert!(agreed.item(1).unwrap().confidence >= 0.95, "{shape:?}");
-        assert!(agreed.may_fill(0, 0, 0.95).fill, "{shape:?}");
+        assert!(agreed.decide_fill(0, 0, 0.95).fill, "{shape:?}");
         let alone = one_known(shape, most);
         assert!(alone.item(1).unwrap().confidence < 0.95, "{shape:?}");
-        assert!(!alone.may_fill(0, 0, 0.95).fill, "{shape:?}");
+        assert!(!alone.decide_fill(0, 0, 0.95).fill, "{shape:?}");
     }
 }
 
@@ -402,7 +402,7 @@ fn lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
             });
         }
     }
-    judge(&Evidence {
+    estimate(&Evidence {
         fields: &[FieldShape::Several],
         claims: &claims,
         known: &known,
@@ -419,10 +419,10 @@ fn a_list_is_as_sure_as_its_chain_reads_lists_rightly() {
     };
     let five = lists_of_four(&lists(0..5));
     assert!(five.item(9).unwrap().confidence >= 0.95, "{five:?}");
-    assert!(five.may_fill(0, 0, 0.95).fill);
+    assert!(five.decide_fill(0, 0, 0.95).fill);
     // Four values of one list are no more evidence than one value.
     let one = lists_of_four(&lists(0..1));
-    assert!(!one.may_fill(0, 0, 0.95).fill);
+    assert!(!one.decide_fill(0, 0, 0.95).fill);
 }
 
 #[test]
@@ -434,10 +434,14 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     lists[1] = [80, 81, 82, 83];
     lists[3][2] = 90;
     let judged = lists_of_four(&lists);
-    let doubted: Vec<u32> = judged.doubted().iter().map(|doubt| doubt.known).collect();
+    let doubted: Vec<u32> = judged
+        .likely_wrong()
+        .iter()
+        .map(|doubt| doubt.known)
+        .collect();
     assert_eq!(doubted.len(), 5, "{doubted:?}");
     assert!(judged.item(9).unwrap().confidence >= 0.95);
-    assert!(judged.may_fill(0, 0, 0.95).fill);
+    assert!(judged.decide_fill(0, 0, 0.95).fill);
 }
 
 /// 40 rows of one site. Half of them have known values of four fields, a third of which are wrong. The wrong values of
@@ -473,7 +477,7 @@ fn with_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
             }
         }
     }
-    judge(&Evidence {
+    estimate(&Evidence {
         fields: &[FieldShape::Single; 4],
         claims: &claims,
         known: &known,
@@ -485,15 +489,15 @@ fn with_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
 #[test]
 fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
     let of_last = |judged: &webfill_truth::Judgement| {
-        let doubted = judged.doubted().iter();
+        let doubted = judged.likely_wrong().iter();
         doubted.filter(|doubt| doubt.field == 3).count()
     };
     let rare = with_values_of_other_rows(0.0);
-    assert!(!rare.may_fill(0, 3, 0.95).fill);
+    assert!(!rare.decide_fill(0, 3, 0.95).fill);
     assert_eq!(of_last(&rare), 0);
     let usual = with_values_of_other_rows(0.8);
     assert_eq!(of_last(&usual), 7);
-    assert!(usual.may_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
+    assert!(usual.decide_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
 }
 
 /// 24 sites with three rows each, two of which have a known value. Every second site has the field in a place of its
@@ -533,7 +537,7 @@ fn of_standard(place: Option<u32>) -> webfill_truth::Judgement {
             place: place.filter(|_| is_right),
         });
     }
-    judge(&Evidence {
+    estimate(&Evidence {
         fields: &[FieldShape::Single],
         claims: &claims,
         known: &known,
@@ -544,10 +548,14 @@ fn of_standard(place: Option<u32>) -> webfill_truth::Judgement {
 
 #[test]
 fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
-    assert!(!of_standard(None).may_fill(0, 0, 0.95).fill);
+    assert!(!of_standard(None).decide_fill(0, 0, 0.95).fill);
     let same = of_standard(Some(7));
-    assert!(same.may_fill(0, 0, 0.95).fill, "{:?}", same.precisions[0]);
-    assert!(!same.may_fill(1, 0, 0.95).fill);
+    assert!(
+        same.decide_fill(0, 0, 0.95).fill,
+        "{:?}",
+        same.precisions[0]
+    );
+    assert!(!same.decide_fill(1, 0, 0.95).fill);
 }
 
 /// 12 sites with four rows each. Of each of four fields, three values are known, all held out and read correctly. Only
@@ -589,7 +597,7 @@ fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
             });
         }
     }
-    judge(&Evidence {
+    estimate(&Evidence {
         fields: &[FieldShape::Single; 4],
         claims: &claims,
         known: &known,
@@ -601,14 +609,14 @@ fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
 #[test]
 fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
     let alone = one_known_among_good_ones(None);
-    assert!(alone.may_fill(0, 2, 0.95).fill);
-    assert!(alone.may_fill(1, 3, 0.95).fill);
-    let decision = alone.may_fill(0, 3, 0.95);
+    assert!(alone.decide_fill(0, 2, 0.95).fill);
+    assert!(alone.decide_fill(1, 3, 0.95).fill);
+    let decision = alone.decide_fill(0, 3, 0.95);
     assert!(!decision.fill, "{decision:?}");
     assert!(alone.item(7).unwrap().confidence < 0.95);
     // Other sites have the field in the same place.
     let shared = one_known_among_good_ones(Some(1));
-    let decision = shared.may_fill(0, 3, 0.95);
+    let decision = shared.decide_fill(0, 3, 0.95);
     assert!(decision.fill, "{decision:?}");
 }
 
@@ -657,7 +665,7 @@ fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
             });
         }
     }
-    let judged = judge(&Evidence {
+    let judged = estimate(&Evidence {
         fields: &[FieldShape::Single; 4],
         claims: &claims,
         known: &known,
@@ -665,10 +673,10 @@ fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
         chosen: &[],
     });
     for site in 0..4 {
-        let decision = judged.may_fill(site, 3, 0.95);
+        let decision = judged.decide_fill(site, 3, 0.95);
         assert!(decision.fill, "{decision:?}");
     }
-    let doubted = judged.doubted().iter();
+    let doubted = judged.likely_wrong().iter();
     let doubted = doubted.filter(|doubt| doubt.field == 3).count();
     assert_eq!(doubted, wrong_of_last);
 }

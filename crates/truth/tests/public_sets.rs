@@ -12,7 +12,7 @@ mod rivals;
 use std::collections::HashMap;
 
 use rivals::{Choices, METHODS, Votes};
-use webfill_truth::{Claim, Evidence, FieldShape, Known, Presence, judge};
+use webfill_truth::{Claim, Evidence, FieldShape, Known, Presence, estimate};
 
 struct Set {
     shape: FieldShape,
@@ -129,7 +129,7 @@ fn on_public_sets() {
                     })
                     .collect();
                 let started = std::time::Instant::now();
-                let judgement = judge(&Evidence {
+                let judgement = estimate(&Evidence {
                     fields: &[set.shape],
                     claims: &set.claims,
                     known: &known,

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether a crawler may connect to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judgement {
+pub enum AddressClass {
     /// Globally reachable unicast.
     Public,
     /// Reaches this machine or a network around it: loopback, private, shared and link-local addresses. Cloud metadata
@@ -17,17 +17,17 @@ pub enum Judgement {
     Never,
 }
 
-use Judgement::{Never, Private, Public};
+use AddressClass::{Never, Private, Public};
 
 /// Classifies an address by what a connection to it would reach.
-pub fn judge(ip: IpAddr) -> Judgement {
+pub fn classify(ip: IpAddr) -> AddressClass {
     match ip {
-        IpAddr::V4(v4) => judge_v4(v4),
-        IpAddr::V6(v6) => judge_v6(v6),
+        IpAddr::V4(v4) => classify_v4(v4),
+        IpAddr::V6(v6) => classify_v6(v6),
     }
 }
 
-fn judge_v4(ip: Ipv4Addr) -> Judgement {
+fn classify_v4(ip: Ipv4Addr) -> AddressClass {
     match ip.octets() {
         [0, ..] => Never,               // "this network", RFC 791
         [10, ..] => Private,            // RFC 1918
@@ -48,19 +48,19 @@ fn judge_v4(ip: Ipv4Addr) -> Judgement {
     }
 }
 
-fn judge_v6(ip: Ipv6Addr) -> Judgement {
+fn classify_v6(ip: Ipv6Addr) -> AddressClass {
     if ip == Ipv6Addr::LOCALHOST {
         return Private;
     }
     match ip.segments() {
         // Addresses that embed an IPv4 address.
-        [0, 0, 0, 0, 0, 0, a, b] => judge_v4(v4(a, b)), // unspecified and IPv4-compatible, RFC 4291
-        [0, 0, 0, 0, 0, 0xffff, a, b] => judge_v4(v4(a, b)), // IPv4-mapped, RFC 4291
-        [0, 0, 0, 0, 0xffff, 0, a, b] => judge_v4(v4(a, b)), // IPv4-translated, RFC 2765
-        [0x64, 0xff9b, 0, 0, 0, 0, a, b] => judge_v4(v4(a, b)), // NAT64, RFC 6052
-        [0x64, 0xff9b, 1, ..] => judge_local_nat64(ip),
-        [0x2001, 0, _, _, _, _, a, b] => judge_v4(v4(!a, !b)), // Teredo client, RFC 4380
-        [0x2002, a, b, ..] => judge_v4(v4(a, b)),              // 6to4, RFC 3056
+        [0, 0, 0, 0, 0, 0, a, b] => classify_v4(v4(a, b)), // unspecified and IPv4-compatible, RFC 4291
+        [0, 0, 0, 0, 0, 0xffff, a, b] => classify_v4(v4(a, b)), // IPv4-mapped, RFC 4291
+        [0, 0, 0, 0, 0xffff, 0, a, b] => classify_v4(v4(a, b)), // IPv4-translated, RFC 2765
+        [0x64, 0xff9b, 0, 0, 0, 0, a, b] => classify_v4(v4(a, b)), // NAT64, RFC 6052
+        [0x64, 0xff9b, 1, ..] => classify_local_nat64(ip),
+        [0x2001, 0, _, _, _, _, a, b] => classify_v4(v4(!a, !b)), // Teredo client, RFC 4380
+        [0x2002, a, b, ..] => classify_v4(v4(a, b)),              // 6to4, RFC 3056
         // Local networks.
         [0x2001, 2, 0, ..] => Private, // networks under test, RFC 5180
         [0xfc00..=0xfdff, ..] => Private, // unique local, RFC 4193
@@ -77,11 +77,11 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
 /// Judges an address with a NAT64 prefix that a network chose itself within 64:ff9b:1::/48 (RFC 8215). The address
 /// does not show how long its prefix is. Two readings are accepted, because they leave no bit unexplained: a prefix of
 /// 48 bits with an empty suffix, and an all-zero prefix of 96 bits. Any other reading might hide an address.
-fn judge_local_nat64(ip: Ipv6Addr) -> Judgement {
+fn classify_local_nat64(ip: Ipv6Addr) -> AddressClass {
     match ip.segments() {
-        [_, _, _, 0, 0, 0, a, b] => judge_v4(v4(a, b)),
+        [_, _, _, 0, 0, 0, a, b] => classify_v4(v4(a, b)),
         // RFC 6052, 2.2: bits 64 to 71 are zero. They split the IPv4 address in two.
-        [_, _, _, a, b @ 0..=0xff, c, 0, 0] if c & 0xff == 0 => judge_v4(v4(a, b << 8 | c >> 8)),
+        [_, _, _, a, b @ 0..=0xff, c, 0, 0] if c & 0xff == 0 => classify_v4(v4(a, b << 8 | c >> 8)),
         _ => Never,
     }
 }
@@ -94,9 +94,9 @@ fn v4(high: u16, low: u16) -> Ipv4Addr {
 mod tests {
     use super::*;
 
-    fn judged(expected: Judgement, addresses: &[&str]) {
+    fn judged(expected: AddressClass, addresses: &[&str]) {
         for text in addresses {
-            assert_eq!(judge(text.parse().unwrap()), expected, "{text}");
+            assert_eq!(classify(text.parse().unwrap()), expected, "{text}");
         }
     }
 

@@ -100,7 +100,7 @@ pub fn canonical_on_page(
 ) -> Result<Url, UrlRefusal> {
     let is_short = text.len() <= MAX_TEXT_BYTES;
     match is_short
-        .then(|| queries::in_encoding(text, encoding))
+        .then(|| queries::escape_query(text, encoding))
         .flatten()
     {
         Some(text) => canonical(&text, Some(base)),

@@ -11,7 +11,7 @@ impl DroppedParameters {
     /// The default value of the setting.
     pub const USUAL: &str = "utm_*";
 
-    pub fn usual() -> DroppedParameters {
+    pub fn with_defaults() -> DroppedParameters {
         DroppedParameters(vec![DroppedParameters::USUAL.into()])
     }
 
@@ -34,7 +34,7 @@ impl DroppedParameters {
     }
 
     /// The canonical URL without its dropped parameters, for comparison with other URLs.
-    pub fn compared<'u>(&self, url: &'u str) -> Cow<'u, str> {
+    pub fn strip_from<'u>(&self, url: &'u str) -> Cow<'u, str> {
         let Some((before, query)) = url.split_once('?').filter(|_| !self.0.is_empty()) else {
             return url.into();
         };
@@ -94,10 +94,10 @@ mod tests {
             ),
             ("http://a.example/ref=1", "http://a.example/ref=1"),
         ] {
-            assert_eq!(dropped.compared(url), expected, "{url}");
+            assert_eq!(dropped.strip_from(url), expected, "{url}");
         }
         let none = DroppedParameters::default();
-        assert_eq!(none.compared("http://a.example/?utm_source=x").len(), 30);
+        assert_eq!(none.strip_from("http://a.example/?utm_source=x").len(), 30);
         for wrong in ["", "*", "a*b", "a=b", "a b", "\u{fc}"] {
             let refused = DroppedParameters::new(&[wrong.to_owned()]).unwrap_err();
             assert!(refused.contains(wrong), "{refused}");

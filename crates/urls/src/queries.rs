@@ -6,7 +6,7 @@ use std::fmt::Write;
 use encoding_rs::{EncoderResult, Encoding, UTF_8};
 
 /// The link with its query escaped in the encoding of its page; `None` if UTF-8 would give the same.
-pub(crate) fn in_encoding(text: &str, encoding: &'static Encoding) -> Option<String> {
+pub(crate) fn escape_query(text: &str, encoding: &'static Encoding) -> Option<String> {
     let encoding = encoding.output_encoding();
     let end = text.find('#').unwrap_or(text.len());
     let start = text[..end].find('?')? + 1;
@@ -78,10 +78,10 @@ mod tests {
             ("?q=é", UTF_8, None),
             ("?q=é", UTF_16LE, None),
         ] {
-            assert_eq!(in_encoding(text, encoding).as_deref(), expected, "{text}");
+            assert_eq!(escape_query(text, encoding).as_deref(), expected, "{text}");
         }
         let long = format!("?{}", "é".repeat(2_000));
         let expected = format!("?{}", "%E9".repeat(2_000));
-        assert_eq!(in_encoding(&long, WINDOWS_1252), Some(expected));
+        assert_eq!(escape_query(&long, WINDOWS_1252), Some(expected));
     }
 }

@@ -47,14 +47,14 @@ pub fn read_dates<T: AsRef<str>>(texts: &[T], order: Option<DateOrder>) -> Vec<D
 }
 
 /// The dates in several texts of a field. How to read them is not decided yet.
-pub struct Dates(Vec<Option<Written>>);
+pub struct Dates(Vec<Option<WrittenDate>>);
 
 impl Dates {
     pub fn find<T: AsRef<str>>(texts: &[T]) -> Dates {
         let written = texts
             .iter()
             .map(|text| Some(text.as_ref()).filter(|text| text.len() <= MAX_TEXT_BYTES))
-            .map(|text| Written::of(&normal_form(text?)));
+            .map(|text| WrittenDate::parse(&normal_form(text?)));
         Dates(written.collect())
     }
 
@@ -88,7 +88,9 @@ impl Dates {
     /// The two numbers of each date in which only the order shows which one is the day.
     fn numbers(&self) -> impl Iterator<Item = (i8, i8)> {
         self.0.iter().filter_map(|written| match written {
-            Some(Written::Parts(Parts::Numbers(first, second, _), ..)) => Some((*first, *second)),
+            Some(WrittenDate::Parts(Parts::Numbers(first, second, _), ..)) => {
+                Some((*first, *second))
+            }
             _ => None,
         })
     }
@@ -119,7 +121,7 @@ impl DateEvidence {
 }
 
 /// A date as it is written.
-enum Written {
+enum WrittenDate {
     /// An ISO 8601 date, ready to use.
     Iso(String),
     Parts(Parts, Option<Clock>, Option<i8>),
@@ -127,30 +129,30 @@ enum Written {
     Wrong,
 }
 
-impl Written {
+impl WrittenDate {
     /// Parses a text; `None` if it is not a date.
-    fn of(text: &str) -> Option<Written> {
+    fn parse(text: &str) -> Option<WrittenDate> {
         let has_number = text.bytes().any(|b| b.is_ascii_digit()) || text.contains('年');
         if text.len() > 100 || !has_number {
             return None;
         }
         if let Some(iso) = iso(text) {
-            return Some(Written::Iso(iso));
+            return Some(WrittenDate::Iso(iso));
         }
-        let taken = east_asia::in_western_marks(text).and_then(|text| Clock::taken_from(&text));
+        let taken = east_asia::to_western(text).and_then(|text| Clock::split_off(&text));
         let (text, clock) = match taken {
             Ok(taken) => taken,
-            Err(clock::Wrong) => return Some(Written::Wrong),
+            Err(clock::InvalidTime) => return Some(WrittenDate::Wrong),
         };
-        let (parts, weekday) = Parts::of(&text)?;
-        Some(Written::Parts(parts, clock, weekday))
+        let (parts, weekday) = Parts::parse(&text)?;
+        Some(WrittenDate::Parts(parts, clock, weekday))
     }
 
     fn read(self, order: Option<DateOrder>) -> Option<String> {
         let (parts, clock, weekday) = match self {
-            Written::Iso(iso) => return Some(iso),
-            Written::Wrong => return None,
-            Written::Parts(parts, clock, weekday) => (parts, clock, weekday),
+            WrittenDate::Iso(iso) => return Some(iso),
+            WrittenDate::Wrong => return None,
+            WrittenDate::Parts(parts, clock, weekday) => (parts, clock, weekday),
         };
         let (year, month, day) = match parts {
             Parts::Month(year, month) => {
@@ -166,7 +168,7 @@ impl Written {
                 Some(DateOrder::MonthFirst) => (year, first, second),
                 None => return None,
             },
-            Parts::Short(month, day, year) => by_weekday(month, day, year, weekday?)?,
+            Parts::Short(month, day, year) => resolve_century(month, day, year, weekday?)?,
             Parts::Wrong => return None,
         };
         let contradicts = match order {
@@ -190,7 +192,7 @@ impl Written {
 
 /// The date with the century of a two-digit year, as in `Fri, 01 Mar 24` (RFC 822): of the last and this century, the
 /// one in which the date falls on this weekday.
-fn by_weekday(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
+fn resolve_century(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
     let is_its_day = |year: &i16| {
         Date::new(*year, month, day)
             .is_ok_and(|date| date.weekday().to_monday_one_offset() == weekday)

@@ -47,7 +47,7 @@ impl Decimal {
     }
 
     /// Parses a text that is a number in the notation of JSON and programming languages: `-12.50`, `1e3`.
-    pub fn of_text(text: &str) -> Option<Decimal> {
+    pub fn from_text(text: &str) -> Option<Decimal> {
         let (negative, rest) = match text.strip_prefix(['-', '\u{2212}']) {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -60,9 +60,9 @@ impl Decimal {
         Decimal::new(negative, whole, fraction, exponent)
     }
 
-    /// Like [`Decimal::of_text`], but rejects texts that look like codes. Telephone numbers and postcodes begin with a
+    /// Like [`Decimal::from_text`], but rejects texts that look like codes. Telephone numbers and postcodes begin with a
     /// plus or with zeros, which a number would lose.
-    pub fn of_plain_text(text: &str) -> Option<Decimal> {
+    pub fn from_plain_text(text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['-', '\u{2212}']).unwrap_or(text);
         let mut bytes = unsigned.bytes();
         let begins_as_code = match bytes.next() {
@@ -72,12 +72,12 @@ impl Decimal {
         };
         match begins_as_code {
             true => None,
-            false => Decimal::of_text(text),
+            false => Decimal::from_text(text),
         }
     }
 
-    pub fn of_number(number: &Number) -> Option<Decimal> {
-        Decimal::of_text(&number.to_string())
+    pub fn from_number(number: &Number) -> Option<Decimal> {
+        Decimal::from_text(&number.to_string())
     }
 
     /// The number times ten to the power of `exponent`.
@@ -131,7 +131,7 @@ impl Decimal {
             }
         }
         let number = Number::from_f64(plain.parse().ok()?)?;
-        (Decimal::of_number(&number).as_ref() == Some(self)).then_some(number)
+        (Decimal::from_number(&number).as_ref() == Some(self)).then_some(number)
     }
 
     /// Like [`Decimal::to_number`], but a number that JSON cannot hold exactly becomes a text of its digits.

@@ -75,7 +75,7 @@ fn quoted(number: &str) -> Option<String> {
         return None;
     }
     let is_whole = |number: Decimal| number.to_number(false).is_some();
-    let is_cut = !Decimal::of_text(number).is_some_and(is_whole);
+    let is_cut = !Decimal::from_text(number).is_some_and(is_whole);
     is_cut.then(|| format!("\"{number}\""))
 }
 

@@ -62,12 +62,12 @@ pub fn same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::String(one), Value::String(other)) => same_text(one, other),
         (Value::Number(one), Value::Number(other)) => {
-            one == other || Decimal::of_number(one) == Decimal::of_number(other)
+            one == other || Decimal::from_number(one) == Decimal::from_number(other)
         }
         (Value::Number(number), Value::String(text))
         | (Value::String(text), Value::Number(number)) => {
-            let written = Decimal::of_plain_text(&normal_form(text));
-            written.is_some() && written == Decimal::of_number(number)
+            let written = Decimal::from_plain_text(&normal_form(text));
+            written.is_some() && written == Decimal::from_number(number)
         }
         (Value::Array(one), Value::Array(other)) => {
             let pairs = || one.iter().zip(other);

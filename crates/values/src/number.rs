@@ -14,7 +14,7 @@ mod written;
 
 use crate::decimal::Decimal;
 use marks::{Group, Notation};
-use written::{Brackets, Written};
+use written::{Brackets, WrittenNumber};
 
 /// The notation of numbers. Members that are `None` are inferred.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,13 +47,15 @@ pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<Num
 
 /// The numbers in several texts of a field. How to read them is not decided yet.
 pub struct Numbers {
-    found: Vec<Option<Written>>,
+    found: Vec<Option<WrittenNumber>>,
     notations: Vec<Notation>,
 }
 
 impl Numbers {
     pub fn find<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Numbers {
-        let found = texts.iter().map(|text| Written::of(text.as_ref(), set));
+        let found = texts
+            .iter()
+            .map(|text| WrittenNumber::find(text.as_ref(), set));
         Numbers {
             found: found.collect(),
             notations: marks::notations(set),
@@ -112,7 +114,7 @@ impl NumberEvidence {
         self.without_brackets |= other.without_brackets;
     }
 
-    fn add(&mut self, written: &Written, notations: &[Notation]) {
+    fn add(&mut self, written: &WrittenNumber, notations: &[Notation]) {
         let mut allowed: Vec<char> = Vec::new();
         for notation in notations {
             if notation.split(&written.runs).is_some() && !allowed.contains(&notation.decimal) {
@@ -143,7 +145,7 @@ impl NumberEvidence {
         }
     }
 
-    fn read(&self, written: &Written, notations: &[Notation]) -> NumberReading {
+    fn read(&self, written: &WrittenNumber, notations: &[Notation]) -> NumberReading {
         if written.is_undecided {
             return NumberReading::Undecided;
         }
@@ -171,7 +173,7 @@ impl NumberEvidence {
     /// The possible readings of the digits, each as whole part and fraction.
     fn readings(
         &self,
-        written: &Written,
+        written: &WrittenNumber,
         notations: &[Notation],
         allows: impl Fn(&Notation) -> bool,
     ) -> Vec<(String, String)> {
@@ -195,7 +197,7 @@ impl NumberEvidence {
     }
 
     /// Whether the number is negative; `None` if its brackets may or may not be an accountant's minus.
-    fn is_negative(&self, written: &Written) -> Option<bool> {
+    fn is_negative(&self, written: &WrittenNumber) -> Option<bool> {
         match written.brackets {
             Brackets::None => Some(written.negative),
             Brackets::OfMoney => Some(true),

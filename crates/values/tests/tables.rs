@@ -92,14 +92,14 @@ fn decimals_keep_every_digit() {
         ("1e200", "1e200", "1e+200"),
         ("0.3", "0.3", "0.3"),
     ] {
-        let decimal = Decimal::of_text(text).unwrap();
+        let decimal = Decimal::from_text(text).unwrap();
         assert_eq!(decimal.plain(), plain, "{text}");
         let written = decimal.to_number(false);
         let written = written.map_or("none".to_owned(), |number| number.to_string());
         assert_eq!(written, number, "{text}");
     }
     for text in ["", "-", "1.2.3", "1e", "e3", "1,5", " 5", "NaN", "1e9999"] {
-        assert_eq!(Decimal::of_text(text), None, "{text}");
+        assert_eq!(Decimal::from_text(text), None, "{text}");
     }
 }
 

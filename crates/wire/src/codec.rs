@@ -4,7 +4,7 @@
 //!
 //! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so the machines of a fleet can be upgraded
 //! one after another. The shape of a message therefore never changes. A newer version only has further variants at the
-//! ends of the enums, and these are not sent to peers with an older version. [`crate::greeting`] describes how two
+//! ends of the enums, and these are not sent to peers with an older version. [`crate::handshake`] describes how two
 //! builds agree on a version.
 
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //! - [`vocabulary`]: the closed lists (outcomes, reasons) that all processes, logs and stores share.
 //! - [`message`]: the messages, named by their direction.
 //! - [`codec`]: their encoding, with a version byte.
-//! - [`greeting`]: how two builds agree on that version.
+//! - [`handshake`]: how two builds agree on that version.
 //! - [`counts`]: the counts of workers, for Prometheus.
 //! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
@@ -18,7 +18,7 @@
 pub mod arrivals;
 pub mod codec;
 pub mod counts;
-pub mod greeting;
+pub mod handshake;
 pub mod keys;
 pub mod likeness;
 mod limited;
@@ -34,12 +34,12 @@ pub mod vocabulary;
 
 pub use arrivals::Arrivals;
 pub use likeness::{evidence_of_likeness, likeness_of};
-pub use limited::is_limited;
-pub use links::{LinkKind, NO_RECORD, mark_of_row, of_row};
+pub use limited::is_rate_limited;
+pub use links::{LinkKind, NO_RECORD, mark_of_row, parse_row_link};
 pub use message::*;
 pub use refusal_log::RefusalLog;
 pub use repeats::{evidence_of_repetition, is_repetition};
 pub use report::SupervisorReport;
 pub use scripts::{Finding, KnownKind, ScriptsReport, SiteScripts};
-pub use unmatched::{is_unmatched, with_unmatched};
+pub use unmatched::{is_unmatched, with_unmatched_mark};
 pub use vocabulary::{BackoffReason, Follow, Lane, Outcome, Reason, SiteTrouble, TaskEnd};

@@ -6,7 +6,7 @@
 use crate::{Outcome, TaskDone};
 
 /// Whether the site refused the page because of the number or rate of requests; see the module.
-pub fn is_limited(done: &TaskDone) -> bool {
+pub fn is_rate_limited(done: &TaskDone) -> bool {
     done.outcome == Outcome::HttpError
         && (matches!(done.status_code, Some(429 | 503)) || done.evidence.is_some())
 }

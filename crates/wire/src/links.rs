@@ -64,7 +64,7 @@ pub fn mark_of_row(record: &str, url: &str) -> String {
 }
 
 /// The record's key and the URL in the text of a row's link; `None` for other texts.
-pub fn of_row(text: &str) -> Option<(String, &str)> {
+pub fn parse_row_link(text: &str) -> Option<(String, &str)> {
     let (escaped, url) = text.strip_prefix(ROW)?.split_once(' ')?;
     Some((escaped.replace("%20", " ").replace("%25", "%"), url))
 }
@@ -114,9 +114,9 @@ mod tests {
         ] {
             let text = mark_of_row(record, "https://a.example/1");
             let url = "https://a.example/1";
-            assert_eq!(of_row(&text), Some((record.to_owned(), url)));
+            assert_eq!(parse_row_link(&text), Some((record.to_owned(), url)));
         }
-        assert_eq!(of_row("https://a.example/row%20x"), None);
+        assert_eq!(parse_row_link("https://a.example/row%20x"), None);
     }
 
     #[test]

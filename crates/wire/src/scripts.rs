@@ -80,7 +80,7 @@ impl Finding {
         }
     }
 
-    pub fn of_name(name: &str) -> Option<Finding> {
+    pub fn from_name(name: &str) -> Option<Finding> {
         Finding::ALL
             .into_iter()
             .find(|finding| finding.as_str() == name)
@@ -107,13 +107,13 @@ impl ScriptsReport {
     }
 
     /// The report in an outcome, if it has one.
-    pub fn of(done: &TaskDone) -> Option<ScriptsReport> {
+    pub fn from_outcome(done: &TaskDone) -> Option<ScriptsReport> {
         let evidence = done.evidence.as_ref();
         let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;
         let sign = without_mark(&evidence.sign);
         let mut words = sign.splitn(6, '\t').map(str::to_owned);
         let mark = words.next().filter(|word| word == MARK);
-        let (_, finding) = (mark?, Finding::of_name(&words.next()?)?);
+        let (_, finding) = (mark?, Finding::from_name(&words.next()?)?);
         Some(ScriptsReport {
             finding,
             is_shell: words.next()? == SHELL,
@@ -127,7 +127,7 @@ impl ScriptsReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Delivery, SiteClock, is_unmatched, with_unmatched};
+    use crate::{Delivery, SiteClock, is_unmatched, with_unmatched_mark};
 
     fn done(outcome: Outcome, evidence: Option<Evidence>) -> TaskDone {
         TaskDone {
@@ -162,14 +162,14 @@ mod tests {
                 seen: "a b".into(),
                 ..report
             };
-            let read = ScriptsReport::of(&done(Outcome::Ok, Some(evidence.clone())));
+            let read = ScriptsReport::from_outcome(&done(Outcome::Ok, Some(evidence.clone())));
             assert_eq!(read, Some(expected));
             let failed = done(Outcome::Timeout, Some(evidence));
-            assert_eq!(ScriptsReport::of(&failed), None);
+            assert_eq!(ScriptsReport::from_outcome(&failed), None);
             assert!(!is_unmatched(&done(Outcome::Ok, failed.evidence.clone())));
-            let marked = with_unmatched(failed.evidence);
+            let marked = with_unmatched_mark(failed.evidence);
             let marked = done(Outcome::Ok, Some(marked));
-            assert_eq!(ScriptsReport::of(&marked), read);
+            assert_eq!(ScriptsReport::from_outcome(&marked), read);
             assert!(is_unmatched(&marked));
         }
         for sign in [
@@ -184,7 +184,10 @@ mod tests {
                 sign: sign.into(),
                 no_route: false,
             };
-            assert_eq!(ScriptsReport::of(&done(Outcome::Ok, Some(evidence))), None);
+            assert_eq!(
+                ScriptsReport::from_outcome(&done(Outcome::Ok, Some(evidence))),
+                None
+            );
         }
     }
 }

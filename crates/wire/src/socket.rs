@@ -7,7 +7,7 @@
 //! Backpressure is not left to the sockets: the messages carry credit-based flow control, which bounds the frames
 //! queued for a peer. There are two exceptions. Of published messages, libzmq keeps [`PUBLISHED_AHEAD`] for each
 //! subscriber (its high-water mark); a slower subscriber loses messages. Clients ([`SocketSpec::for_clients`]) have no
-//! credit, and the caller counts the frames queued for each ([`Held`]).
+//! credit, and the caller counts the frames queued for each ([`FrameAttachment`]).
 //!
 //! A socket that other machines can reach must have a [`Guard`] with CURVE keys; it is not opened without one. A
 //! serving socket admits the keys of an allow-list that have one role.
@@ -26,13 +26,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-pub use curve::{CurveError, has_curve, key_pair_of, new_key_pair};
+pub use curve::{CurveError, has_curve, key_pair_from_secret, new_key_pair};
 pub use endpoint::is_local;
 pub use options::PUBLISHED_AHEAD;
 
 use crate::keys::{ClientKeys, Entry, ListChange, Role, ServerKeys};
-use outgoing::Outgoing;
-use thread::{Command, Commands, SocketThread};
+use outgoing::OutgoingFrame;
+use thread::{Command, CommandQueue, SocketThread};
 
 /// Names a socket within its process.
 pub type SocketName = u32;
@@ -153,7 +153,7 @@ impl SocketSpec {
     }
 
     /// Makes the socket a guarded server, if there are keys.
-    pub fn serve(self, keys: Option<&ServerKeys>, role: Role) -> SocketSpec {
+    pub fn with_server_keys(self, keys: Option<&ServerKeys>, role: Role) -> SocketSpec {
         let guard = keys.map_or(Guard::None, |keys| Guard::Serve(keys.clone(), role));
         SocketSpec { guard, ..self }
     }
@@ -167,13 +167,13 @@ impl SocketSpec {
 
 /// A value kept with an outgoing frame. It is dropped when libzmq has taken the frame, or when the frame can never be
 /// read.
-pub trait Held: Send {
+pub trait FrameAttachment: Send {
     /// Called if the frame's receiver is gone.
-    fn receiver_is_gone(&self);
+    fn on_receiver_gone(&self);
 }
 
 /// Receives the arriving frames, on the thread that owns the sockets. It must not block.
-pub trait Arrivals: Send + 'static {
+pub trait FrameHandler: Send + 'static {
     /// Decides how much of a frame from a router's peer is taken. The rest is dropped before it is copied. So reading
     /// a flood costs less than sending it, which matters because libzmq queues unread frames without a limit.
     fn how_much_to_take(
@@ -182,16 +182,16 @@ pub trait Arrivals: Send + 'static {
         _peer: &Peer,
         _sender: Option<&Entry>,
         _frame: &[u8],
-    ) -> Heard {
-        Heard::Whole
+    ) -> TakenPart {
+        TakenPart::Whole
     }
 
-    fn arrive(&mut self, arrived: Arrived);
+    fn arrive(&mut self, arrived: ArrivedFrame);
 }
 
 /// How much of a frame is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum TakenPart {
     Whole,
     /// The frame counts as arrived, but its content is left out.
     Arrival,
@@ -202,17 +202,17 @@ pub enum Heard {
 }
 
 /// Takes every frame.
-struct Every<F>(F);
+struct TakeAll<F>(F);
 
-impl<F: FnMut(Arrived) + Send + 'static> Arrivals for Every<F> {
-    fn arrive(&mut self, arrived: Arrived) {
+impl<F: FnMut(ArrivedFrame) + Send + 'static> FrameHandler for TakeAll<F> {
+    fn arrive(&mut self, arrived: ArrivedFrame) {
         (self.0)(arrived);
     }
 }
 
 /// A frame that has arrived.
 #[derive(Debug)]
-pub struct Arrived {
+pub struct ArrivedFrame {
     pub socket: SocketName,
     /// The sender, on a router socket. It is needed to answer.
     pub peer: Option<Peer>,
@@ -223,7 +223,7 @@ pub struct Arrived {
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,
-    /// The frame's content is left out ([`Heard::Arrival`]).
+    /// The frame's content is left out ([`TakenPart::Arrival`]).
     pub is_left_out: bool,
 }
 
@@ -252,13 +252,13 @@ pub struct Traffic {
 /// A handle for sending. Clones share the same thread.
 #[derive(Clone)]
 pub struct Outbox {
-    commands: Arc<Commands>,
+    commands: Arc<CommandQueue>,
 }
 
 impl Outbox {
     /// Queues a frame for the peer of a socket with one peer.
     pub fn send(&self, socket: SocketName, frame: Vec<u8>) {
-        let frame = Outgoing {
+        let frame = OutgoingFrame {
             peer: None,
             frame,
             held: None,
@@ -268,19 +268,19 @@ impl Outbox {
 
     /// Queues a frame for one peer of a router socket.
     pub fn send_to(&self, socket: SocketName, peer: &Peer, frame: Vec<u8>) {
-        self.send_to_holding(socket, peer, frame, None);
+        self.send_to_with(socket, peer, frame, None);
     }
 
     /// Like [`Outbox::send_to`], and keeps a value with the frame.
-    pub fn send_to_holding(
+    pub fn send_to_with(
         &self,
         socket: SocketName,
         peer: &Peer,
         frame: Vec<u8>,
-        held: Option<Box<dyn Held>>,
+        held: Option<Box<dyn FrameAttachment>>,
     ) {
         let peer = Some(peer.clone());
-        let frame = Outgoing { peer, frame, held };
+        let frame = OutgoingFrame { peer, frame, held };
         self.commands.push(Command::Send(socket, frame));
     }
 
@@ -310,7 +310,7 @@ impl Outbox {
 
     /// Why a server did not admit a connecting socket of this process, if this happened. It may have admitted it
     /// since.
-    pub fn not_admitted(&self) -> Option<&'static str> {
+    pub fn refusal_reason(&self) -> Option<&'static str> {
         self.commands.not_admitted()
     }
 
@@ -341,17 +341,17 @@ impl Sockets {
     /// Opens the sockets and starts the thread. `on_arrival` runs on that thread and must not block.
     pub fn start(
         specs: Vec<SocketSpec>,
-        on_arrival: impl FnMut(Arrived) + Send + 'static,
+        on_arrival: impl FnMut(ArrivedFrame) + Send + 'static,
     ) -> Result<Sockets, SocketError> {
-        Sockets::start_choosing(specs, Every(on_arrival))
+        Sockets::start_with_handler(specs, TakeAll(on_arrival))
     }
 
     /// Like [`Sockets::start`], with a choice of the frames that are taken.
-    pub fn start_choosing(
+    pub fn start_with_handler(
         specs: Vec<SocketSpec>,
-        arrivals: impl Arrivals,
+        arrivals: impl FrameHandler,
     ) -> Result<Sockets, SocketError> {
-        let commands = Arc::new(Commands::new()?);
+        let commands = Arc::new(CommandQueue::new()?);
         let outbox = Outbox {
             commands: Arc::clone(&commands),
         };

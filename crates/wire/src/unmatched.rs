@@ -8,7 +8,7 @@ use crate::{Evidence, Outcome, TaskDone};
 const MARK: &str = "\tunmatched";
 
 /// Adds the mark to a worker's other findings about a page.
-pub fn with_unmatched(noticed: Option<Evidence>) -> Evidence {
+pub fn with_unmatched_mark(noticed: Option<Evidence>) -> Evidence {
     let mut noticed = noticed.unwrap_or(Evidence {
         url: String::new(),
         status_code: None,

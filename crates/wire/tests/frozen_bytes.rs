@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use webfill_wire::codec::{self, OLDEST_VERSION, WIRE_VERSION};
-use webfill_wire::greeting;
+use webfill_wire::handshake;
 use webfill_wire::{
     DispatcherToSupervisor, Follow, Lane, Outcome, ReturnCause, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, WorkerToSupervisor,
@@ -293,10 +293,13 @@ fn every_message_of_the_oldest_version_is_still_read() {
 
 #[test]
 fn the_greeting_never_changes() {
-    let kept = std::fs::read_to_string(path_of("greeting")).expect("it was frozen");
+    let kept = std::fs::read_to_string(path_of("handshake")).expect("it was frozen");
     let today = text_of(&Frozen::from([
-        (String::from("Greeting"), greeting::frame_of_hello(&hello())),
-        (String::from("Refusal"), greeting::frame_of_refusal(171)),
+        (
+            String::from("Handshake"),
+            handshake::frame_of_hello(&hello()),
+        ),
+        (String::from("Refusal"), handshake::frame_of_refusal(171)),
     ]));
     // Only the versions themselves may change: right after the first byte of the handshake, and at the end of the
     // refusal.
@@ -304,6 +307,6 @@ fn the_greeting_never_changes() {
     assert_eq!(
         today,
         kept.replace("VERSIONS", &versions),
-        "any two builds must read each other's greeting"
+        "any two builds must read each other's handshake"
     );
 }

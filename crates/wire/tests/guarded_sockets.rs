@@ -11,7 +11,8 @@ use webfill_wire::keys::{
     TrustedKeys,
 };
 use webfill_wire::socket::{
-    Arrivals, Arrived, Heard, Pattern, Peer, SocketName, SocketSpec, Sockets, new_key_pair,
+    ArrivedFrame, FrameHandler, Pattern, Peer, SocketName, SocketSpec, Sockets, TakenPart,
+    new_key_pair,
 };
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -22,7 +23,7 @@ const CONTROL: u32 = 2;
 struct Server {
     folder: TempDir,
     sockets: Sockets,
-    arrived: mpsc::Receiver<Arrived>,
+    arrived: mpsc::Receiver<ArrivedFrame>,
     /// Ends the pause that `hold` began.
     hold: mpsc::Sender<()>,
     public: PublicKey,
@@ -32,28 +33,28 @@ struct Server {
 }
 
 /// Treats the frame `flood` as a flood. After the frame `hold`, nothing is read until the pause is ended.
-struct Choosing {
-    arrivals: mpsc::Sender<Arrived>,
+struct FloodHandler {
+    arrivals: mpsc::Sender<ArrivedFrame>,
     held: mpsc::Receiver<()>,
 }
 
-impl Arrivals for Choosing {
+impl FrameHandler for FloodHandler {
     fn how_much_to_take(
         &mut self,
         _: SocketName,
         _: &Peer,
         _: Option<&Entry>,
         frame: &[u8],
-    ) -> Heard {
+    ) -> TakenPart {
         match frame {
-            b"flood" => return Heard::Flood,
+            b"flood" => return TakenPart::Flood,
             b"hold" => self.held.recv_timeout(WAIT).expect("an end"),
             _ => {}
         }
-        Heard::Whole
+        TakenPart::Whole
     }
 
-    fn arrive(&mut self, arrived: Arrived) {
+    fn arrive(&mut self, arrived: ArrivedFrame) {
         // The test may already be over.
         let _ = self.arrivals.send(arrived);
     }
@@ -85,11 +86,13 @@ impl Server {
         let control = free_endpoint();
         let (arrivals, arrived) = mpsc::channel();
         let specs = vec![
-            SocketSpec::bind(TASKS, Pattern::Router, &tasks).serve(Some(&keys), Role::Supervisor),
-            SocketSpec::bind(CONTROL, Pattern::Router, &control).serve(Some(&keys), Role::Client),
+            SocketSpec::bind(TASKS, Pattern::Router, &tasks)
+                .with_server_keys(Some(&keys), Role::Supervisor),
+            SocketSpec::bind(CONTROL, Pattern::Router, &control)
+                .with_server_keys(Some(&keys), Role::Client),
         ];
         let (hold, held) = mpsc::channel();
-        let sockets = Sockets::start_choosing(specs, Choosing { arrivals, held });
+        let sockets = Sockets::start_with_handler(specs, FloodHandler { arrivals, held });
         Server {
             hold,
             folder,
@@ -199,7 +202,7 @@ impl Caller {
         self
     }
 
-    fn say(&self, text: &str) {
+    fn send_text(&self, text: &str) {
         self.socket.send(text, 0).unwrap();
     }
 
@@ -258,7 +261,7 @@ fn messages_of_listed_keys_carry_their_names_and_are_answered() {
     ];
     for (socket, (keys, endpoint, name)) in [TASKS, CONTROL].into_iter().zip(callers) {
         let caller = Caller::with_keys(keys, &server.public).connect(endpoint);
-        caller.say("hello");
+        caller.send_text("hello");
         let peer = server.hears("hello", name);
         server
             .sockets
@@ -312,7 +315,7 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
         assert!(caller.is_refused(), "{who}");
     }
     let good = with(&vm).connect(&server.tasks);
-    good.say("hello");
+    good.send_text("hello");
     server.hears("hello", "vm-01");
     assert!(
         server.arrived.try_recv().is_err(),
@@ -325,7 +328,7 @@ fn a_client_whose_key_is_added_later_is_admitted_without_a_restart() {
     let vm = new_key_pair().unwrap();
     let mut server = Server::start(&[]);
     let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
-    caller.say("hello");
+    caller.send_text("hello");
     assert!(caller.is_refused());
     server.add(Role::Supervisor, "vm-01", &vm);
     server.hears("hello", "vm-01");
@@ -339,7 +342,7 @@ fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
     mistaken.socket.bind(&at).unwrap();
     let keys = ClientKeys {
         own: vm.clone(),
-        trusted: TrustedKeys::only(own.public),
+        trusted: TrustedKeys::from_fixed_key(own.public),
     };
     let spec = SocketSpec::connect(1, Pattern::Dealer, &at).call(Some(&keys));
     let caller = Sockets::start(vec![spec], |_| {}).unwrap();
@@ -361,10 +364,10 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
         (Role::Supervisor, "vm-02", &other),
     ]);
     let revoked = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
-    revoked.say("hello");
+    revoked.send_text("hello");
     let peer = server.hears("hello", "vm-01");
     let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
-    staying.say("hello");
+    staying.send_text("hello");
     server.hears("hello", "vm-02");
     server.revoke("vm-01");
     server
@@ -372,8 +375,8 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
         .outbox()
         .send_to(TASKS, &peer, b"secret".to_vec());
     for _ in 0..100 {
-        revoked.say("still here");
-        staying.say("me too");
+        revoked.send_text("still here");
+        staying.send_text("me too");
         server.hears("me too", "vm-02");
     }
     let heard = server.arrived.recv_timeout(Duration::from_millis(300));
@@ -381,7 +384,7 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     // Once admitted again, the same connection can receive and be received from. Frames that were withheld do not
     // arrive.
     server.add(Role::Supervisor, "vm-01-back", &vm);
-    revoked.say("back");
+    revoked.send_text("back");
     let peer = server.hears_past("still here", "back", "vm-01-back");
     server
         .sockets
@@ -398,18 +401,18 @@ fn a_key_that_changes_its_role_loses_access_to_its_former_sockets() {
         (Role::Supervisor, "vm-02", &other),
     ]);
     let demoted = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
-    demoted.say("hello");
+    demoted.send_text("hello");
     server.hears("hello", "vm-01");
     let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
     server.revoke("vm-01");
     server.add(Role::Client, "vm-01", &vm);
     for _ in 0..100 {
-        demoted.say("still here");
-        staying.say("me too");
+        demoted.send_text("still here");
+        staying.send_text("me too");
         server.hears("me too", "vm-02");
     }
     let asking = Caller::with_keys(&vm, &server.public).connect(&server.control);
-    asking.say("may I ask");
+    asking.send_text("may I ask");
     server.hears("may I ask", "vm-01");
 }
 
@@ -426,10 +429,10 @@ fn claiming_another_peers_routing_id_does_not_divert_its_messages() {
         caller.connect(&server.tasks)
     };
     let owner = named(&vm);
-    owner.say("hello");
+    owner.send_text("hello");
     let peer = server.hears("hello", "vm-01");
     let spoofer = named(&thief);
-    spoofer.say("I am vm-01");
+    spoofer.send_text("I am vm-01");
     assert!(!spoofer.is_refused(), "its key is good");
     for _ in 0..10 {
         server
@@ -437,7 +440,7 @@ fn claiming_another_peers_routing_id_does_not_divert_its_messages() {
             .outbox()
             .send_to(TASKS, &peer, b"task".to_vec());
         owner.hears("task");
-        owner.say("done");
+        owner.send_text("done");
         server.hears("done", "vm-01");
     }
     assert_eq!(
@@ -469,7 +472,7 @@ fn garbage_on_the_port_does_not_disturb_admitted_peers() {
         held.push(stream);
     }
     let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
-    caller.say("hello");
+    caller.send_text("hello");
     server.hears("hello", "vm-01");
 }
 
@@ -481,17 +484,17 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     let with = |keys| Caller::with_keys(keys, &server.public).connect(&server.control);
     let [calm, other, flooding] = [with(&news), with(&shop), with(&shop)];
     for (caller, name) in [(&calm, "news"), (&other, "shop"), (&flooding, "shop")] {
-        caller.say("hello");
+        caller.send_text("hello");
         server.hears("hello", name);
     }
     let begun = Instant::now();
     for frame in ["flood", "flood", "behind it"] {
-        flooding.say(frame);
+        flooding.send_text(frame);
     }
     flooding.waits_for(zmq::SocketEvent::DISCONNECTED);
     assert!(flooding.is_refused(), "it comes back too soon");
     for (caller, name) in [(&calm, "news"), (&other, "shop")] {
-        caller.say("still here");
+        caller.send_text("still here");
         // Messages after the flood are dropped.
         server.hears("still here", name);
         assert!(!caller.was_disconnected(), "{name}");
@@ -499,7 +502,7 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     while flooding.is_refused() {}
     let refused = begun.elapsed();
     assert!(refused > Duration::from_secs(4), "{refused:?}");
-    flooding.say("again");
+    flooding.send_text("again");
     server.hears("again", "shop");
 }
 
@@ -511,7 +514,7 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     let calm = Caller::with_keys(&news, &server.public);
     let flooding = Caller::with_keys(&shop, &server.public).connect(&server.control);
     for frame in ["hold", "flood", "flood"] {
-        flooding.say(frame);
+        flooding.send_text(frame);
     }
     // They wait to be read when their sender leaves, and the next connection gets its descriptor. What libzmq holds
     // cannot be observed: if this is too short, the flood comes to nothing, and the test does, too.
@@ -526,7 +529,7 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     server.hold.send(()).unwrap();
     server.hears("hold", "shop");
     for text in ["hello", "again"] {
-        calm.say(text);
+        calm.send_text(text);
         server.hears(text, "news");
     }
     assert!(!calm.was_disconnected());

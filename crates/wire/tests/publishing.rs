@@ -9,7 +9,7 @@ use webfill_wire::keys::{
     TrustedKeys,
 };
 use webfill_wire::socket::{
-    Arrived, PUBLISHED_AHEAD, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
+    ArrivedFrame, PUBLISHED_AHEAD, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
 };
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -21,23 +21,23 @@ fn free_endpoint() -> String {
     format!("tcp://{}", listener.local_addr().unwrap())
 }
 
-fn started(spec: SocketSpec) -> (Sockets, Receiver<Arrived>) {
+fn start_sockets(spec: SocketSpec) -> (Sockets, Receiver<ArrivedFrame>) {
     let (arrivals, arrived) = mpsc::channel();
     let sockets = Sockets::start(vec![spec], move |frame| drop(arrivals.send(frame)));
     (sockets.unwrap(), arrived)
 }
 
-fn publisher(endpoint: &str) -> (Sockets, Receiver<Arrived>) {
-    started(SocketSpec::bind(NAME, Pattern::Publish, endpoint))
+fn publisher(endpoint: &str) -> (Sockets, Receiver<ArrivedFrame>) {
+    start_sockets(SocketSpec::bind(NAME, Pattern::Publish, endpoint))
 }
 
-fn subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<Arrived>) {
+fn subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<ArrivedFrame>) {
     let topics = topics.iter().map(|topic| String::from(*topic)).collect();
-    started(SocketSpec::connect(NAME, Pattern::Subscribe, endpoint).topics(topics))
+    start_sockets(SocketSpec::connect(NAME, Pattern::Subscribe, endpoint).topics(topics))
 }
 
 /// Waits until the publisher has received this subscription.
-fn wait_for(heard: &Receiver<Arrived>, expected: Subscription<'_>) {
+fn wait_for(heard: &Receiver<ArrivedFrame>, expected: Subscription<'_>) {
     loop {
         let arrived = heard.recv_timeout(WAIT).expect("a subscription");
         if Subscription::read(&arrived.frame) == Some(expected) {
@@ -51,7 +51,7 @@ fn publish(sockets: &Sockets, topic: &str, message: &str) {
     sockets.outbox().publish(NAME, topic, message);
 }
 
-fn next(arrived: &Receiver<Arrived>) -> (String, String) {
+fn next(arrived: &Receiver<ArrivedFrame>) -> (String, String) {
     let arrived = arrived.recv_timeout(WAIT).expect("a message");
     let topic = String::from_utf8(arrived.topic.expect("a topic")).unwrap();
     (topic, String::from_utf8(arrived.frame).unwrap())
@@ -154,16 +154,16 @@ fn garbage_from_a_subscriber_is_ignored() {
 }
 
 /// A publisher with keys, and its allow-list.
-struct Guarded {
+struct GuardedPublisher {
     folder: TempDir,
     endpoint: String,
     public: PublicKey,
     sockets: Sockets,
-    heard: Receiver<Arrived>,
+    heard: Receiver<ArrivedFrame>,
 }
 
-impl Guarded {
-    fn start(listed: &[(Role, &str, &KeyPair)]) -> Guarded {
+impl GuardedPublisher {
+    fn start(listed: &[(Role, &str, &KeyPair)]) -> GuardedPublisher {
         let folder = tempfile::tempdir().unwrap();
         write_list(&folder, listed);
         let own = new_key_pair().unwrap();
@@ -176,8 +176,8 @@ impl Guarded {
         };
         let endpoint = free_endpoint();
         let spec = SocketSpec::bind(NAME, Pattern::Publish, &endpoint);
-        let (sockets, heard) = started(spec.serve(Some(&keys), Role::Client));
-        Guarded {
+        let (sockets, heard) = start_sockets(spec.with_server_keys(Some(&keys), Role::Client));
+        GuardedPublisher {
             folder,
             endpoint,
             public,
@@ -186,13 +186,13 @@ impl Guarded {
         }
     }
 
-    fn subscribe(&self, keys: Option<&KeyPair>, topic: &str) -> (Sockets, Receiver<Arrived>) {
+    fn subscribe(&self, keys: Option<&KeyPair>, topic: &str) -> (Sockets, Receiver<ArrivedFrame>) {
         let keys = keys.map(|own| ClientKeys {
             own: own.clone(),
-            trusted: TrustedKeys::only(self.public),
+            trusted: TrustedKeys::from_fixed_key(self.public),
         });
         let spec = SocketSpec::connect(NAME, Pattern::Subscribe, &self.endpoint);
-        started(spec.topics(vec![topic.into()]).call(keys.as_ref()))
+        start_sockets(spec.topics(vec![topic.into()]).call(keys.as_ref()))
     }
 }
 
@@ -212,7 +212,7 @@ fn only_clients_keys_get_messages() {
         (Role::Client, "app", &client),
         (Role::Supervisor, "vm", &supervisor),
     ];
-    let server = Guarded::start(&listed);
+    let server = GuardedPublisher::start(&listed);
     let refused = [None, Some(&supervisor), Some(&stranger)];
     let refused = refused.map(|keys| server.subscribe(keys, "refused"));
     let (_sockets, arrived) = server.subscribe(Some(&client), "fine");
@@ -234,7 +234,7 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
         (Role::Client, "leaves", &leaves),
         (Role::Client, "stays", &stays),
     ];
-    let server = Guarded::start(&both);
+    let server = GuardedPublisher::start(&both);
     let (_left, revoked) = server.subscribe(Some(&leaves), "left");
     let (_stayed, kept) = server.subscribe(Some(&stays), "stayed");
     wait_for(&server.heard, Subscription::Wanted(b"stayed"));

@@ -8,7 +8,9 @@ use tempfile::TempDir;
 use webfill_wire::keys::{
     AllowList, ClientKeys, HEADING, KeyPair, Role, RotationFiles, ServerKeys, TrustedKeys,
 };
-use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, Subscription, new_key_pair};
+use webfill_wire::socket::{
+    ArrivedFrame, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
+};
 
 const WAIT: Duration = Duration::from_secs(60);
 const NAME: u32 = 1;
@@ -43,7 +45,7 @@ impl Ground {
         std::fs::write(self.file(file), key.public.to_string()).unwrap();
     }
 
-    fn serve(&self, own: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<Arrived>) {
+    fn serve(&self, own: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
         let keys = ServerKeys {
             own: own.clone(),
             allowed: AllowList::open(&self.file("allowed")).unwrap(),
@@ -51,7 +53,8 @@ impl Ground {
         };
         let (arrivals, arrived) = mpsc::channel();
         // The address of a closed server becomes free only a moment later.
-        let spec = SocketSpec::bind(NAME, pattern, &self.endpoint).serve(Some(&keys), Role::Client);
+        let spec = SocketSpec::bind(NAME, pattern, &self.endpoint)
+            .with_server_keys(Some(&keys), Role::Client);
         for _ in 0..3_000 {
             let arrivals = arrivals.clone();
             match Sockets::start(vec![spec.clone()], move |frame| drop(arrivals.send(frame))) {
@@ -62,11 +65,11 @@ impl Ground {
         panic!("the address is not free again");
     }
 
-    fn call(&self, first: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<Arrived>) {
+    fn call(&self, first: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
         let files = ["dispatcher.pub", "dispatcher-next.pub"].map(|name| self.file(name));
         let keys = ClientKeys {
             own: self.client.clone(),
-            trusted: TrustedKeys::in_files(first.public, files.to_vec()),
+            trusted: TrustedKeys::from_files(first.public, files.to_vec()),
         };
         let (arrivals, arrived) = mpsc::channel();
         let spec = SocketSpec::connect(NAME, pattern, &self.endpoint);
@@ -77,7 +80,7 @@ impl Ground {
 }
 
 /// Sends a frame until it is received. A frame sent to a server that has just gone is lost, as it is without keys.
-fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<Arrived>, text: &str) {
+fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<ArrivedFrame>, text: &str) {
     for _ in 0..600 {
         caller.outbox().send(NAME, text.into());
         while let Ok(arrived) = arrived.recv_timeout(Duration::from_millis(100)) {
@@ -89,7 +92,7 @@ fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<Arrived>, text: &s
     panic!("`{text}` is not heard");
 }
 
-fn heard(arrived: &mpsc::Receiver<Arrived>) -> String {
+fn next_text(arrived: &mpsc::Receiver<ArrivedFrame>) -> String {
     let arrived = arrived.recv_timeout(WAIT).expect("a frame");
     String::from_utf8(arrived.frame).unwrap()
 }
@@ -135,7 +138,7 @@ fn subscribers_follow_a_publisher_to_its_next_key() {
         );
         let frame = own.public.to_string().into_bytes();
         publisher.0.outbox().publish(NAME, b"topic".to_vec(), frame);
-        assert_eq!(heard(&subscriber.1), own.public.to_string());
+        assert_eq!(next_text(&subscriber.1), own.public.to_string());
     }
 }
 
@@ -152,7 +155,7 @@ fn a_server_with_neither_key_gets_nothing() {
     caller.0.outbox().send(NAME, b"secret".to_vec());
     let reported = listening.1.recv_timeout(Duration::from_secs(3));
     assert!(reported.is_err(), "{reported:?}");
-    assert!(caller.0.outbox().not_admitted().is_some());
+    assert!(caller.0.outbox().refusal_reason().is_some());
     drop(listening);
     // Once the rotation is over, the former key is an impostor's too.
     std::fs::rename(
@@ -166,7 +169,7 @@ fn a_server_with_neither_key_gets_nothing() {
     drop(listening);
     let serving = ground.serve(next, Pattern::Pull);
     assert_eq!(
-        heard(&serving.1),
+        next_text(&serving.1),
         "secret",
         "it was kept for whom it is meant"
     );

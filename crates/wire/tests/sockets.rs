@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets};
+use webfill_wire::socket::{ArrivedFrame, Pattern, SocketSpec, Sockets};
 
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -16,7 +16,7 @@ fn endpoint(name: &str) -> String {
     )
 }
 
-fn started(spec: SocketSpec) -> (Sockets, mpsc::Receiver<Arrived>) {
+fn start_sockets(spec: SocketSpec) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
     let (arrivals, arrived) = mpsc::channel();
     let sockets = Sockets::start(vec![spec], move |frame| {
         let _ = arrivals.send(frame);
@@ -27,9 +27,9 @@ fn started(spec: SocketSpec) -> (Sockets, mpsc::Receiver<Arrived>) {
 #[test]
 fn a_router_answers_dealers_and_clients_in_their_own_shape() {
     let at = endpoint("router");
-    let (router, asked) = started(SocketSpec::bind(1, Pattern::Router, &at));
+    let (router, asked) = start_sockets(SocketSpec::bind(1, Pattern::Router, &at));
     for pattern in [Pattern::Dealer, Pattern::Client] {
-        let (dealer, answered) = started(SocketSpec::connect(1, pattern, &at));
+        let (dealer, answered) = start_sockets(SocketSpec::connect(1, pattern, &at));
         dealer.outbox().send(1, b"ping".to_vec());
         let question = asked.recv_timeout(WAIT).unwrap();
         assert_eq!((&*question.frame, question.sender), (&b"ping"[..], None));
@@ -42,11 +42,11 @@ fn a_router_answers_dealers_and_clients_in_their_own_shape() {
 #[test]
 fn frames_wait_for_a_peer_that_comes_later() {
     let at = endpoint("late");
-    let (push, _) = started(SocketSpec::bind(1, Pattern::Push, &at));
+    let (push, _) = start_sockets(SocketSpec::bind(1, Pattern::Push, &at));
     for n in 0..1_000u32 {
         push.outbox().send(1, n.to_be_bytes().to_vec());
     }
-    let (_pull, arrived) = started(SocketSpec::connect(1, Pattern::Pull, &at));
+    let (_pull, arrived) = start_sockets(SocketSpec::connect(1, Pattern::Pull, &at));
     for n in 0..1_000u32 {
         assert_eq!(arrived.recv_timeout(WAIT).unwrap().frame, n.to_be_bytes());
     }
@@ -55,7 +55,7 @@ fn frames_wait_for_a_peer_that_comes_later() {
 #[test]
 fn frames_sent_now_are_not_queued() {
     let at = endpoint("now");
-    let (dealer, _) = started(SocketSpec::connect(1, Pattern::Dealer, &at));
+    let (dealer, _) = start_sockets(SocketSpec::connect(1, Pattern::Dealer, &at));
     for _ in 0..100 {
         dealer.outbox().send_now(1, b"heartbeat".to_vec());
     }
@@ -63,7 +63,7 @@ fn frames_sent_now_are_not_queued() {
     let elsewhere = SocketSpec::bind(2, Pattern::Pull, endpoint("elsewhere"));
     dealer.outbox().open(elsewhere).unwrap();
     dealer.outbox().send(1, b"hello".to_vec());
-    let (_router, arrived) = started(SocketSpec::bind(1, Pattern::Router, &at));
+    let (_router, arrived) = start_sockets(SocketSpec::bind(1, Pattern::Router, &at));
     assert_eq!(arrived.recv_timeout(WAIT).unwrap().frame, b"hello");
     dealer.outbox().send_now(1, b"heartbeat".to_vec());
     assert_eq!(arrived.recv_timeout(WAIT).unwrap().frame, b"heartbeat");

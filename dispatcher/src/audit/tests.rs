@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use webfill_scheduler::effects::{ActionEnd, AuditedAction};
-use webfill_scheduler::requester::Who;
+use webfill_scheduler::requester::SenderInfo;
 use webfill_wire::keys::{Entry, HEADING, ListChange, PublicKey, Rights, Role, parse};
 
 use super::*;
@@ -33,31 +33,31 @@ impl World {
     fn write_list_change(&mut self, change: &ListChange) {
         let by_file = |audited| Audited {
             at_ms: 7_000,
-            who: Who {
-                way: Way::File,
-                ..Who::default()
+            who: SenderInfo {
+                way: Channel::File,
+                ..SenderInfo::default()
             },
             audited,
             end: ActionEnd::Done,
         };
-        let actions = AuditedAction::of_list(change).into_iter();
+        let actions = AuditedAction::from_list_change(change).into_iter();
         self.log.write(actions.map(by_file).collect());
     }
 }
 
-fn who(name: &str) -> Who {
-    Who {
+fn who(name: &str) -> SenderInfo {
+    SenderInfo {
         name: Some(name.into()),
         address: Some("10.0.0.7".into()),
-        way: Way::Key,
+        way: Channel::Key,
     }
 }
 
 fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
     let one = json!({"url": "http://a.org/", "appid": "app", "crawlid": crawl_id});
     let text = json!([one, one, one]).to_string();
-    let asked = webfill_scheduler::control::read(text.as_bytes(), 0).unwrap();
-    let mut audited = AuditedAction::of(&asked).unwrap();
+    let asked = webfill_scheduler::control::parse_request(text.as_bytes(), 0).unwrap();
+    let mut audited = AuditedAction::from_request(&asked).unwrap();
     audited.count_answer(&json!({"accepted": accepted}));
     Audited {
         at_ms,
@@ -71,7 +71,7 @@ fn did(at_ms: i64, action: &'static str) -> Audited {
     Audited {
         at_ms,
         who: who("feeder"),
-        audited: AuditedAction::plain(action),
+        audited: AuditedAction::without_subject(action),
         end: ActionEnd::Done,
     }
 }
@@ -110,7 +110,7 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
 fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
     let mut world = World::new();
     let refused = |at_ms| Audited {
-        end: ActionEnd::of_answer(&json!({"error": {"path": "$.appid", "message": "not yours"}})),
+        end: ActionEnd::from_answer(&json!({"error": {"path": "$.appid", "message": "not yours"}})),
         ..did(at_ms, "stop")
     };
     world.log.write(vec![

@@ -5,7 +5,7 @@ use hyper::{Response, StatusCode};
 use serde_json::Value;
 use webfill_api::Refusal;
 pub(super) use webfill_service::http::Answer;
-use webfill_service::http::whole;
+use webfill_service::http::complete_body;
 
 pub(super) fn json_answer(status: u16, value: Value) -> Answer {
     let mut text = value.to_string();
@@ -15,7 +15,7 @@ pub(super) fn json_answer(status: u16, value: Value) -> Answer {
 
 /// An answer whose text already is JSON.
 pub(super) fn raw_json(status: u16, text: String) -> Answer {
-    let mut answer = Response::new(whole(text));
+    let mut answer = Response::new(complete_body(text));
     *answer.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let json = HeaderValue::from_static("application/json");

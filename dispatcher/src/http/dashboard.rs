@@ -5,40 +5,40 @@ use async_trait::async_trait;
 use serde_json::Value;
 use webfill_api::Refusal;
 use webfill_dashboard::{Fleet, Visitor};
-use webfill_scheduler::control::Asked;
-use webfill_scheduler::requester::{Way, Who};
+use webfill_scheduler::control::ControlRequest;
+use webfill_scheduler::requester::{Channel, SenderInfo};
 
 use super::PendingRequests;
 use crate::clock::SteadyClock;
 use crate::health::Health;
 
-pub(super) struct AskLoop {
+pub(super) struct LoopClient {
     pending_requests: PendingRequests,
     health: Health,
     clock: SteadyClock,
 }
 
-impl AskLoop {
+impl LoopClient {
     pub(super) fn new(
         pending_requests: PendingRequests,
         health: Health,
         clock: SteadyClock,
-    ) -> AskLoop {
-        AskLoop {
+    ) -> LoopClient {
+        LoopClient {
             pending_requests,
             health,
             clock,
         }
     }
 
-    async fn request(&self, visitor: &Visitor, asked: Asked) -> Result<Value, Refusal> {
-        let who = Who {
+    async fn submit(&self, visitor: &Visitor, asked: ControlRequest) -> Result<Value, Refusal> {
+        let who = SenderInfo {
             name: visitor.name.clone(),
             address: visitor.address.map(|address| address.to_string().into()),
-            way: Way::Dashboard,
+            way: Channel::Dashboard,
         };
         let rights = visitor.rights.clone();
-        let permit = self.pending_requests.admit(&who, 0)?;
+        let permit = self.pending_requests.acquire_permit(&who, 0)?;
         let Some(answer) = self.pending_requests.send(who, rights, asked, permit).await else {
             return Err(Refusal::new("$", "the dispatcher does not answer"));
         };
@@ -51,8 +51,8 @@ impl AskLoop {
         }
     }
 
-    fn needs_frontier(&self) -> Result<(), Refusal> {
-        match self.health.is_open() {
+    fn check_frontier_open(&self) -> Result<(), Refusal> {
+        match self.health.is_frontier_open() {
             true => Ok(()),
             false => {
                 let why = "the frontier is being opened: try again in a few seconds";
@@ -63,16 +63,16 @@ impl AskLoop {
 }
 
 #[async_trait]
-impl Fleet for AskLoop {
+impl Fleet for LoopClient {
     async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
-        self.needs_frontier()?;
-        let asked = Asked::Act(webfill_api::parse_action(action)?);
-        self.request(visitor, asked).await
+        self.check_frontier_open()?;
+        let asked = ControlRequest::Act(webfill_api::parse_action(action)?);
+        self.submit(visitor, asked).await
     }
 
     async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal> {
-        self.needs_frontier()?;
+        self.check_frontier_open()?;
         let asked = webfill_api::parse_object(request, self.clock.wall_ms())?;
-        self.request(visitor, asked.into()).await.map(drop)
+        self.submit(visitor, asked.into()).await.map(drop)
     }
 }

@@ -5,15 +5,15 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
-use webfill_scheduler::control::{Asked, RefusedLines};
+use webfill_scheduler::control::{ControlRequest, RefusedLines};
 use webfill_scheduler::effects::RequestPermit;
 use webfill_scheduler::rights;
-use webfill_service::http::body::Arriving;
+use webfill_service::http::body::ArrivingBody;
 
 use super::answers::{Answer, json_answer, refused};
 use super::body::{read_whole, refusal};
 use super::guard::{MediaType, media_type};
-use super::{Visit, refusal_status};
+use super::{HttpRequest, refusal_status};
 
 /// Lines are handed to the dispatcher in batches of this many.
 const BATCH: usize = 1_000;
@@ -30,13 +30,15 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// The maximum number of refused lines that the answer lists; further ones are only counted.
 const MAX_REPORTED: usize = 100;
 
-impl Visit {
+impl HttpRequest {
     pub(super) async fn feed(&self, request: Request<Incoming>) -> Answer {
         if self.rights.is_read_only() {
-            return self.answer_request(Asked::UnreadFeed).await;
+            return self.answer_request(ControlRequest::UnreadFeed).await;
         }
         if media_type(request.headers()) == Some(MediaType::JsonLines) {
-            return Lines::new(self).take_all(request.into_body()).await;
+            return FeedStream::new(self)
+                .read_and_answer(request.into_body())
+                .await;
         }
         let body = match read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
@@ -53,7 +55,7 @@ impl Visit {
                 if let Some(permit) = &self.permit {
                     permit.note_read(bytes + batch.bytes());
                 }
-                self.answer_request(Asked::whole_feed(batch)).await
+                self.answer_request(ControlRequest::from_batch(batch)).await
             }
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have addresses of their own");
@@ -65,8 +67,8 @@ impl Visit {
 }
 
 /// A stream of lines in progress.
-struct Lines<'a> {
-    visit: &'a Visit,
+struct FeedStream<'a> {
+    visit: &'a HttpRequest,
     parser: RequestParser,
     batch: Batch,
     /// The size of the lines since the last batch, in bytes.
@@ -81,9 +83,9 @@ struct Lines<'a> {
     reported: Vec<Value>,
 }
 
-impl Lines<'_> {
-    fn new(visit: &Visit) -> Lines<'_> {
-        Lines {
+impl FeedStream<'_> {
+    fn new(visit: &HttpRequest) -> FeedStream<'_> {
+        FeedStream {
             visit,
             parser: RequestParser::new(visit.service.clock.wall_ms()),
             batch: Batch::default(),
@@ -98,9 +100,9 @@ impl Lines<'_> {
 
     /// Reads the stream to its end, and answers the client. After a fault in the stream, the lines handed over before
     /// it stay accepted.
-    async fn take_all(mut self, body: Incoming) -> Answer {
+    async fn read_and_answer(mut self, body: Incoming) -> Answer {
         match self.read_all(body).await {
-            Ok(()) => self.answer(),
+            Ok(()) => self.into_answer(),
             Err(refusal) => {
                 self.batch = Batch::default();
                 // Refused lines go to the audit log even if the stream fails.
@@ -111,13 +113,13 @@ impl Lines<'_> {
     }
 
     async fn read_all(&mut self, body: Incoming) -> Result<(), Answer> {
-        let mut body = Arriving::new(body);
+        let mut body = ArrivingBody::new(body);
         let mut rest: Vec<u8> = Vec::new();
         while let Some(piece) = body.next_piece().await.map_err(refusal)? {
             rest.extend_from_slice(&piece);
             let mut begin = 0;
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {
-                self.take_line(&rest[begin..begin + length]);
+                self.parse_line(&rest[begin..begin + length]);
                 begin += length + 1;
                 let has_many_patterns = self.parser.compiled_bytes() > MOST_COMPILED_BYTES;
                 let is_long = self.bytes >= MOST_BATCH_BYTES;
@@ -137,11 +139,11 @@ impl Lines<'_> {
                 return Err(refused(413, &why));
             }
         }
-        self.take_line(&rest);
+        self.parse_line(&rest);
         self.send_batch().await
     }
 
-    fn take_line(&mut self, line: &[u8]) {
+    fn parse_line(&mut self, line: &[u8]) {
         self.count += 1;
         self.bytes += line.len();
         if line.trim_ascii().is_empty() {
@@ -154,19 +156,19 @@ impl Lines<'_> {
             }
             Ok(foreign) => {
                 self.unaudited.foreign.add(foreign, self.count);
-                rights::of_others("$.appid")
+                rights::foreign_application_refusal("$.appid")
             }
             Err(refusal) => {
                 self.unaudited.faulty += 1;
                 refusal
             }
         };
-        self.note_refused(json!({
+        self.add_refused(json!({
             "line": self.count, "path": refusal.path, "message": refusal.message,
         }));
     }
 
-    fn note_refused(&mut self, line: Value) {
+    fn add_refused(&mut self, line: Value) {
         self.refused += 1;
         if self.reported.len() < MAX_REPORTED {
             self.reported.push(line);
@@ -182,7 +184,7 @@ impl Lines<'_> {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
         self.parser = RequestParser::new(self.visit.service.clock.wall_ms());
-        let asked = Asked::Feed {
+        let asked = ControlRequest::Feed {
             batch,
             whole: false,
             refused: std::mem::take(&mut self.unaudited),
@@ -197,12 +199,12 @@ impl Lines<'_> {
         }
         self.accepted += answer["accepted"].as_u64().unwrap_or(0);
         if let Value::Array(refused) = answer["refused"].take() {
-            refused.into_iter().for_each(|one| self.note_refused(one));
+            refused.into_iter().for_each(|one| self.add_refused(one));
         }
         Ok(())
     }
 
-    fn answer(self) -> Answer {
+    fn into_answer(self) -> Answer {
         let mut body = json!({"accepted": self.accepted, "refused": self.refused});
         if self.refused > 0 {
             body["errors"] = self.reported.into();

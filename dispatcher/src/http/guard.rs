@@ -9,7 +9,7 @@ use webfill_service::own_names::is_of_this_machine;
 /// `Host` is allowed: a page whose own host name resolves to this machine has no token.
 ///
 /// Returns the status and the text of a refusal.
-pub(super) fn judge(
+pub(super) fn check_headers(
     method: &Method,
     headers: &HeaderMap,
     has_token: bool,
@@ -65,7 +65,7 @@ mod tests {
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        judge(&method, &map, false).map_or_else(|(status, _)| status, |()| 200)
+        check_headers(&method, &map, false).map_or_else(|(status, _)| status, |()| 200)
     }
 
     #[test]
@@ -80,7 +80,7 @@ mod tests {
     fn a_token_is_read_and_lets_any_name_of_the_machine_be_used() {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "crawler.example:8443".parse().unwrap());
-        assert!(judge(&Method::GET, &headers, true).is_ok());
+        assert!(check_headers(&Method::GET, &headers, true).is_ok());
         assert_eq!(bearer_token(&headers), None);
         for (header, token) in [
             ("Bearer abc", Some("abc")),
@@ -93,7 +93,7 @@ mod tests {
             assert_eq!(bearer_token(&headers), token, "{header}");
         }
         headers.insert(ORIGIN, "https://crawler.example".parse().unwrap());
-        assert!(judge(&Method::GET, &headers, true).is_err());
+        assert!(check_headers(&Method::GET, &headers, true).is_err());
     }
 
     #[test]

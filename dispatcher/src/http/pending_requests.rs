@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use webfill_api::Refusal;
-use webfill_scheduler::control::Asked;
+use webfill_scheduler::control::ControlRequest;
 use webfill_scheduler::effects::{Client, HttpAsker};
-use webfill_scheduler::requester::{Requester, Who};
+use webfill_scheduler::requester::{Requester, SenderInfo};
 use webfill_wire::keys::Rights;
 
 use crate::permits::{Admission, Permit, SharedPermits, TOO_MUCH};
@@ -17,24 +17,24 @@ use crate::request_reader::ClientRequest;
 /// The open requests, shared by the HTTP thread and the dispatcher's loop, which answers them.
 #[derive(Clone)]
 pub(crate) struct PendingRequests {
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenRequests>>,
     permits: SharedPermits,
     on_request: Arc<dyn Fn(ClientRequest) + Send + Sync>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenRequests {
     last: u64,
     answers: HashMap<u64, oneshot::Sender<Value>>,
 }
 
 /// A request in progress. Dropping it, because the client has left, cancels the wait for its answer.
-struct Asking<'a> {
+struct OpenRequest<'a> {
     pending_requests: &'a PendingRequests,
     number: u64,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         self.pending_requests.open().answers.remove(&self.number);
     }
@@ -66,30 +66,34 @@ impl PendingRequests {
     }
 
     /// Cancels all waits, because the loop has ended. Returns whether there were any.
-    pub(crate) fn forget_all(&self) -> bool {
+    pub(crate) fn cancel_all(&self) -> bool {
         let mut open = self.open();
         !std::mem::take(&mut open.answers).is_empty()
     }
 
     /// Admits a request with a body of this size, or refuses it for now. The HTTP requests of a client are counted
     /// together over all of its connections, and together with the other requests of its key.
-    pub(super) fn admit(&self, who: &Who, bytes: usize) -> Result<Arc<Permit>, Refusal> {
+    pub(super) fn acquire_permit(
+        &self,
+        who: &SenderInfo,
+        bytes: usize,
+    ) -> Result<Arc<Permit>, Refusal> {
         let known_by = who.name.as_ref().or(who.address.as_ref());
         let peer = format!("{}\0{}", who.way.as_str(), known_by.map_or("", |name| name));
         let mut permits = self.permits.lock();
         match permits.admit(&peer.into_bytes(), who.name.as_ref(), bytes) {
             Admission::Taken(permit) => Ok(Arc::new(permit)),
-            Admission::Refused(_, why) => Err(Refusal::for_now("$", why)),
-            Admission::Unheard => Err(Refusal::for_now("$", TOO_MUCH)),
+            Admission::Refused(_, why) => Err(Refusal::temporary("$", why)),
+            Admission::Unheard => Err(Refusal::temporary("$", TOO_MUCH)),
         }
     }
 
     /// Sends a request to the loop and waits for the answer; `None` if the loop has ended.
     pub(super) async fn send(
         &self,
-        who: Who,
+        who: SenderInfo,
         rights: Rights,
-        asked: Asked,
+        asked: ControlRequest,
         permit: Arc<Permit>,
     ) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
@@ -100,7 +104,7 @@ impl PendingRequests {
             open.answers.insert(number, sender);
             number
         };
-        let _asking = Asking {
+        let _asking = OpenRequest {
             pending_requests: self,
             number,
         };
@@ -119,7 +123,7 @@ impl PendingRequests {
         answer.await.ok()
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenRequests> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,7 +20,7 @@ fn pending(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) -> Pendin
 }
 
 /// Starts a service whose loop answers with this function.
-fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
+fn serve_with(answer: impl Fn(ControlRequest) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
     let pending_requests = pending(move |request| ask.lock().unwrap().send(request).unwrap());
@@ -34,7 +34,7 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
         }
     });
     let any = "127.0.0.1:0".parse().unwrap();
-    let open = InForce::default();
+    let open = SharedProtection::default();
     let dashboard = DashboardSetup::default();
     let clock = SteadyClock::start();
     start(any, clock, pending_requests, turning(), open, dashboard).unwrap()
@@ -43,7 +43,7 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
 /// Starts a service that accepts every batch, and answers everything else with the request as it was read.
 fn accepting() -> SocketAddr {
     serve_with(|asked| match asked {
-        Asked::Feed { batch, .. } => json!({"accepted": batch.len()}),
+        ControlRequest::Feed { batch, .. } => json!({"accepted": batch.len()}),
         other => json!({"read": format!("{other:?}")}),
     })
 }
@@ -122,7 +122,7 @@ fn http_offers_no_drain() {
 fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
     let (heard, sizes) = mpsc::channel();
     let to = serve_with(move |asked| match asked {
-        Asked::Feed { batch, whole, .. } => {
+        ControlRequest::Feed { batch, whole, .. } => {
             assert!(!whole);
             heard.send(batch.len()).unwrap();
             json!({"accepted": batch.len()})
@@ -154,7 +154,7 @@ fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
 fn refused_lines_are_handed_over_for_the_audit_log() {
     let (heard, reported) = mpsc::channel();
     let to = serve_with(move |asked| match asked {
-        Asked::Feed { batch, refused, .. } => {
+        ControlRequest::Feed { batch, refused, .. } => {
             heard.send((batch.len(), refused.faulty)).unwrap();
             json!({"accepted": batch.len()})
         }
@@ -276,12 +276,12 @@ fn a_loop_that_has_ended_is_reported() {
         SteadyClock::start(),
         pending_requests,
         turning(),
-        InForce::default(),
+        SharedProtection::default(),
         DashboardSetup::default(),
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);
-    while !forgetful.forget_all() {
+    while !forgetful.cancel_all() {
         std::thread::yield_now();
     }
     assert_eq!(asking.join().unwrap(), 503);
@@ -297,7 +297,7 @@ fn before_the_frontier_is_open_only_health_is_served() {
         SteadyClock::start(),
         pending_requests,
         health,
-        InForce::default(),
+        SharedProtection::default(),
         DashboardSetup::default(),
     )
     .unwrap();

@@ -5,27 +5,30 @@ use hyper::{Method, Request};
 use serde_json::{Value, json};
 
 use super::answers::{Answer, refused};
-use super::{Visit, body};
+use super::{HttpRequest, body};
 
 /// Whether a path is that of all watches or of one.
-pub(super) fn is_of_watches(path: &str) -> bool {
+pub(super) fn is_watches_path(path: &str) -> bool {
     path == "/watches" || path.starts_with("/watches/")
 }
 
-impl Visit {
-    pub(super) async fn answer_of_watches(&self, request: Request<Incoming>) -> Answer {
+impl HttpRequest {
+    pub(super) async fn answer_watches_request(&self, request: Request<Incoming>) -> Answer {
         let path = request.uri().path().to_owned();
         let place: Vec<&str> = path.split('/').skip(2).collect();
         match (request.method(), &*place) {
-            (&Method::GET, []) => self.act(json!({"action": "watch_list"})).await,
+            (&Method::GET, []) => {
+                self.parse_and_answer_action(json!({"action": "watch_list"}))
+                    .await
+            }
             (&Method::GET, [name]) => {
-                self.act(json!({"action": "watch_show", "name": name}))
+                self.parse_and_answer_action(json!({"action": "watch_show", "name": name}))
                     .await
             }
             (&Method::POST, []) => self.add_watch(request).await,
             (&Method::POST, [name, order @ ("run" | "pause" | "resume" | "remove")]) => {
                 let action = json!({"action": format!("watch_{order}"), "name": name});
-                self.act(action).await
+                self.parse_and_answer_action(action).await
             }
             (_, [] | [_]) => refused(405, "expected GET, or POST /watches"),
             (_, [_, "run" | "pause" | "resume" | "remove"]) => refused(405, "expected POST"),
@@ -41,7 +44,7 @@ impl Visit {
         };
         match serde_json::from_slice::<Value>(&body) {
             Ok(watch) => {
-                self.act(json!({"action": "watch_add", "watch": watch}))
+                self.parse_and_answer_action(json!({"action": "watch_add", "watch": watch}))
                     .await
             }
             Err(error) => refused(400, &error.to_string()),

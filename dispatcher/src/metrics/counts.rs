@@ -10,11 +10,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result, Row, params};
-use webfill_scheduler::core::Conditions;
+use webfill_scheduler::core::HoldConditions;
 use webfill_scheduler::frontier::FILE_NAME;
 use webfill_service::Fault;
 
-use super::waiting::{Counter, Since, WaitTotals};
+use super::waiting::{WaitCounter, WaitStarts, WaitTotals};
 use crate::clock::SteadyClock;
 
 /// The number of rows counted in one transaction.
@@ -91,14 +91,14 @@ impl Drop for CountsThread {
 pub(super) fn start(
     state: &Path,
     clock: SteadyClock,
-    conditions: impl Fn() -> Option<Conditions> + Send + 'static,
+    conditions: impl Fn() -> Option<HoldConditions> + Send + 'static,
     publish: impl Fn(&Counts) + Send + 'static,
 ) -> std::result::Result<CountsThread, Fault> {
     let (stop, stopped) = mpsc::channel();
     let file = state.join(FILE_NAME);
     std::thread::Builder::new()
         .name("counts".into())
-        .spawn(move || count_until(&stopped, &file, clock, conditions, publish))
+        .spawn(move || run_counting(&stopped, &file, clock, conditions, publish))
         .map(|thread| CountsThread {
             stop: Some(stop),
             thread: Some(thread),
@@ -110,14 +110,14 @@ pub(super) fn start(
         })
 }
 
-fn count_until(
+fn run_counting(
     stopped: &Receiver<()>,
     file: &Path,
     clock: SteadyClock,
-    conditions: impl Fn() -> Option<Conditions>,
+    conditions: impl Fn() -> Option<HoldConditions>,
     publish: impl Fn(&Counts),
 ) {
-    let mut counting = Counting::default();
+    let mut counting = CountWalks::default();
     let mut has_failed = false;
     loop {
         let counted = open(file).and_then(|db| {
@@ -151,23 +151,23 @@ fn open(file: &Path) -> Result<Connection> {
 
 /// The walks through the tables, and their results.
 #[derive(Debug, Default)]
-struct Counting {
-    crawls: Walk<CrawlTotals>,
-    sites: Walk<SiteTotals>,
-    records: Walk<RecordTotals>,
+struct CountWalks {
+    crawls: TableWalk<CrawlTotals>,
+    sites: TableWalk<SiteTotals>,
+    records: TableWalk<RecordTotals>,
     notifications: Option<NotificationTotals>,
-    waits: Walk<WaitTotals, (i64, i64)>,
+    waits: TableWalk<WaitTotals, (i64, i64)>,
     /// Since when crawls wait, as found by the last walk.
-    since: Since,
+    since: WaitStarts,
 }
 
-impl Counting {
+impl CountWalks {
     /// Continues the walks for about this time. `conditions`: those that are not in the file; `None`: not published
     /// yet.
     fn count(
         &mut self,
         db: &Connection,
-        conditions: Option<&Conditions>,
+        conditions: Option<&HoldConditions>,
         now_ms: i64,
         work: Duration,
     ) -> Result<()> {
@@ -189,11 +189,11 @@ impl Counting {
     fn count_waits(
         &mut self,
         db: &Connection,
-        conditions: &Conditions,
+        conditions: &HoldConditions,
         now_ms: i64,
         share: Duration,
     ) -> Result<()> {
-        let counter = Counter {
+        let counter = WaitCounter {
             db,
             conditions,
             before: &self.since,
@@ -203,7 +203,7 @@ impl Counting {
             .waits
             .advance(share, |after, sum| counter.count(after, sum))?;
         if is_ended && let Some(found) = &mut self.waits.found {
-            self.since = found.take_since();
+            self.since = found.take_starts();
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl Counting {
 
 /// A walk through one table, which starts over when it has reached the end.
 #[derive(Debug, Default)]
-struct Walk<T, P = i64> {
+struct TableWalk<T, P = i64> {
     /// The last row that was counted.
     after: P,
     sum: T,
@@ -238,7 +238,7 @@ struct Walk<T, P = i64> {
     ended: Option<Instant>,
 }
 
-impl<T: Default, P: Copy + Default> Walk<T, P> {
+impl<T: Default, P: Copy + Default> TableWalk<T, P> {
     /// Counts slices until the end of the table or until the time is used up. `slice` adds the rows after a position
     /// and returns the position of the last of them, or `None` at the end. Returns whether the end was reached.
     fn advance(
@@ -359,10 +359,10 @@ mod tests {
     }
 
     fn counted(folder: &tempfile::TempDir, rounds: usize, work: Duration) -> Counts {
-        let mut counting = Counting::default();
+        let mut counting = CountWalks::default();
         for _ in 0..rounds {
             let db = open(&folder.path().join(FILE_NAME)).unwrap();
-            let conditions = Conditions::default();
+            let conditions = HoldConditions::default();
             counting.count(&db, Some(&conditions), 1_000, work).unwrap();
         }
         counting.counts()

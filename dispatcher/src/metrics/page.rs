@@ -5,13 +5,13 @@ use webfill_scheduler::core::Deliveries;
 use webfill_scheduler::frontier::NothingHandedOut;
 use webfill_service::last_backup::last_backup_ms;
 use webfill_service::metrics::{
-    Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
+    Exposition, ReportedProcess, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
     add_processes, add_starts,
 };
 use webfill_wire::{BackoffReason, Outcome};
 
 use super::counts::Counts;
-use super::waiting::{WaitTotals, WaitsFor};
+use super::waiting::{WaitReason, WaitTotals};
 use super::{LoopMetrics, Shared, lock};
 
 const SITE_STATES: [&str; 6] = [
@@ -27,7 +27,7 @@ impl Shared {
     pub(super) fn page(&self) -> String {
         let mut page = Exposition::default();
         add_build(&mut page);
-        let own = Watched {
+        let own = ReportedProcess {
             pid: std::process::id(),
             labels: vec![("process", "dispatcher")],
         };
@@ -39,7 +39,7 @@ impl Shared {
             "When the last complete backup was begun, in seconds since the epoch; 0: none was made.",
         )
         .value(last_backup_ms(&self.state).unwrap_or(0) as f64 / 1_000.0);
-        let (is_store_away, answers) = self.health.store();
+        let (is_store_away, answers) = self.health.store_state();
         page.gauge("webfill_store_up", "Whether the store answers.")
             .value(u8::from(!is_store_away));
         page.histogram(
@@ -80,7 +80,7 @@ impl LoopMetrics {
         );
         for outcome in Outcome::ALL {
             let count = self.core.ended.get(outcome).copied().unwrap_or(0);
-            ended.with(&[("outcome", outcome.as_str())], count);
+            ended.add_series(&[("outcome", outcome.as_str())], count);
         }
         for (name, help, count) in [
             (
@@ -118,7 +118,7 @@ impl LoopMetrics {
         );
         for reason in BackoffReason::ALL {
             let count = counters.backoff.get(reason).copied().unwrap_or(0);
-            backoff.with(&[("reason", reason.as_str())], count);
+            backoff.add_series(&[("reason", reason.as_str())], count);
         }
         self.add_set_aside_to(page);
     }
@@ -159,7 +159,7 @@ impl LoopMetrics {
                 .get(&reason)
                 .copied()
                 .unwrap_or(0);
-            set_aside.with(&[("reason", reason.as_str())], count);
+            set_aside.add_series(&[("reason", reason.as_str())], count);
         }
     }
 
@@ -171,7 +171,7 @@ impl LoopMetrics {
             ("draining", self.core.fleet.draining),
             ("awaited", self.core.fleet.awaited),
         ] {
-            supervisors.with(&[("state", state)], count);
+            supervisors.add_series(&[("state", state)], count);
         }
         page.counter(
             "webfill_supervisors_lost_total",
@@ -195,7 +195,7 @@ impl LoopMetrics {
             ("paused", self.core.watches.paused),
             ("waiting", self.core.watches.waiting),
         ] {
-            watches.with(&[("state", state)], count);
+            watches.add_series(&[("state", state)], count);
         }
         page.gauge(
             "webfill_watches_silent",
@@ -223,9 +223,9 @@ impl LoopMetrics {
             "webfill_notification_deliveries_total",
             "Attempts to deliver notifications, by their result.",
         );
-        tries.with(&[("result", "delivered")], delivered);
-        tries.with(&[("result", "failed")], failed);
-        tries.with(&[("result", "dropped")], dropped);
+        tries.add_series(&[("result", "delivered")], delivered);
+        tries.add_series(&[("result", "failed")], failed);
+        tries.add_series(&[("result", "dropped")], dropped);
     }
 }
 
@@ -239,8 +239,8 @@ impl Counts {
         if let Some(records) = self.records {
             let missing = records.records.saturating_sub(records.resolved);
             let mut states = page.gauge("webfill_records", "Records, by state.");
-            states.with(&[("state", "resolved")], records.resolved);
-            states.with(&[("state", "missing")], missing);
+            states.add_series(&[("state", "resolved")], records.resolved);
+            states.add_series(&[("state", "missing")], missing);
         }
         self.add_notifications_to(page, now_ms);
         if let Some(counted) = self.counted {
@@ -257,9 +257,9 @@ impl Counts {
             return;
         };
         let mut tasks = page.gauge("webfill_tasks", "Tasks, by state.");
-        tasks.with(&[("state", "queued")], crawls.queued);
-        tasks.with(&[("state", "leased")], crawls.leased);
-        tasks.with(&[("state", "done")], crawls.done);
+        tasks.add_series(&[("state", "queued")], crawls.queued);
+        tasks.add_series(&[("state", "leased")], crawls.leased);
+        tasks.add_series(&[("state", "done")], crawls.done);
         page.gauge("webfill_crawls", "Crawls that are known.")
             .value(crawls.crawls);
         page.gauge(
@@ -278,7 +278,7 @@ impl Counts {
         let mut states = page.gauge("webfill_sites", "Sites, by state.");
         for state in SITE_STATES {
             let count = sites.by_state.get(state).copied().unwrap_or(0);
-            states.with(&[("state", state)], count);
+            states.add_series(&[("state", state)], count);
         }
         let mut backing_off = page.gauge(
             "webfill_sites_backing_off",
@@ -286,7 +286,7 @@ impl Counts {
         );
         for reason in BackoffReason::ALL {
             let count = sites.backing_off.get(reason.as_str()).copied().unwrap_or(0);
-            backing_off.with(&[("reason", reason.as_str())], count);
+            backing_off.add_series(&[("reason", reason.as_str())], count);
         }
     }
 
@@ -315,20 +315,20 @@ fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {
         "webfill_queued_tasks",
         "Queued tasks, by the reason they wait.",
     );
-    for waits_for in WaitsFor::ALL {
-        tasks.with(
+    for waits_for in WaitReason::ALL {
+        tasks.add_series(
             &[("waits_for", waits_for.as_str())],
-            waits.of(waits_for).tasks,
+            waits.for_reason(waits_for).tasks,
         );
     }
     let mut oldest = page.gauge(
         "webfill_queued_oldest_due_seconds",
         "How long the task that has waited longest could have been fetched, were it not for this reason; 0: none waits.",
     );
-    for waits_for in WaitsFor::ALL {
-        let since_ms = waits.of(waits_for).since_ms;
+    for waits_for in WaitReason::ALL {
+        let since_ms = waits.for_reason(waits_for).since_ms;
         let age_ms = since_ms.map_or(0, |since_ms| (now_ms - since_ms).max(0));
-        oldest.with(
+        oldest.add_series(
             &[("waits_for", waits_for.as_str())],
             age_ms as f64 / 1_000.0,
         );

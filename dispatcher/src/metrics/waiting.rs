@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
-use webfill_scheduler::core::Conditions;
+use webfill_scheduler::core::HoldConditions;
 use webfill_wire::Lane;
 
 /// The number of sites read in one transaction.
@@ -18,7 +18,7 @@ const MOST_REMEMBERED: usize = 20_000;
 
 /// Why a queued task waits. The list is closed; each reason has a label in the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum WaitsFor {
+pub(super) enum WaitReason {
     /// No connected supervisor serves the lane of its crawl.
     Lane,
     /// Its crawl, its application or its site has reached its page limit.
@@ -35,33 +35,33 @@ pub(super) enum WaitsFor {
     Turn,
 }
 
-impl WaitsFor {
-    pub(super) const ALL: [WaitsFor; 7] = [
-        WaitsFor::Lane,
-        WaitsFor::Limit,
-        WaitsFor::Pause,
-        WaitsFor::Backoff,
-        WaitsFor::Delay,
-        WaitsFor::Store,
-        WaitsFor::Turn,
+impl WaitReason {
+    pub(super) const ALL: [WaitReason; 7] = [
+        WaitReason::Lane,
+        WaitReason::Limit,
+        WaitReason::Pause,
+        WaitReason::Backoff,
+        WaitReason::Delay,
+        WaitReason::Store,
+        WaitReason::Turn,
     ];
 
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            WaitsFor::Lane => "lane",
-            WaitsFor::Limit => "limit",
-            WaitsFor::Pause => "pause",
-            WaitsFor::Backoff => "backoff",
-            WaitsFor::Delay => "delay",
-            WaitsFor::Store => "store",
-            WaitsFor::Turn => "turn",
+            WaitReason::Lane => "lane",
+            WaitReason::Limit => "limit",
+            WaitReason::Pause => "pause",
+            WaitReason::Backoff => "backoff",
+            WaitReason::Delay => "delay",
+            WaitReason::Store => "store",
+            WaitReason::Turn => "turn",
         }
     }
 }
 
 /// The tasks that wait for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct WaitTotal {
     pub(super) tasks: u64,
     /// When the wait began of the task that has waited longest for this reason alone.
     pub(super) since_ms: Option<i64>,
@@ -70,26 +70,26 @@ pub(super) struct Waiting {
 /// The queued tasks by the reason that they wait for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitTotals {
-    by: HashMap<WaitsFor, Waiting>,
+    by: HashMap<WaitReason, WaitTotal>,
     /// Since when each crawl has waited for each of its present reasons without interruption.
-    since: Since,
+    since: WaitStarts,
 }
 
-pub(super) type Since = HashMap<(i64, WaitsFor), i64>;
+pub(super) type WaitStarts = HashMap<(i64, WaitReason), i64>;
 
 impl WaitTotals {
-    pub(super) fn of(&self, waits_for: WaitsFor) -> Waiting {
+    pub(super) fn for_reason(&self, waits_for: WaitReason) -> WaitTotal {
         self.by.get(&waits_for).copied().unwrap_or_default()
     }
 
     /// Takes the starts of waiting that this walk found, for the next walk.
-    pub(super) fn take_since(&mut self) -> Since {
+    pub(super) fn take_starts(&mut self) -> WaitStarts {
         std::mem::take(&mut self.since)
     }
 
     /// Adds tasks to a reason. `since_ms`: since when only this reason holds them; `None`: their wait ends by itself,
     /// at a known time.
-    fn add(&mut self, waits_for: WaitsFor, tasks: u64, since_ms: Option<i64>) {
+    fn add(&mut self, waits_for: WaitReason, tasks: u64, since_ms: Option<i64>) {
         let waiting = self.by.entry(waits_for).or_default();
         waiting.tasks += tasks;
         waiting.since_ms = waiting.since_ms.into_iter().chain(since_ms).min();
@@ -97,16 +97,16 @@ impl WaitTotals {
 }
 
 /// Counts the queued tasks of one crawl, or a part of them.
-pub(super) struct Counter<'c> {
+pub(super) struct WaitCounter<'c> {
     pub(super) db: &'c Connection,
-    pub(super) conditions: &'c Conditions,
+    pub(super) conditions: &'c HoldConditions,
     /// The starts of waiting that the last walk found.
-    pub(super) before: &'c Since,
+    pub(super) before: &'c WaitStarts,
     pub(super) now_ms: i64,
 }
 
 /// A crawl with queued tasks.
-struct Queue {
+struct CrawlQueue {
     crawl: i64,
     app: String,
     tasks: u64,
@@ -118,7 +118,7 @@ struct Queue {
 }
 
 /// The queued tasks of a crawl at a site.
-struct AtSite {
+struct SiteQueue {
     site: i64,
     tasks: u64,
     /// Whether all of these tasks have failed and wait for their retry.
@@ -131,7 +131,7 @@ struct AtSite {
     backoff_since_ms: Option<i64>,
 }
 
-impl Counter<'_> {
+impl WaitCounter<'_> {
     /// Counts one slice. `after`: the crawl to continue with, and its last counted site. Returns the next such
     /// position, or `None` at the end.
     pub(super) fn count(
@@ -146,8 +146,8 @@ impl Counter<'_> {
         if queue.is_over || queue.tasks == 0 {
             return Ok(Some(is_next));
         }
-        if let Some(waits_for) = self.holds_all_of(&queue) {
-            let since_ms = self.since(&queue, waits_for, sum);
+        if let Some(waits_for) = self.reason_for_all(&queue) {
+            let since_ms = self.wait_start(&queue, waits_for, sum);
             sum.add(waits_for, queue.tasks, Some(since_ms));
             return Ok(Some(is_next));
         }
@@ -162,14 +162,14 @@ impl Counter<'_> {
         })
     }
 
-    fn next_queue(&self, from: i64) -> Result<Option<Queue>> {
+    fn next_queue(&self, from: i64) -> Result<Option<CrawlQueue>> {
         let sql = "SELECT id, app_id, queued, paused, ended NOT NULL, json_extract(spec, '$.lane'),
                        coalesce(pages + leased >= json_extract(spec, '$.max_pages'), 0)
                    FROM crawls INDEXED BY crawls_unfinished
                    WHERE queued + leased > 0 AND id >= ?1 ORDER BY id LIMIT 1";
         let read = |row: &Row<'_>| {
             let lane: Option<String> = row.get(5)?;
-            Ok(Queue {
+            Ok(CrawlQueue {
                 crawl: row.get(0)?,
                 app: row.get(1)?,
                 tasks: row.get::<_, i64>(2)? as u64,
@@ -185,22 +185,22 @@ impl Counter<'_> {
         select.query_row([from], read).optional()
     }
 
-    fn holds_all_of(&self, queue: &Queue) -> Option<WaitsFor> {
+    fn reason_for_all(&self, queue: &CrawlQueue) -> Option<WaitReason> {
         let conditions = self.conditions;
         if queue.is_paused || conditions.is_held {
-            Some(WaitsFor::Pause)
+            Some(WaitReason::Pause)
         } else if !conditions.serves(queue.lane) {
-            Some(WaitsFor::Lane)
+            Some(WaitReason::Lane)
         } else if queue.is_at_limit || conditions.spent.contains(&queue.app) {
-            Some(WaitsFor::Limit)
+            Some(WaitReason::Limit)
         } else if conditions.paced.contains(&queue.app) {
-            Some(WaitsFor::Delay)
+            Some(WaitReason::Delay)
         } else {
             None
         }
     }
 
-    fn sites_of(&self, crawl: i64, after: i64) -> Result<Vec<AtSite>> {
+    fn sites_of(&self, crawl: i64, after: i64) -> Result<Vec<SiteQueue>> {
         let sql = "SELECT sites.id, crawl_sites.queued, due_at_ms, block_until_ms, pages_left, backoff_until_ms, since_ms,
                        crawl_sites.top_priority = 0 AND EXISTS (
                            SELECT 1 FROM task_rows INDEXED BY tasks_to_retry_at
@@ -216,7 +216,7 @@ impl Counter<'_> {
                    ORDER BY crawl_sites.site LIMIT ?3";
         let mut select = self.db.prepare_cached(sql)?;
         let sites = select.query_map(params![crawl, after, SLICE], |row| {
-            Ok(AtSite {
+            Ok(SiteQueue {
                 site: row.get(0)?,
                 tasks: row.get::<_, i64>(1)? as u64,
                 due_ms: row.get(2)?,
@@ -231,32 +231,32 @@ impl Counter<'_> {
         sites.collect()
     }
 
-    fn add_site(&self, queue: &Queue, site: &AtSite, sum: &mut WaitTotals) {
+    fn add_site(&self, queue: &CrawlQueue, site: &SiteQueue, sum: &mut WaitTotals) {
         let now_ms = self.now_ms;
         let waits_for = if site.pages_left == Some(0) {
-            WaitsFor::Limit
+            WaitReason::Limit
         } else if site.block_until_ms > now_ms {
-            WaitsFor::Pause
+            WaitReason::Pause
         } else if site.backoff_until_ms > now_ms || site.is_retried {
-            WaitsFor::Backoff
+            WaitReason::Backoff
         } else if site.due_ms > now_ms || site.has_lease {
-            WaitsFor::Delay
+            WaitReason::Delay
         } else if self.conditions.is_store_away {
-            WaitsFor::Store
+            WaitReason::Store
         } else {
-            WaitsFor::Turn
+            WaitReason::Turn
         };
         let since_ms = match waits_for {
-            WaitsFor::Delay => None,
-            WaitsFor::Backoff => site.backoff_since_ms,
+            WaitReason::Delay => None,
+            WaitReason::Backoff => site.backoff_since_ms,
             // Before it was due, the site's delay held it.
-            _ => Some(self.since(queue, waits_for, sum).max(site.due_ms)),
+            _ => Some(self.wait_start(queue, waits_for, sum).max(site.due_ms)),
         };
         sum.add(waits_for, site.tasks, since_ms);
     }
 
     /// Since when a crawl has waited for this reason, as far as this process has seen.
-    fn since(&self, queue: &Queue, waits_for: WaitsFor, sum: &mut WaitTotals) -> i64 {
+    fn wait_start(&self, queue: &CrawlQueue, waits_for: WaitReason, sum: &mut WaitTotals) -> i64 {
         let key = (queue.crawl, waits_for);
         let before_ms = self.before.get(&key).copied().unwrap_or(self.now_ms);
         if sum.since.len() < MOST_REMEMBERED || sum.since.contains_key(&key) {
@@ -283,16 +283,21 @@ mod tests {
         (folder, db)
     }
 
-    fn served() -> Conditions {
-        Conditions {
+    fn served() -> HoldConditions {
+        HoldConditions {
             serves_http: true,
-            ..Conditions::default()
+            ..HoldConditions::default()
         }
     }
 
     /// One complete walk.
-    fn walk(db: &Connection, conditions: &Conditions, before: &Since, now_ms: i64) -> WaitTotals {
-        let counter = Counter {
+    fn walk(
+        db: &Connection,
+        conditions: &HoldConditions,
+        before: &WaitStarts,
+        now_ms: i64,
+    ) -> WaitTotals {
+        let counter = WaitCounter {
             db,
             conditions,
             before,
@@ -308,8 +313,8 @@ mod tests {
 
     /// The number of tasks that wait for each reason, without reasons that hold none.
     fn waiting(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
-        let all = WaitsFor::ALL.into_iter();
-        all.map(|waits_for| (waits_for.as_str(), sum.of(waits_for).tasks))
+        let all = WaitReason::ALL.into_iter();
+        all.map(|waits_for| (waits_for.as_str(), sum.for_reason(waits_for).tasks))
             .filter(|(_, tasks)| *tasks > 0)
             .collect()
     }
@@ -317,25 +322,25 @@ mod tests {
     /// The crawl has 3 tasks at one site. Each case changes one condition.
     #[test]
     fn each_queued_task_is_counted_by_what_holds_it() {
-        let spent = Conditions {
+        let spent = HoldConditions {
             spent: BTreeSet::from(["a".into()]),
             ..served()
         };
-        let paced = Conditions {
+        let paced = HoldConditions {
             paced: BTreeSet::from(["a".into()]),
             ..served()
         };
-        let held = Conditions {
+        let held = HoldConditions {
             is_held: true,
             ..served()
         };
-        let away = Conditions {
+        let away = HoldConditions {
             is_store_away: true,
             ..served()
         };
-        let browser = Conditions {
+        let browser = HoldConditions {
             serves_browser: true,
-            ..Conditions::default()
+            ..HoldConditions::default()
         };
         let retried = "UPDATE crawl_sites SET top_priority = 0;
              INSERT INTO task_rows (crawl, site, priority, depth, rank, url, not_before_ms)
@@ -354,7 +359,7 @@ mod tests {
             ("", spent.clone(), "limit"),
             ("", paced, "delay"),
             ("", held, "pause"),
-            ("", Conditions::default(), "lane"),
+            ("", HoldConditions::default(), "lane"),
             ("", browser.clone(), "turn"),
             (scripts, served(), "lane"),
             (scripts, browser, "turn"),
@@ -380,7 +385,7 @@ mod tests {
                  INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (1, 1, 3, 3, 50);",
             );
             db.execute_batch(change).unwrap();
-            let sum = walk(&db, &conditions, &Since::new(), NOW_MS);
+            let sum = walk(&db, &conditions, &WaitStarts::new(), NOW_MS);
             let expected: Vec<_> = [(expected, 3)]
                 .into_iter()
                 .filter(|(name, _)| !name.is_empty())
@@ -397,16 +402,16 @@ mod tests {
              INSERT INTO sites (id, name, top_priority, queued) VALUES (1, 'a', 50, 1);
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 1, 1, 1, 50);",
         );
-        let mut since = Since::new();
-        let mut next = |conditions: &Conditions, now_ms: i64| {
+        let mut since = WaitStarts::new();
+        let mut next = |conditions: &HoldConditions, now_ms: i64| {
             let mut sum = walk(&db, conditions, &since, now_ms);
-            since = sum.take_since();
-            let since_ms = |waits_for| sum.of(waits_for).since_ms;
-            (since_ms(WaitsFor::Lane), since_ms(WaitsFor::Turn))
+            since = sum.take_starts();
+            let since_ms = |waits_for| sum.for_reason(waits_for).since_ms;
+            (since_ms(WaitReason::Lane), since_ms(WaitReason::Turn))
         };
         assert_eq!(next(&served(), 1_000), (Some(1_000), Some(1_000)));
         assert_eq!(next(&served(), 9_000), (Some(1_000), Some(1_000)));
-        let browser = Conditions {
+        let browser = HoldConditions {
             serves_browser: true,
             ..served()
         };
@@ -426,7 +431,7 @@ mod tests {
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) SELECT 1, id, 1, 1, 50 FROM sites;
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 7, 1, 1, 50);",
         );
-        let sum = walk(&db, &served(), &Since::new(), NOW_MS);
+        let sum = walk(&db, &served(), &WaitStarts::new(), NOW_MS);
         assert_eq!(waiting(&sum), [("turn", 12_002)]);
     }
 }

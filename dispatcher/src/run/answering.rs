@@ -13,12 +13,12 @@ use serde_json::Value;
 use webfill_scheduler::effects::Audited;
 use webfill_scheduler::effects::Client;
 use webfill_service::Fault;
-use webfill_wire::socket::{Held, Outbox};
+use webfill_wire::socket::{FrameAttachment, Outbox};
 
 use super::sockets::{CONTROL, FEEDERS};
 use crate::audit::AuditLog;
 use crate::http::PendingRequests;
-use crate::permits::OfAnswer;
+use crate::permits::AnswerPermit;
 
 /// The maximum number of commits whose answers wait for the log.
 const MOST_WAITING: usize = 16;
@@ -28,27 +28,27 @@ const TRIED_EVERY: Duration = Duration::from_millis(500);
 
 /// The answers that may leave after a commit, and the log entries that must be written before.
 #[derive(Default)]
-pub(super) struct Commit {
+pub(super) struct CommittedAnswers {
     pub(super) audited: Vec<Audited>,
     pub(super) answers: Vec<(Client, Value)>,
 }
 
 /// The channels by which answers leave.
-pub(super) struct Ways {
+pub(super) struct AnswerChannels {
     pub(super) outbox: Outbox,
     pub(super) pending_requests: PendingRequests,
 }
 
-impl Ways {
+impl AnswerChannels {
     fn answer(&self, client: Client, answer: Value) {
         match client {
             Client::Socket(one) => {
                 let frame = answer.to_string().into_bytes();
                 let held = one.permit.map(|permit| {
                     permit.note_answer(frame.len());
-                    Box::new(OfAnswer(permit)) as Box<dyn Held>
+                    Box::new(AnswerPermit(permit)) as Box<dyn FrameAttachment>
                 });
-                self.outbox.send_to_holding(CONTROL, &one.peer, frame, held);
+                self.outbox.send_to_with(CONTROL, &one.peer, frame, held);
             }
             Client::Feeder(peer) => {
                 let frame = answer.to_string().into_bytes();
@@ -60,35 +60,38 @@ impl Ways {
 }
 
 /// The loop's handle of the answering thread.
-pub(super) enum Answering {
+pub(super) enum AnswerSender {
     /// There is no audit log, so answers leave at once and without a thread.
-    AtOnce(Ways),
+    AtOnce(AnswerChannels),
     Noted {
-        sender: SyncSender<Commit>,
+        sender: SyncSender<CommittedAnswers>,
         thread: JoinHandle<()>,
     },
 }
 
-impl Answering {
-    pub(super) fn start(log: Option<AuditLog>, ways: Ways) -> Result<Answering, Fault> {
+impl AnswerSender {
+    pub(super) fn start(
+        log: Option<AuditLog>,
+        ways: AnswerChannels,
+    ) -> Result<AnswerSender, Fault> {
         let Some(log) = log else {
-            return Ok(Answering::AtOnce(ways));
+            return Ok(AnswerSender::AtOnce(ways));
         };
         let (sender, commits) = mpsc::sync_channel(MOST_WAITING);
         let thread = std::thread::Builder::new()
             .name("answering".into())
             .spawn(move || answer_all(log, &ways, &commits))
             .map_err(|error| Fault::error(format!("cannot start to answer: {error}")))?;
-        Ok(Answering::Noted { sender, thread })
+        Ok(AnswerSender::Noted { sender, thread })
     }
 
-    pub(super) fn send(&self, commit: Commit) {
+    pub(super) fn send(&self, commit: CommittedAnswers) {
         match self {
-            Answering::AtOnce(ways) => commit
+            AnswerSender::AtOnce(ways) => commit
                 .answers
                 .into_iter()
                 .for_each(|(client, answer)| ways.answer(client, answer)),
-            Answering::Noted { sender, .. } => {
+            AnswerSender::Noted { sender, .. } => {
                 if !commit.audited.is_empty() || !commit.answers.is_empty() {
                     sender
                         .send(commit)
@@ -100,7 +103,7 @@ impl Answering {
 
     /// Waits until all answers have left.
     pub(super) fn finish(self) {
-        if let Answering::Noted { sender, thread } = self {
+        if let AnswerSender::Noted { sender, thread } = self {
             drop(sender);
             // A panic of the thread was reported when it happened.
             let _ = thread.join();
@@ -108,11 +111,11 @@ impl Answering {
     }
 }
 
-fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Commit>) {
+fn answer_all(mut log: AuditLog, ways: &AnswerChannels, commits: &Receiver<CommittedAnswers>) {
     loop {
         match commits.recv_timeout(TRIED_EVERY) {
             Ok(first) => {
-                let all = gather(first, commits);
+                let all = merge_pending(first, commits);
                 log.write(all.audited);
                 for (client, answer) in all.answers {
                     ways.answer(client, answer);
@@ -125,7 +128,10 @@ fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Commit>) {
 }
 
 /// Merges a commit with those that have arrived since.
-fn gather(first: Commit, commits: &Receiver<Commit>) -> Commit {
+fn merge_pending(
+    first: CommittedAnswers,
+    commits: &Receiver<CommittedAnswers>,
+) -> CommittedAnswers {
     let since = commits.try_iter().take(MOST_WAITING);
     since.fold(first, |mut all, next| {
         all.audited.extend(next.audited);

@@ -6,42 +6,42 @@ use webfill_scheduler::effects::Client;
 use webfill_scheduler::requester::Requester;
 use webfill_scheduler::rights;
 use webfill_wire::keys::Entry;
-use webfill_wire::socket::{Arrivals, Arrived, Heard, Peer, SocketName};
+use webfill_wire::socket::{ArrivedFrame, FrameHandler, Peer, SocketName, TakenPart};
 
 use super::sockets::{CONTROL, FEEDERS, FIREHOSE};
-use crate::permits::Hearing;
+use crate::permits::MessageAdmission;
 use crate::request_reader::RequestReader;
 
-pub(super) struct Arriving {
+pub(super) struct ArrivalHandler {
     pub(super) request_reader: RequestReader,
     pub(super) subscriptions: Subscriptions,
-    pub(super) others: Box<dyn FnMut(Arrived) + Send>,
+    pub(super) others: Box<dyn FnMut(ArrivedFrame) + Send>,
 }
 
-impl Arrivals for Arriving {
+impl FrameHandler for ArrivalHandler {
     fn how_much_to_take(
         &mut self,
         socket: SocketName,
         peer: &Peer,
         sender: Option<&Entry>,
         frame: &[u8],
-    ) -> Heard {
+    ) -> TakenPart {
         if socket != CONTROL {
-            return Heard::Whole;
+            return TakenPart::Whole;
         }
         match self.request_reader.judge_message(peer, frame.len()) {
-            Hearing::Heard => {}
-            Hearing::Unheard => return Heard::Nothing,
-            Hearing::Flood => return Heard::Flood,
+            MessageAdmission::Heard => {}
+            MessageAdmission::Unheard => return TakenPart::Nothing,
+            MessageAdmission::Flood => return TakenPart::Flood,
         }
         let rights = sender.map(|sender| &sender.rights);
-        match rights.is_some_and(|rights| rights::refuse_unread(frame, rights)) {
-            true => Heard::Arrival,
-            false => Heard::Whole,
+        match rights.is_some_and(|rights| rights::is_refused_unread(frame, rights)) {
+            true => TakenPart::Arrival,
+            false => TakenPart::Whole,
         }
     }
 
-    fn arrive(&mut self, mut arrived: Arrived) {
+    fn arrive(&mut self, mut arrived: ArrivedFrame) {
         let client = match (arrived.socket, arrived.peer.take()) {
             (FIREHOSE, _) => return self.subscriptions.apply_frame(&arrived.frame),
             (CONTROL, Some(peer)) => Client::Socket(peer.into()),
@@ -52,7 +52,7 @@ impl Arrivals for Arriving {
             }
         };
         let sender = arrived.sender.as_deref();
-        let requester = Requester::on_socket(client, sender, arrived.address);
+        let requester = Requester::from_socket(client, sender, arrived.address);
         match arrived.is_left_out {
             true => self.request_reader.enqueue_unread(requester),
             false => self.request_reader.enqueue(requester, arrived.frame),

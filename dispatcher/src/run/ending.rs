@@ -23,7 +23,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 impl Process {
     /// Ends between two turns: [`Process::close`] commits and sends the applied changes. The supervisors finish their
     /// fetches, keep the outcomes and wait for the next dispatcher.
-    pub(super) fn end_alone(&self) -> Result<ExitStatus, Fault> {
+    pub(super) fn end_without_supervisors(&self) -> Result<ExitStatus, Fault> {
         tracing::info!(
             event = "ending_alone",
             supervisors = self.core.supervisor_count(),
@@ -38,25 +38,25 @@ impl Process {
         let until = self.ends_alone.then(|| Instant::now() + ENDS_WITHIN);
         // Workers store a page before they report it, so every reported page can be judged.
         if let Some(content_changes) = self.content_changes.take() {
-            content_changes.finish(self.last_read(), until);
+            content_changes.finish(self.last_read_time(), until);
         }
         let now_ms = self.clock.now_ms();
         let checks = arrived.try_iter().filter_map(|event| match event {
             Event::PageChecks(checks) => Some(checks),
             _ => None,
         });
-        let mut counted_checks = checks.map(|checks| self.core.pages_checked(&checks, now_ms));
+        let mut counted_checks = checks.map(|checks| self.core.on_pages_checked(&checks, now_ms));
         let closed = counted_checks.try_for_each(|counted| counted);
         drop(counted_checks);
         let closed = closed.and_then(|()| self.core.close(now_ms));
-        let closed = closed.map(|mut last| self.send(&mut last)).map_err(|error| {
+        let closed = closed.map(|mut last| self.send_committed(&mut last)).map_err(|error| {
             tracing::warn!(event = "crawls_not_written", %error, "cannot report the state of the crawls");
             frontier_fault(error)
         });
         // The metrics read the frontier's file, so they end before it is closed.
         drop(self.metrics.take());
         self.answering.finish();
-        self.pending_requests.forget_all();
+        self.pending_requests.cancel_all();
         self.store_writer.finish(until);
         // The last pages are stored by now, and so are the states of their sites.
         let patience = match self.ends_alone {
@@ -69,7 +69,7 @@ impl Process {
     }
 
     /// How long changed pages are still judged. In a fleet, being drained does not mean that the crawls are over.
-    fn last_read(&self) -> Duration {
+    fn last_read_time(&self) -> Duration {
         match self.ends_alone {
             true => LAST_READ_OF_FLEET,
             false if self.core.is_drained() => LAST_READ_OF_CRAWL,

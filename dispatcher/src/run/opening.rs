@@ -49,16 +49,16 @@ pub(super) fn open(
         .and_then(|frontier| Core::open(frontier, settings, mappings, clock.now_ms()))
         .map_err(frontier_fault)?;
     if let Some(feeders) = &setup.feeders {
-        core.attend_watches(feeders.sources.clone(), clock.now_ms())
-            .and_then(|()| core.attend_notifications(feeders.notifications.clone(), clock.now_ms()))
+        core.start_watches(feeders.sources.clone(), clock.now_ms())
+            .and_then(|()| core.start_notifications(feeders.notifications.clone(), clock.now_ms()))
             .map_err(frontier_fault)?;
     }
     Ok(core)
 }
 
 /// If no supervisor is admitted yet, logs why.
-pub(super) fn log_quiet(core: &Core, state: &Path, now_ms: i64) {
-    let wait_s = core.quiet_s(now_ms);
+pub(super) fn log_admission_wait(core: &Core, state: &Path, now_ms: i64) {
+    let wait_s = core.seconds_until_admission(now_ms);
     if wait_s == 0 {
         return;
     }

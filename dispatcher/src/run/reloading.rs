@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use webfill_scheduler::reload::{ReloadAsked, ReloadEnded};
-use webfill_scheduler::requester::Who;
+use webfill_scheduler::reload::{ReloadRequest, ReloadResult};
+use webfill_scheduler::requester::SenderInfo;
 use webfill_service::signals;
 
 use super::Process;
@@ -20,25 +20,25 @@ impl Process {
     }
 
     /// Requests a reload if a signal asked for it.
-    pub(super) fn note_signalled_reload(&mut self) {
-        if signals::take_reload() {
+    pub(super) fn request_signalled_reload(&mut self) {
+        if signals::take_reload_request() {
             self.core.audit_signal("reload", self.clock.now_ms());
-            self.core.ask_reload(ReloadAsked {
+            self.core.request_reload(ReloadRequest {
                 client: None,
-                who: Who::signal(),
+                who: SenderInfo::signal(),
                 uuid: None,
             });
         }
     }
 
-    pub(super) fn begin_reloads(&mut self, reloads: Vec<ReloadAsked>) {
+    pub(super) fn begin_reloads(&mut self, reloads: Vec<ReloadRequest>) {
         for asked in reloads {
             self.service_manager.notify_reloading();
-            self.reloader.read(asked);
+            self.reloader.request_reload(asked);
         }
     }
 
-    pub(super) fn finish_reload(&mut self, ended: ReloadEnded) {
+    pub(super) fn finish_reload(&mut self, ended: ReloadResult) {
         match &ended.found {
             Ok(reloaded) => {
                 let rules = Arc::clone(&reloaded.mapping_rules);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use webfill_api::Refusal;
 use webfill_scheduler::effects::Client;
-use webfill_scheduler::frontier::if_pruned;
+use webfill_scheduler::frontier::ignore_pruned;
 use webfill_scheduler::rights;
 use webfill_service::Fault;
 
@@ -17,16 +17,16 @@ use crate::request_reader::ClientRequest;
 const REQUESTS_FOR: Duration = Duration::from_millis(40);
 
 impl Process {
-    pub(super) fn take_requests(&mut self) -> Result<(), Fault> {
+    pub(super) fn handle_requests(&mut self) -> Result<(), Fault> {
         let until = Instant::now() + REQUESTS_FOR;
         loop {
             let core = &self.core;
             let next = self
                 .requests
-                .next(|_, request| !core.is_feeding_of(&request.requester.client));
+                .pop_next(|_, request| !core.is_feeding_of(&request.requester.client));
             let is_idle = next.is_none();
             if let Some((_, request)) = next {
-                self.take_request(request)?;
+                self.handle_request(request)?;
             }
             let now_ms = self.clock.now_ms();
             let fed = self.core.advance_feeds(now_ms).map_err(frontier_fault)?;
@@ -36,32 +36,34 @@ impl Process {
         }
     }
 
-    fn take_request(&mut self, request: ClientRequest) -> Result<(), Fault> {
+    fn handle_request(&mut self, request: ClientRequest) -> Result<(), Fault> {
         let ClientRequest { requester, asked } = request;
         let is_question = asked
             .as_ref()
             .is_ok_and(|asked| !rights::changes_something(asked));
-        if is_question && self.is_for_nobody(&requester.client) {
+        if is_question && self.has_no_receiver(&requester.client) {
             return Ok(());
         }
         let permit = requester.client.permit();
         let asked = match permit.is_some_and(|permit| permit.has_unread()) {
             true => asked.and_then(|_| {
                 let why = "too many unread answers: read them first";
-                Err(Refusal::for_now("$", why))
+                Err(Refusal::temporary("$", why))
             }),
             false => asked,
         };
         let now_ms = self.clock.now_ms();
         let done = self.core.handle_request(requester, asked, now_ms);
-        if_pruned(done, ()).map_err(frontier_fault)
+        ignore_pruned(done, ()).map_err(frontier_fault)
     }
 
     /// Whether nobody waits for the answer to this client's request any more.
-    fn is_for_nobody(&self, client: &Client) -> bool {
+    fn has_no_receiver(&self, client: &Client) -> bool {
         match client {
             Client::Http(asker) => !self.pending_requests.is_waited_for(asker.number),
-            client => client.permit().is_some_and(|permit| permit.is_for_nobody()),
+            client => client
+                .permit()
+                .is_some_and(|permit| permit.has_no_receiver()),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) const FIREHOSE: SocketName = 4;
 pub(super) const FEEDERS: SocketName = 5;
 
 /// The name of a socket in the metrics.
-pub(super) fn name_of(socket: SocketName) -> &'static str {
+pub(super) fn socket_metric_name(socket: SocketName) -> &'static str {
     match socket {
         TASKS => "tasks",
         OUTCOMES => "outcomes",
@@ -45,28 +45,38 @@ pub(super) fn check_ports(at: &Endpoints) -> Result<(), Fault> {
 pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
     let at = &setup.endpoints;
     let keys = setup.keys.as_ref();
-    for file in keys.iter().flat_map(|keys| keys.of_rotation.present()) {
+    for file in keys
+        .iter()
+        .flat_map(|keys| keys.of_rotation.existing_files())
+    {
         tracing::warn!(
             event = "key_is_replaced", file = %file.display(),
             "the replacement of this dispatcher's key has not ended: for a week, callers with another key are not refused as strangers"
         );
     }
-    let control = SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client);
+    let control = SocketSpec::bind(CONTROL, Pattern::Router, &at.control)
+        .with_server_keys(keys, Role::Client);
     let control = match at.control.starts_with("ipc://") {
         // Only `webfill crawl` reaches this socket. It waits for each answer, however long its seeds are.
         true => control,
         false => control.for_clients(),
     };
     let mut specs = vec![
-        SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
-        SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
+        SocketSpec::bind(TASKS, Pattern::Router, &at.tasks)
+            .with_server_keys(keys, Role::Supervisor),
+        SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes)
+            .with_server_keys(keys, Role::Supervisor),
         control,
-        SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
+        SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose)
+            .with_server_keys(keys, Role::Client),
     ];
     if let Some(feeders) = &setup.feeders {
         // This socket is in a folder that only this user can access, so it needs no keys.
         let endpoint = &feeders.endpoint;
-        specs.push(SocketSpec::bind(FEEDERS, Pattern::Router, endpoint).serve(None, Role::Client));
+        specs.push(
+            SocketSpec::bind(FEEDERS, Pattern::Router, endpoint)
+                .with_server_keys(None, Role::Client),
+        );
     }
     specs
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use webfill_wire::socket::Traffic;
 
 use super::Process;
-use super::sockets::name_of;
+use super::sockets::socket_metric_name;
 
 impl Process {
     pub(super) fn note_turn(&mut self, now_ms: i64) {
-        let holds = self.core.holds(now_ms);
+        let holds = self.core.hold_reason(now_ms);
         self.health.note_turn(holds.as_deref());
         let supervisors = self.core.supervisor_count();
         let refused = self.refused_reload.as_deref();
@@ -28,7 +28,7 @@ impl Process {
         if metrics.is_due() {
             let traffic = self.outbox.traffic().into_iter();
             let traffic: BTreeMap<&str, Traffic> = traffic
-                .map(|(socket, traffic)| (name_of(socket), traffic))
+                .map(|(socket, traffic)| (socket_metric_name(socket), traffic))
                 .collect();
             metrics.publish(self.core.metrics(now_ms), traffic);
         }

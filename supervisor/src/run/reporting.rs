@@ -10,7 +10,7 @@ use webfill_wire::socket::{SocketName, Traffic};
 
 use super::{OUTCOMES, Process, TASKS, WORKER_OUTCOMES};
 use crate::metrics::{State, WorkerRow};
-use crate::own_report::Known;
+use crate::own_report::ReportFacts;
 use crate::worker_process::WorkerProcess;
 
 impl Process {
@@ -22,11 +22,11 @@ impl Process {
         }
         let session = self.supervisor.session_id();
         let mut reports = std::mem::take(&mut self.own_reports);
-        let known = || Known {
+        let known = || ReportFacts {
             session,
             workers_ready: self.workers.iter().filter(|one| one.is_ready()).count(),
-            held: self.supervisor.held(),
-            waiting: self.supervisor.waiting(),
+            held: self.supervisor.held_leases(),
+            waiting: self.supervisor.waiting_tasks(),
             worker_deaths: self.worker_deaths,
             holds: why_paused.map(str::to_owned).or_else(|| self.waits_for()),
         };
@@ -69,7 +69,7 @@ impl Process {
             let died = died.map_or_else(String::new, |how| format!(", the last one ended: {how}"));
             return (!is_ready).then(|| format!("no worker has opened the store yet{died}"));
         }
-        let why = match (&self.refused, self.outbox.not_admitted()) {
+        let why = match (&self.refused, self.outbox.refusal_reason()) {
             (Some(refused), _) => refused.as_str(),
             (None, _) if self.supervisor.is_name_taken() => {
                 "another supervisor has this name: start this one with another --id"
@@ -88,7 +88,7 @@ impl Process {
             worker_deaths,
             has_lease: supervisor.has_lease(boot_ms()),
             is_disk_low,
-            held: supervisor.held(),
+            held: supervisor.held_leases(),
             traffic: traffic_by_name(outbox.traffic()),
         });
     }

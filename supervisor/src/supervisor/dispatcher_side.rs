@@ -15,22 +15,22 @@ use webfill_wire::{
 
 use super::{OutgoingMessage, Supervisor, no_outcomes};
 use crate::queue::worker_index_for;
-use crate::session::Due;
+use crate::session::DueMessage;
 use crate::unacknowledged::leases_of;
 
 impl Supervisor {
-    /// When [`Supervisor::keep_time`] will next have a message to send. The simulation advances its clock to that
+    /// When [`Supervisor::send_if_due`] will next have a message to send. The simulation advances its clock to that
     /// time.
     pub fn next_send_ms(&self) -> u64 {
         self.session.next_send_ms()
     }
 
     /// Sends a hello or a heartbeat, if one is due.
-    pub fn keep_time(&mut self, now_ms: u64, wall_ms: i64) {
-        match self.session.due(now_ms) {
-            Due::Nothing => {}
-            Due::Hello => self.say_hello(now_ms),
-            Due::Heartbeat => {
+    pub fn send_if_due(&mut self, now_ms: u64, wall_ms: i64) {
+        match self.session.due_message(now_ms) {
+            DueMessage::Nothing => {}
+            DueMessage::Hello => self.send_hello(now_ms),
+            DueMessage::Heartbeat => {
                 let beat = self.session.heartbeat(self.credit(), now_ms, wall_ms);
                 let beat = SupervisorToDispatcher::Heartbeat(beat);
                 self.outgoing.push(OutgoingMessage::ToDispatcherNow(beat));
@@ -38,11 +38,11 @@ impl Supervisor {
         }
         if self.session.is_welcomed() {
             self.watch_dispatcher(now_ms);
-            self.ask_for_mappings(now_ms);
+            self.request_missing_mappings(now_ms);
         }
     }
 
-    pub(super) fn say_hello(&mut self, now_ms: u64) {
+    pub(super) fn send_hello(&mut self, now_ms: u64) {
         let is_repeated = self.session.has_begun();
         let held = self.queue.leases().into_iter();
         let ended = self
@@ -50,7 +50,7 @@ impl Supervisor {
             .leases()
             .chain(leases_of(&self.outcomes));
         let held = held.chain(ended).collect();
-        let credit = self.queue.fresh_credit();
+        let credit = self.queue.reset_credit();
         self.reported_credit = credit;
         let hello = SupervisorToDispatcher::Hello(Hello {
             supervisor: self.terms.id.clone(),
@@ -82,7 +82,7 @@ impl Supervisor {
         }
     }
 
-    pub fn take_from_dispatcher(&mut self, message: DispatcherToSupervisor, now_ms: u64) {
+    pub fn handle_dispatcher_message(&mut self, message: DispatcherToSupervisor, now_ms: u64) {
         match message {
             DispatcherToSupervisor::Welcome {
                 session,
@@ -91,9 +91,9 @@ impl Supervisor {
                 mappings,
             } => {
                 if self.note_welcome(session, heard_ms, lease_ms, now_ms) {
-                    self.mappings.name(mappings);
-                    self.ask_for_mappings(now_ms);
-                    self.send_again();
+                    self.mappings.note_version(mappings);
+                    self.request_missing_mappings(now_ms);
+                    self.resend_outcomes();
                 }
             }
             DispatcherToSupervisor::MappingsChanged {
@@ -101,9 +101,9 @@ impl Supervisor {
                 number,
                 mappings,
             } => {
-                if self.session.accept(session, number) {
-                    self.mappings.name(mappings);
-                    self.ask_for_mappings(now_ms);
+                if self.session.accept_number(session, number) {
+                    self.mappings.note_version(mappings);
+                    self.request_missing_mappings(now_ms);
                 }
             }
             DispatcherToSupervisor::Mappings {
@@ -122,7 +122,7 @@ impl Supervisor {
                 crawls,
                 tasks,
             } => {
-                if self.session.accept(session, number) {
+                if self.session.accept_number(session, number) {
                     self.learn_crawls(crawls);
                     self.queue_tasks(tasks, self.session.has_overtaken(number));
                 }
@@ -138,7 +138,7 @@ impl Supervisor {
                 recall,
                 scope,
             } => {
-                if self.session.accept(session, number) {
+                if self.session.accept_number(session, number) {
                     self.session.note_recall(number);
                     self.recall(recall, scope);
                 }
@@ -150,14 +150,14 @@ impl Supervisor {
             } => {
                 if session == self.session.id() {
                     self.unacknowledged.acknowledge(outcomes_heard);
-                    if self.session.heard(heard_ms, now_ms) {
+                    if self.session.note_heard(heard_ms, now_ms) {
                         self.send_lease();
                     }
                 }
             }
             DispatcherToSupervisor::SayHello { session } => {
                 if session == self.session.id() {
-                    self.say_hello(now_ms);
+                    self.send_hello(now_ms);
                 }
             }
             DispatcherToSupervisor::Drain => self.drain(),
@@ -166,7 +166,7 @@ impl Supervisor {
                 number,
                 scripts,
             } => {
-                if self.session.accept(session, number) {
+                if self.session.accept_number(session, number) {
                     self.site_scripts.insert(scripts.site.clone(), scripts);
                 }
             }
@@ -215,7 +215,7 @@ impl Supervisor {
     fn note_welcome(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
         let begins = session == self.session.id() && !self.session.is_welcomed();
         if begins {
-            self.session.welcomed(heard_ms, lease_ms, now_ms);
+            self.session.note_welcome(heard_ms, lease_ms, now_ms);
             self.problem_logged = false;
             self.name_taken = false;
             self.send_lease();
@@ -223,9 +223,9 @@ impl Supervisor {
         begins
     }
 
-    fn ask_for_mappings(&mut self, now_ms: u64) {
+    fn request_missing_mappings(&mut self, now_ms: u64) {
         let patience_ms = self.session.lease_ms();
-        if let Some(mappings) = self.mappings.next_to_ask(now_ms, patience_ms) {
+        if let Some(mappings) = self.mappings.next_request(now_ms, patience_ms) {
             let session = self.session.id();
             self.send_to_dispatcher(SupervisorToDispatcher::AskMappings { session, mappings });
         }
@@ -233,7 +233,7 @@ impl Supervisor {
 
     fn use_mappings(&mut self, version: MappingsVersion, sources: Vec<MappingSource>) {
         let for_workers = SupervisorToWorker::Mappings(sources.clone());
-        if self.mappings.take(version, sources) {
+        if self.mappings.replace(version, sources) {
             self.send_to_ready_workers(&for_workers);
         }
         for worker_index in 0..self.workers.len() {
@@ -270,7 +270,7 @@ impl Supervisor {
     fn queue_tasks(&mut self, tasks: Vec<Task>, are_recalled: bool) {
         for task in tasks {
             let worker_index = worker_index_for(&task.site, self.terms.workers);
-            self.queue.hold(&task, worker_index, false);
+            self.queue.add_lease(&task, worker_index, false);
             self.log_received(&task, worker_index);
             self.workers[usize::from(worker_index)].waiting.push(task);
         }
@@ -298,7 +298,7 @@ impl Supervisor {
     }
 
     /// Sends the collected outcomes and the credit to the dispatcher. Without a session, both wait for the next one.
-    pub fn report(&mut self) {
+    pub fn send_report(&mut self) {
         if !self.session.is_welcomed() {
             return;
         }
@@ -341,10 +341,10 @@ impl Supervisor {
     }
 
     /// Sends the outcomes of the last session again in the new one, in case they were lost.
-    pub(super) fn send_again(&mut self) {
+    pub(super) fn resend_outcomes(&mut self) {
         for outcomes in self.unacknowledged.take_all() {
             self.send_outcomes(outcomes);
         }
-        self.report();
+        self.send_report();
     }
 }

@@ -22,10 +22,10 @@ fn welcomed(ready: &[u16]) -> Supervisor {
         },
     });
     for worker_index in 0..2 {
-        supervisor.worker_started(worker_index, 1, None);
+        supervisor.note_worker_start(worker_index, 1, None);
     }
-    supervisor.keep_time(NOW_MS, 0);
-    supervisor.take_from_dispatcher(
+    supervisor.send_if_due(NOW_MS, 0);
+    supervisor.handle_dispatcher_message(
         DispatcherToSupervisor::Welcome {
             session: NOW_MS,
             heard_ms: NOW_MS,
@@ -34,7 +34,7 @@ fn welcomed(ready: &[u16]) -> Supervisor {
         },
         NOW_MS,
     );
-    supervisor.take_from_dispatcher(
+    supervisor.handle_dispatcher_message(
         DispatcherToSupervisor::Mappings {
             session: NOW_MS,
             version: "a".into(),
@@ -43,7 +43,7 @@ fn welcomed(ready: &[u16]) -> Supervisor {
         NOW_MS,
     );
     for index in ready {
-        supervisor.take_from_worker(WorkerToSupervisor {
+        supervisor.handle_worker_message(WorkerToSupervisor {
             ready: true,
             ..empty_message(*index)
         });
@@ -85,14 +85,14 @@ fn task(id: u64, crawl: u32) -> Task {
     }
 }
 
-fn hand(supervisor: &mut Supervisor, number: u64, tasks: Vec<Task>) {
+fn deliver_tasks(supervisor: &mut Supervisor, number: u64, tasks: Vec<Task>) {
     let message = DispatcherToSupervisor::Tasks {
         session: NOW_MS,
         number,
         crawls: Vec::new(),
         tasks,
     };
-    supervisor.take_from_dispatcher(message, NOW_MS);
+    supervisor.handle_dispatcher_message(message, NOW_MS);
 }
 
 fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
@@ -105,12 +105,12 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
             ..RecallScope::default()
         },
     };
-    supervisor.take_from_dispatcher(message, NOW_MS);
+    supervisor.handle_dispatcher_message(message, NOW_MS);
 }
 
 /// The supervisor's next report to the dispatcher: the tasks given back, and the settled recalls.
 fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
-    supervisor.report();
+    supervisor.send_report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());
     for message in supervisor.take_outgoing() {
         if let OutgoingMessage::Outcomes(outcomes) = message {
@@ -125,7 +125,7 @@ fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
 #[test]
 fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
     let mut supervisor = welcomed(&[0, 1]);
-    hand(&mut supervisor, 1, (1..=20).map(|id| task(id, 1)).collect());
+    deliver_tasks(&mut supervisor, 1, (1..=20).map(|id| task(id, 1)).collect());
     supervisor.take_outgoing();
     recall(&mut supervisor, 2, 1);
     let reported_workers = supervisor.outgoing.iter().filter(|message| {
@@ -140,23 +140,23 @@ fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
         recalled: vec![77],
         ..empty_message(worker_index)
     };
-    supervisor.take_from_worker(confirms(0));
+    supervisor.handle_worker_message(confirms(0));
     assert_eq!(
         reported(&mut supervisor),
         (vec![], vec![]),
         "the other one may start it"
     );
-    supervisor.take_from_worker(confirms(1));
+    supervisor.handle_worker_message(confirms(1));
     assert_eq!(reported(&mut supervisor), (vec![], vec![77]));
 }
 
 #[test]
 fn waiting_tasks_are_given_back_with_the_confirmation_of_their_recall() {
     let mut supervisor = welcomed(&[]);
-    hand(&mut supervisor, 1, vec![task(1, 1), task(2, 2), task(3, 1)]);
+    deliver_tasks(&mut supervisor, 1, vec![task(1, 1), task(2, 2), task(3, 1)]);
     recall(&mut supervisor, 2, 1);
     assert_eq!(reported(&mut supervisor), (vec![1, 3], vec![77]));
-    assert_eq!(supervisor.held(), 1, "of another crawl");
+    assert_eq!(supervisor.held_leases(), 1, "of another crawl");
     recall(&mut supervisor, 2, 2);
     assert_eq!(reported(&mut supervisor), (vec![], vec![]), "heard twice");
 }
@@ -165,9 +165,9 @@ fn waiting_tasks_are_given_back_with_the_confirmation_of_their_recall() {
 fn tasks_that_a_recall_has_overtaken_are_given_back() {
     let mut supervisor = welcomed(&[0, 1]);
     recall(&mut supervisor, 2, 1);
-    hand(&mut supervisor, 1, vec![task(1, 1)]);
+    deliver_tasks(&mut supervisor, 1, vec![task(1, 1)]);
     assert_eq!(reported(&mut supervisor).0, [1]);
-    hand(&mut supervisor, 3, vec![task(2, 1)]);
+    deliver_tasks(&mut supervisor, 3, vec![task(2, 1)]);
     assert!(
         reported(&mut supervisor).0.is_empty(),
         "it was sent after the recall"
@@ -178,12 +178,12 @@ fn tasks_that_a_recall_has_overtaken_are_given_back() {
 fn the_death_of_a_worker_confirms_its_recalls() {
     let mut supervisor = welcomed(&[0, 1]);
     recall(&mut supervisor, 1, 1);
-    supervisor.take_from_worker(WorkerToSupervisor {
+    supervisor.handle_worker_message(WorkerToSupervisor {
         recalled: vec![77],
         ..empty_message(1)
     });
     assert!(reported(&mut supervisor).1.is_empty());
-    supervisor.worker_died(0);
+    supervisor.note_worker_death(0);
     assert_eq!(reported(&mut supervisor).1, [77]);
 }
 
@@ -209,15 +209,15 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
         crawls: vec![settings(1), settings(2)],
         tasks: vec![task(1, 2)],
     };
-    supervisor.take_from_dispatcher(message, NOW_MS);
+    supervisor.handle_dispatcher_message(message, NOW_MS);
     let of_another = DispatcherToSupervisor::ForgetCrawls { session: 7 };
-    supervisor.take_from_dispatcher(of_another, NOW_MS);
+    supervisor.handle_dispatcher_message(of_another, NOW_MS);
     assert_eq!(supervisor.crawls.len(), 2);
     let forget = DispatcherToSupervisor::ForgetCrawls { session: NOW_MS };
-    supervisor.take_from_dispatcher(forget, NOW_MS);
+    supervisor.handle_dispatcher_message(forget, NOW_MS);
     assert_eq!(supervisor.crawls.keys().collect::<Vec<_>>(), [&2]);
     for worker_index in 0..2 {
-        supervisor.take_from_worker(WorkerToSupervisor {
+        supervisor.handle_worker_message(WorkerToSupervisor {
             ready: true,
             ..empty_message(worker_index)
         });
@@ -242,9 +242,9 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
 #[test]
 fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
     let mut supervisor = welcomed(&[0, 1]);
-    hand(&mut supervisor, 1, (1..=9).map(|id| task(id, 1)).collect());
+    deliver_tasks(&mut supervisor, 1, (1..=9).map(|id| task(id, 1)).collect());
     let asked = |supervisor: &mut Supervisor| {
-        supervisor.report();
+        supervisor.send_report();
         let is_credit = |message: &OutgoingMessage| match message {
             OutgoingMessage::ToDispatcher(SupervisorToDispatcher::Credit { credit, .. }) => {
                 Some(credit.tasks)
@@ -270,7 +270,7 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
             clock: SiteClock::default(),
             evidence: None,
         };
-        supervisor.take_from_worker(WorkerToSupervisor {
+        supervisor.handle_worker_message(WorkerToSupervisor {
             done: vec![done],
             ..empty_message(0)
         });
@@ -286,6 +286,6 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
         heard_ms: NOW_MS,
         outcomes_heard: 6,
     };
-    supervisor.take_from_dispatcher(heard, NOW_MS);
+    supervisor.handle_dispatcher_message(heard, NOW_MS);
     assert_eq!(asked(&mut supervisor), Some(106));
 }

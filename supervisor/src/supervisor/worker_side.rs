@@ -53,7 +53,7 @@ impl Supervisor {
         );
     }
 
-    pub fn take_from_worker(&mut self, message: WorkerToSupervisor) {
+    pub fn handle_worker_message(&mut self, message: WorkerToSupervisor) {
         let worker_index = usize::from(message.worker_index);
         let is_current = |worker: &WorkerState| worker.incarnation == message.incarnation;
         if !self.workers.get(worker_index).is_some_and(is_current) {
@@ -102,7 +102,7 @@ impl Supervisor {
 
     /// Notes that a worker's process has died. Its earlier messages may still arrive, so the tasks that it held are
     /// not given back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
-    pub fn worker_died(&mut self, worker_index: u16) {
+    pub fn note_worker_death(&mut self, worker_index: u16) {
         let settled = self
             .recalls
             .confirm_all_of_dead_worker(usize::from(worker_index));
@@ -114,8 +114,8 @@ impl Supervisor {
 
     /// Notes that a new process of this worker was started, and gives back the tasks that the former process still
     /// held. `blamed` is the task that its crash marker names, if it died while extracting a page.
-    pub fn worker_started(&mut self, worker_index: u16, incarnation: u32, blamed: Option<u64>) {
-        self.worker_died(worker_index);
+    pub fn note_worker_start(&mut self, worker_index: u16, incarnation: u32, blamed: Option<u64>) {
+        self.note_worker_death(worker_index);
         self.workers[usize::from(worker_index)].incarnation = incarnation;
         self.give_back_tasks_of_dead_worker(worker_index, blamed);
     }
@@ -142,6 +142,6 @@ impl Supervisor {
         let inherited = &mut self.workers[usize::from(worker_index)].inherited;
         inherited.extend(lost.sites);
         self.outcomes.returned.extend(lost.returned);
-        self.report();
+        self.send_report();
     }
 }

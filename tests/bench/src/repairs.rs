@@ -54,7 +54,7 @@ pub struct Repaired {
 
 /// The result of a field's repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
+pub enum RepairOutcome {
     Right,
     Wrong,
     Refused,
@@ -66,7 +66,11 @@ impl Break {
     /// # Errors
     ///
     /// The mapping is not valid.
-    pub fn of(site: &Site, mapping: &Value, redesign: &Redesign) -> Result<Option<Break>, Failure> {
+    pub fn find(
+        site: &Site,
+        mapping: &Value,
+        redesign: &Redesign,
+    ) -> Result<Option<Break>, Failure> {
         let engine = engine_of(mapping)?;
         let mut before = Vec::new();
         let (mut truths, mut truth_of) = (Vec::new(), Vec::new());
@@ -87,7 +91,7 @@ impl Break {
             .pages
             .iter()
             .zip(&truth_of)
-            .map(|(page, truth)| NewPage::of(&page.url, &page.html, truth.clone(), redesign))
+            .map(|(page, truth)| NewPage::new(&page.url, &page.html, truth.clone(), redesign))
             .collect();
         let mut found = Break {
             mapping: mapping.clone(),
@@ -122,7 +126,7 @@ impl Break {
             .iter()
             .map(|page| {
                 (
-                    page.as_before(extract(&engine, &page.url, &page.html)),
+                    page.to_old_form(extract(&engine, &page.url, &page.html)),
                     page.truth.clone(),
                 )
             })
@@ -140,7 +144,10 @@ impl Break {
     /// # Errors
     ///
     /// The repaired mapping is not valid.
-    pub fn judge(&self, repaired: &Repaired) -> Result<BTreeMap<String, Ending>, Failure> {
+    pub fn compare_with_truth(
+        &self,
+        repaired: &Repaired,
+    ) -> Result<BTreeMap<String, RepairOutcome>, Failure> {
         let scores = match &repaired.mapping {
             Some(mapping) => self.scores(mapping)?,
             None => BTreeMap::new(),
@@ -149,9 +156,9 @@ impl Break {
             let is_accepted = repaired.mapping.is_some() && repaired.accepted.contains(field);
             let is_right = scores.get(field).is_some_and(|score| *score >= RIGHT_AFTER);
             let ending = match (is_accepted, is_right) {
-                (false, _) => Ending::Refused,
-                (true, true) => Ending::Right,
-                (true, false) => Ending::Wrong,
+                (false, _) => RepairOutcome::Refused,
+                (true, true) => RepairOutcome::Right,
+                (true, false) => RepairOutcome::Wrong,
             };
             (field.clone(), ending)
         });
@@ -160,7 +167,7 @@ impl Break {
 }
 
 impl NewPage {
-    fn of(url: &Url, html: &str, mut truth: Values, redesign: &Redesign) -> NewPage {
+    fn new(url: &Url, html: &str, mut truth: Values, redesign: &Redesign) -> NewPage {
         let html = redesign.apply(html);
         let seen = visible_text(&html);
         let mut old_forms = BTreeMap::new();
@@ -182,7 +189,7 @@ impl NewPage {
     }
 
     /// The read values, in the form of the old layout.
-    pub fn as_before(&self, mut values: Values) -> Values {
+    pub fn to_old_form(&self, mut values: Values) -> Values {
         for value in values.values_mut().flatten() {
             if let Some(old) = self.old_forms.get(value) {
                 value.clone_from(old);
@@ -272,45 +279,47 @@ mod tests {
     /// A redesign that renames the class.
     fn broken() -> Break {
         let renaming = (0..50).map(|seed| Redesign::of(seed, &[Change::Classes]));
-        let breaks =
-            renaming.map(|redesign| Break::of(&site(), &mapping("//b[@class='price']"), &redesign));
+        let breaks = renaming
+            .map(|redesign| Break::find(&site(), &mapping("//b[@class='price']"), &redesign));
         let mut breaks = breaks.map(|found| found.unwrap().unwrap());
         breaks
             .find(|found| !found.fields.is_empty())
             .expect("a seed renames the class")
     }
 
-    fn judged(expression: Option<&str>, accepted: &[&str]) -> Ending {
+    fn judged(expression: Option<&str>, accepted: &[&str]) -> RepairOutcome {
         let repaired = Repaired {
             mapping: expression.map(mapping),
             accepted: accepted.iter().map(|field| (*field).to_owned()).collect(),
         };
-        broken().judge(&repaired).unwrap()["price"]
+        broken().compare_with_truth(&repaired).unwrap()["price"]
     }
 
     #[test]
     fn a_repair_is_judged_by_what_it_reads() {
-        assert_eq!(judged(Some("//b"), &["price"]), Ending::Right);
+        assert_eq!(judged(Some("//b"), &["price"]), RepairOutcome::Right);
         assert_eq!(
             judged(Some("//h1/following-sibling::*[1]"), &["price"]),
-            Ending::Right
+            RepairOutcome::Right
         );
-        assert_eq!(judged(Some("//i"), &["price"]), Ending::Wrong);
+        assert_eq!(judged(Some("//i"), &["price"]), RepairOutcome::Wrong);
         assert_eq!(
             judged(Some("//u"), &["price"]),
-            Ending::Wrong,
+            RepairOutcome::Wrong,
             "it reads nothing"
         );
-        assert_eq!(judged(Some("//b"), &[]), Ending::Refused);
-        assert_eq!(judged(None, &[]), Ending::Refused);
+        assert_eq!(judged(Some("//b"), &[]), RepairOutcome::Refused);
+        assert_eq!(judged(None, &[]), RepairOutcome::Refused);
     }
 
     #[test]
     fn what_a_redesign_leaves_alone_is_not_broken() {
         let same = Redesign::of(0, &[Change::Ids]);
-        let found = Break::of(&site(), &mapping("//b"), &same).unwrap().unwrap();
+        let found = Break::find(&site(), &mapping("//b"), &same)
+            .unwrap()
+            .unwrap();
         assert!(found.fields.is_empty());
-        let wrong = Break::of(&site(), &mapping("//i"), &same).unwrap();
+        let wrong = Break::find(&site(), &mapping("//i"), &same).unwrap();
         assert!(
             wrong.is_none(),
             "a mapping that was never right is not judged"

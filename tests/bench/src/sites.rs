@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 use crate::redesign::visible_text;
@@ -71,7 +71,7 @@ pub struct Site {
 }
 
 /// Normalises white space, including no-break spaces.
-pub fn even(text: &str) -> String {
+pub fn normalise_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -218,7 +218,7 @@ pub fn extract(engine: &Engine, url: &Url, html: &str) -> Values {
         kind: PageKind::Html,
         text: html,
     };
-    let Ok(extraction) = engine.extract(page, Wants::default()) else {
+    let Ok(extraction) = engine.extract(page, RequestedParts::default()) else {
         return Values::new();
     };
     texts_by_field(&extraction.fields)
@@ -234,7 +234,7 @@ pub fn texts_by_field(fields: &Map<String, Value>) -> Values {
 
 fn texts_of(value: &Value) -> Vec<String> {
     match value {
-        Value::String(text) => vec![even(text)],
+        Value::String(text) => vec![normalise_spaces(text)],
         Value::Array(items) => items.iter().flat_map(texts_of).collect(),
         Value::Null => Vec::new(),
         other => vec![other.to_string()],

@@ -13,7 +13,10 @@ const WAIT: Duration = Duration::from_secs(60);
 /// # Errors
 ///
 /// There is no answer, or it is not a complete page.
-pub fn visit(address: &str, place: &str) -> Result<(Duration, String), Box<dyn std::error::Error>> {
+pub fn timed_get(
+    address: &str,
+    place: &str,
+) -> Result<(Duration, String), Box<dyn std::error::Error>> {
     let began = Instant::now();
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(WAIT))?;

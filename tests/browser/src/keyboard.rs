@@ -51,7 +51,7 @@ impl<'b> Keyboard<'b> {
 
     /// The name of what has the focus.
     pub fn focused(&self) -> String {
-        text_of(self.browser.run(FOCUSED, json!([])))
+        text_of(self.browser.run_script(FOCUSED, json!([])))
     }
 
     /// Presses Tab until something with this in its name has the focus. The focus must be seen at every stop.
@@ -62,7 +62,7 @@ impl<'b> Keyboard<'b> {
             self.press(&[TAB]);
             passed.push(self.focused());
             assert_eq!(
-                self.browser.run(IS_SEEN, json!([])),
+                self.browser.run_script(IS_SEEN, json!([])),
                 true,
                 "the focus is not seen: `{}`",
                 self.focused()

@@ -3,7 +3,7 @@
 //! It is not part of any tested program, and panics if a browser does not carry out a command.
 //!
 //! Each browser has a driver and a profile of its own, and both are removed when it is dropped. It only contacts
-//! hosts that its pages request, and every request is recorded ([`Browser::requested`]).
+//! hosts that its pages request, and every request is recorded ([`Browser::requested_urls`]).
 
 mod driver;
 mod keyboard;
@@ -62,11 +62,11 @@ pub struct Element(String);
 
 impl Browser {
     pub fn start() -> Browser {
-        Browser::with(&[])
+        Browser::start_with(&[])
     }
 
     /// With further flags.
-    pub fn with(flags: &[&str]) -> Browser {
+    pub fn start_with(flags: &[&str]) -> Browser {
         let profile = tempfile::tempdir().expect("a folder");
         let (driver, port) = start_driver();
         let folder = format!("--user-data-dir={}", profile.path().display());
@@ -150,7 +150,7 @@ impl Browser {
 
     /// The text of the page, as people see it.
     pub fn page_text(&self) -> String {
-        text_of(self.run(
+        text_of(self.run_script(
             "return document.body ? document.body.innerText : ''",
             json!([]),
         ))
@@ -160,7 +160,7 @@ impl Browser {
     /// because pages that update themselves replace their elements.
     pub fn text_at(&self, selector: &str) -> Option<String> {
         let read = "const one = document.querySelector(arguments[0]); return one && one.innerText";
-        let text = self.run(read, json!([selector]));
+        let text = self.run_script(read, json!([selector]));
         text.as_str().map(|text| text.trim().to_owned())
     }
 
@@ -228,7 +228,7 @@ impl Browser {
     }
 
     /// Runs a script in the page. Returns the script's value.
-    pub fn run(&self, script: &str, arguments: Value) -> Value {
+    pub fn run_script(&self, script: &str, arguments: Value) -> Value {
         let script = json!({"script": script, "args": arguments});
         self.post("/execute/sync", &script)
     }
@@ -246,7 +246,7 @@ impl Browser {
     }
 
     /// Whether the system prefers dark pages.
-    pub fn prefer_dark(&self, is_dark: bool) {
+    pub fn set_prefers_dark(&self, is_dark: bool) {
         let value = if is_dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": value}]);
         self.command("Emulation.setEmulatedMedia", json!({"features": features}));
@@ -281,7 +281,7 @@ impl Browser {
     }
 
     /// All URLs that pages have requested so far, whether they were answered or not.
-    pub fn requested(&self) -> Vec<String> {
+    pub fn requested_urls(&self) -> Vec<String> {
         let mut requested = self.requested.lock().expect("no test panics in it");
         let entries = self.post("/se/log", &json!({"type": "performance"}));
         for entry in entries.as_array().expect("a list") {
@@ -299,7 +299,7 @@ impl Browser {
     }
 
     /// The messages in the page's console since the last call, including errors of scripts and of the content policy.
-    pub fn console(&self) -> Vec<String> {
+    pub fn take_console(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": "browser"}));
         let entries = entries.as_array().expect("a list").iter();
         entries

@@ -51,11 +51,11 @@ pub enum Tables {
 /// Judges the open page on each screen, and keeps a picture of each: `NAME-WIDTH[-dark].png`.
 pub fn judge(browser: &Browser, name: &str, tables: Tables) {
     let axe = fs::read_to_string(axe()).expect("tests/dashboard/install.sh");
-    browser.run(&axe, json!([]));
+    browser.run_script(&axe, json!([]));
     for width in WIDTHS {
         browser.set_size(width, HEIGHT);
         for is_dark in [false, true] {
-            browser.prefer_dark(is_dark);
+            browser.set_prefers_dark(is_dark);
             let shade = if is_dark { "-dark" } else { "" };
             let what = format!("{name}-{width}{shade}");
             judge_access(browser, &what, is_dark);
@@ -65,7 +65,7 @@ pub fn judge(browser: &Browser, name: &str, tables: Tables) {
             browser.screenshot(&what);
         }
     }
-    browser.prefer_dark(false);
+    browser.set_prefers_dark(false);
     browser.set_size(ROOMY, HEIGHT);
 }
 
@@ -101,18 +101,18 @@ fn judge_access(browser: &Browser, what: &str, is_dark: bool) {
 
 /// A page is read by scrolling down, not sideways.
 fn judge_width(browser: &Browser, what: &str, width: u32, tables: Tables) {
-    let wide = browser.run("return document.documentElement.scrollWidth", json!([]));
+    let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
     assert!(
         wide.as_u64().expect("a number") <= u64::from(width),
         "{what} is {wide} wide"
     );
     assert_eq!(
-        browser.run(CUT_OFF, json!([])),
+        browser.run_script(CUT_OFF, json!([])),
         json!([]),
         "{what} is cut off"
     );
     if width >= ROOMY && tables == Tables::Fit {
-        let sideways = browser.run(SIDEWAYS, json!([]));
+        let sideways = browser.run_script(SIDEWAYS, json!([]));
         assert_eq!(sideways, json!([]), "{what} is scrolled sideways");
     }
 }

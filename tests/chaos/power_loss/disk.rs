@@ -77,7 +77,7 @@ impl Notes {
     }
 
     /// The disk if the power is lost at this time. Before the notes it held `base`.
-    pub(crate) fn cut(&self, base: &Disk, at: u64, rng: &mut Rng) -> Disk {
+    pub(crate) fn lose_power_at(&self, base: &Disk, at: u64, rng: &mut Rng) -> Disk {
         let mut volume = Volume::new(base);
         let before = self.notes.iter().take_while(|note| note.after < at);
         before.for_each(|note| volume.apply(note));
@@ -133,7 +133,7 @@ struct File<'a> {
 }
 
 /// A change of a name: it now means a file, or is removed.
-struct Naming {
+struct NameChange {
     after: u64,
     path: PathBuf,
     file: Option<usize>,
@@ -144,7 +144,7 @@ struct Volume<'a> {
     /// The files by their names, as the processes see them.
     names: BTreeMap<PathBuf, usize>,
     names_before: BTreeMap<PathBuf, usize>,
-    namings: Vec<Naming>,
+    namings: Vec<NameChange>,
     /// The time before which all notes are on the disk, for each folder.
     folders_synced_to: BTreeMap<PathBuf, u64>,
 }
@@ -201,7 +201,7 @@ impl<'a> Volume<'a> {
             Some(file) => self.names.insert(path.to_owned(), file),
             None => self.names.remove(path),
         };
-        self.namings.push(Naming {
+        self.namings.push(NameChange {
             after,
             path: path.to_owned(),
             file,
@@ -213,14 +213,14 @@ impl<'a> Volume<'a> {
         let kept = [0.0, 0.5, 0.9, 1.0][rng.usize(..4)];
         let names = self.surviving_names(rng);
         let content =
-            |(path, file): (PathBuf, usize)| (path, self.files[file].after_loss(kept, rng));
+            |(path, file): (PathBuf, usize)| (path, self.files[file].content_after_loss(kept, rng));
         Disk {
             files: names.into_iter().map(content).collect(),
         }
     }
 
     fn surviving_names(&self, rng: &mut Rng) -> BTreeMap<PathBuf, usize> {
-        let mut by_folder: BTreeMap<&Path, Vec<&Naming>> = BTreeMap::new();
+        let mut by_folder: BTreeMap<&Path, Vec<&NameChange>> = BTreeMap::new();
         for naming in &self.namings {
             let folder = naming.path.parent().unwrap_or(Path::new(""));
             by_folder.entry(folder).or_default().push(naming);
@@ -243,7 +243,7 @@ impl<'a> Volume<'a> {
 
 impl File<'_> {
     /// The content after a power loss, with a part of the data that were not synced.
-    fn after_loss(&self, kept: f64, rng: &mut Rng) -> Vec<u8> {
+    fn content_after_loss(&self, kept: f64, rng: &mut Rng) -> Vec<u8> {
         let mut content = self.base.clone();
         for note in &self.changes {
             let is_synced = note.after < self.synced_to;
@@ -303,11 +303,11 @@ mod tests {
     }
 
     /// The contents of a file after 200 different losses; `None` if it does not exist.
-    fn left_of(path: &str, notes: Vec<Note>) -> Vec<Option<Vec<u8>>> {
+    fn contents_after_losses(path: &str, notes: Vec<Note>) -> Vec<Option<Vec<u8>>> {
         let notes = Notes { notes };
         let cut = |seed| {
             let mut rng = Rng::with_seed(seed);
-            let disk = notes.cut(&Disk::default(), u64::MAX, &mut rng);
+            let disk = notes.lose_power_at(&Disk::default(), u64::MAX, &mut rng);
             disk.files.get(Path::new(path)).cloned()
         };
         let mut left: Vec<_> = (0..200).map(cut).collect();
@@ -325,7 +325,10 @@ mod tests {
             note(8, "d", Call::Sync),
         ];
         let all = Some(vec![1; 512]);
-        assert_eq!(left_of("d/f", notes), std::slice::from_ref(&all));
+        assert_eq!(
+            contents_after_losses("d/f", notes),
+            std::slice::from_ref(&all)
+        );
         notes = vec![
             note(2, "d/f", Call::Create),
             note(4, "d/f", write(0, &[1; 512])),
@@ -336,7 +339,7 @@ mod tests {
         let half = [[1; 256], [2; 256]].concat();
         let hole = [[1; 256], [1; 256], [2; 256]].concat();
         let whole = [[1; 256], [2; 256], [2; 256]].concat();
-        let found = left_of("d/f", notes);
+        let found = contents_after_losses("d/f", notes);
         assert_eq!(found, [all, Some(hole), Some(half), Some(whole)]);
     }
 
@@ -349,10 +352,16 @@ mod tests {
                 note(6, "d/f", Call::Sync),
             ]
         };
-        assert_eq!(left_of("d/f", created()), [None, Some(b"x".to_vec())]);
+        assert_eq!(
+            contents_after_losses("d/f", created()),
+            [None, Some(b"x".to_vec())]
+        );
         let mut removed = created();
         removed.push(note(8, "d", Call::Sync));
         removed.push(note(10, "d/f", Call::Unlink));
-        assert_eq!(left_of("d/f", removed), [None, Some(b"x".to_vec())]);
+        assert_eq!(
+            contents_after_losses("d/f", removed),
+            [None, Some(b"x".to_vec())]
+        );
     }
 }

@@ -45,7 +45,7 @@ pub(crate) const FRONTIER: &str = "dispatcher/dispatcher.db";
 pub(crate) const STORE: &str = "store/store.db";
 
 /// Every URL, with the title of its page.
-pub(crate) fn expected() -> Vec<(String, String)> {
+pub(crate) fn expected_titles() -> Vec<(String, String)> {
     let linked = |site, fed| (0..LINKED).map(move |n| (site, format!("{fed}-{n}")));
     let with_links =
         move |site, fed: usize| std::iter::once((site, fed.to_string())).chain(linked(site, fed));
@@ -105,7 +105,7 @@ fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
         let (requested, clock) = (Arc::clone(&requested), clock.clone());
         let site = web.site(&format!("power{number}.example"));
         site.serve("/robots.txt", webfill_tests::site::status(404));
-        site.otherwise(move |request| {
+        site.serve_otherwise(move |request| {
             let name = request.path.trim_start_matches('/');
             let dated = (url(number, name), clock.now());
             requested.lock().expect("no panic while held").push(dated);
@@ -176,7 +176,7 @@ impl Fleet {
         let mut accepted = Vec::new();
         for list in seeds.chunks(LIST) {
             let request = |url| json!({"url": url, "appid": "app", "crawlid": "c", "maxdepth": 1});
-            let answer = self.ask(&list.iter().map(request).collect());
+            let answer = self.request(&list.iter().map(request).collect());
             assert_eq!(answer["accepted"], list.len(), "{answer}");
             let now = clock.now();
             accepted.extend(list.iter().map(|url| (url.clone(), now)));
@@ -189,13 +189,13 @@ impl Fleet {
     fn wait_until_done(&self) {
         let question = json!({"action": "info", "appid": "app", "crawlid": "c", "uuid": "u"});
         let deadline = Instant::now() + PATIENCE;
-        while self.ask(&question)["state"] != "finished" {
+        while self.request(&question)["state"] != "finished" {
             assert!(Instant::now() < deadline, "the crawl does not end");
             std::thread::sleep(POLL);
         }
     }
 
-    fn ask(&self, request: &Value) -> Value {
+    fn request(&self, request: &Value) -> Value {
         let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
         socket.set_linger(0).expect("an option");
         let patience = PATIENCE.as_millis() as i32;
@@ -209,7 +209,7 @@ impl Fleet {
     /// Ends the processes in order, so that the last connections close their files.
     fn end(self) {
         self.dispatcher.signal(Signal::TERM);
-        self.dispatcher.finish().expect(0);
+        self.dispatcher.finish().expect_code(0);
         // If the supervisor has not joined yet, it waits for the next dispatcher.
         self.supervisor.signal(Signal::TERM);
         self.supervisor.finish();

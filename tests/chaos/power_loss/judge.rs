@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use webfill_tests::stored::Stored;
 
-use super::fleet::{FRONTIER, Recording, STORE, expected};
+use super::fleet::{FRONTIER, Recording, STORE, expected_titles};
 
 /// The state of a URL in the frontier.
 #[derive(Debug)]
@@ -17,16 +17,16 @@ struct Task {
 
 /// The state of the disk after a power loss.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct DiskState {
     tasks: BTreeMap<String, Task>,
     stored: BTreeSet<String>,
     wrong: Vec<String>,
 }
 
-impl Left {
+impl DiskState {
     /// Opens the files, which may change them.
-    pub(crate) fn open(disk: &Path) -> Left {
-        let mut left = Left::default();
+    pub(crate) fn open(disk: &Path) -> DiskState {
+        let mut left = DiskState::default();
         if let Some(db) = left.connect(&disk.join(FRONTIER), "tasks") {
             let sql = "SELECT url, state = 2, attempt FROM tasks";
             let task = |row: &rusqlite::Row<'_>| {
@@ -69,7 +69,7 @@ impl Left {
     }
 
     /// Checks that all data are there that were reported, or that a later action presupposed, before the loss.
-    pub(crate) fn judge(&mut self, recording: &Recording, at: u64) -> &[String] {
+    pub(crate) fn find_violations(&mut self, recording: &Recording, at: u64) -> &[String] {
         let before = |dated: &&(String, u64)| dated.1 <= at;
         for (url, _) in recording.accepted.iter().filter(before) {
             if !self.tasks.contains_key(url) {
@@ -108,7 +108,7 @@ fn rows<T>(
 }
 
 /// Checks a crawl that was continued after a power loss and has ended.
-pub(crate) fn ended(left: &Left, recording: &Recording) -> Vec<String> {
+pub(crate) fn find_end_violations(left: &DiskState, recording: &Recording) -> Vec<String> {
     let mut wrong = Vec::new();
     for (url, _) in &recording.requested {
         if left.tasks.get(url).is_some_and(|task| task.is_done) {
@@ -117,7 +117,7 @@ pub(crate) fn ended(left: &Left, recording: &Recording) -> Vec<String> {
     }
     let disk = recording.work.path("disk");
     let pages = Stored::open(&disk.join(STORE)).pages();
-    let expected = expected();
+    let expected = expected_titles();
     for (url, title) in &expected {
         let page = pages.get(url);
         if page.is_none_or(|page| page.outcome != "ok" || page.fields["title"] != **title) {
@@ -130,27 +130,27 @@ pub(crate) fn ended(left: &Left, recording: &Recording) -> Vec<String> {
         ("pages", pages.len() as i64, count),
         (
             "tasks",
-            frontier.number("SELECT count(*) FROM tasks"),
+            frontier.query_number("SELECT count(*) FROM tasks"),
             count,
         ),
         (
             "URLs",
-            frontier.number("SELECT count(DISTINCT url) FROM tasks"),
+            frontier.query_number("SELECT count(DISTINCT url) FROM tasks"),
             count,
         ),
         (
             "tasks that are done",
-            frontier.number("SELECT count(*) FROM tasks WHERE state = 2"),
+            frontier.query_number("SELECT count(*) FROM tasks WHERE state = 2"),
             count,
         ),
         (
             "counted as done",
-            frontier.number("SELECT sum(done) FROM crawls"),
+            frontier.query_number("SELECT sum(done) FROM crawls"),
             count,
         ),
         (
             "outcomes",
-            frontier.number("SELECT sum(n) FROM outcomes"),
+            frontier.query_number("SELECT sum(n) FROM outcomes"),
             count,
         ),
     ];

@@ -15,7 +15,7 @@ use fastrand::Rng;
 
 use self::disk::Disk;
 use self::fleet::Recording;
-use self::judge::Left;
+use self::judge::DiskState;
 
 /// The number of crawls in parallel. Most of their time is waiting.
 const AT_ONCE: u64 = 8;
@@ -34,7 +34,7 @@ fn whenever_the_power_is_lost_no_reported_data_are_lost_or_doubled() {
             let (recorder, wrong) = (&recorder, &wrong);
             let count = cuts / AT_ONCE + u64::from(chain < cuts % AT_ONCE);
             threads.spawn(move || {
-                let found = cut_often(count, seed.wrapping_mul(1_000) + chain, recorder);
+                let found = cut_power_often(count, seed.wrapping_mul(1_000) + chain, recorder);
                 wrong.lock().expect("no panic while held").extend(found);
             });
         }
@@ -64,7 +64,7 @@ fn build_recorder(folder: &Path) -> PathBuf {
 }
 
 /// Cuts the power `count` times. Each cut comes while the crawl continues after the previous one.
-fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
+fn cut_power_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     let mut rng = Rng::with_seed(seed);
     let mut wrong = Vec::new();
     let mut recording = Recording::run(Disk::default(), recorder);
@@ -73,8 +73,8 @@ fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
             recording = Recording::run(Disk::default(), recorder);
         }
         let at = rng.u64(..=recording.notes.end());
-        let disk = recording.notes.cut(&recording.base, at, &mut rng);
-        let found = judge_cut(disk, &mut recording, at, recorder);
+        let disk = recording.notes.lose_power_at(&recording.base, at, &mut rng);
+        let found = check_cut(disk, &mut recording, at, recorder);
         let found = found.iter().take(5);
         wrong.extend(found.map(|found| format!("cut {cut} of chain {seed}, at {at}: {found}")));
     }
@@ -83,16 +83,16 @@ fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
 
 /// Checks the disk, continues the crawl from it, and checks the end. `recording` is replaced by that of the
 /// continuation.
-fn judge_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) -> Vec<String> {
+fn check_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) -> Vec<String> {
     // The files are checked in a copy, because opening them changes them.
     let copy = tempfile::tempdir().expect("a temporary folder");
     disk.write_to(copy.path());
-    let mut left = Left::open(copy.path());
-    let mut wrong = left.judge(recording, at).to_vec();
+    let mut left = DiskState::open(copy.path());
+    let mut wrong = left.find_violations(recording, at).to_vec();
     let reported = recording.accepted.iter().filter(|(_, when)| *when <= at);
     let reported: Vec<_> = reported.map(|(url, _)| (url.clone(), 0)).collect();
     *recording = Recording::run(disk, recorder);
     recording.accepted.extend(reported);
-    wrong.extend(judge::ended(&left, recording));
+    wrong.extend(judge::find_end_violations(&left, recording));
     wrong
 }

@@ -8,7 +8,7 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     let web = Web::start();
     let site = web.site("soft.example");
     let asked = Arc::new(AtomicUsize::new(0));
-    site.otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
+    site.serve_otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
         0 => page("T").field("name", "First").into(),
         n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
         4 => mitigated().into(),
@@ -21,7 +21,7 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
         .args(&urls)
         .env("WEBFILL_BACKOFF_BLOCKED", "1,1,1")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(run.summary().outcome("ok"), 8, "{}", run.summary().json);
     let pages = work.stored().pages();
     let without = urls
@@ -46,7 +46,7 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
         let asked = Arc::new(AtomicUsize::new(0));
         let is_open = Arc::new(AtomicBool::new(false));
         let open = Arc::clone(&is_open);
-        site.otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
+        site.serve_otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
             _ if open.load(Ordering::SeqCst) => page("T").field("name", &request.path).into(),
             0 => page("T").field("name", "First").into(),
             n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
@@ -58,7 +58,7 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
             let run = work.crawl(&web).args(arguments);
             run.env("WEBFILL_BACKOFF_BLOCKED", "3600")
                 .finish()
-                .expect(0)
+                .expect_code(0)
         };
         if commands == 2 {
             assert_eq!(crawl(&urls[..4]).summary().outcome("ok"), 4);
@@ -85,7 +85,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
     let (site, other) = (web.site("weak.example"), web.site("other.example"));
     let is_open = Arc::new(AtomicBool::new(false));
     let open = Arc::clone(&is_open);
-    site.otherwise(move |request| {
+    site.serve_otherwise(move |request| {
         let is_good = request.path == "/0" || open.load(Ordering::SeqCst);
         match is_good {
             true => page("T").field("name", &request.path).into(),
@@ -95,7 +95,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
     // Record 1 is thus complete because of the block before the other page is requested.
     let slow = document("text/plain", "").latency(Duration::from_secs(3));
     other.serve("/robots.txt", slow);
-    other.otherwise(|_| page("T").field("name", "Ada").into());
+    other.serve_otherwise(|_| page("T").field("name", "Ada").into());
     let work = Workplace::new();
     let seeds: Vec<Value> = (0..6)
         .map(|n| {
@@ -113,7 +113,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
         .arg("--seeds")
         .arg(&file)
         .finish()
-        .expect(0)
+        .expect_code(0)
         .summary();
     assert_eq!(summary.outcome("blocked"), 5, "{}", summary.json);
     assert_eq!(summary.records(), (6, 2), "{}", summary.json);
@@ -126,7 +126,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
     let summary = crawl()
         .args(["--retry", "blocked"])
         .finish()
-        .expect(0)
+        .expect_code(0)
         .summary();
     assert_eq!(summary.records(), (6, 6), "{}", summary.json);
     assert_eq!((name("1"), name("5")), ("Ada".into(), "/5".into()));

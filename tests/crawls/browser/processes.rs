@@ -68,7 +68,7 @@ fn a_browser_that_dies_costs_no_page() {
         }
         println!("killed {}", kills + 1);
     }
-    let run = run.finish().expect(0);
+    let run = run.finish().expect_code(0);
     assert_eq!(
         run.summary().outcome("ok"),
         PAGES as u64,
@@ -105,7 +105,7 @@ fn no_browser_outlives_its_crawl() {
     let state = work.path("state");
     let mut run = crawl(&work, &web).arg(site.url("/")).start();
     run.wait_until("a page is shown", |_| {
-        site.visits().of_path("/never").len() == 1
+        site.visits().for_path("/never").len() == 1
     });
     assert!(browser_of(&state).is_some());
     run.signal(Signal::KILL);
@@ -123,7 +123,7 @@ fn a_missing_browser_is_reported_immediately() {
         .arg(site.url("/"))
         .env("WEBFILL_BROWSER_COMMAND", "no-such-browser")
         .finish()
-        .expect(2);
+        .expect_code(2);
     let sentence = run.one_sentence();
     assert!(
         sentence.contains("browser.command") && sentence.contains("no-such-browser"),
@@ -132,7 +132,7 @@ fn a_missing_browser_is_reported_immediately() {
     let run = crawl(&work, &web)
         .arg(site.url("/"))
         .env("WEBFILL_BROWSER_SANDBOX", "true");
-    let run = run.finish().expect(2);
+    let run = run.finish().expect_code(2);
     assert!(
         run.one_sentence().contains("browser.sandbox"),
         "{}",
@@ -152,7 +152,7 @@ fn a_missing_browser_is_reported_immediately() {
         .arg("--seeds")
         .arg(seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     let json = run.summary().json.to_string();
     assert!(json.contains("--lane browser"), "{json}");
     assert_eq!(site.visits().pages().paths(), ["a.example/plain"]);

@@ -23,16 +23,16 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
     let first = watched.run(&paths, &json!({"delay": 0.5}));
     let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
     assert_eq!(summary["pages"], 2, "a page counts once");
-    assert_eq!(visits().of_path("/lamp").len(), 2);
-    assert_eq!(visits().of_path("/chair").len(), 2);
+    assert_eq!(visits().for_path("/lamp").len(), 2);
+    assert_eq!(visits().for_path("/chair").len(), 2);
     watched
         .web
         .visits()
         .assert_polite(Duration::from_millis(500));
     for run in 3..=4 {
         watched.run(&paths, &json!({"delay": 0.5}));
-        assert_eq!(visits().of_path("/lamp").len(), run);
-        assert_eq!(visits().of_path("/chair").len(), run);
+        assert_eq!(visits().for_path("/lamp").len(), run);
+        assert_eq!(visits().for_path("/chair").len(), run);
     }
     assert_eq!(watched.changes(&[]), [Value::Null; 0]);
     serve_noisy(&watched, "/lamp", "The lamp costs 12 euro");
@@ -140,7 +140,7 @@ fn knows_what_differs(watched: &Watched) {
 #[test]
 fn a_worker_killed_between_the_two_fetches_of_a_page_leaves_no_half_check() {
     let watched = Watched::new(UNMAPPED, None);
-    let ended = killed_between_the_fetches(&watched, |role| role == "worker").expect(0);
+    let ended = killed_between_the_fetches(&watched, |role| role == "worker").expect_code(0);
     let summary: Value = serde_json::from_str(&ended.stdout).expect("a summary");
     assert_eq!(summary["outcomes"], json!({"ok": 1}));
     knows_what_differs(&watched);

@@ -27,10 +27,10 @@ fn codings_repeated_bodies_and_a_torn_end_of_an_archive_are_read() {
     let archive = kept.work.path("archive");
     let crawl = kept
         .crawl()
-        .instead("--workers", "1")
+        .replace_flag("--workers", "1")
         .arg("--warc")
         .arg(&archive);
-    crawl.args(urls).finish().expect(0);
+    crawl.args(urls).finish().expect_code(0);
     change_mapping(&kept.work);
     let file = std::fs::read_dir(&archive)
         .unwrap()
@@ -53,7 +53,7 @@ fn codings_repeated_bodies_and_a_torn_end_of_an_archive_are_read() {
         .extract()
         .args(["--warc", warc])
         .finish()
-        .expect(0)
+        .expect_code(0)
         .stdout;
     assert!(text.contains("truncated, read up to there"), "{text}");
     assert!(text.contains("0 pages written, 4 unchanged"), "{text}");
@@ -78,7 +78,7 @@ fn documents_are_read_again_by_their_readers() {
         .crawl()
         .args(["--documents", "--keep-bodies", "--keep-documents"])
         .arg(&folder);
-    crawl.arg(site.url("/report.pdf")).finish().expect(0);
+    crawl.arg(site.url("/report.pdf")).finish().expect_code(0);
     assert_eq!(kept.page("/report.pdf")["document"]["status"], "text");
     kept.work
         .write_json("mappings/profile.json", &regex("Contract (\\d+)"));
@@ -113,7 +113,11 @@ fn of_a_page_that_was_archived_twice_the_stored_version_is_read() {
     for town in ["Rome", "Ockham"] {
         site.serve("/ada", ada(town));
         let crawl = kept.crawl().args(["--refresh-after", "1ms", "--warc"]);
-        crawl.arg(&archive).arg(site.url("/ada")).finish().expect(0);
+        crawl
+            .arg(&archive)
+            .arg(site.url("/ada"))
+            .finish()
+            .expect_code(0);
     }
     assert_eq!(kept.web.visits().pages().len(), 2);
     change_mapping(&kept.work);

@@ -30,7 +30,7 @@ fn of_too_many_bodies_the_oldest_go() {
         .arg("--keep-bodies")
         .args(urls)
         .env("WEBFILL_BODIES_MAX_MIB", "1");
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     assert!(kept.work.has_logged("bodies_dropped"));
     let bodies = Connection::open(kept.work.path("store.db.bodies")).unwrap();
     let number = |sql: &str| {
@@ -63,7 +63,7 @@ fn bodies_go_with_their_pages() {
     kept.crawl()
         .args(["--keep-bodies", &url])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let bodies = Connection::open(kept.work.path("store.db.bodies")).unwrap();
     let count = || {
         bodies
@@ -75,7 +75,7 @@ fn bodies_go_with_their_pages() {
     assert_eq!(count(), 1);
     Run::new(["prune", "--store", &kept.store, "--older-than", "0s"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(count(), 0);
 }
 
@@ -102,13 +102,13 @@ fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
         .arg("--keep-bodies")
         .args(urls)
         .env("WEBFILL_BODIES_MAX_MIB", "1");
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     let read = kept.extracted(&["--dry-run"]);
     let pages = read["pages"]["read"].as_u64().unwrap();
     assert!((1..12).contains(&pages), "{read:#}");
     Run::new(["prune", "--store", &kept.store, "--older-than", "0s"])
         .finish()
-        .expect(0);
-    let reported = kept.extract().finish().expect(1);
+        .expect_code(0);
+    let reported = kept.extract().finish().expect_code(1);
     assert!(reported.one_sentence().contains("has no kept bodies"));
 }

@@ -58,7 +58,7 @@ fn crawl(kept: &Kept) {
     }
     let seeds = kept.work.write_lines("seeds.jsonl", &records);
     let run = kept.crawl().arg("--keep-bodies").arg("--seeds").arg(seeds);
-    run.finish().expect(0);
+    run.finish().expect_code(0);
 }
 
 /// Changes both mappings so that they read `town`, which had no value. The second yields another city than the known

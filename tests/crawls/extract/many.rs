@@ -49,7 +49,7 @@ fn many(pages: u32) -> Kept {
     kept.crawl()
         .args(["--keep-bodies", &site.url("/ada")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     multiply(&kept.work.path(""), pages);
     change_mapping(&kept.work);
     kept
@@ -81,7 +81,7 @@ fn a_killed_extraction_continues() {
     running.signal(Signal::KILL);
     drop(running);
     drop(held);
-    let written = kept.work.stored().number(CHANGED);
+    let written = kept.work.stored().query_number(CHANGED);
     assert!(
         (1..3_001).contains(&written),
         "{written} written before it was killed"
@@ -90,7 +90,7 @@ fn a_killed_extraction_continues() {
     let read = kept.extracted(&[]);
     assert_eq!(read["pages"]["read"], 3_001, "{read:#}");
     assert_eq!(read["pages"]["unchanged"], written, "{read:#}");
-    assert_eq!(kept.work.stored().number(CHANGED), 3_001);
+    assert_eq!(kept.work.stored().query_number(CHANGED), 3_001);
 }
 
 #[test]
@@ -100,11 +100,11 @@ fn an_interrupted_extraction_reports_its_progress() {
     let held = hold_midway(&kept, &mut running);
     running.signal(Signal::INT);
     drop(held);
-    let ended = running.finish().expect(11);
+    let ended = running.finish().expect_code(11);
     let output: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
         output["pages"]["written"],
-        kept.work.stored().number(CHANGED),
+        kept.work.stored().query_number(CHANGED),
         "{output:#}"
     );
 }
@@ -118,8 +118,8 @@ fn many_pages_are_read_in_little_memory() {
         .time_limit(Duration::from_secs(300))
         .start();
     let mut peak = 0;
-    while running.ended().is_none() {
-        for process in running.of_role("extract") {
+    while running.exit_status().is_none() {
+        for process in running.processes_of_role("extract") {
             peak = peak.max(process.peak_bytes());
         }
         std::thread::sleep(Duration::from_millis(20));

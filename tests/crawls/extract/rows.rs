@@ -43,7 +43,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
     let record = json!({"id": "ada", "urls": [site.url("/ada")], "fields": {"email": null}});
     let seeds = kept.work.write_lines("seeds.jsonl", &[record]);
     let crawl = kept.crawl().arg("--keep-bodies").arg("--seeds").arg(seeds);
-    crawl.finish().expect(0);
+    crawl.finish().expect_code(0);
     assert_eq!(rows(kept), Vec::<Value>::new());
     let visits = kept.web.visits().0.len();
 

@@ -44,7 +44,7 @@ fn mapping() -> Value {
 fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)
-        .otherwise(move |request| match number(&request.path) {
+        .serve_otherwise(move |request| match number(&request.path) {
             number if number < BEFORE => list(number, ROWS, ROWS - 1).into(),
             number => after(number).into(),
         });
@@ -52,8 +52,8 @@ fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let urls = (0..BEFORE + AFTER).map(|number| format!("http://{HOST}/{number}"));
     let seeds = work.write("seeds.txt", urls.collect::<Vec<_>>().join("\n"));
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
-    let run = run.instead("--store", store).arg("--seeds").arg(seeds);
-    run.finish().expect(0).summary().json
+    let run = run.replace_flag("--store", store).arg("--seeds").arg(seeds);
+    run.finish().expect_code(0).summary().json
 }
 
 fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
@@ -75,7 +75,7 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
             assert_eq!(number(path) < BEFORE, had, "{when}: {url}");
         }
     }
-    let output = health(store, &["--fail-on-alert"]).expect(1).stdout;
+    let output = health(store, &["--fail-on-alert"]).expect_code(1).stdout;
     for text in [
         "the layout of mapping profile changed: ratings[] (5 or more on ",
         "learn their rule anew",
@@ -85,7 +85,7 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
     assert!(!output.contains("webfill mapping repair"), "{output}");
     let file = work.path("mappings/profile.json").display().to_string();
     let repair = Run::new(["mapping", "repair", &file, "--store", store]);
-    let refused = repair.finish().expect(1);
+    let refused = repair.finish().expect_code(1);
     let said = refused.one_sentence();
     assert!(said.contains("about rows (ratings[])"), "{said}");
 }

@@ -23,7 +23,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
         for line in [page, kept.clone()] {
             work.write_lines("saved/pages.jsonl", &[line]);
             let args = ["--records", "people.jsonl", "--pages", "saved"];
-            let run = learn(&work, &args).finish().expect(2);
+            let run = learn(&work, &args).finish().expect_code(2);
             assert!(run.stderr.contains("pages.jsonl:1: "), "{}", run.stderr);
             assert!(
                 run.stderr.contains("is outside of the folder"),
@@ -37,7 +37,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
         let run = Run::new(["mapping", "test"])
             .arg(mapping)
             .arg(work.path("saved"));
-        let run = run.finish().expect(2);
+        let run = run.finish().expect_code(2);
         assert!(
             run.stderr.contains("is outside of the folder"),
             "{}",
@@ -65,7 +65,7 @@ fn a_fault_of_this_machine_ends_fetching() {
     let file = second["page"]["file"].as_str().unwrap();
     work.write(&format!("kept/.{file}/taken"), "");
     let before = web.visits().paths().len();
-    let run = fetch("6", "kept").expect(1);
+    let run = fetch("6", "kept").expect_code(1);
     assert!(run.stderr.contains("cannot write"), "{}", run.stderr);
     let asked = ["/robots.txt", "/p/0", "/p/1"].map(|path| format!("{HOST}{path}"));
     assert_eq!(web.visits().paths()[before..], asked);
@@ -106,7 +106,7 @@ fn other_documents_are_matched_by_no_pattern() {
         "--output",
         "people.json",
     ];
-    learn(&work, &args).finish().expect(0);
+    learn(&work, &args).finish().expect_code(0);
     let test = |work: &Workplace, url: &str| {
         let page = work.path("saved/p1.html");
         let run = Run::new(["mapping", "test"])
@@ -114,8 +114,8 @@ fn other_documents_are_matched_by_no_pattern() {
             .arg(page);
         run.args(["--url", url]).finish()
     };
-    test(&work, &format!("http://{HOST}/Someone_New")).expect(0);
-    let refused = test(&work, &register).expect(2);
+    test(&work, &format!("http://{HOST}/Someone_New")).expect_code(0);
+    let refused = test(&work, &register).expect_code(2);
     assert!(
         refused.stderr.contains("no url_pattern matches"),
         "{}",

@@ -97,7 +97,7 @@ fn html(text: String) -> Page {
 /// Serves the site. `/old/N` redirects to `/p/N`.
 pub fn serve(web: &Web) -> Site {
     let site = web.site(HOST);
-    site.otherwise(move |request| -> Reply {
+    site.serve_otherwise(move |request| -> Reply {
         let number = |beginning: &str| {
             let rest = request.path.strip_prefix(beginning)?;
             rest.parse::<usize>().ok()

@@ -75,7 +75,7 @@ impl Shop {
         work.write_json("mappings/shop.json", mapping);
         let is_new = Arc::new(AtomicBool::new(false));
         let layout = Arc::clone(&is_new);
-        web.site(HOST).otherwise(move |request| {
+        web.site(HOST).serve_otherwise(move |request| {
             let number = request
                 .path
                 .trim_start_matches('/')
@@ -94,11 +94,11 @@ impl Shop {
             is_new.store(changes, Ordering::SeqCst);
             work.crawl_without_delay(&web)
                 .args(["--delay", "0", "--keep-bodies"])
-                .instead("--crawl", crawl)
+                .replace_flag("--crawl", crawl)
                 .arg("--seeds")
                 .arg(&seeds)
                 .finish()
-                .expect(0);
+                .expect_code(0);
         }
         let store = format!("sqlite:{}", work.path("store.db").display());
         Shop {
@@ -137,7 +137,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     let shop = Shop::new();
     let health = Run::new(["health", "--store", &shop.store, "--fail-on-alert"])
         .finish()
-        .expect(1);
+        .expect_code(1);
     assert!(
         health.stdout.contains("webfill mapping repair"),
         "{}",
@@ -145,7 +145,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     );
     // The repaired mapping is shown, but nothing is written.
     let before = shop.file();
-    let shown = shop.repair(&["--crawl", "second"]).finish().expect(0);
+    let shown = shop.repair(&["--crawl", "second"]).finish().expect_code(0);
     for reported in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
         assert!(
             shown.stdout.contains(reported),
@@ -157,7 +157,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     let reported = shop
         .repair(&["--crawl", "second", "--format", "json"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let reported = report(&reported);
     let repaired = reported["repaired"].as_array().unwrap();
     let fields: Vec<&str> = repaired
@@ -174,7 +174,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     }
     shop.repair(&["--crawl", "second", "--apply"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let after = shop.file();
     assert_eq!(
         after["fields"][0], before["fields"][0],
@@ -190,18 +190,18 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
             .arg(file)
             .args(["--url", &format!("http://{HOST}/{number}")])
             .finish()
-            .expect(0);
+            .expect_code(0);
         let fields =
             json!({"shop": "The Shop", "name": format!("Thing {number}"), "price": price(number)});
         assert_eq!(report(&tried)["fields"], fields);
     }
-    let tested = shop.test_all().expect(0);
+    let tested = shop.test_all().expect_code(0);
     assert!(
         tested.stdout.contains("6 golden cases, all as expected"),
         "{}",
         tested.stdout
     );
-    let again = shop.repair(&["--crawl", "second"]).finish().expect(0);
+    let again = shop.repair(&["--crawl", "second"]).finish().expect_code(0);
     assert!(
         again.stdout.contains("nothing to repair"),
         "{}",
@@ -209,18 +209,18 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     );
     // The golden cases reject the former mapping.
     shop.work.write_json("mappings/shop.json", &before);
-    shop.test_all().expect(1);
+    shop.test_all().expect_code(1);
 }
 
 #[test]
 fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
     let shop = Shop::new();
     let to = ["--output", "repaired.json", "--format", "json"];
-    shop.repair(&to).finish().expect(0);
+    shop.repair(&to).finish().expect_code(0);
     let text = std::fs::read_to_string(shop.work.path("repaired.json")).unwrap();
     assert!(text.contains("alternatives"), "{text}");
     assert_eq!(shop.file(), mapping());
-    let none = shop.repair(&["--crawl", "third"]).finish().expect(1);
+    let none = shop.repair(&["--crawl", "third"]).finish().expect_code(1);
     assert!(
         none.stderr.contains("no crawl local/third"),
         "{}",
@@ -229,7 +229,7 @@ fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
     let mut other = mapping();
     other["name"] = json!("other");
     shop.work.write_json("mappings/shop.json", &other);
-    let none = shop.repair(&[]).finish().expect(1);
+    let none = shop.repair(&[]).finish().expect_code(1);
     assert!(
         none.stderr.contains("mapping other has no alert"),
         "{}",
@@ -249,7 +249,7 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
     let reported = shop
         .repair(&["--crawl", "second", "--apply", "--format", "json"])
         .finish()
-        .expect(1);
+        .expect_code(1);
     let reported = report(&reported);
     let refused = reported["refused"].as_array().unwrap();
     assert_eq!(refused.len(), 1, "{reported:#}");
@@ -302,13 +302,13 @@ fn values_that_records_contradict_are_breaks_without_an_alert_or_a_store() {
             .in_folder(work.path("."))
             .finish()
     };
-    let reported = repair(&["--format", "json"]).expect(0);
+    let reported = repair(&["--format", "json"]).expect_code(0);
     let reported = report(&reported);
     assert_eq!(reported["repaired"][0]["field"], "born", "{reported}");
     assert_eq!(reported["values"][0]["old"], json!(["1870"]), "{reported}");
     assert_eq!(reported["values"][0]["new"], json!(["1800"]), "{reported}");
-    repair(&["--apply"]).expect(0);
-    let again = repair(&[]).expect(0);
+    repair(&["--apply"]).expect_code(0);
+    let again = repair(&[]).expect_code(0);
     assert!(
         again.stdout.contains("nothing to repair"),
         "{}",
@@ -393,12 +393,12 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
     let file = work.write_json("people.json", &mapping);
     let repair = Run::new(["mapping", "repair"]).arg(&file);
     let repair = repair.args(["--pages", "pages", "--records", "records.jsonl", "--apply"]);
-    let reported = repair.in_folder(work.path(".")).finish().expect(0);
+    let reported = repair.in_folder(work.path(".")).finish().expect_code(0);
     for person in [0, 7, 23, 49] {
         let test = Run::new(["mapping", "test"])
             .args([&file, &work.path(&format!("pages/{person}.html"))]);
         let url = format!("https://people.example/person/{person}");
-        let read = report(&test.args(["--url", &url]).finish().expect(0));
+        let read = report(&test.args(["--url", &url]).finish().expect_code(0));
         for (field, name) in FIELDS.iter().enumerate() {
             let expected = value(field, person);
             assert_eq!(

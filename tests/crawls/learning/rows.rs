@@ -90,7 +90,7 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
     let checked = Run::new(["mapping", "check"])
         .arg(work.path(mapping))
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(
         !format!("{}{}", checked.stdout, checked.stderr).contains("warning"),
         "{}",
@@ -102,7 +102,7 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
         .arg(work.path("saved/1.html"))
         .args(["--url", &url, "--format", "text"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert!(shown.stdout.contains("8 rows"), "{}", shown.stdout);
     let site = web.site(HOST);
     for number in 0..PAGES {
@@ -118,13 +118,13 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
         .args(["--delay", "0", "--depth", "2"])
         .arg("--seeds")
         .arg(seeds)
-        .instead("--mappings", work.path("learned"))
+        .replace_flag("--mappings", work.path("learned"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let store = format!("sqlite:{}", work.path("store.db").display());
     let exported = Run::new(["export", "records", "--dataset", "books", "--store", &store])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let mut read: Vec<Value> = exported
         .stdout
         .lines()
@@ -162,7 +162,7 @@ fn records_whose_url_is_a_listing_become_rows() {
             "json",
         ],
     );
-    let reported = report(&run.finish().expect(0));
+    let reported = report(&run.finish().expect_code(0));
     let rows = &reported["mappings"][0]["rows"];
     assert_eq!(rows["matched"], 5, "{reported:#}");
     assert_eq!(
@@ -193,7 +193,7 @@ fn records_that_link_elsewhere_are_found_by_their_values() {
         &work,
         &[&known[..], &["--rows", "--output", "books.json"]].concat(),
     );
-    let output = run.finish().expect(0).stdout;
+    let output = run.finish().expect_code(0).stdout;
     assert!(output.contains("rows of books, key title"), "{output}");
     assert_reads_all(&work, &web, "books.json");
 }

@@ -15,7 +15,7 @@ fn read(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
             .args(["--url", &url(number)])
             .in_folder(work.path("."))
             .finish()
-            .expect(0);
+            .expect_code(0);
         values.push(report(&run)["fields"][field].clone());
     }
     values
@@ -44,7 +44,7 @@ fn examples_need_no_records() {
         ]);
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    learn(&work, &args).finish().expect(0);
+    learn(&work, &args).finish().expect_code(0);
     let written: Value =
         serde_json::from_str(&std::fs::read_to_string(work.path("people.json")).unwrap()).unwrap();
     assert_eq!(written["name"], "persons");
@@ -74,7 +74,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
     run.env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(web.visits().pages().len(), 3);
     web.visits()
         .assert_polite(std::time::Duration::from_millis(200));
@@ -105,7 +105,7 @@ fn statements_of_a_person_win_over_values_of_records() {
         "people.json",
         "--force",
     ];
-    learn(&work, &args).finish().expect(0);
+    learn(&work, &args).finish().expect_code(0);
     assert_eq!(read(&work, "born")[3], json!("1927"));
     let mut run = learn(&work, &args);
     for number in 0..3 {
@@ -114,7 +114,7 @@ fn statements_of_a_person_win_over_values_of_records() {
     let died = (1900 + 3 * 9).to_string();
     run.args(["--reject", &url(3), &format!("born={died}")])
         .finish()
-        .expect(0);
+        .expect_code(0);
     let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
     assert_eq!(read(&work, "born"), years);
 }

@@ -57,7 +57,7 @@ fn only_list(store: &str, args: &[&str]) -> Value {
 
 fn only_list_of(crawl: &str, store: &str, args: &[&str]) -> Value {
     let lists = Run::new(["lists", "--store", store, "--crawl", crawl, "--json"]).args(args);
-    let output = lists.finish().expect(0).stdout;
+    let output = lists.finish().expect_code(0).stdout;
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines.len(), 1, "{output}");
     serde_json::from_str(lines[0]).unwrap()
@@ -67,7 +67,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     let web = Web::start();
     let site = web.site(HOST);
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
-    let first = crawl(work, &web, store, &["/list"]).finish().expect(0);
+    let first = crawl(work, &web, store, &["/list"]).finish().expect_code(0);
     assert_eq!(lists_of(&first)["complete"], 1);
     assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
     let reported = only_list(store, &[]);
@@ -83,7 +83,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     );
     // The last page is gone with its row, and so is a row from the middle.
     serve(&site, &[&["a", "b"], &["d"]]);
-    let second = refresh(work, &web, store).finish().expect(0);
+    let second = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(
         lists_of(&second)["rows_newly_gone"],
         2,
@@ -96,16 +96,16 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     let gone: Vec<&str> = csv.lines().filter(|line| line.ends_with('Z')).collect();
     assert_eq!(gone.len(), 2, "{csv}");
     let left_out = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
-    assert!(left_out.finish().expect(0).stderr.contains("2 rows"));
+    assert!(left_out.finish().expect_code(0).stderr.contains("2 rows"));
     // Nothing has changed at first. Then one row is back.
-    let third = refresh(work, &web, store).finish().expect(0);
+    let third = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
     assert_eq!(lists_of(&third)["rows_gone"], 2);
     serve(&site, &[&["e", "a"], &["b", "d"]]);
-    refresh(work, &web, store).finish().expect(0);
+    refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(rows(store, &[]), ["a", "b", "d", "e"]);
     let table = Run::new(["lists", "--store", store, "--crawl", "test"]);
-    let table = table.finish().expect(0).stdout;
+    let table = table.finish().expect_code(0).stdout;
     assert!(
         table.contains("2 of 2") && table.contains("complete"),
         "{table}"
@@ -130,23 +130,25 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
-    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    crawl(&work, &web, &store, &["/list"])
+        .finish()
+        .expect_code(0);
     serve(&site, &[&["a", "b"], &["c", "d"]]);
     site.serve(PAGES[1], status(404));
-    let run = refresh(&work, &web, &store).finish().expect(0);
+    let run = refresh(&work, &web, &store).finish().expect_code(0);
     assert_eq!(lists_of(&run)["broken_off"], 1);
     assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
     let reported = only_list(&store, &["--unfinished"]);
     assert_eq!(reported["breaches"][0]["why"], "http_error");
     let text = Run::new(["lists", "--store", &store, "--crawl", "test"]);
-    let text = text.finish().expect(0).stdout;
+    let text = text.finish().expect_code(0).stdout;
     assert!(text.contains("--retry http_error"), "{text}");
     assert!(text.contains("1 of 2+"), "{text}");
     serve(&site, &[&["a", "b"], &["c", "d"]]);
     crawl(&work, &web, &store, &["/list"])
         .args(["--retry", "http_error"])
         .finish()
-        .expect(0);
+        .expect_code(0);
     assert_eq!(only_list(&store, &[])["state"], "complete");
     assert_eq!(rows(&store, &[]), ["a", "b", "c", "d"]);
 }
@@ -156,10 +158,12 @@ fn a_list_that_a_limit_has_cut_says_nothing() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
-    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    crawl(&work, &web, &store, &["/list"])
+        .finish()
+        .expect_code(0);
     serve(&site, &[&["a", "b"], &["c"], &["d"]]);
-    let shallow = crawl(&work, &web, &store, &["/list"]).instead("--crawl", "shallow");
-    let run = shallow.instead("--depth", "1").finish().expect(0);
+    let shallow = crawl(&work, &web, &store, &["/list"]).replace_flag("--crawl", "shallow");
+    let run = shallow.replace_flag("--depth", "1").finish().expect_code(0);
     assert_eq!(lists_of(&run)["broken_off"], 1);
     let reported = only_list_of("shallow", &store, &[]);
     assert_eq!(reported["breaches"][0]["why"], "not_followed");
@@ -180,10 +184,12 @@ fn a_list_that_is_empty_all_at_once_is_not_believed() {
     ]);
     work.write_json("mappings/profile.json", &with_field);
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
-    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    crawl(&work, &web, &store, &["/list"])
+        .finish()
+        .expect_code(0);
     for pages in [&[&[][..]][..], &[&["a"][..], &["b"][..]][..]] {
         serve(&site, pages);
-        let run = refresh(&work, &web, &store).finish().expect(0);
+        let run = refresh(&work, &web, &store).finish().expect_code(0);
         assert_eq!(lists_of(&run)["doubted"], 1, "{}", lists_of(&run));
         assert_eq!(lists_of(&run)["complete"], 1);
         assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
@@ -200,31 +206,33 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
     let web = Web::start();
     let (site, url) = (web.site(HOST), format!("http://{HOST}/list"));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
-    crawl(work, &web, store, &["/list"]).finish().expect(0);
+    crawl(work, &web, store, &["/list"]).finish().expect_code(0);
     serve(&site, &[&["a"], &["b"]]);
-    refresh(work, &web, store).finish().expect(0);
+    refresh(work, &web, store).finish().expect_code(0);
     let lists = Run::new(["lists", "--store", store, "--crawl", "test"]);
-    let hint = lists.finish().expect(0).stdout;
+    let hint = lists.finish().expect_code(0).stdout;
     assert!(hint.contains("--confirm"), "{hint}");
-    let elsewhere = confirm(store, &format!("{url}?page=2")).finish().expect(2);
+    let elsewhere = confirm(store, &format!("{url}?page=2"))
+        .finish()
+        .expect_code(2);
     assert!(
         elsewhere.stderr.contains("starts there"),
         "{}",
         elsewhere.stderr
     );
     assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
-    let output = confirm(store, &url).finish().expect(0).stdout;
+    let output = confirm(store, &url).finish().expect_code(0).stdout;
     assert!(output.contains("3 rows gone"), "{output}");
     assert_eq!(rows(store, &[]), ["a", "b"]);
     assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
     // No list is doubted any more, and rows that the list shows again are back.
     serve(&site, &[&["a"], &["e"]]);
-    let run = refresh(work, &web, store).finish().expect(0);
+    let run = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));
     assert_eq!(rows(store, &[]), ["a", "e"]);
     site.serve(PAGES[1], status(404));
-    refresh(work, &web, store).finish().expect(0);
-    let broken_off = confirm(store, &url).finish().expect(2).stderr;
+    refresh(work, &web, store).finish().expect_code(0);
+    let broken_off = confirm(store, &url).finish().expect_code(2).stderr;
     assert!(
         broken_off.contains("broken off: http_error"),
         "{broken_off}"
@@ -249,7 +257,9 @@ fn kills_mark_no_row_that_its_list_holds() {
     let (work, web) = (workplace(), Web::start());
     let (site, store) = (web.site(HOST), sqlite(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
-    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    crawl(&work, &web, &store, &["/list"])
+        .finish()
+        .expect_code(0);
     // One row moves to a page that is read later.
     serve(&site, &[&["b"], &["c"], &["a", "e"]]);
     for asked in [4, 5] {
@@ -266,7 +276,7 @@ fn kills_mark_no_row_that_its_list_holds() {
             assert!(stays.iter().any(|stays| stays == id), "{id}");
         }
     }
-    refresh(&work, &web, &store).finish().expect(0);
+    refresh(&work, &web, &store).finish().expect_code(0);
     assert_eq!(only_list(&store, &[])["state"], "complete");
     assert_eq!(rows(&store, &[]), ["a", "b", "c", "e"]);
 }

@@ -57,7 +57,7 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
         site.serve(path, list(&rows, None));
     }
     let paths: Vec<&str> = cases().iter().map(|case| case.0).collect();
-    crawl(work, &web, store, &paths).finish().expect(0);
+    crawl(work, &web, store, &paths).finish().expect_code(0);
     let rows = stored(store, &[]);
     let logs = work.logs();
     for (path, _, expected, lost) in cases() {
@@ -122,7 +122,7 @@ fn no_name_of_a_field_costs_its_value(work: &Workplace, store: &str) {
     let file = work.write_json("mappings/profile.json", &mapping(&rule(&NAMES, &["id"])));
     let html = list(&[row_of_names()], None);
     web.site(super::HOST).serve("/list", html);
-    crawl(work, &web, store, &["/list"]).finish().expect(0);
+    crawl(work, &web, store, &["/list"]).finish().expect_code(0);
     let rows = stored(store, &["--with-parent"]);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["fields"], row_of_names());
@@ -160,7 +160,7 @@ fn no_name_of_a_field_costs_its_value(work: &Workplace, store: &str) {
         let url = format!("http://{}/list", super::HOST);
         test.args(["--url", &url, "--format", format])
             .finish()
-            .expect(0)
+            .expect_code(0)
             .stdout
     };
     let answer: Value = serde_json::from_str(&test("json")).unwrap();

@@ -36,7 +36,7 @@ fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
     site.serve("/second", list(&[row("d", "1")], None));
     site.serve("/none", list(&[], None));
     let paths = ["/first", "/second", "/none"];
-    let reported = crawl(work, &web, store, &paths).finish().expect(0);
+    let reported = crawl(work, &web, store, &paths).finish().expect_code(0);
     let expected = json!({
         "pages": 3, "pages_without": 1, "pages_cut": 1,
         "rows": 6, "stored": 4, "without_key": 1, "same_key": 1,
@@ -49,10 +49,10 @@ fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
     assert_eq!(counts(&reported.summary().json), &expected);
     assert_eq!(stored(store, &[]).len(), 3);
     let again = crawl(work, &web, store, &["/second"])
-        .instead("--crawl", "again")
-        .instead("--summary", "human")
+        .replace_flag("--crawl", "again")
+        .replace_flag("--summary", "human")
         .finish()
-        .expect(0);
+        .expect_code(0);
     let text = again.stdout;
     for line in [
         "  rows      1 of dataset items, from 1 page: 1 stored\n",
@@ -93,7 +93,7 @@ fn rows_of_pages_that_have_not_changed_stay_counted() {
     let store = sqlite(&work);
     let refreshed = |more: &[&str]| {
         let run = crawl(&work, &web, &store, &["/list"]).args(more);
-        run.finish().expect(0).summary().json
+        run.finish().expect_code(0).summary().json
     };
     let first = refreshed(&[]);
     assert_eq!(counts(&first)["stored"], 2);

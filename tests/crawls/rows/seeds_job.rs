@@ -26,15 +26,15 @@ fn all_ratings_are_collected(
     let ratings = Ratings::large(size());
     let web = Web::start();
     let refusals = ratings.serve_refusing(&web, OF, REFUSED);
-    let truth = ratings.truth();
+    let truth = ratings.expected_records();
     let done = all_done(ratings);
     let crawl = || crawl(work, &web, store).time_limit(TIME_LIMIT);
-    crawl().finish().expect(0);
+    crawl().finish().expect_code(0);
     let mut retries = 0;
     while progress() != done && retries < MOST_RETRIES {
         retries += 1;
         let again = ["--retry", "http_error,blocked,redirected"];
-        crawl().args(again).finish().expect(0);
+        crawl().args(again).finish().expect_code(0);
     }
     assert!(
         refusals.refused() > ratings.pages() / OF,

@@ -29,7 +29,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
     let visits = site.visits();
     visits.assert_polite(DELAY);
     for path in ["/wanted", "/moved", "/wanted?now"] {
-        assert_eq!(visits.of_path(path).0.len(), 1, "{path}");
+        assert_eq!(visits.for_path(path).0.len(), 1, "{path}");
     }
     let paths = visits.pages().paths();
     assert!(
@@ -56,9 +56,9 @@ fn the_reason_for_an_unfetched_url_is_shown() {
     fleet.set("BACKOFF_BLOCKED", "3600");
     let site = fleet.web.site("people.example");
     site.serve("/gone", status(404));
-    site.robots("User-agent: *\nDisallow: /private/\n");
+    site.serve_robots("User-agent: *\nDisallow: /private/\n");
     let blocks = fleet.web.site(BLOCKS);
-    blocks.otherwise(|_| status(403).into());
+    blocks.serve_otherwise(|_| status(403).into());
     fleet.start_dispatcher();
     fleet.start_supervisor();
     let bench = Bench::of(fleet.visitor());
@@ -68,7 +68,7 @@ fn the_reason_for_an_unfetched_url_is_shown() {
     assert!(gone.contains("the server returned 404"), "{gone}");
     let private = refused(site.url("/private/1"));
     assert!(private.contains("disallowed by robots.txt"), "{private}");
-    assert!(site.visits().of_path("/private/1").0.is_empty());
+    assert!(site.visits().for_path("/private/1").0.is_empty());
     let feed =
         |n: u32| json!({"url": blocks.url(&format!("/{n}")), "appid": "testapp", "crawlid": "b"});
     fleet.feed(&(0..6).map(feed).collect::<Vec<_>>());

@@ -116,7 +116,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
     Run::new(["mapping", "check", "mappings"])
         .in_folder(work.path("."))
         .finish()
-        .expect(0);
+        .expect_code(0);
 }
 
 /// Checks that all versions are complete.

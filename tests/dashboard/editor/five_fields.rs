@@ -97,7 +97,7 @@ impl Person<'_> {
     /// Pastes where the focus is: two keys for a person.
     fn pastes(&mut self, text: &str) {
         let paste = "document.execCommand('insertText', false, arguments[0])";
-        self.browser.run(paste, json!([text]));
+        self.browser.run_script(paste, json!([text]));
         self.by_hand += TO_TYPE * 2;
     }
 
@@ -123,13 +123,13 @@ impl Person<'_> {
 /// The first line of each head of the results.
 fn columns(browser: &Browser) -> Vec<String> {
     let script = "return [...document.querySelectorAll('#results thead th')].map((one) => one.innerText.split('\\n')[0])";
-    serde_json::from_value(browser.run(script, json!([]))).expect("texts")
+    serde_json::from_value(browser.run_script(script, json!([]))).expect("texts")
 }
 
 /// The text of each cell of the results, by row.
 fn results(browser: &Browser) -> Vec<Vec<String>> {
     let script = "return [...document.querySelectorAll('#results table tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))";
-    serde_json::from_value(browser.run(script, json!([]))).expect("texts")
+    serde_json::from_value(browser.run_script(script, json!([]))).expect("texts")
 }
 
 fn serve(web: &Web) {
@@ -168,7 +168,7 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     browser.screenshot("editor-five-fields");
     assert!(clicks <= MOST_CLICKS, "{clicks} clicks");
     assert!(by_hand <= MOST_BY_HAND, "{by_hand:?}");
-    assert_eq!(browser.console(), Vec::<String>::new());
+    assert_eq!(browser.take_console(), Vec::<String>::new());
     drop(browser);
     judge(&work);
 }
@@ -217,7 +217,7 @@ fn judge(work: &Workplace) {
         if action == "test" {
             run = run.arg("--all");
         }
-        run.arg(work.path("mappings")).finish().expect(0);
+        run.arg(work.path("mappings")).finish().expect_code(0);
     }
     let text = std::fs::read_to_string(work.path("mappings/people.json")).unwrap();
     let mapping: Value = serde_json::from_str(&text).unwrap();
@@ -267,7 +267,7 @@ fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
         by_hand: Duration::ZERO,
     };
     use_it(&bench, &draft, &person);
-    assert_eq!(browser.console(), Vec::<String>::new());
+    assert_eq!(browser.take_console(), Vec::<String>::new());
 }
 
 fn fields(bench: &Bench, draft: &str) -> Vec<String> {
@@ -373,7 +373,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         choice.value = [...choice.options].find((one) => one.text.endsWith('/1')).value;
         choice.dispatchEvent(new Event('change', {bubbles: true}))";
     browser.wait_for("#page-choice option");
-    browser.run(choose, json!([]));
+    browser.run_script(choose, json!([]));
     browser.enter_frame(&browser.wait_for("#frame"));
     browser.wait_until("the page", || {
         (browser.text_at("h1")? == PEOPLE[1][0]).then_some(())
@@ -392,18 +392,19 @@ fn results_are_beside_the_page_with_disagreements_first() {
     // Beside the page: at the same height, to the right.
     let boxes = "return ['frame', 'results'].map((id) => { const box = document.getElementById(id).getBoundingClientRect();
         return [box.left, box.right, box.top, box.bottom]; })";
-    let boxes: [[f64; 4]; 2] = serde_json::from_value(browser.run(boxes, json!([]))).unwrap();
+    let boxes: [[f64; 4]; 2] =
+        serde_json::from_value(browser.run_script(boxes, json!([]))).unwrap();
     let [frame, results] = boxes;
     assert!(results[0] >= frame[1], "{boxes:?}");
     assert!(results[2] < frame[3] && frame[2] < results[3], "{boxes:?}");
     // The expression of an XPath is written into most of the width of the form.
     let widths = "const form = document.getElementById('editor').clientWidth;
         return [...document.querySelectorAll('#editor .step input[type=text]')].map((one) => one.clientWidth / form)";
-    let widths: Vec<f64> = serde_json::from_value(browser.run(widths, json!([]))).unwrap();
+    let widths: Vec<f64> = serde_json::from_value(browser.run_script(widths, json!([]))).unwrap();
     assert!(
         !widths.is_empty() && widths.iter().all(|share| *share > 0.6),
         "{widths:?}"
     );
     browser.screenshot("editor-disagreement");
-    assert_eq!(browser.console(), Vec::<String>::new());
+    assert_eq!(browser.take_console(), Vec::<String>::new());
 }

@@ -104,7 +104,7 @@ fn a_hostile_page_reaches_nothing() {
         );
         assert_eq!(added.status, 200, "{name}: {}", added.body);
     }
-    let browser = Browser::with(&["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
+    let browser = Browser::start_with(&["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
     browser.open(&bench.url(&draft));
     // The editor makes the list anew after each trial.
     for page in 1..=hostile_pages().len() {
@@ -112,7 +112,7 @@ fn a_hostile_page_reaches_nothing() {
         browser.enter_frame(&browser.wait_for("#frame"));
         browser.wait_until("the copy", || {
             let script = "return document.readyState === 'complete' && document.querySelector('h1')?.textContent";
-            let text = browser.run(script, json!([]));
+            let text = browser.run_script(script, json!([]));
             (text == "hostile").then_some(())
         });
         browser.click_at("h1");
@@ -124,7 +124,7 @@ fn a_hostile_page_reaches_nothing() {
     browser.screenshot("editor-hostile");
     let own = bench.url("/dashboard/");
     let foreign: Vec<String> = browser
-        .requested()
+        .requested_urls()
         .into_iter()
         .filter(|url| {
             !url.starts_with(&own) && !url.starts_with("about:") && !url.starts_with("data:")
@@ -144,7 +144,7 @@ fn a_hostile_page_reaches_nothing() {
 
 /// Even a script that runs in the frame reaches nothing.
 fn assert_closed(browser: &Browser, evil: &str) {
-    let tried = |script: &str| browser.run(script, json!([]));
+    let tried = |script: &str| browser.run_script(script, json!([]));
     let denied = "try { SCRIPT; return 'done' } catch (error) { return error.name }";
     for script in [
         "parent.document.title",

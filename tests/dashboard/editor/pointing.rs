@@ -65,12 +65,12 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     at.use_first_candidate("name");
     // With keys only: Tab leads into the frame, arrows to the town.
     at.name_field("town");
-    browser.run(
+    browser.run_script(
         "document.getElementById('frame').focus()",
         Value::from(Vec::<Value>::new()),
     );
     browser.enter_frame(&browser.wait_for("#frame"));
-    browser.run(
+    browser.run_script(
         "document.getElementById('page').focus()",
         Value::from(Vec::<Value>::new()),
     );
@@ -102,7 +102,7 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
         "{}",
         at.status()
     );
-    assert_eq!(browser.console(), Vec::<String>::new());
+    assert_eq!(browser.take_console(), Vec::<String>::new());
     drop(browser);
 
     let seeds: Vec<String> = (0..NAMES.len())
@@ -113,7 +113,7 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
         .arg("--seeds")
         .arg(&seeds)
         .finish()
-        .expect(0);
+        .expect_code(0);
     for page in Stored::open(&work.path("store.db")).pages().values() {
         let number: usize = page.url.rsplit('/').next().unwrap().parse().unwrap();
         assert_eq!(page.mapping.as_deref(), Some("menschen"));
@@ -153,7 +153,7 @@ impl Pointing<'_> {
         browser.click_at("#add-url button");
         let options = "return [...document.querySelectorAll('#page-choice option')].map((one) => one.text).join(' ')";
         browser.wait_until("the page", || {
-            let shown = browser.run(options, Value::from(Vec::<Value>::new()));
+            let shown = browser.run_script(options, Value::from(Vec::<Value>::new()));
             shown
                 .as_str()
                 .is_some_and(|text| text.contains(url))
@@ -176,7 +176,7 @@ impl Pointing<'_> {
             choice.value = name;
             choice.dispatchEvent(new Event('change', {bubbles: true}));
             return choice.value;";
-        let chosen = browser.run(script, Value::from(vec![Value::from(name)]));
+        let chosen = browser.run_script(script, Value::from(vec![Value::from(name)]));
         assert_eq!(chosen, name);
     }
 

@@ -58,7 +58,7 @@ impl Broken {
         work.write_json("mappings/shop.json", &mapping());
         let is_new = Arc::new(AtomicBool::new(false));
         let layout = Arc::clone(&is_new);
-        web.site(HOST).otherwise(move |request| {
+        web.site(HOST).serve_otherwise(move |request| {
             let number = request
                 .path
                 .trim_start_matches('/')
@@ -74,11 +74,11 @@ impl Broken {
             is_new.store(changes, Ordering::SeqCst);
             work.crawl_without_delay(&web)
                 .args(["--delay", "0", "--keep-bodies"])
-                .instead("--crawl", crawl)
+                .replace_flag("--crawl", crawl)
                 .arg("--seeds")
                 .arg(&seeds)
                 .finish()
-                .expect(0);
+                .expect_code(0);
         }
         let store = format!("sqlite:{}", work.path("store.db").display());
         let bench = Bench::start(&work, &web, &["--store", &store]);
@@ -96,13 +96,13 @@ impl Broken {
         self.work
             .crawl_without_delay(&self.web)
             .args(["--delay", "0"])
-            .instead("--crawl", "third")
+            .replace_flag("--crawl", "third")
             .arg("--seeds")
             .arg(self.work.write("one.txt", seeds))
             .finish()
-            .expect(0);
+            .expect_code(0);
         let stored = webfill_tests::stored::Stored::open(&self.work.path("store.db"));
-        let fields = stored.texts("SELECT fields FROM pages WHERE crawl_id = 'third'");
+        let fields = stored.query_texts("SELECT fields FROM pages WHERE crawl_id = 'third'");
         serde_json::from_str(&fields[0]).unwrap()
     }
 }
@@ -169,7 +169,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
 /// The texts that are marked in a frame of the page of a mapping.
 fn marked(browser: &Browser, frame: &str) -> Vec<String> {
     let frame = format!("iframe[title^='{frame}']");
-    browser.run(
+    browser.run_script(
         "document.querySelector(arguments[0]).scrollIntoView()",
         json!([frame]),
     );
@@ -177,7 +177,7 @@ fn marked(browser: &Browser, frame: &str) -> Vec<String> {
     browser.wait_for(".found");
     let texts =
         "return [...document.querySelectorAll('.found')].map((one) => one.textContent.trim())";
-    let texts = browser.run(texts, json!([]));
+    let texts = browser.run_script(texts, json!([]));
     browser.leave_frames();
     serde_json::from_value(texts).unwrap()
 }
@@ -219,7 +219,7 @@ fn people_mend_a_broken_mapping_by_keys() {
         status.contains("Saved").then_some(())
     });
     by.report("mend a broken mapping");
-    assert_eq!(browser.console(), Vec::<String>::new());
+    assert_eq!(browser.take_console(), Vec::<String>::new());
     looks::judge_editor(&browser, "editor-repair");
     let read = broken.read_again(77);
     assert_eq!(read["price"], price(77));

@@ -51,7 +51,7 @@ impl Rows<'_> {
         let script = "const [what] = arguments; const choice = document.getElementById('field-choice');
             choice.value = what; choice.dispatchEvent(new Event('change', {bubbles: true})); return choice.value;";
         let is_there =
-            || (self.0.run(script, Value::from(vec![json!(what)])) == what).then_some(());
+            || (self.0.run_script(script, Value::from(vec![json!(what)])) == what).then_some(());
         self.0.wait_until(what, is_there);
     }
 
@@ -63,7 +63,7 @@ impl Rows<'_> {
             return all.length;";
         self.0.enter_frame(&self.0.wait_for("#frame"));
         self.0.wait_until(text, || {
-            let found = self.0.run(script, json!([text]));
+            let found = self.0.run_script(script, json!([text]));
             found.as_u64().filter(|count| *count > 0).map(drop)
         });
         self.0.leave_frames();
@@ -82,7 +82,7 @@ impl Rows<'_> {
     fn marked(&self) -> Vec<String> {
         self.0.enter_frame(&self.0.wait_for("#frame"));
         let script = "return [...document.querySelectorAll('li.found, li.right')].map((one) => one.textContent.trim())";
-        let marked = self.0.run(script, none());
+        let marked = self.0.run_script(script, none());
         self.0.leave_frames();
         serde_json::from_value(marked).unwrap()
     }
@@ -97,7 +97,7 @@ impl Rows<'_> {
             box.dispatchEvent(new Event('input', {bubbles: true}));
             box.dispatchEvent(new Event('change', {bubbles: true}));
             return true;";
-        let is_renamed = || (self.0.run(script, json!([before, now])) == true).then_some(());
+        let is_renamed = || (self.0.run_script(script, json!([before, now])) == true).then_some(());
         self.0.wait_until(before, is_renamed);
     }
 }
@@ -157,7 +157,7 @@ fn two_rows_are_pointed_at_and_all_are_read() {
     browser.click_at("#save");
     at.wait_for_status("Saved");
     at.wait_for_status("1 golden cases kept");
-    assert_eq!(browser.console(), Vec::<String>::new());
+    assert_eq!(browser.take_console(), Vec::<String>::new());
     drop(browser);
 
     let case = std::fs::read_dir(work.path("mappings/golden/books")).unwrap();
@@ -179,9 +179,9 @@ fn two_rows_are_pointed_at_and_all_are_read() {
     Run::new(["mapping", "check"])
         .arg(work.path("mappings"))
         .finish()
-        .expect(0);
+        .expect_code(0);
     Run::new(["mapping", "test", "--all"])
         .arg(work.path("mappings"))
         .finish()
-        .expect(0);
+        .expect_code(0);
 }

@@ -69,7 +69,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
         .finish();
     assert!(
         tested
-            .expect(0)
+            .expect_code(0)
             .stdout
             .contains("2 golden cases, all as expected")
     );
@@ -116,7 +116,7 @@ fn audited(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
         .args(arguments)
         .in_folder(work.path("."))
         .finish()
-        .expect(0);
+        .expect_code(0);
     let lines = reported.stdout.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))

@@ -17,7 +17,7 @@ impl Fleet {
             .arg(&self.dispatcher_state)
             .arg(&folder)
             .finish()
-            .expect(0);
+            .expect_code(0);
         folder
     }
 
@@ -30,7 +30,7 @@ impl Fleet {
     /// Starts such a dispatcher with a role modified by `change`.
     pub(crate) fn start_restored_by(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
         self.copy_elsewhere(&backup.join("dispatcher.db"));
-        let refused = self.dispatcher_role().finish().expect(2);
+        let refused = self.dispatcher_role().finish().expect_code(2);
         assert!(refused.stderr.contains("--restored"), "{}", refused.stderr);
         let role = self.dispatcher_role().arg("--restored");
         let mut running = change(role).start();
@@ -66,9 +66,9 @@ impl Fleet {
 
     /// Ends the whole fleet, and starts the dispatcher from its state folder on another address.
     pub(crate) fn move_dispatcher(&mut self) {
-        self.run(&["drain"]).expect(0);
+        self.run(&["drain"]).expect_code(0);
         for (_, drained) in self.supervisors.drain(..) {
-            drained.finish().expect(0);
+            drained.finish().expect_code(0);
         }
         self.dispatcher().signal(Signal::TERM);
         self.dispatcher_ended(0);

@@ -50,7 +50,7 @@ fn starts_are_counted_though_nothing_has_scraped_between_them() {
     assert_eq!(after.of("webfill_starts_total"), 4.0);
     assert!(began(&after) > began(&before));
     // A restart of a supervisor counts. A worker that dies is counted separately.
-    let worker = fleet.supervisor().of_role("worker").remove(0);
+    let worker = fleet.supervisor().processes_of_role("worker").remove(0);
     worker.signal(Signal::KILL);
     wait_for("the death is reported", || {
         let metrics = scrape(&fleet, SUPERVISOR);

@@ -47,7 +47,7 @@ fn requests(host: &str, number: usize, crawl: &str, more: &Value) -> Vec<Value> 
 fn queued_tasks_are_counted_by_reason_with_their_age() {
     let fleet = fleet_with_metrics();
     for host in ["limited.example", "slow.example", "by-hand.example"] {
-        fleet.web.site(host).otherwise(|_| page("T").into());
+        fleet.web.site(host).serve_otherwise(|_| page("T").into());
     }
     wait_until_waiting(&fleet, &[]);
     // Tasks that wait for a lane without supervisors, a pause, a limit, a manual block, and a long delay.
@@ -60,13 +60,13 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     wait_until_waiting(&fleet, &[("lane", 5.0)]);
     fleet
         .run(&["site", "limited.example", "--limit", "1"])
-        .expect(0);
+        .expect_code(0);
     fleet
         .run(&["site", "slow.example", "--delay", "600"])
-        .expect(0);
+        .expect_code(0);
     fleet
         .run(&["site", "by-hand.example", "--block-until", "1d"])
-        .expect(0);
+        .expect_code(0);
     fleet.feed(&requests("limited.example", 3, "limited", &json!({})));
     fleet.feed(&requests("slow.example", 4, "slow", &json!({})));
     fleet.feed(&requests("by-hand.example", 7, "by-hand", &json!({})));
@@ -94,16 +94,19 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
 #[test]
 fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
     let mut fleet = fleet_with_metrics();
-    fleet.web.site("a.example").otherwise(|_| page("T").into());
+    fleet
+        .web
+        .site("a.example")
+        .serve_otherwise(|_| page("T").into());
     fleet.feed(&[request("http://a.example/first", "done")]);
     fleet.wait_until_done("done");
     fleet.drain_supervisor("one");
     fleet.feed(&requests("a.example", 6, "queued", &json!({})));
     let reported = wait_until_waiting(&fleet, &[("lane", 6.0)]);
     assert_eq!(reported.of("webfill_tasks{state=\"queued\"}"), 6.0);
-    fleet.run(&["pause", APP, "queued"]).expect(0);
+    fleet.run(&["pause", APP, "queued"]).expect_code(0);
     wait_until_waiting(&fleet, &[("pause", 6.0)]);
-    fleet.run(&["resume", APP, "queued"]).expect(0);
+    fleet.run(&["resume", APP, "queued"]).expect_code(0);
     fleet.add_supervisor("two");
     fleet.wait_until_done("queued");
     wait_until_waiting(&fleet, &[]);
@@ -119,7 +122,7 @@ fn sites_in_trouble_back_off_in_the_metrics() {
     fleet
         .web
         .site("blocks.example")
-        .otherwise(|_| status(403).into());
+        .serve_otherwise(|_| status(403).into());
     fleet.feed(&requests("blocks.example", 9, "c", &json!({})));
     let metrics = wait_for("the site backs off", || {
         let metrics = scrape(&fleet, DISPATCHER);

@@ -60,7 +60,7 @@ impl Machines {
         let mut requests = Vec::new();
         for number in 0..SITES {
             let site = self.fleet.web.site(&format!("r{number}.example"));
-            site.otherwise(|request| page(&request.path).into());
+            site.serve_otherwise(|request| page(&request.path).into());
             let numbers = self.fed..self.fed + pages;
             requests.extend(numbers.map(|n| request(&site.url(&format!("/{n}")), "c")));
         }

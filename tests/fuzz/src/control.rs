@@ -1,7 +1,7 @@
 //! Requests on the control socket and by HTTP, as any client may send them.
 
 use webfill_api::MAX_REQUESTS;
-use webfill_scheduler::control::{Asked, read};
+use webfill_scheduler::control::{ControlRequest, parse_request};
 use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_scheduler::scope::Scope;
 use webfill_urls::canonical;
@@ -10,11 +10,11 @@ use webfill_urls::canonical;
 const NOW_MS: i64 = 1_700_000_000_000;
 
 pub(crate) fn run(input: &[u8]) {
-    match read(input, NOW_MS) {
-        Ok(Asked::Local(request)) => judge_local(request),
-        Ok(Asked::Feed { batch, .. }) => assert!(batch.len() <= MAX_REQUESTS),
-        Ok(Asked::Act(action)) => drop(format!("{action:?}")),
-        Ok(Asked::UnreadFeed) => unreachable!("what is read is not unread"),
+    match parse_request(input, NOW_MS) {
+        Ok(ControlRequest::Local(request)) => judge_local(request),
+        Ok(ControlRequest::Feed { batch, .. }) => assert!(batch.len() <= MAX_REQUESTS),
+        Ok(ControlRequest::Act(action)) => drop(format!("{action:?}")),
+        Ok(ControlRequest::UnreadFeed) => unreachable!("what is read is not unread"),
         Err(refusal) => {
             assert!(refusal.path.starts_with('$'), "a refusal says where");
             assert!(!refusal.message.is_empty(), "a refusal says why");
@@ -25,7 +25,7 @@ pub(crate) fn run(input: &[u8]) {
 
 fn judge_local(request: LocalRequest) {
     let text = serde_json::to_vec(&request).expect("a request is plain JSON");
-    let Ok(Asked::Local(again)) = read(&text, NOW_MS) else {
+    let Ok(ControlRequest::Local(again)) = parse_request(&text, NOW_MS) else {
         panic!("what a client of ours writes is read");
     };
     let again = serde_json::to_vec(&again).expect("a request is plain JSON");
@@ -52,7 +52,7 @@ fn judge(scope: &Scope) {
     ] {
         let url = canonical(url, None).expect("it is one");
         // Both answers are valid, but there must be one.
-        let _ = scope.judge(&url);
+        let _ = scope.check_page(&url);
     }
-    scope.reaches(1);
+    scope.allows_depth(1);
 }

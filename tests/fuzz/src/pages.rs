@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::{Url, canonical};
 
 /// The time of one extraction, and of the step after which it notices the deadline.
@@ -42,14 +42,14 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
         kind,
         text,
     };
-    let wants = Wants {
+    let wants = RequestedParts {
         mapped_links: true,
         row_links: true,
         all_links: true,
         feeds: true,
         shell: true,
         deadline: Some(Instant::now() + DEADLINE),
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     let Ok(extraction) = engine.extract(page, wants) else {
         return;

@@ -1,6 +1,6 @@
 //! Links as pages contain them: absolute, or relative to the page's URL.
 
-use webfill_urls::address::judge;
+use webfill_urls::address::classify;
 use webfill_urls::{Host, MAX_URL_BYTES, Url, canonical, origin, page_hash, site};
 
 pub(crate) fn run(input: &[u8]) {
@@ -24,8 +24,8 @@ fn keeps_its_promises(url: &Url) {
         "the canonical form is its own canonical form"
     );
     match url.host().expect("an http URL has a host") {
-        Host::Ipv4(address) => drop(judge(address.into())),
-        Host::Ipv6(address) => drop(judge(address.into())),
+        Host::Ipv4(address) => drop(classify(address.into())),
+        Host::Ipv6(address) => drop(classify(address.into())),
         // A name here must not be an address for any system resolver.
         Host::Domain(name) => assert!(name.parse::<std::net::IpAddr>().is_err(), "{name}"),
     }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use webfill_wire::codec::{WIRE_VERSION, decode, encode};
-use webfill_wire::greeting;
+use webfill_wire::handshake;
 use webfill_wire::{
     DispatcherToSupervisor, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker,
     WorkerToSupervisor,
@@ -14,9 +14,9 @@ use webfill_wire::{
 
 pub(crate) fn run(input: &[u8]) {
     let (message, body) = crate::choice(input);
-    // Frames without a version: a greeting, and its refusal.
-    let _ = greeting::read_from_supervisor(&[&[0], body].concat());
-    let _ = greeting::read_refusal(&[&[0], body].concat());
+    // Frames without a version: a handshake, and its refusal.
+    let _ = handshake::read_from_supervisor(&[&[0], body].concat());
+    let _ = handshake::read_refusal(&[&[0], body].concat());
     let frame = [&[WIRE_VERSION], body].concat();
     match message % 5 {
         0 => comes_back::<SupervisorToDispatcher>(&frame),

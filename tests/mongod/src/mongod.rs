@@ -115,7 +115,7 @@ impl Mongod {
             host: host.to_owned(),
             port: free_port(host),
             arguments: options.iter().map(|option| (*option).to_owned()).collect(),
-            _sweeper: Sweeper::of(folder.path()),
+            _sweeper: Sweeper::start(folder.path()),
             folder,
         };
         mongod.restart();
@@ -218,7 +218,7 @@ impl Mongod {
             .append(true)
             .open(self.folder.path().join("log"));
         let program = program::path();
-        let mut command = spawner::mortal(program);
+        let mut command = spawner::command_tied_to_thread(program);
         command
             .arg("--dbpath")
             .arg(&data)

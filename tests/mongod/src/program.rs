@@ -18,10 +18,10 @@ pub(crate) fn path() -> &'static Path {
 /// The path of a `mongod`, or the reason why this machine cannot have one.
 pub(crate) fn find() -> &'static Result<PathBuf, String> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    FOUND.get_or_init(ask_script)
+    FOUND.get_or_init(find_by_script)
 }
 
-fn ask_script() -> Result<PathBuf, String> {
+fn find_by_script() -> Result<PathBuf, String> {
     let script = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../deploy/install-mongod.sh"

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 
 type Order = (Command, Sender<io::Result<Child>>);
 
-/// Starts `command`, which should come from [`mortal`].
+/// Starts `command`, which should come from [`command_tied_to_thread`].
 pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
     let orders = ORDERS.get_or_init(|| {
@@ -30,7 +30,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
 }
 
 /// A command whose process dies with the thread that starts it. Uses `setpriv` of util-linux.
-pub(crate) fn mortal(program: &std::path::Path) -> Command {
+pub(crate) fn command_tied_to_thread(program: &std::path::Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);
     command

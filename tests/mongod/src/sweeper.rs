@@ -12,7 +12,7 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    pub(crate) fn of(folder: &Path) -> Sweeper {
+    pub(crate) fn start(folder: &Path) -> Sweeper {
         // The server dies at the same moment, but may still be writing its files.
         let script = "cat; until rm -rf \"$1\"; do sleep 0.1; done";
         let process = Command::new("sh")

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteClockEntry};
 
 #[derive(Debug, Default)]
 pub(crate) struct SharedCache {
     /// Whether the cache never answers.
     is_away: bool,
     robots: BTreeMap<String, RobotsEntry>,
-    sites: BTreeMap<String, SiteEntry>,
+    sites: BTreeMap<String, SiteClockEntry>,
 }
 
 /// The error of an unreachable cache.
 #[derive(Debug)]
-pub(crate) struct Away;
+pub(crate) struct CacheUnavailable;
 
 impl SharedCache {
     pub(crate) fn new(is_away: bool) -> SharedCache {
@@ -26,10 +26,14 @@ impl SharedCache {
     }
 
     /// The robots.txt of an origin, fresh or stale.
-    pub(crate) fn robots(&self, origin: &str, wall_ms: i64) -> Result<Option<RobotsEntry>, Away> {
-        self.reach()?;
+    pub(crate) fn robots(
+        &self,
+        origin: &str,
+        wall_ms: i64,
+    ) -> Result<Option<RobotsEntry>, CacheUnavailable> {
+        self.check_available()?;
         let entry = self.robots.get(origin);
-        Ok(entry.filter(|entry| entry.is_kept(wall_ms)).cloned())
+        Ok(entry.filter(|entry| entry.is_usable(wall_ms)).cloned())
     }
 
     pub(crate) fn put_robots(&mut self, entry: RobotsEntry) {
@@ -40,10 +44,14 @@ impl SharedCache {
         }
     }
 
-    pub(crate) fn site(&self, site: &str, wall_ms: i64) -> Result<Option<SiteEntry>, Away> {
-        self.reach()?;
+    pub(crate) fn site(
+        &self,
+        site: &str,
+        wall_ms: i64,
+    ) -> Result<Option<SiteClockEntry>, CacheUnavailable> {
+        self.check_available()?;
         let entry = self.sites.get(site);
-        let is_kept = |entry: &&SiteEntry| {
+        let is_kept = |entry: &&SiteClockEntry| {
             let touched_ms = entry
                 .blocked_until_ms
                 .map_or(entry.last_start_ms, |until_ms| {
@@ -55,8 +63,11 @@ impl SharedCache {
     }
 
     /// Merges site clocks: last start and block only move forward; delay and owner follow the latest start.
-    pub(crate) fn put_sites(&mut self, entries: Vec<SiteEntry>) -> Result<(), Away> {
-        self.reach()?;
+    pub(crate) fn put_sites(
+        &mut self,
+        entries: Vec<SiteClockEntry>,
+    ) -> Result<(), CacheUnavailable> {
+        self.check_available()?;
         for entry in entries {
             let Some(known) = self.sites.get_mut(&entry.site) else {
                 self.sites.insert(entry.site.clone(), entry);
@@ -72,9 +83,9 @@ impl SharedCache {
         Ok(())
     }
 
-    fn reach(&self) -> Result<(), Away> {
+    fn check_available(&self) -> Result<(), CacheUnavailable> {
         match self.is_away {
-            true => Err(Away),
+            true => Err(CacheUnavailable),
             false => Ok(()),
         }
     }

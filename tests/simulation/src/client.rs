@@ -78,14 +78,14 @@ impl Client {
     }
 
     /// When the client acts next.
-    fn acts_at_ms(&self) -> u64 {
+    fn next_action_ms(&self) -> u64 {
         let next = self.next_crawl().map(|next| &self.crawls[next]);
         let next = next.filter(|crawl| crawl.key.is_some());
         next.map_or(0, |crawl| crawl.feeds_at_ms)
     }
 
     /// The client's next request.
-    fn question(&self) -> Value {
+    fn next_request(&self) -> Value {
         let Some(crawl) = self.next_crawl().map(|next| &self.crawls[next]) else {
             let keys: Vec<Option<u64>> = self.crawls.iter().map(|crawl| crawl.key).collect();
             return json!({"action": "crawl_status", "crawls": keys});
@@ -102,7 +102,7 @@ impl Client {
         json!({"action": "feed_seeds", "crawl": key, "seeds": batch, "fed_lines": fed_lines})
     }
 
-    fn take(&mut self, answer: &Value) {
+    fn handle_answer(&mut self, answer: &Value) {
         assert_eq!(answer.get("error"), None, "{answer}");
         let Some(next) = self.next_crawl() else {
             self.finished = answer["finished"] == true;
@@ -133,20 +133,20 @@ fn seeds(plan: &Plan, crawl: usize) -> Vec<Value> {
 }
 
 impl World {
-    pub(crate) fn let_client_ask(&mut self) {
-        let acts_at_ms = self.client.acts_at_ms();
+    pub(crate) fn run_client(&mut self) {
+        let acts_at_ms = self.client.next_action_ms();
         if acts_at_ms > self.now_ms {
-            return self.at(acts_at_ms, Event::ClientAsks);
+            return self.schedule_at(acts_at_ms, Event::ClientAsks);
         }
-        let question = self.client.question().to_string();
-        match self.ask_dispatcher(question.as_bytes()) {
-            Some(answer) => self.client.take(&answer),
+        let question = self.client.next_request().to_string();
+        match self.send_client_request(question.as_bytes()) {
+            Some(answer) => self.client.handle_answer(&answer),
             None => self.trace(|_| "the client gets no answer".into()),
         }
         let backoff_ms = match self.client.ended {
             true => (self.plan.estimate_ms / 200).clamp(100, 600_000),
             false => 50,
         };
-        self.later(backoff_ms, Event::ClientAsks);
+        self.schedule_in(backoff_ms, Event::ClientAsks);
     }
 }

@@ -8,12 +8,12 @@ use webfill_wire::{
     DispatcherToSupervisor, Lane, RecallScope, SupervisorOutcomes, SupervisorToDispatcher,
 };
 
-use crate::fleet::Upwards;
+use crate::fleet::MessageToDispatcher;
 use crate::sabotage::Sabotage;
 use crate::shared_servers::site_name;
 use crate::standstill::Standstill;
-use crate::witness::Witness;
-use crate::worker::{place_of, url};
+use crate::witness::DatabaseObserver;
+use crate::worker::{site_and_page_of, url};
 use crate::world::{Event, Place, World};
 
 /// The number of the requests for the dispatcher's status. Orders of the operator have other numbers.
@@ -40,12 +40,12 @@ pub(crate) struct Coordinator {
     wakes_at_ms: u64,
     turns: u64,
     deaths_in_turn: u64,
-    witness: Option<Witness>,
+    witness: Option<DatabaseObserver>,
 }
 
 /// Whether a turn was completed.
 #[derive(PartialEq, Eq)]
-enum Turn {
+enum TurnOutcome {
     Done,
     Died,
 }
@@ -88,19 +88,21 @@ impl Coordinator {
         self.dispatcher = Some(dispatcher.expect("it goes on"));
     }
 
-    fn let_unreachable_sites_go_by_turns(&mut self) {
+    fn restore_fault_of_unreachable_turns(&mut self) {
         if let Some(dispatcher) = &mut self.dispatcher {
             dispatcher
                 .frontier()
                 .site_states()
-                .let_unreachable_sites_go_by_turns();
+                .restore_fault_of_unreachable_turns();
         }
     }
 
     /// The lanes of the connected supervisors, if each of them has credit and no other may come back.
-    pub(crate) fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
+    pub(crate) fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         let dispatcher = self.dispatcher.as_ref();
-        dispatcher.map_or(Vec::new(), |dispatcher| dispatcher.lanes_with_room(now_ms))
+        dispatcher.map_or(Vec::new(), |dispatcher| {
+            dispatcher.lanes_with_credit(now_ms)
+        })
     }
 
     /// How far the dispatcher's clock is ahead of the true time.
@@ -114,13 +116,14 @@ impl Coordinator {
     }
 
     /// A connection to the database, as another program would have.
-    pub(crate) fn witness(&mut self) -> &mut Witness {
+    pub(crate) fn open_witness(&mut self) -> &mut DatabaseObserver {
         let folder = self.folder.path();
-        self.witness.get_or_insert_with(|| Witness::open(folder))
+        self.witness
+            .get_or_insert_with(|| DatabaseObserver::open(folder))
     }
 }
 
-/// Whether a message recalls all tasks of a supervisor, as if its machine was cut off: then its failures were not its
+/// Whether a message recalls all tasks of a supervisor, as if its machine was offline: then its failures were not its
 /// sites' fault.
 fn recalls_everything(message: &OutgoingMessage) -> bool {
     matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
@@ -139,29 +142,29 @@ impl World {
         if self.coordinator.is_up() {
             return;
         }
-        self.machines_seen.forget();
+        self.machines_seen.clear();
         let terms = CoreSettings {
             default_delay_ms: self.plan.default_delay_ms as u32,
             group_bounds: self.plan.group_bounds,
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,
         };
-        if self.suffers(Sabotage::OwnersAreForgotten) && self.coordinator.life > 0 {
-            self.coordinator.witness().forget_owners();
+        if self.is_sabotaged_by(Sabotage::OwnersAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.open_witness().forget_owners();
         }
-        if self.suffers(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
-            self.coordinator.witness().forget_lanes();
+        if self.is_sabotaged_by(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.open_witness().forget_lanes();
         }
-        self.prolong_backoffs();
-        if self.suffers(Sabotage::BackoffsAreForgotten) && self.coordinator.life > 0 {
-            self.coordinator.witness().forget_backoffs();
+        self.extend_backoffs_after_restart();
+        if self.is_sabotaged_by(Sabotage::BackoffsAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.open_witness().forget_backoffs();
         }
         let mut config = FrontierConfig {
             retries: self.plan.retry_table(),
             backoff: self.plan.backoff_table(),
             ..FrontierConfig::default()
         };
-        if self.suffers(Sabotage::BlocksEndTasks) {
+        if self.is_sabotaged_by(Sabotage::BlocksEndTasks) {
             config.backoff.blocked.clear();
         }
         if let Some(dead_hosts) = &self.plan.dead_hosts {
@@ -169,10 +172,10 @@ impl World {
             config.applications.extend([limited]);
         }
         self.coordinator.open(terms, config, self.now_ms);
-        if self.suffers(Sabotage::UnreachableSitesGoByTurns) {
-            self.coordinator.let_unreachable_sites_go_by_turns();
+        if self.is_sabotaged_by(Sabotage::UnreachableSitesGoByTurns) {
+            self.coordinator.restore_fault_of_unreachable_turns();
         }
-        self.unstop(Place::Dispatcher);
+        self.resume(Place::Dispatcher);
         self.standstill = Standstill::default();
         for machine in 0..self.machines.len() {
             self.reconnect(machine);
@@ -183,7 +186,7 @@ impl World {
     pub(crate) fn kill_dispatcher(&mut self, down_ms: u64) {
         self.trace(|_| "dispatcher dies".into());
         if self.coordinator.dispatcher.take().is_some() {
-            self.later(down_ms, Event::DispatcherStarts);
+            self.schedule_in(down_ms, Event::DispatcherStarts);
         }
     }
 
@@ -191,37 +194,43 @@ impl World {
         // A wake may be outdated, because an earlier one has replaced it.
         if self.now_ms >= self.coordinator.wakes_at_ms {
             self.coordinator.wakes_at_ms = u64::MAX;
-            self.turn(|_, _| Ok(()));
+            self.run_turn(|_, _| Ok(()));
         }
     }
 
-    pub(crate) fn hand_to_dispatcher(&mut self, life: u32, peer: &Caller, message: Upwards) {
+    pub(crate) fn deliver_to_dispatcher(
+        &mut self,
+        life: u32,
+        peer: &Caller,
+        message: MessageToDispatcher,
+    ) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
         }
         match message {
-            Upwards::Word(word) => {
+            MessageToDispatcher::Word(word) => {
                 let joins = matches!(word, SupervisorToDispatcher::Hello(_));
-                self.machines_seen.is_attentive = joins && self.plan.loses_ways();
-                self.turn(|dispatcher, now_ms| {
+                self.machines_seen.is_attentive = joins && self.plan.loses_egress();
+                self.run_turn(|dispatcher, now_ms| {
                     dispatcher.handle_supervisor_message(peer, word, now_ms)
                 });
             }
-            Upwards::Outcomes(outcomes) => self.hand_over_outcomes(outcomes),
+            MessageToDispatcher::Outcomes(outcomes) => self.deliver_outcomes(outcomes),
         }
     }
 
-    fn hand_over_outcomes(&mut self, outcomes: SupervisorOutcomes) {
+    fn deliver_outcomes(&mut self, outcomes: SupervisorOutcomes) {
         let attempts = self.attempts(&outcomes);
-        let outcomes = self.sabotaged_outcomes(outcomes);
-        let witness = self.coordinator.witness();
-        let is_stale = witness.all_stale(&outcomes);
+        let outcomes = self.sabotage_outcomes(outcomes);
+        let witness = self.coordinator.open_witness();
+        let is_stale = witness.are_all_stale(&outcomes);
         let before = witness.counters();
-        let turned = self.turn(|dispatcher, now_ms| dispatcher.handle_outcomes(outcomes, now_ms));
-        self.note_backoffs();
-        self.judge_machine(attempts.filter(|_| turned == Turn::Done));
-        if is_stale && turned == Turn::Done {
-            let after = self.coordinator.witness().counters();
+        let turned =
+            self.run_turn(|dispatcher, now_ms| dispatcher.handle_outcomes(outcomes, now_ms));
+        self.read_backoffs();
+        self.check_machine(attempts.filter(|_| turned == TurnOutcome::Done));
+        if is_stale && turned == TurnOutcome::Done {
+            let after = self.coordinator.open_witness().counters();
             // Other work of the turn may lease tasks or take them back, or end a stopped crawl, which changes the
             // counters.
             let ends_others = (0..self.plan.priorities.len()).any(|n| self.plan.ends_early(n));
@@ -234,33 +243,36 @@ impl World {
     }
 
     /// Passes on a request of the client. Returns the answer, if one arrives.
-    pub(crate) fn ask_dispatcher(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
-        if !self.coordinator.is_up() || self.is_stopped(Place::Dispatcher) {
+    pub(crate) fn send_client_request(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
+        if !self.coordinator.is_up() || self.is_suspended(Place::Dispatcher) {
             return None;
         }
         let before = self.client.answer.take();
         debug_assert!(before.is_none());
-        self.turn(|dispatcher, now_ms| {
+        self.run_turn(|dispatcher, now_ms| {
             let client = Client::Socket(b"client".to_vec().into());
-            dispatcher.handle_request(client, control::read(frame, now_ms), now_ms)
+            dispatcher.handle_request(client, control::parse_request(frame, now_ms), now_ms)
         });
         self.client.answer.take()
     }
 
     /// Passes on a request of the operator. The answer may come later, or not at all.
-    pub(crate) fn ask_as(&mut self, number: u64, frame: &[u8]) {
-        if self.coordinator.is_up() && !self.is_stopped(Place::Dispatcher) {
-            self.turn(|dispatcher, now_ms| {
-                let asked = control::read(frame, now_ms);
+    pub(crate) fn send_operator_request(&mut self, number: u64, frame: &[u8]) {
+        if self.coordinator.is_up() && !self.is_suspended(Place::Dispatcher) {
+            self.run_turn(|dispatcher, now_ms| {
+                let asked = control::parse_request(frame, now_ms);
                 dispatcher.handle_request(Client::Http(number.into()), asked, now_ms)
             });
         }
     }
 
     /// Runs one turn of the dispatcher's loop around `work`. The dispatcher may die before or after the commit.
-    fn turn(&mut self, work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>) -> Turn {
+    fn run_turn(
+        &mut self,
+        work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>,
+    ) -> TurnOutcome {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
-        let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
+        let hurried = self.is_sabotaged_by(Sabotage::AnswersDoNotWaitForLeases);
         let deaths_in_turn = match self.coordinator.deaths_in_turn < MOST_DEATHS_IN_TURN {
             true => self.plan.deaths_in_turn,
             false => 0,
@@ -269,7 +281,7 @@ impl World {
         let dies_late = self.dice.once_in(deaths_in_turn);
         let hands_out = self.hands_out(self.coordinator.turns);
         let Some(dispatcher) = &mut self.coordinator.dispatcher else {
-            return Turn::Died;
+            return TurnOutcome::Died;
         };
         if hurried {
             // This ends the waits for supervisors that were last heard of a second ago or earlier.
@@ -279,8 +291,8 @@ impl World {
         if hands_out {
             worked = worked.and_then(|()| dispatcher.hand_out(now_ms));
         }
-        if self.machines_seen.are_watched() {
-            let asked = control::read(br#"{"action": "status"}"#, now_ms);
+        if self.machines_seen.needs_report() {
+            let asked = control::parse_request(br#"{"action": "status"}"#, now_ms);
             worked = worked.and_then(|()| {
                 dispatcher.handle_request(Client::Http(STATUS.into()), asked, now_ms)
             });
@@ -293,15 +305,15 @@ impl World {
         }
         if dies_early || dies_late {
             self.coordinator.deaths_in_turn += 1;
-            self.backoff.may_be_over |= self.plan.loses_ways();
-            let down_ms = self.dice.magnitude(20, 60_000);
+            self.backoff.may_be_over |= self.plan.loses_egress();
+            let down_ms = self.dice.log_uniform(20, 60_000);
             self.kill_dispatcher(down_ms);
-            return Turn::Died;
+            return TurnOutcome::Died;
         }
         self.schedule_wake();
         for write in committed.store_writes {
             match write {
-                StoreWrite::Backfill(application) => self.hand_to_store(application),
+                StoreWrite::Backfill(application) => self.schedule_application(application),
                 StoreWrite::SiteStates(states) => self.write_site_states(states),
                 // The store's writes of these kinds have no effect here: the workers mark no page as similar to a
                 // block.
@@ -309,7 +321,7 @@ impl World {
             }
         }
         self.note_statuses(&committed.outgoing);
-        self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
+        self.check_standstill(committed.outgoing.iter().any(is_hand_out));
         // Even if no machine loses its way out, one whose hosts are all dead is taken for cut off.
         self.backoff.may_be_over |= committed.outgoing.iter().any(recalls_everything);
         for message in committed.outgoing {
@@ -317,7 +329,7 @@ impl World {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
                 OutgoingMessage::ToClient(Client::Http(asker), answer) => {
                     if asker.number != STATUS {
-                        self.take_operators_answer(asker.number as usize, &answer);
+                        self.handle_operator_answer(asker.number as usize, &answer);
                     }
                 }
                 OutgoingMessage::ToClient(_, answer) => self.client.answer = Some(answer),
@@ -329,7 +341,7 @@ impl World {
         if self.coordinator.turns.is_multiple_of(between) {
             self.check_conservation();
         }
-        Turn::Done
+        TurnOutcome::Done
     }
 
     /// Notes the dispatcher's statuses first, because the status precedes the messages that depend on it.
@@ -344,35 +356,35 @@ impl World {
     }
 
     /// Lets the store apply a page to a further record, after some time.
-    fn hand_to_store(&mut self, application: BackfillWrite) {
+    fn schedule_application(&mut self, application: BackfillWrite) {
         let applied = Event::Applied {
             life: self.coordinator.life,
             application: Box::new(application),
         };
         let takes_ms = self.dice.between(1, 200);
-        self.later(takes_ms, applied);
+        self.schedule_in(takes_ms, applied);
     }
 
     /// Reports the result of an application to the dispatcher, unless it has died meanwhile.
-    pub(crate) fn report_application(&mut self, life: u32, application: &BackfillWrite) {
+    pub(crate) fn confirm_application(&mut self, life: u32, application: &BackfillWrite) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
         }
         let page = &application.page;
-        let (site, number) = place_of(&page.url);
+        let (site, number) = site_and_page_of(&page.url);
         let planned = &self.plan.sites[site].pages[number];
         let (resolved, follows) = self.store.apply(application, planned.completes);
         let links = planned.links.iter().filter(|_| follows);
         let links: Vec<String> = links.map(|(site, page)| url(*site, *page)).collect();
-        self.turn(|dispatcher, now_ms| {
-            dispatcher.backfill_applied(application, resolved, &links, now_ms)
+        self.run_turn(|dispatcher, now_ms| {
+            dispatcher.on_backfill_applied(application, resolved, &links, now_ms)
         });
     }
 
     /// Reports to the dispatcher that the store has states of sites, unless the dispatcher has died meanwhile.
     pub(crate) fn confirm_site_states(&mut self, life: u32, last: i64) {
         if life == self.coordinator.life && self.coordinator.is_up() {
-            self.turn(|dispatcher, _| dispatcher.site_states_written(last));
+            self.run_turn(|dispatcher, _| dispatcher.on_site_states_written(last));
         }
     }
 
@@ -381,7 +393,7 @@ impl World {
         let sites = self.plan.sites.iter().enumerate();
         let blocking = sites.filter(|(_, site)| site.blocks.is_some());
         let blocking: Vec<String> = blocking.map(|(number, _)| site_name(number)).collect();
-        let found = self.coordinator.witness().faults(&blocking);
+        let found = self.coordinator.open_witness().find_faults(&blocking);
         self.faults.extend(found);
     }
 
@@ -395,7 +407,7 @@ impl World {
         let at_ms = (next_ms - self.coordinator.ahead_ms).max(self.now_ms as i64 + 1) as u64;
         if at_ms < self.coordinator.wakes_at_ms {
             self.coordinator.wakes_at_ms = at_ms;
-            self.at(at_ms, Event::DispatcherWakes);
+            self.schedule_at(at_ms, Event::DispatcherWakes);
         }
     }
 
@@ -412,11 +424,11 @@ impl World {
         };
         if let DispatcherToSupervisor::Tasks { tasks, .. } = &message {
             let name = self.machines[machine].name().to_owned();
-            self.judge_tasks(&name, tasks);
+            self.check_tasks(&name, tasks);
         }
-        for at_ms in self.arrivals(machine, 2, self.machines[machine].cut_down_until_ms) {
+        for at_ms in self.draw_arrivals(machine, 2, self.machines[machine].cut_down_until_ms) {
             let message = message.clone();
-            self.at(
+            self.schedule_at(
                 at_ms,
                 Event::ToSupervisor {
                     machine,

@@ -27,8 +27,8 @@ pub(crate) struct DeadHosts {
 impl Plan {
     /// Adds dead hosts to some worlds. Must be called last. Skips worlds where machines lose their ways out, because
     /// their failures would make sites unreachable.
-    pub(crate) fn add_dead_hosts(&mut self, dice: &mut Dice) {
-        if dice.once_in(4) && self.backoff && !self.loses_ways() {
+    pub(crate) fn add_dead_hosts_sometimes(&mut self, dice: &mut Dice) {
+        if dice.once_in(4) && self.backoff && !self.loses_egress() {
             self.have_dead_hosts(dice);
         }
     }
@@ -46,7 +46,7 @@ impl Plan {
         }
         for site in &mut self.sites {
             if dice.once_in(2) {
-                site.robots = RobotsPlan::dead(dice);
+                site.robots = RobotsPlan::always_failing(dice);
                 site.blocks = None;
             }
         }
@@ -57,7 +57,7 @@ impl Plan {
         let later = |dice: &mut Dice| dice.between(0, 2 * unreachable_ms);
         for crawl in 0..CRAWLS.len() {
             if dice.once_in(2) {
-                let (at_ms, for_ms) = (later(dice), dice.magnitude(1_000, 4 * unreachable_ms));
+                let (at_ms, for_ms) = (later(dice), dice.log_uniform(1_000, 4 * unreachable_ms));
                 let (order, taken_back_by) = pause(crawl, for_ms);
                 self.push_order(at_ms, order, taken_back_by);
             }
@@ -99,6 +99,6 @@ impl Plan {
 
     /// Whether a crawl ends before everything in it was tried.
     pub(crate) fn ends_early(&self, crawl: usize) -> bool {
-        self.stops(crawl) || self.expires_at_ms(crawl).is_some()
+        self.has_stop_of(crawl) || self.expires_at_ms(crawl).is_some()
     }
 }

@@ -21,7 +21,7 @@ impl Dice {
     }
 
     /// A number from `low` to `high`, with each order of magnitude equally likely.
-    pub(crate) fn magnitude(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn log_uniform(&mut self, low: u64, high: u64) -> u64 {
         let span = (high as f64 / low as f64).ln();
         let share = self.rng.f64();
         ((low as f64 * (span * share).exp()) as u64).clamp(low, high)

@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::robots::RobotsState;
 use crate::sites::{FAILS_FOR_GOOD, PageFailure, PagePlan, SitePlan};
 use crate::store::Store;
-use crate::worker::{place_of, url};
+use crate::worker::{site_and_page_of, url};
 use crate::world::World;
 
 /// How each URL of a crawl ended.
@@ -27,15 +27,15 @@ pub(crate) fn check_end(world: &mut World) {
     if !world.client.is_finished() {
         return;
     }
-    let all = world.coordinator.witness().outcomes();
-    let records = world.coordinator.witness().records();
+    let all = world.coordinator.open_witness().outcomes();
+    let records = world.coordinator.open_witness().records();
     let mut faults = Vec::new();
     for number in 0..world.plan.priorities.len() {
         // The client opens the crawls in order, so their keys follow from that.
         let crawl = number as CrawlKey + 1;
         let of_crawl = all.iter().filter(|((key, _), _)| *key == crawl);
         let outcomes: Outcomes = of_crawl
-            .map(|((_, url), outcome)| (place_of(url), outcome.clone()))
+            .map(|((_, url), outcome)| (site_and_page_of(url), outcome.clone()))
             .collect();
         let served = |place: Place| records.get(&(crawl, url(place.0, place.1)));
         faults.extend(check_reach(world, number, &outcomes, &served));
@@ -67,8 +67,8 @@ fn check_reach<'a>(
     // A page may be in the store although its task was stopped: its outcome was lost with the worker, and by then the
     // records were complete. If a record comes later, the crawl follows the page's links for it.
     let is_saved = |(site, page)| world.store.has_page(CRAWLS[number], &url(site, page));
-    let reachable = reached(&world.plan, |place| is_ok(place) || is_saved(place));
-    let due = reached(&world.plan, goes_on);
+    let reachable = reachable_pages(&world.plan, |place| is_ok(place) || is_saved(place));
+    let due = reachable_pages(&world.plan, goes_on);
     let mut faults = Vec::new();
     if let Some(place) = tasks.difference(&reachable).next() {
         faults.push(format!("nothing links to {place:?} in crawl {number}"));
@@ -82,7 +82,7 @@ fn check_reach<'a>(
 }
 
 /// The pages that are reached from the seeds by following the links of those pages for which `follows` is true.
-fn reached(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
+fn reachable_pages(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
     let mut found: BTreeSet<Place> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
     let mut unread: VecDeque<Place> = found.iter().copied().collect();
     while let Some((site, page)) = unread.pop_front() {
@@ -108,7 +108,7 @@ fn check_page(
     let planned = &of_site.pages[page];
     let was_stopped = world.plan.ends_early(crawl as usize - 1);
     let expected = expected(planned);
-    let is_tried_in_vain = world.lost_ways.had_cost((crawl, site, page));
+    let is_tried_in_vain = world.lost_ways.was_tried_offline((crawl, site, page));
     if outcome != Some(expected) {
         // A crawl that has ended retries nothing.
         let may_be_missed = match outcome {
@@ -116,7 +116,9 @@ fn check_page(
             Some("stopped") => was_stopped || is_complete,
             Some("expired") => was_stopped,
             Some("blocked") => was_stopped && of_site.blocks.is_some(),
-            Some(outcome) if Some(outcome) == failure(planned) => was_stopped || is_complete,
+            Some(outcome) if Some(outcome) == failure_outcome(planned) => {
+                was_stopped || is_complete
+            }
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
@@ -126,14 +128,15 @@ fn check_page(
             && (was_stopped
                 || is_complete
                 || !world.plan.backoff
-                || world.plan.loses_ways_twice()
+                || world.plan.loses_egress_twice()
                 || of_site.is_ever_in_trouble());
         let is_permitted = |outcome| {
-            is_permitted(of_site, page, planned, outcome)
+            is_explained_by_robots(of_site, page, planned, outcome)
                 || (world.plan.backoff && is_unreachable(of_site, planned, outcome))
                 || (world.plan.dead_hosts.is_some()
                     && may_become_unreachable_with(of_site, planned, outcome))
-                || (may_be_machines && (is_failure(outcome) || Some(outcome) == failure(planned)))
+                || (may_be_machines
+                    && (is_failure(outcome) || Some(outcome) == failure_outcome(planned)))
         };
         let is_permitted = may_be_missed || outcome.is_some_and(is_permitted);
         return (!is_permitted).then_some(fault).into_iter().collect();
@@ -148,7 +151,7 @@ fn check_page(
     let is_exact = world.plan.is_peaceful()
         // Pages fetched before a block may be fetched again.
         && of_site.blocks.is_none()
-        && !of_site.robots.fails()
+        && !of_site.robots.ever_fails()
         && !(world.plan.backoff && of_site.fails());
     if asked.is_none() || (is_exact && asked != Some(attempts)) {
         return vec![format!(
@@ -162,13 +165,13 @@ fn check_page(
 fn expected(page: &PagePlan) -> &'static str {
     match (page.kills_its_worker, page.fails) {
         (true, _) => "crashed",
-        (_, FAILS_FOR_GOOD) => failure(page).unwrap_or("ok"),
+        (_, FAILS_FOR_GOOD) => failure_outcome(page).unwrap_or("ok"),
         _ => "ok",
     }
 }
 
 /// The outcome of a failed request for a page, if one fails.
-fn failure(page: &PagePlan) -> Option<&'static str> {
+fn failure_outcome(page: &PagePlan) -> Option<&'static str> {
     let failure = match page.failure {
         PageFailure::Overloaded { .. } => "http_error",
         PageFailure::NoAnswer => "timeout",
@@ -182,7 +185,7 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
 fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
-    (site.robots.fails() || for_good(&planned))
+    (site.robots.ever_fails() || for_good(&planned))
         && failing.any(|page| match page.failure {
             PageFailure::Overloaded { .. } => outcome == "http_error",
             PageFailure::NoAnswer => outcome == "network_error",
@@ -198,19 +201,20 @@ fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &st
         "dns_error",
         "http_error",
     ];
-    site.is_ever_in_trouble() && (outcomes.contains(&outcome) || Some(outcome) == failure(planned))
+    site.is_ever_in_trouble()
+        && (outcomes.contains(&outcome) || Some(outcome) == failure_outcome(planned))
 }
 
 /// Whether a page may have another outcome because of its site's robots.txt.
-fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) -> bool {
+fn is_explained_by_robots(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) -> bool {
     let states = || site.robots.states();
     match outcome {
         "disallowed" => states().any(|state| state.disallows(number)),
         "dns_error" => states().any(|state| *state == RobotsState::NoName),
-        "robots_unreachable" => site.robots.fails(),
+        "robots_unreachable" => site.robots.ever_fails(),
         // The page's site was unreachable.
         "network_error" => page.fails == FAILS_FOR_GOOD,
         // The attempts that robots.txt used up are missing for the page.
-        outcome => site.robots.fails() && failure(page) == Some(outcome),
+        outcome => site.robots.ever_fails() && failure_outcome(page) == Some(outcome),
     }
 }

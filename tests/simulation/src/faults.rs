@@ -1,7 +1,7 @@
 //! The planned faults of processes and of the network between them.
 
 use crate::dice::Dice;
-use crate::lost_ways::Loss;
+use crate::lost_ways::EgressFailure;
 use crate::plan::Plan;
 
 /// How messages travel between supervisors and the dispatcher.
@@ -46,7 +46,7 @@ pub(crate) enum Fault {
         for_ms: u64,
     },
     /// Messages are lost: upwards, downwards, or both.
-    CutOff {
+    Offline {
         supervisor: usize,
         up: bool,
         down: bool,
@@ -63,7 +63,7 @@ pub(crate) enum Fault {
     /// No request of the machine's workers leaves it.
     LosesWay {
         supervisor: usize,
-        loss: Loss,
+        loss: EgressFailure,
         for_ms: u64,
     },
     /// Another supervisor with the same name starts elsewhere.
@@ -84,7 +84,7 @@ impl Plan {
         }
         self.cache_fails = true;
         let at_ms = dice.between(0, self.estimate_ms);
-        let down_ms = dice.magnitude(1_000, 300_000);
+        let down_ms = dice.log_uniform(1_000, 300_000);
         let ahead_ms = HOUR_MS;
         self.faults.push((at_ms, Fault::ClockIsSet { ahead_ms }));
         self.faults.push((at_ms, Fault::DispatcherDies { down_ms }));
@@ -97,14 +97,14 @@ impl Plan {
         }
     }
 
-    pub(crate) fn fault(&self, dice: &mut Dice) -> Fault {
+    pub(crate) fn draw_fault(&self, dice: &mut Dice) -> Fault {
         let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
         let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
         // Either a short moment, or long enough for the sites to be given to others.
         let hand_over_ms = self.lease_ms + self.longest_request_ms;
         let for_ms = match dice.once_in(3) {
             true => dice.between(hand_over_ms, 4 * hand_over_ms),
-            false => dice.magnitude(20, hand_over_ms),
+            false => dice.log_uniform(20, hand_over_ms),
         };
         let down_ms = for_ms;
         match dice.between(0, 11) {
@@ -127,7 +127,7 @@ impl Plan {
             },
             7 | 8 => {
                 let (up, down) = dice.one_of(&[(true, false), (false, true), (true, true)]);
-                Fault::CutOff {
+                Fault::Offline {
                     supervisor,
                     up,
                     down,
@@ -144,12 +144,12 @@ impl Plan {
 }
 
 impl NetworkPlan {
-    pub(crate) fn of(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
+    pub(crate) fn draw(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
         NetworkPlan {
             loss_once_in: dice.one_of(&[0, 0, 1_000, 50]),
             twice_once_in: dice.one_of(&[0, 100]),
             late_once_in: dice.one_of(&[0, 0, 300]),
-            latest_ms: dice.magnitude(100, 3 * lease_ms),
+            latest_ms: dice.log_uniform(100, 3 * lease_ms),
             reorders: dice.once_in(3),
         }
     }

@@ -8,7 +8,7 @@ use webfill_wire::{
     Credit, Delivery, Lane, SupervisorOutcomes, SupervisorToDispatcher, WorkerToSupervisor,
 };
 
-use crate::lost_ways::Loss;
+use crate::lost_ways::EgressFailure;
 use crate::plan::Plan;
 use crate::worker::Worker;
 
@@ -24,11 +24,11 @@ pub(crate) struct Machine {
     /// Identifies the machine's connection to the dispatcher; a new connection is a new peer.
     pub(crate) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
-    pub(crate) unsent: Vec<Upwards>,
+    pub(crate) unsent: Vec<MessageToDispatcher>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
     /// The loss of the way out to the web, and until when it lasts.
-    pub(crate) lost_way: Option<(Loss, u64)>,
+    pub(crate) lost_way: Option<(EgressFailure, u64)>,
     /// The leases of tasks that wait for name servers, as reported by the workers.
     pub(crate) waiting: BTreeSet<(u64, Delivery)>,
     /// How long the supervisor stays away when it leaves.
@@ -42,7 +42,7 @@ pub(crate) struct Machine {
 
 /// A message to the dispatcher.
 #[derive(Debug, Clone)]
-pub(crate) enum Upwards {
+pub(crate) enum MessageToDispatcher {
     Word(SupervisorToDispatcher),
     Outcomes(SupervisorOutcomes),
 }
@@ -105,7 +105,7 @@ impl Machine {
     }
 
     /// How requests fail at present, if they do not leave the machine.
-    pub(crate) fn loss(&self, now_ms: u64) -> Option<Loss> {
+    pub(crate) fn loss(&self, now_ms: u64) -> Option<EgressFailure> {
         let lost = self.lost_way.filter(|(_, until_ms)| *until_ms > now_ms);
         lost.map(|(loss, _)| loss)
     }
@@ -122,7 +122,7 @@ impl Machine {
     }
 
     /// Notes which tasks wait for a name server, because they do not count against the queue.
-    pub(crate) fn note_waiting(&mut self, message: &WorkerToSupervisor) {
+    pub(crate) fn track_name_waits(&mut self, message: &WorkerToSupervisor) {
         self.waiting.extend(&message.waiting);
         for done in &message.done {
             self.waiting.remove(&(done.task, done.delivery));

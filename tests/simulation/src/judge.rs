@@ -35,7 +35,7 @@ const FAILURES_COUNT_MS: u64 = 60_000;
 pub(crate) struct Judge {
     default_delay_ms: u64,
     sites: Vec<Site>,
-    known: BTreeMap<(Process, usize), Known>,
+    known: BTreeMap<(Process, usize), KnownRobots>,
     pub(crate) faults: Vec<String>,
     /// The number of pages whose robots.txt expired while they waited for their turn.
     pub(crate) stale_pages: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Judge {
 
 /// What a worker knows of a site's robots.txt.
 #[derive(Debug)]
-struct Known {
+struct KnownRobots {
     fetched_ms: u64,
     /// Valid until this time.
     until_ms: u64,
@@ -97,7 +97,7 @@ impl Judge {
     }
 
     /// Notes that an operator may request this delay from now on.
-    pub(crate) fn may_want(&mut self, site: usize, delay_ms: u64) {
+    pub(crate) fn allow_delay(&mut self, site: usize, delay_ms: u64) {
         let wanted = &mut self.sites[site].wanted_ms;
         *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
@@ -108,7 +108,7 @@ impl Judge {
     }
 
     /// Judges an arriving request. Its answer will be complete at `ends_ms`.
-    pub(crate) fn begins(
+    pub(crate) fn on_request_begun(
         &mut self,
         site: usize,
         request: Request,
@@ -118,7 +118,7 @@ impl Judge {
         let mut found = Vec::new();
         let delay_ms = match request {
             Request::Robots { hop } => {
-                if hop == 0 && self.knows(process, site, now_ms).is_some() {
+                if hop == 0 && self.robots_known_by(process, site, now_ms).is_some() {
                     found.push(String::from("robots.txt is known"));
                 }
                 let delay_ms = self.least_delay_ms(site);
@@ -130,7 +130,7 @@ impl Judge {
             }
             Request::Page {
                 page, decided_ms, ..
-            } => match self.knows(process, site, decided_ms) {
+            } => match self.robots_known_by(process, site, decided_ms) {
                 None => {
                     found.push(String::from("robots.txt is not known"));
                     0
@@ -147,7 +147,7 @@ impl Judge {
             },
         };
         if let Request::Page { .. } = request
-            && self.knows(process, site, now_ms).is_none()
+            && self.robots_known_by(process, site, now_ms).is_none()
         {
             self.stale_pages += 1;
         }
@@ -191,7 +191,7 @@ impl Judge {
     }
 
     /// Notes that an answer has reached the worker that sent the request.
-    pub(crate) fn answered(
+    pub(crate) fn on_answer(
         &mut self,
         site: usize,
         request: Request,
@@ -201,23 +201,25 @@ impl Judge {
     ) {
         let delay_ms = match request {
             Request::Robots { .. } => self.default_delay_ms,
-            Request::Page { decided_ms, .. } => match self.knows(process, site, decided_ms) {
-                Some(state) => self.delay_ms(site, state),
-                None => 0,
-            },
+            Request::Page { decided_ms, .. } => {
+                match self.robots_known_by(process, site, decided_ms) {
+                    Some(state) => self.delay_ms(site, state),
+                    None => 0,
+                }
+            }
         };
-        let answer = sense(request, response);
-        self.note_back_off(site, process, answer, delay_ms, (started_ms, now_ms));
+        let answer = answer_meaning(request, response);
+        self.record_back_off(site, process, answer, delay_ms, (started_ms, now_ms));
         if !matches!(request, Request::Robots { .. }) || answer == Answer::Redirect {
             return;
         }
         let meaning = self.sites[site]
             .robots
-            .meaning(response.status, &response.body);
+            .state_meant_by(response.status, &response.body);
         if meaning.is_unreachable() {
-            return self.fall_back(site, process, now_ms);
+            return self.prolong_last_robots(site, process, now_ms);
         }
-        let known = Known {
+        let known = KnownRobots {
             fetched_ms: now_ms,
             until_ms: now_ms + HOUR_MS,
             state: meaning,
@@ -226,14 +228,14 @@ impl Judge {
     }
 
     /// Prolongs the worker's last robots.txt, if it has one, because a new one could not be fetched.
-    fn fall_back(&mut self, site: usize, process: Process, now_ms: u64) {
+    fn prolong_last_robots(&mut self, site: usize, process: Process, now_ms: u64) {
         if let Some(known) = self.known.get_mut(&(process, site)) {
             known.until_ms = (known.fetched_ms + DAY_MS).min(now_ms + TRY_AGAIN_MS);
         }
     }
 
     /// Notes that the shared cache has given an entry to a worker.
-    pub(crate) fn cached(
+    pub(crate) fn on_cache_hit(
         &mut self,
         site: usize,
         process: Process,
@@ -243,10 +245,10 @@ impl Judge {
     ) {
         let body = std::str::from_utf8(&entry.body).expect("a file of ours");
         let lasts_ms = (entry.expires_at_ms - wall_ms).max(0) as u64;
-        let known = Known {
+        let known = KnownRobots {
             fetched_ms: now_ms.saturating_sub((wall_ms - entry.fetched_at_ms) as u64),
             until_ms: now_ms + lasts_ms.min(HOUR_MS),
-            state: self.sites[site].robots.meaning(entry.status, body),
+            state: self.sites[site].robots.state_meant_by(entry.status, body),
         };
         let before = self.known.get(&(process, site));
         if before.is_none_or(|before| before.fetched_ms <= known.fetched_ms || lasts_ms > 0) {
@@ -255,13 +257,13 @@ impl Judge {
     }
 
     /// Notes that the worker that sent the last request is gone and its connection is closed.
-    pub(crate) fn note_worker_gone(&mut self, site: usize, now_ms: u64) {
+    pub(crate) fn on_worker_gone(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
         seen.page_ends_ms = seen.page_ends_ms.map(|ends_ms| ends_ms.min(now_ms));
     }
 
-    fn knows(&self, process: Process, site: usize, at_ms: u64) -> Option<&RobotsState> {
+    fn robots_known_by(&self, process: Process, site: usize, at_ms: u64) -> Option<&RobotsState> {
         let known = self.known.get(&(process, site))?;
         (known.until_ms > at_ms).then_some(&known.state)
     }
@@ -285,7 +287,7 @@ impl Judge {
         delays.fold(self.wanted_ms(site), u64::min)
     }
 
-    fn note_back_off(
+    fn record_back_off(
         &mut self,
         site: usize,
         process: Process,
@@ -327,7 +329,7 @@ impl Judge {
 }
 
 /// The state of the site that an answer shows.
-fn sense(request: Request, response: &Response) -> Answer {
+fn answer_meaning(request: Request, response: &Response) -> Answer {
     let Request::Robots { hop } = request else {
         return response.answer;
     };

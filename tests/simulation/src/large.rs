@@ -9,7 +9,7 @@ use crate::dice::Dice;
 use crate::faults::{Fault, NetworkPlan};
 use crate::plan::Plan;
 use crate::robots::RobotsPlan;
-use crate::run_watched;
+use crate::run_with_observer;
 use crate::sites::{PageFailure, PagePlan, SitePlan, estimate_ms};
 use crate::world::World;
 
@@ -55,14 +55,14 @@ pub fn large_fleet(supervisors: usize, seed: u64) -> Result<LargeFleet, Vec<Stri
         },
         counted_from: None,
     };
-    run_watched(World::new(seed, plan, None, false), |world| {
-        observer.watch(world);
+    run_with_observer(World::new(seed, plan, None, false), |world| {
+        observer.observe(world);
     })?;
     Ok(observer.seen)
 }
 
 fn plan(supervisors: usize, seed: u64) -> Plan {
-    let mut plan = Plan::of(seed);
+    let mut plan = Plan::from_seed(seed);
     let mut dice = Dice::new(seed ^ 0x1A56E);
     plan.sites = (0..supervisors * SITES_EACH)
         .map(|number| site(number, &mut dice))
@@ -122,13 +122,13 @@ struct Observer {
 }
 
 impl Observer {
-    fn watch(&mut self, world: &mut World) {
+    fn observe(&mut self, world: &mut World) {
         let is_all_seen = self.seen.even_again_ms > 0;
         if is_all_seen || world.now_ms < self.next_check_ms {
             return;
         }
         self.next_check_ms = world.now_ms + CHECK_EVERY_MS;
-        let asked = world.ask_dispatcher(br#"{"action": "status"}"#);
+        let asked = world.send_client_request(br#"{"action": "status"}"#);
         if let Some(status) = asked {
             self.check(world.now_ms, &status);
         }

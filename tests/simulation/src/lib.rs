@@ -95,30 +95,33 @@ pub struct Passed {
     pub ms: u64,
     /// The number of pages fetched under a robots.txt that had expired while they waited for their turn.
     pub stale_pages: u64,
-    /// How often the dispatcher reported a machine as cut off from the web.
-    pub cut_offs: u64,
+    /// How often the dispatcher reported a machine as offline.
+    pub outages: u64,
 }
 
 /// Runs the world of a seed to its end. Returns its measurements, or the faults found. `traces` prints the events.
 pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
-    run_to_end(World::new(seed, Plan::of(seed), None, traces))
+    run_to_end(World::new(seed, Plan::from_seed(seed), None, traces))
 }
 
 /// Whether a sabotage is found in a suitable world of this seed, while nothing is found without it.
-pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
+pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
-        let plan = Plan::suited_to(sabotage, seed);
+        let plan = Plan::for_sabotage(sabotage, seed);
         run_to_end(World::new(seed, plan, sabotaged, false)).is_ok()
     };
     !passes(Some(sabotage)) && passes(None)
 }
 
 fn run_to_end(world: World) -> Result<Passed, Vec<String>> {
-    run_watched(world, |_| {})
+    run_with_observer(world, |_| {})
 }
 
 /// Runs a world to its end, and calls `watch` after each event.
-fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Passed, Vec<String>> {
+fn run_with_observer(
+    mut world: World,
+    mut watch: impl FnMut(&mut World),
+) -> Result<Passed, Vec<String>> {
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
         watch(&mut world);
@@ -126,7 +129,7 @@ fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Pa
             break;
         }
         if world.now_ms > limit_ms {
-            let status = world.coordinator.witness().counters();
+            let status = world.coordinator.open_witness().counters();
             world
                 .faults
                 .push(format!("not finished in {limit_ms} ms: {status:?}"));
@@ -141,7 +144,7 @@ fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Pa
         Ok(Passed {
             ms: world.now_ms,
             stale_pages: world.web.judge.stale_pages,
-            cut_offs: world.machines_seen.cut_offs,
+            outages: world.machines_seen.outages,
         })
     } else {
         Err(faults)

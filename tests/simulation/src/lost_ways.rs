@@ -9,12 +9,12 @@ use crate::dice::Dice;
 use crate::faults::Fault;
 use crate::plan::Plan;
 use crate::web::Response;
-use crate::worker::place_of;
+use crate::worker::site_and_page_of;
 use crate::world::{Event, World};
 
 /// How requests fail on such a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub(crate) enum EgressFailure {
     /// The operating system knows no route.
     NoRoute,
     /// The name servers do not answer.
@@ -29,28 +29,28 @@ const NAMES_ARE_AWAITED_MS: u64 = 5_000;
 /// Look-ups that take longer than this are reported to the supervisor.
 const MOMENT_MS: u64 = 500;
 
-impl Loss {
+impl EgressFailure {
     /// The result of a request, as a worker sees it.
     pub(crate) fn response(self) -> Response {
         let (outcome, error, no_route) = match self {
-            Loss::NoRoute => (Outcome::NetworkError, "Network is unreachable", true),
-            Loss::NoNames => (Outcome::DnsError, "no answer within 5 s", true),
-            Loss::Silence => (Outcome::Timeout, "no answer in time", false),
+            EgressFailure::NoRoute => (Outcome::NetworkError, "Network is unreachable", true),
+            EgressFailure::NoNames => (Outcome::DnsError, "no answer within 5 s", true),
+            EgressFailure::Silence => (Outcome::Timeout, "no answer in time", false),
         };
         Response {
             error: Some(error.to_owned()),
             no_route,
             is_lost: true,
-            ..Response::none(outcome)
+            ..Response::without_answer(outcome)
         }
     }
 
     /// How long a request takes to fail.
     fn takes_ms(self, longest_request_ms: u64) -> u64 {
         match self {
-            Loss::NoRoute => 1,
-            Loss::NoNames => NAMES_ARE_AWAITED_MS.min(longest_request_ms),
-            Loss::Silence => longest_request_ms,
+            EgressFailure::NoRoute => 1,
+            EgressFailure::NoNames => NAMES_ARE_AWAITED_MS.min(longest_request_ms),
+            EgressFailure::Silence => longest_request_ms,
         }
     }
 }
@@ -59,28 +59,28 @@ impl Loss {
 pub(crate) type PageOfCrawl = (CrawlKey, usize, usize);
 
 pub(crate) fn page_of_crawl(task: &Task) -> PageOfCrawl {
-    let (site, page) = place_of(&task.url);
+    let (site, page) = site_and_page_of(&task.url);
     (task.crawl, site, page)
 }
 
 /// The effects of lost ways out.
 #[derive(Debug)]
-pub(crate) struct LostWays {
+pub(crate) struct EgressLoss {
     dice: Dice,
     /// The pages of tasks that were tried without a way out.
     tried: BTreeSet<PageOfCrawl>,
 }
 
-impl LostWays {
-    pub(crate) fn new(seed: u64) -> LostWays {
-        LostWays {
+impl EgressLoss {
+    pub(crate) fn new(seed: u64) -> EgressLoss {
+        EgressLoss {
             dice: Dice::new(seed ^ 0x7057),
             tried: BTreeSet::new(),
         }
     }
 
     /// Whether a task of this page was tried without a way out.
-    pub(crate) fn had_cost(&self, page: PageOfCrawl) -> bool {
+    pub(crate) fn was_tried_offline(&self, page: PageOfCrawl) -> bool {
         self.tried.contains(&page)
     }
 }
@@ -101,12 +101,12 @@ const LONGEST_LOSS_MS: u64 = 150_000;
 
 impl Plan {
     /// In some worlds, lets one or all machines lose their way out while they have many healthy sites.
-    pub(crate) fn add_lost_ways(&mut self, dice: &mut Dice) {
+    pub(crate) fn add_egress_losses(&mut self, dice: &mut Dice) {
         if !dice.once_in(8) {
             return;
         }
         // More sites are added, because a machine with few sites cannot be judged.
-        self.add_well_sites(dice, 7 * self.supervisors);
+        self.add_healthy_sites(dice, 7 * self.supervisors);
         self.window_sites = self.window_sites.max(30);
         self.queue = self.queue.max(20);
         let affected = match dice.once_in(3) {
@@ -118,8 +118,12 @@ impl Plan {
         };
         let mut at_ms = dice.between(500, 8_000);
         for _ in 0..dice.between(1, 2) {
-            let loss = dice.one_of(&[Loss::NoRoute, Loss::NoNames, Loss::Silence]);
-            let for_ms = dice.magnitude(8_000, LONGEST_LOSS_MS);
+            let loss = dice.one_of(&[
+                EgressFailure::NoRoute,
+                EgressFailure::NoNames,
+                EgressFailure::Silence,
+            ]);
+            let for_ms = dice.log_uniform(8_000, LONGEST_LOSS_MS);
             for supervisor in affected.clone() {
                 let fault = Fault::LosesWay {
                     supervisor,
@@ -132,7 +136,7 @@ impl Plan {
         }
     }
 
-    pub(crate) fn loses_ways_twice(&self) -> bool {
+    pub(crate) fn loses_egress_twice(&self) -> bool {
         let loses = |(_, fault): &&(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
         let at_ms: BTreeSet<u64> = self
             .faults
@@ -144,7 +148,7 @@ impl Plan {
     }
 
     /// Whether any machine loses its way out at any time.
-    pub(crate) fn loses_ways(&self) -> bool {
+    pub(crate) fn loses_egress(&self) -> bool {
         let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
         self.faults.iter().any(loses)
     }
@@ -152,11 +156,11 @@ impl Plan {
 
 impl World {
     /// Takes the way out from a machine. Requests in progress are lost, too.
-    pub(crate) fn lose_way(&mut self, machine: usize, loss: Loss, for_ms: u64) {
+    pub(crate) fn lose_egress(&mut self, machine: usize, loss: EgressFailure, for_ms: u64) {
         let until_ms = self.now_ms + for_ms;
         self.machines[machine].lost_way = Some((loss, until_ms));
         for worker in &mut self.machines[machine].workers {
-            let tasks = worker.lose_answers();
+            let tasks = worker.drop_answers();
             self.lost_ways.tried.extend(tasks);
         }
     }
@@ -180,13 +184,13 @@ impl World {
     }
 
     /// Reports to the supervisor, in some cases, that a task waits long for a name server.
-    pub(crate) fn may_wait_for_name(
+    pub(crate) fn schedule_name_wait_sometimes(
         &mut self,
         (machine, slot, incarnation): (usize, u16, u32),
         site: usize,
         takes_ms: u64,
     ) {
-        let is_lost = self.machines[machine].loss(self.now_ms) == Some(Loss::NoNames);
+        let is_lost = self.machines[machine].loss(self.now_ms) == Some(EgressFailure::NoNames);
         if is_lost || self.lost_ways.dice.once_in(self.plan.slow_names) {
             let waits = Event::WorkerWaits {
                 machine,
@@ -195,7 +199,7 @@ impl World {
                 site,
             };
             if takes_ms > MOMENT_MS {
-                self.later(MOMENT_MS, waits);
+                self.schedule_in(MOMENT_MS, waits);
             }
         }
     }
@@ -214,8 +218,8 @@ impl World {
         let Some(task) = worker.task(site) else {
             return;
         };
-        let mut message = worker.says(Vec::new(), Vec::new(), false);
+        let mut message = worker.message(Vec::new(), Vec::new(), false);
         message.waiting.push((task.task, task.delivery));
-        self.report(machine, message);
+        self.schedule_from_worker(machine, message);
     }
 }

@@ -1,7 +1,7 @@
 //! The checks while machines lose their ways out, based on what the dispatcher is told, its messages, and its
 //! `status`:
 //!
-//! - a machine that fails at one healthy site after another is cut off;
+//! - a machine that fails at one healthy site after another is offline;
 //! - its failures from then on, and those just before, do not end tasks;
 //! - it gets only probes from time to time, one at a time if another machine is not cut off, and keeps getting them
 //!   as long as there is work;
@@ -17,7 +17,7 @@ use crate::lost_ways::is_failure;
 use crate::worker::site_number;
 use crate::world::World;
 
-/// How many healthy sites must fail, within which time, to show that a machine is cut off.
+/// How many healthy sites must fail, within which time, to show that a machine is offline.
 const ENOUGH_SITES: usize = 8;
 const WITHIN_MS: u64 = 200_000;
 /// For this long, none of the machine's sites must have answered.
@@ -34,39 +34,39 @@ const PROBED_AFTER_MS: u64 = 600_000;
 const MANY_TASKS: usize = 30;
 
 /// After this long the dispatcher may open a machine again without an answer.
-const LONGEST_CUT_OFF_MS: u64 = 6 * 3_600_000;
+const LONGEST_OFFLINE_MS: u64 = 6 * 3_600_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct SeenMachines {
+pub(crate) struct ObservedMachines {
     /// The machines, by the name of the supervisor.
-    of_names: BTreeMap<String, Seen>,
+    of_names: BTreeMap<String, ObservedMachine>,
     /// The machine that had a request answered, as the dispatcher is about to learn.
     answering: Option<String>,
     /// The machine whose attempts the dispatcher is about to learn of.
     attempting: Option<String>,
     /// Whether the dispatcher is about to learn of attempts, or a machine joins.
     pub(crate) is_attentive: bool,
-    /// How often any machine was cut off.
-    pub(crate) cut_offs: u64,
+    /// How often any machine was offline.
+    pub(crate) outages: u64,
 }
 
-impl SeenMachines {
+impl ObservedMachines {
     /// Whether the dispatcher's report about the machines matters now.
-    pub(crate) fn are_watched(&self) -> bool {
-        self.is_attentive || self.of_names.values().any(|seen| seen.cut_off.is_some())
+    pub(crate) fn needs_report(&self) -> bool {
+        self.is_attentive || self.of_names.values().any(|seen| seen.offline.is_some())
     }
 
     /// Forgets all machines, because a new dispatcher knows nothing of them.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.of_names.clear();
     }
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    cut_off: Option<SeenCutOff>,
-    /// Whether the machine was cut off earlier in this session, so that some sites may be excused.
-    was_cut_off: bool,
+struct ObservedMachine {
+    offline: Option<ObservedCutOff>,
+    /// Whether the machine was offline earlier in this session, so that some sites may be excused.
+    was_offline: bool,
     answered_ms: u64,
     /// The machine's failures at healthy sites since the last answer: site, task, and time.
     failed: Vec<(usize, u64, u64)>,
@@ -74,7 +74,7 @@ struct Seen {
 
 /// A cut-off that the dispatcher has reported.
 #[derive(Debug)]
-struct SeenCutOff {
+struct ObservedCutOff {
     since_ms: u64,
     /// When the last probe was sent; before the first one, when the cut-off began.
     probed_ms: u64,
@@ -113,7 +113,7 @@ fn has_no_name(done: &TaskDone) -> bool {
 impl World {
     /// What outcomes show about the machine that they come from.
     pub(crate) fn attempts(&mut self, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
-        if !self.plan.loses_ways() {
+        if !self.plan.loses_egress() {
             return None;
         }
         let mut attempts = Attempts {
@@ -123,7 +123,7 @@ impl World {
         for done in &outcomes.done {
             let lease = self
                 .coordinator
-                .witness()
+                .open_witness()
                 .site_of(done.task, done.delivery.number);
             let Some((site, was_well)) = lease else {
                 continue;
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// Judges the dispatcher's reaction to a supervisor's report.
-    pub(crate) fn judge_machine(&mut self, attempts: Option<Attempts>) {
+    pub(crate) fn check_machine(&mut self, attempts: Option<Attempts>) {
         self.machines_seen.answering = None;
         self.machines_seen.attempting = None;
         self.machines_seen.is_attentive = false;
@@ -151,20 +151,20 @@ impl World {
         };
         let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
         // A new dispatcher does not know since when nothing was answered.
-        let unknown = || Seen {
+        let unknown = || ObservedMachine {
             answered_ms: now_ms,
-            ..Seen::default()
+            ..ObservedMachine::default()
         };
         let seen = self.machines_seen.of_names.entry(name.clone());
         let seen = seen.or_insert_with(unknown);
-        let is_cut_off = seen.cut_off.is_some();
+        let is_offline = seen.offline.is_some();
         seen.failed.retain(|(.., at_ms)| at_ms + WITHIN_MS > now_ms);
         let failed = attempts.failed.iter();
         let failed = failed.map(|(site, task)| (*site, *task, now_ms));
-        if is_cut_off {
+        if is_offline {
             let before = std::mem::take(&mut seen.failed);
             let failed = before.into_iter().chain(failed);
-            return self.judge_excused(&name, failed.map(|(_, task, _)| task));
+            return self.check_excused(&name, failed.map(|(_, task, _)| task));
         }
         if attempts.has_answer {
             seen.answered_ms = now_ms;
@@ -174,7 +174,7 @@ impl World {
         }
         let sites: BTreeSet<usize> = seen.failed.iter().map(|(site, ..)| *site).collect();
         let is_clear = sites.len() >= ENOUGH_SITES && seen.answered_ms + QUIET_MS < now_ms;
-        if is_clear && !seen.was_cut_off {
+        if is_clear && !seen.was_offline {
             let fault = format!("{name} is not cut off, and fails at {sites:?} at {now_ms}");
             self.faults.push(fault);
         }
@@ -182,14 +182,14 @@ impl World {
 
     /// Checks that none of these tasks has ended with a failure. A crawl that has ended retries nothing, so it is not
     /// checked.
-    fn judge_excused(&mut self, machine: &str, tasks: impl Iterator<Item = u64>) {
+    fn check_excused(&mut self, machine: &str, tasks: impl Iterator<Item = u64>) {
         for task in tasks {
-            let ended = self.coordinator.witness().outcome_of(task);
+            let ended = self.coordinator.open_witness().outcome_of(task);
             if let Some((crawl, outcome)) = ended
                 && is_failure(&outcome)
-                && !self.plan.stops(crawl as usize - 1)
+                && !self.plan.has_stop_of(crawl as usize - 1)
             {
-                let fault = format!("{machine} is cut off, and task {task} ended as {outcome}");
+                let fault = format!("{machine} is offline, and task {task} ended as {outcome}");
                 self.faults.push(fault);
             }
         }
@@ -199,46 +199,46 @@ impl World {
     pub(crate) fn note_status(&mut self, status: &Value) {
         let supervisors = status["supervisors"].as_array();
         let supervisors = supervisors.expect("a status has supervisors").iter();
-        let cut_off = supervisors
+        let offline = supervisors
             .clone()
-            .filter(|reported| reported["egress"] == "cut_off");
-        let cut_off: BTreeSet<&str> = cut_off
+            .filter(|reported| reported["egress"] == "offline");
+        let offline: BTreeSet<&str> = offline
             .filter_map(|reported| reported["id"].as_str())
             .collect();
-        for name in &cut_off {
+        for name in &offline {
             let seen = self.machines_seen.of_names.entry((*name).to_owned());
             let seen = seen.or_default();
-            if seen.cut_off.is_none() {
-                // A machine that has just joined is cut off because of earlier attempts, so its probe may be due
+            if seen.offline.is_none() {
+                // A machine that has just joined is offline because of earlier attempts, so its probe may be due
                 // already.
                 let is_new = self.machines_seen.attempting.as_deref() == Some(name);
                 let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
-                seen.was_cut_off = true;
-                seen.cut_off = Some(SeenCutOff {
+                seen.was_offline = true;
+                seen.offline = Some(ObservedCutOff {
                     since_ms: self.now_ms,
                     probed_ms: self.now_ms.saturating_sub(passed_ms),
                     probes: Vec::new(),
                     tasks_of_others: 0,
                 });
-                self.machines_seen.cut_offs += 1;
+                self.machines_seen.outages += 1;
                 self.backoff.may_be_over = true;
             }
         }
         // The report leaves out machines that have not come back yet, but a cut-off of theirs also ends backoffs.
         if supervisors.clone().count() < self.plan.supervisors {
-            self.backoff.may_be_over |= self.plan.loses_ways();
+            self.backoff.may_be_over |= self.plan.loses_egress();
         }
         let is_connected = |name: &str| supervisors.clone().any(|reported| reported["id"] == name);
         self.machines_seen
             .of_names
             .retain(|name, _| is_connected(name));
         for (name, seen) in &mut self.machines_seen.of_names {
-            if cut_off.contains(name.as_str()) {
+            if offline.contains(name.as_str()) {
                 continue;
             }
-            if let Some(before) = seen.cut_off.take()
+            if let Some(before) = seen.offline.take()
                 && self.machines_seen.answering.as_ref() != Some(name)
-                && self.now_ms - before.since_ms < LONGEST_CUT_OFF_MS
+                && self.now_ms - before.since_ms < LONGEST_OFFLINE_MS
             {
                 let fault = format!("{name} is open without an answer at {}", self.now_ms);
                 self.faults.push(fault);
@@ -246,50 +246,51 @@ impl World {
         }
     }
 
-    pub(crate) fn is_cut_off(&self, name: &str) -> bool {
+    pub(crate) fn is_offline(&self, name: &str) -> bool {
         let seen = self.machines_seen.of_names.get(name);
-        seen.is_some_and(|seen| seen.cut_off.is_some())
+        seen.is_some_and(|seen| seen.offline.is_some())
     }
 
     /// Judges the tasks that the dispatcher sends to a supervisor.
-    pub(crate) fn judge_tasks(&mut self, name: &str, tasks: &[Task]) {
+    pub(crate) fn check_tasks(&mut self, name: &str, tasks: &[Task]) {
         let now_ms = self.now_ms;
         let patience_ms = PROBED_AFTER_MS + 2 * (self.plan.lease_ms + self.plan.longest_request_ms);
         let lanes: Vec<_> = self.plan.lanes.iter().flatten().collect();
         let is_one_lane = lanes.windows(2).all(|pair| pair[0] == pair[1]);
         let machines = &self.machines_seen.of_names;
-        let is_open = |(other, seen): (&String, &Seen)| other != name && seen.cut_off.is_none();
+        let is_open =
+            |(other, seen): (&String, &ObservedMachine)| other != name && seen.offline.is_none();
         let most = match is_one_lane && machines.iter().any(is_open) {
             true => 1,
             false => PROBES_IN_A_ROUND,
         };
-        let witness = self.coordinator.witness();
+        let witness = self.coordinator.open_witness();
         for (other, seen) in &mut self.machines_seen.of_names {
-            let Some(cut_off) = &mut seen.cut_off else {
+            let Some(offline) = &mut seen.offline else {
                 continue;
             };
-            let waited_ms = now_ms - cut_off.probed_ms;
+            let waited_ms = now_ms - offline.probed_ms;
             if other == name {
                 // A round continues until one of its probes has ended.
-                let goes_on = cut_off.probes.iter().all(|probe| witness.is_leased(*probe));
+                let goes_on = offline.probes.iter().all(|probe| witness.is_leased(*probe));
                 if !goes_on || waited_ms >= PROBES_EVERY_MS {
-                    cut_off.probes.retain(|probe| witness.is_leased(*probe));
+                    offline.probes.retain(|probe| witness.is_leased(*probe));
                 }
-                let begins = !goes_on || cut_off.probes.is_empty();
+                let begins = !goes_on || offline.probes.is_empty();
                 let is_too_soon = begins && waited_ms < PROBES_EVERY_MS;
                 let leases = tasks
                     .iter()
                     .map(|task| (task.task as i64, task.delivery.number));
-                cut_off.probes.extend(leases);
-                if cut_off.probes.len() > most || is_too_soon {
+                offline.probes.extend(leases);
+                if offline.probes.len() > most || is_too_soon {
                     let fault = format!(
-                        "{name} is cut off, and gets {} tasks after {waited_ms} ms at {now_ms}",
+                        "{name} is offline, and gets {} tasks after {waited_ms} ms at {now_ms}",
                         tasks.len()
                     );
                     self.faults.push(fault);
                 }
-                cut_off.probed_ms = now_ms;
-                cut_off.tasks_of_others = 0;
+                offline.probed_ms = now_ms;
+                offline.tasks_of_others = 0;
                 continue;
             }
             if is_one_lane && waited_ms > LONGEST_PAUSE_MS + self.plan.longest_request_ms {
@@ -297,10 +298,10 @@ impl World {
                     let site = witness.site_of(task.task, task.delivery.number);
                     site.is_some_and(|(_, is_well)| is_well)
                 };
-                cut_off.tasks_of_others += tasks.iter().filter(is_well).count();
+                offline.tasks_of_others += tasks.iter().filter(is_well).count();
             }
-            let mut probes = cut_off.probes.iter();
-            if cut_off.tasks_of_others > MANY_TASKS
+            let mut probes = offline.probes.iter();
+            if offline.tasks_of_others > MANY_TASKS
                 && waited_ms > patience_ms
                 && !probes.any(|probe| witness.is_leased(*probe))
             {

@@ -38,12 +38,12 @@ impl Operator {
 }
 
 impl World {
-    pub(crate) fn let_operator_act(&mut self, number: usize) {
+    pub(crate) fn give_order(&mut self, number: usize) {
         if self.operator.answered.contains(&number) {
             return;
         }
         let again_ms = AGAIN_AFTER_MS.max(AGAIN_AFTER_LEASES * self.plan.lease_ms);
-        self.later(again_ms, Event::OperatorActs(number));
+        self.schedule_in(again_ms, Event::OperatorActs(number));
         let order = self.plan.orders[number].1;
         if order
             .crawl()
@@ -60,28 +60,28 @@ impl World {
         match order {
             Order::Resume { crawl } => {
                 self.operator.paused.remove(&key(crawl));
-                self.overtake(
+                self.mark_overtaken(
                     number,
                     |other| matches!(other, Order::Pause { crawl: paused, .. } if paused == crawl),
                 );
             }
             Order::Block { site, .. } | Order::Unblock { site } | Order::Forget { site } => {
                 self.operator.blocked.remove(&site);
-                self.overtake(
+                self.mark_overtaken(
                     number,
                     |other| matches!(other, Order::Block { site: blocked, .. } if blocked == site),
                 );
             }
             // From now on the delay may be as short as that.
-            Order::Delay { site, delay_ms } => self.web.judge.may_want(site, delay_ms),
+            Order::Delay { site, delay_ms } => self.web.judge.allow_delay(site, delay_ms),
             _ => {}
         }
-        let question = self.question(order).to_string();
-        self.ask_as(number as u64, question.as_bytes());
+        let question = self.request_for(order).to_string();
+        self.send_operator_request(number as u64, question.as_bytes());
     }
 
     /// Notes that the answers to other orders given so far show nothing any more.
-    fn overtake(&mut self, number: usize, changes: impl Fn(Order) -> bool) {
+    fn mark_overtaken(&mut self, number: usize, changes: impl Fn(Order) -> bool) {
         let orders = self.plan.orders.iter().enumerate();
         let given = &self.operator.given_ms;
         let others = orders
@@ -91,7 +91,7 @@ impl World {
         self.operator.overtaken.extend(others);
     }
 
-    fn question(&self, order: Order) -> Value {
+    fn request_for(&self, order: Order) -> Value {
         let act = |action: &str, crawl: usize| {
             let app = self.plan.app(crawl);
             json!({"action": action, "appid": app, "crawlid": CRAWLS[crawl]})
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// Handles the answer to an order. The order is in force from now on, and is reverted later.
-    pub(crate) fn take_operators_answer(&mut self, number: usize, answer: &Value) {
+    pub(crate) fn handle_operator_answer(&mut self, number: usize, answer: &Value) {
         if !self.operator.answered.insert(number) {
             return;
         }
@@ -126,24 +126,24 @@ impl World {
                 if is_done {
                     self.operator.paused.insert(key(crawl));
                 }
-                self.later(for_ms, taken_back_by);
+                self.schedule_in(for_ms, taken_back_by);
             }
             Order::Stop { crawl } if is_done => drop(self.operator.stopped.insert(key(crawl))),
             Order::Block { site, for_ms } => {
                 // The block ends by the wall clock, so it is not judged if that is set.
-                if is_done && !self.plan.sets_clocks() {
+                if is_done && !self.plan.has_clock_fault() {
                     let until_ms = given_ms.unwrap_or(0) + for_ms / 2;
                     self.operator.blocked.insert(site, until_ms);
                 }
-                self.later(for_ms / 2, taken_back_by);
+                self.schedule_in(for_ms / 2, taken_back_by);
             }
-            Order::Limit { for_ms, .. } => self.later(for_ms, taken_back_by),
+            Order::Limit { for_ms, .. } => self.schedule_in(for_ms, taken_back_by),
             _ => {}
         }
     }
 
     /// Judges a request for a page by the orders that are in force.
-    pub(crate) fn judge_by_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
+    pub(crate) fn check_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
         if !self.operator.permits(crawl, site, self.now_ms) {
             let fault = format!("against orders: site {site} for crawl {crawl} by {who}");
             self.faults.push(fault);

@@ -53,7 +53,7 @@ impl Order {
     }
 
     /// Whether the order reverts the previous one, and is given after the answer to that.
-    pub(crate) fn takes_back(self) -> bool {
+    pub(crate) fn reverts_previous(self) -> bool {
         matches!(
             self,
             Order::Resume { .. } | Order::Unblock { .. } | Order::NoLimit { .. }
@@ -66,25 +66,25 @@ impl Plan {
         let most_orders = dice.one_of(&[0, 1, 6]);
         for _ in 0..dice.between(0, most_orders) {
             let at_ms = dice.between(0, self.estimate_ms);
-            let for_ms = dice.magnitude(100, self.estimate_ms);
+            let for_ms = dice.log_uniform(100, self.estimate_ms);
             let (site, crawl) = self.subject(dice);
-            self.order(dice, at_ms, for_ms, site, crawl);
+            self.add_order(dice, at_ms, for_ms, site, crawl);
         }
     }
 
     /// Gives orders to supervisors or workers that cannot receive them, because they are stopped or cut off for no
     /// longer than a lease. They violate the order if they still start tasks.
-    pub(crate) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
+    pub(crate) fn add_unreceived_orders_sometimes(&mut self, dice: &mut Dice) {
         if dice.once_in(4) {
-            self.add_order_to_the_deaf(dice);
+            self.add_unreceived_order(dice);
         }
     }
 
-    pub(crate) fn add_order_to_the_deaf(&mut self, dice: &mut Dice) {
+    pub(crate) fn add_unreceived_order(&mut self, dice: &mut Dice) {
         let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
         let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
         let at_ms = dice.between(0, self.estimate_ms);
-        let for_ms = dice.magnitude(2_000, self.lease_ms);
+        let for_ms = dice.log_uniform(2_000, self.lease_ms);
         let fault = match dice.between(0, 2) {
             0 => Fault::SupervisorStops { supervisor, for_ms },
             1 => Fault::WorkerStops {
@@ -92,7 +92,7 @@ impl Plan {
                 slot,
                 for_ms,
             },
-            _ => Fault::CutOff {
+            _ => Fault::Offline {
                 supervisor,
                 up: dice.once_in(2),
                 down: true,
@@ -117,7 +117,7 @@ impl Plan {
         (site, crawl)
     }
 
-    fn order(&mut self, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
+    fn add_order(&mut self, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
         let (order, taken_back_by) = match dice.between(0, 7) {
             0..=2 => pause(crawl, for_ms),
             3 if crawl > 0 => (Order::Stop { crawl }, None),

@@ -69,9 +69,9 @@ pub(crate) const MOST_BACKOFFS: usize = 20;
 
 impl Plan {
     /// The plan of a seed for ordinary runs.
-    pub(crate) fn of(seed: u64) -> Plan {
+    pub(crate) fn from_seed(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
-        plan.add_dead_hosts(&mut Dice::new(seed ^ 0xDEAD));
+        plan.add_dead_hosts_sometimes(&mut Dice::new(seed ^ 0xDEAD));
         plan
     }
 
@@ -80,13 +80,13 @@ impl Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
         let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
-        let mut sites = sites::sites(&mut dice, longest_request_ms);
+        let mut sites = sites::draw_sites(&mut dice, longest_request_ms);
         add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
         sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
         // A lease must not be too short: there are ten heartbeats per lease, and each takes time to simulate.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
-        let lease_ms = dice.magnitude(shortest_lease_ms, shortest_lease_ms * 10);
+        let lease_ms = dice.log_uniform(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {
             lease_ms,
             longest_request_ms,
@@ -94,9 +94,9 @@ impl Plan {
             window_sites: dice.one_of(&[1, 3, 100]),
             supervisors: dice.between(1, 4) as usize,
             workers: dice.between(1, 3) as u16,
-            queue: dice.magnitude(1, 60),
+            queue: dice.log_uniform(1, 60),
             sites,
-            network: NetworkPlan::of(&mut dice, lease_ms),
+            network: NetworkPlan::draw(&mut dice, lease_ms),
             faults: Vec::new(),
             cache_fails: dice.once_in(4),
             deaths_in_turn: dice.one_of(&[0, 0, 300, 3_000]),
@@ -117,7 +117,7 @@ impl Plan {
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {
             let at_ms = dice.between(0, estimate_ms + lease_ms);
-            let fault = plan.fault(&mut dice);
+            let fault = plan.draw_fault(&mut dice);
             plan.faults.push((at_ms, fault));
         }
         if most_faults == 0 {
@@ -128,9 +128,9 @@ impl Plan {
         plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
         plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
         if most_faults > 0 {
-            plan.add_orders_to_the_deaf(&mut Dice::new(seed ^ 0xDEAF));
+            plan.add_unreceived_orders_sometimes(&mut Dice::new(seed ^ 0xDEAF));
             plan.add_reboot(&mut Dice::new(seed ^ 0xB007));
-            plan.add_lost_ways(&mut Dice::new(seed ^ 0x1057));
+            plan.add_egress_losses(&mut Dice::new(seed ^ 0x1057));
         }
         plan.add_group_bounds(&mut Dice::new(seed ^ 0x6011));
         if plan.backoff {
@@ -174,7 +174,7 @@ impl Plan {
     }
 
     /// Whether a crawl is stopped at any time.
-    pub(crate) fn stops(&self, crawl: usize) -> bool {
+    pub(crate) fn has_stop_of(&self, crawl: usize) -> bool {
         let stops =
             |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
         self.orders.iter().any(|(_, order)| stops(order))
@@ -233,13 +233,13 @@ impl Plan {
     }
 
     /// Whether an operator ever orders that a site be forgotten, and its backoff with it.
-    pub(crate) fn forgets(&self, site: usize) -> bool {
+    pub(crate) fn has_forget_of(&self, site: usize) -> bool {
         let forgets = |order: &Order| matches!(order, Order::Forget { site: forgotten } if *forgotten == site);
         self.orders.iter().any(|(_, order)| forgets(order))
     }
 
     /// Whether the wall clock is set at any time.
-    pub(crate) fn sets_clocks(&self) -> bool {
+    pub(crate) fn has_clock_fault(&self) -> bool {
         let sets = |(_, fault): &(u64, Fault)| matches!(fault, Fault::ClockIsSet { .. });
         self.faults.iter().any(sets)
     }

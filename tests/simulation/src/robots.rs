@@ -106,7 +106,7 @@ impl RobotsPlan {
     }
 
     /// A robots.txt that is never answered successfully.
-    pub(crate) fn dead(dice: &mut Dice) -> RobotsPlan {
+    pub(crate) fn always_failing(dice: &mut Dice) -> RobotsPlan {
         let state = match dice.between(0, 3) {
             0 => RobotsState::Error,
             1 => RobotsState::NoAnswer,
@@ -130,7 +130,7 @@ impl RobotsPlan {
     }
 
     /// Whether robots.txt ever fails.
-    pub(crate) fn fails(&self) -> bool {
+    pub(crate) fn ever_fails(&self) -> bool {
         self.states().any(RobotsState::is_unreachable)
     }
 
@@ -142,22 +142,22 @@ impl RobotsPlan {
             RobotsState::File(file) if hop < file.redirects => redirect(hop),
             RobotsState::File(file) => Response {
                 body: text(phase, file),
-                ..Response::status(200, Outcome::Ok)
+                ..Response::with_status(200, Outcome::Ok)
             },
-            RobotsState::Missing => Response::status(404, Outcome::HttpError),
+            RobotsState::Missing => Response::with_status(404, Outcome::HttpError),
             RobotsState::TooMany { retry_after_ms } => Response::overloaded(429, *retry_after_ms),
             RobotsState::EndlessRedirect => redirect(hop),
-            RobotsState::Error => Response::status(500, Outcome::HttpError),
+            RobotsState::Error => Response::with_status(500, Outcome::HttpError),
             RobotsState::Overloaded { retry_after_ms } => {
                 Response::overloaded(503, *retry_after_ms)
             }
-            RobotsState::NoAnswer => Response::none(Outcome::Timeout),
-            RobotsState::NoName => Response::none(Outcome::DnsError),
+            RobotsState::NoAnswer => Response::without_answer(Outcome::Timeout),
+            RobotsState::NoName => Response::without_answer(Outcome::DnsError),
         }
     }
 
     /// The state that a final answer means: that of the phase named in a file, or that of a status.
-    pub(crate) fn meaning(&self, status: Option<u16>, body: &str) -> RobotsState {
+    pub(crate) fn state_meant_by(&self, status: Option<u16>, body: &str) -> RobotsState {
         match status {
             Some(200) => self.state(phase_of(body)).clone(),
             Some(408 | 429) => RobotsState::Error,
@@ -170,7 +170,7 @@ impl RobotsPlan {
 fn redirect(hop: u32) -> Response {
     Response {
         redirect: Some(format!("/robots-{}", hop + 1)),
-        ..Response::status(302, Outcome::Redirected)
+        ..Response::with_status(302, Outcome::Redirected)
     }
 }
 
@@ -219,33 +219,33 @@ pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
         let mut phases = Vec::new();
         let mut from_ms = 0;
         for _ in 0..dice.between(1, 5) {
-            let state = state(dice, crawl_delay_ms, pages);
+            let state = draw_state(dice, crawl_delay_ms, pages);
             phases.push(Phase { from_ms, state });
             // Some changes come while the previous file is still remembered, some long after that.
-            from_ms += dice.magnitude(1_000, lasts_ms.max(4_000_000));
+            from_ms += dice.log_uniform(1_000, lasts_ms.max(4_000_000));
         }
         site.robots = RobotsPlan { phases };
     }
 }
 
-fn state(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsState {
+fn draw_state(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsState {
     match dice.between(0, 12) {
         0 => RobotsState::Missing,
         1 => RobotsState::EndlessRedirect,
         2 => RobotsState::Error,
         3 => RobotsState::Overloaded {
-            retry_after_ms: retry_after_ms(dice),
+            retry_after_ms: draw_retry_after_ms(dice),
         },
         4 => RobotsState::NoAnswer,
         5 => RobotsState::NoName,
         6 => RobotsState::TooMany {
-            retry_after_ms: retry_after_ms(dice),
+            retry_after_ms: draw_retry_after_ms(dice),
         },
-        _ => RobotsState::File(file(dice, crawl_delay_ms, pages)),
+        _ => RobotsState::File(draw_file(dice, crawl_delay_ms, pages)),
     }
 }
 
-fn file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsFile {
+fn draw_file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsFile {
     let disallowing = dice.one_of(&[0, 0, 3]);
     RobotsFile {
         crawl_delay_ms: match dice.between(0, 3) {
@@ -262,8 +262,8 @@ fn file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsFil
 }
 
 /// The wait that an overloaded site demands, or none.
-pub(crate) fn retry_after_ms(dice: &mut Dice) -> Option<u64> {
-    dice.once_in(2).then(|| dice.magnitude(500, 7_200_000))
+pub(crate) fn draw_retry_after_ms(dice: &mut Dice) -> Option<u64> {
+    dice.once_in(2).then(|| dice.log_uniform(500, 7_200_000))
 }
 
 /// What an overload means to the crawler.

@@ -63,23 +63,20 @@ const TURNS_BEFORE_IT_STOPS: u64 = 200;
 impl World {
     /// Whether the dispatcher hands out tasks in this turn.
     pub(crate) fn hands_out(&self, turn: u64) -> bool {
-        !self.suffers(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
+        !self.is_sabotaged_by(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
     }
 
-    pub(crate) fn suffers(&self, sabotage: Sabotage) -> bool {
+    pub(crate) fn is_sabotaged_by(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
 
     /// Applies the sabotage to outcomes on their way to the dispatcher.
-    pub(crate) fn sabotaged_outcomes(
-        &self,
-        mut outcomes: SupervisorOutcomes,
-    ) -> SupervisorOutcomes {
-        let is_cut_off = self.is_cut_off(&outcomes.supervisor);
+    pub(crate) fn sabotage_outcomes(&self, mut outcomes: SupervisorOutcomes) -> SupervisorOutcomes {
+        let is_offline = self.is_offline(&outcomes.supervisor);
         for done in &mut outcomes.done {
             match self.sabotage {
                 Some(Sabotage::FailuresEndTasks) => done.evidence = None,
-                Some(Sabotage::CutOffMachinesKeepTheirSites) if is_cut_off => {
+                Some(Sabotage::CutOffMachinesKeepTheirSites) if is_offline => {
                     let evidence = done.evidence.iter_mut();
                     evidence.for_each(|seen| seen.status_code = Some(200));
                 }
@@ -90,7 +87,7 @@ impl World {
     }
 
     /// Applies the sabotage to a message to a worker.
-    pub(crate) fn sabotaged(
+    pub(crate) fn sabotage_message(
         &self,
         machine: usize,
         message: SupervisorToWorker,

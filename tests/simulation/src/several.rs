@@ -67,13 +67,13 @@ pub struct Passed {
 
 /// Runs the world of a seed to its end. Returns its measurements, or the faults found. `traces` prints the events.
 pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
-    run_plan(World::new(seed, Plan::of(seed), None, traces))
+    run_plan(World::new(seed, Plan::from_seed(seed), None, traces))
 }
 
 /// Whether a sabotage is found in a suitable world of this seed, while nothing is found without it.
-pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
+pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
-        let plan = Plan::suited_to(sabotage, seed);
+        let plan = Plan::for_sabotage(sabotage, seed);
         run_plan(World::new(seed, plan, sabotaged, false)).is_ok()
     };
     !passes(Some(sabotage)) && passes(None)
@@ -82,7 +82,7 @@ pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
 /// Measures a world without faults: `sites` sites with `pages` pages each, and `links` links on each page, to
 /// anywhere.
 pub fn measure(sites: usize, pages: usize, links: usize) -> Result<Passed, Vec<String>> {
-    let plan = Plan::to_measure(sites, pages, links);
+    let plan = Plan::for_measuring(sites, pages, links);
     run_plan(World::new(1, plan, None, false))
 }
 

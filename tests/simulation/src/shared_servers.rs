@@ -45,7 +45,7 @@ impl Plan {
             of_private: true,
         };
         if dice.once_in(3) {
-            self.add_well_sites(dice, 40);
+            self.add_healthy_sites(dice, 40);
         }
         self.group_bounds = Some(bounds);
         self.estimate_ms = self.estimate_ms.max(self.estimate_of_groups_ms(bounds));
@@ -85,7 +85,7 @@ impl SharedServers {
     }
 
     /// Judges an arriving request. Returns the violation, if there is one.
-    pub(crate) fn begins(
+    pub(crate) fn on_request_begun(
         &mut self,
         site: usize,
         request: Request,
@@ -119,7 +119,7 @@ impl SharedServers {
     }
 
     /// Notes that the worker that sent a request to a site is gone and its connection is closed.
-    pub(crate) fn note_worker_gone(&mut self, site: usize) {
+    pub(crate) fn on_worker_gone(&mut self, site: usize) {
         let server = &mut self.servers[site % SERVERS.len()];
         server.under_way.retain(|(asked, _)| *asked != site);
     }

@@ -12,17 +12,17 @@ use crate::sabotage::Sabotage;
 use crate::world::{Event, World};
 
 /// When the backoff of a site ends, by the dispatcher's clock.
-type Rest = i64;
+type BackoffEnd = i64;
 
-pub(crate) const UNREACHABLE: Rest = -1;
-pub(crate) const UNTIL_WOKEN: Rest = i64::MAX;
+pub(crate) const UNREACHABLE: BackoffEnd = -1;
+pub(crate) const UNTIL_WOKEN: BackoffEnd = i64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct SiteStates {
     dice: Dice,
     /// The maximum time that the store takes for a batch.
     takes_ms: u64,
-    in_trouble: BTreeMap<String, Rest>,
+    in_trouble: BTreeMap<String, BackoffEnd>,
 }
 
 impl SiteStates {
@@ -46,7 +46,7 @@ impl SiteStates {
     }
 }
 
-fn backoff_of(state: &SiteState) -> Rest {
+fn backoff_of(state: &SiteState) -> BackoffEnd {
     match state.phase {
         SitePhase::Unreachable => UNREACHABLE,
         SitePhase::BackingOff => state.until_ms.unwrap_or(UNTIL_WOKEN),
@@ -57,14 +57,14 @@ impl World {
     pub(crate) fn write_site_states(&mut self, write: SiteStatesWrite) {
         let (life, last) = (self.coordinator.life, write.last);
         let states = &mut self.site_states;
-        let stored_ms = states.dice.magnitude(1, states.takes_ms);
-        let confirmed_ms = match self.suffers(Sabotage::StatesAreConfirmedUnwritten) {
+        let stored_ms = states.dice.log_uniform(1, states.takes_ms);
+        let confirmed_ms = match self.is_sabotaged_by(Sabotage::StatesAreConfirmedUnwritten) {
             true => 0,
             false => stored_ms + self.site_states.dice.between(0, 20),
         };
         let write = Box::new(write);
-        self.later(stored_ms, Event::SiteStatesStored { life, write });
-        self.later(confirmed_ms, Event::SiteStatesConfirmed { life, last });
+        self.schedule_in(stored_ms, Event::SiteStatesStored { life, write });
+        self.schedule_in(confirmed_ms, Event::SiteStatesConfirmed { life, last });
     }
 
     /// Stores a batch. If the dispatcher has died meanwhile, its last write may or may not have reached the store.
@@ -77,7 +77,7 @@ impl World {
 
     /// Checks the store's copy for the sites whose states the dispatcher believes to be written.
     pub(crate) fn check_site_states(&mut self) {
-        for (site, rest) in self.coordinator.witness().saved_states() {
+        for (site, rest) in self.coordinator.open_witness().saved_states() {
             let stored = self.site_states.in_trouble.get(&site).copied();
             if stored != rest {
                 let fault = format!("the store has {stored:?} of {site}, and not {rest:?}");

@@ -6,7 +6,7 @@ use webfill_wire::Outcome;
 
 use crate::dice::Dice;
 use crate::plan::{LONGEST_WAIT_MS, Plan, REST_S, RETRY_AFTER_S};
-use crate::robots::{RobotsPlan, retry_after_ms};
+use crate::robots::{RobotsPlan, draw_retry_after_ms};
 use crate::web::Response;
 
 /// The maximum number of retries of a page that answers 429 while its site answers others.
@@ -54,16 +54,16 @@ impl PageFailure {
                 status,
                 retry_after_ms,
             } => Response::overloaded(status, retry_after_ms),
-            PageFailure::NoAnswer => Response::none(Outcome::Timeout),
+            PageFailure::NoAnswer => Response::without_answer(Outcome::Timeout),
         }
     }
 
-    fn of(dice: &mut Dice) -> PageFailure {
+    fn draw(dice: &mut Dice) -> PageFailure {
         match dice.between(0, 2) {
             0 => PageFailure::NoAnswer,
             _ => PageFailure::Overloaded {
                 status: dice.one_of(&[429, 503]),
-                retry_after_ms: retry_after_ms(dice),
+                retry_after_ms: draw_retry_after_ms(dice),
             },
         }
     }
@@ -98,7 +98,7 @@ impl SitePlan {
 
     /// Whether anything at the site fails, temporarily or permanently.
     pub(crate) fn fails(&self) -> bool {
-        self.robots.fails() || self.pages.iter().any(|page| page.fails > 0)
+        self.robots.ever_fails() || self.pages.iter().any(|page| page.fails > 0)
     }
 
     pub(crate) fn is_ever_in_trouble(&self) -> bool {
@@ -125,26 +125,28 @@ impl SitePlan {
     }
 }
 
-pub(crate) fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
+pub(crate) fn draw_sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
     let count = dice.between(1, 7) as usize;
-    let sizes: Vec<usize> = (0..count).map(|_| dice.magnitude(1, 20) as usize).collect();
+    let sizes: Vec<usize> = (0..count)
+        .map(|_| dice.log_uniform(1, 20) as usize)
+        .collect();
     let crawl_delays = dice.one_of(&[500, 20_000, 600_000, 3_600_000, 20_000_000]);
     let killers = dice.one_of(&[0, 0, 40]);
     let completing = dice.one_of(&[0, 4, 20]);
     let site = |pages: &usize| SitePlan {
         robots: RobotsPlan::steady(
-            (!dice.once_in(3)).then(|| exact_ms(dice.magnitude(20, crawl_delays))),
+            (!dice.once_in(3)).then(|| exact_ms(dice.log_uniform(20, crawl_delays))),
         ),
-        answers_within_ms: dice.magnitude(5, longest_request_ms),
+        answers_within_ms: dice.log_uniform(5, longest_request_ms),
         pages: (0..*pages)
-            .map(|_| page(dice, &sizes, killers, completing))
+            .map(|_| draw_page(dice, &sizes, killers, completing))
             .collect(),
         blocks: None,
     };
     sizes.iter().map(site).collect()
 }
 
-fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> PagePlan {
+fn draw_page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> PagePlan {
     let links = dice.between(0, 5);
     let mut link = |_| {
         let site = dice.between(0, sizes.len() as u64 - 1) as usize;
@@ -161,11 +163,11 @@ fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> Page
 
 impl Plan {
     /// Adds sites that always answer soon, and take about a minute to crawl.
-    pub(crate) fn add_well_sites(&mut self, dice: &mut Dice, count: usize) {
+    pub(crate) fn add_healthy_sites(&mut self, dice: &mut Dice, count: usize) {
         let first = self.sites.len();
         for number in first..first + count {
             let pages = dice.between(4, 12) as usize;
-            let crawl_delay_ms = dice.magnitude(300, 5_000);
+            let crawl_delay_ms = dice.log_uniform(300, 5_000);
             // Each page links to the next two.
             let page = |page: usize| PagePlan {
                 links: (page + 1..pages)
@@ -179,7 +181,7 @@ impl Plan {
             };
             self.sites.push(SitePlan {
                 robots: RobotsPlan::steady(Some(crawl_delay_ms)),
-                answers_within_ms: dice.magnitude(5, 500),
+                answers_within_ms: dice.log_uniform(5, 500),
                 pages: (0..pages).map(page).collect(),
                 blocks: None,
             });
@@ -193,7 +195,7 @@ pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
     for page in sites.iter_mut().flat_map(|site| &mut site.pages) {
         if dice.once_in(failing) {
             page.fails = dice.one_of(&[1, 2, FAILS_FOR_GOOD]);
-            page.failure = PageFailure::of(dice);
+            page.failure = PageFailure::draw(dice);
         }
     }
 }
@@ -217,7 +219,7 @@ impl Plan {
             // If robots.txt sets a shorter delay than the default, requests fail sooner.
             let bearable_ms = backoffs_ms(site.shortest_delay_ms(self.default_delay_ms));
             let from_ms = dice.between(0, self.estimate_ms / 2);
-            let lasts_ms = dice.magnitude(1_000, longest_ms).min(bearable_ms);
+            let lasts_ms = dice.log_uniform(1_000, longest_ms).min(bearable_ms);
             site.blocks = Some(from_ms..from_ms + lasts_ms);
         }
     }
@@ -235,7 +237,7 @@ pub(crate) fn estimate_ms(sites: &[SitePlan], default_delay_ms: u64) -> u64 {
     let longest = sites.iter().map(|site| {
         let delay_ms = site.longest_delay_ms(default_delay_ms);
         // Each page may have to wait until robots.txt is answered.
-        let back_off_ms = match site.robots.fails() {
+        let back_off_ms = match site.robots.ever_fails() {
             true => (8 * default_delay_ms).clamp(60_000, LONGEST_WAIT_MS),
             false => 0,
         };

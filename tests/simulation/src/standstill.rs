@@ -28,9 +28,9 @@ pub(crate) struct Standstill {
 }
 
 impl World {
-    /// Judges a turn of the dispatcher. `handed_out`: something was handed out in it.
-    pub(crate) fn judge_standstill(&mut self, handed_out: bool) {
-        if handed_out || !self.plan.judges_standstill || self.plan.loses_ways() {
+    /// Judges a turn of the dispatcher. `on_handed_out`: something was handed out in it.
+    pub(crate) fn check_standstill(&mut self, handed_out: bool) {
+        if handed_out || !self.plan.judges_standstill || self.plan.loses_egress() {
             self.standstill = Standstill::default();
             return;
         }
@@ -38,7 +38,7 @@ impl World {
         if !self.standstill.quiet_turns.is_multiple_of(TURNS_PER_CHECK) {
             return;
         }
-        let due = self.due_in_vain();
+        let due = self.find_neglected_site();
         let now_ms = self.now_ms;
         let takes_ms = match self.plan.group_bounds {
             Some(_) => GROUPS_TAKE_MS,
@@ -64,9 +64,9 @@ impl World {
     }
 
     /// A due site whose tasks any supervisor with credit could get.
-    fn due_in_vain(&mut self) -> Option<String> {
+    fn find_neglected_site(&mut self) -> Option<String> {
         let now_ms = self.coordinator.ahead_ms() + self.now_ms as i64;
-        let lanes = self.coordinator.lanes_with_room(now_ms);
+        let lanes = self.coordinator.lanes_with_credit(now_ms);
         if lanes.is_empty() {
             return None;
         }
@@ -75,7 +75,7 @@ impl World {
         let limited = self.plan.dead_hosts.as_ref();
         let limited = limited.is_some_and(|dead| dead.limits != Default::default());
         let unlimited_app = if limited { Some("app") } else { None };
-        let witness = self.coordinator.witness();
-        witness.due_site(now_ms, has_browsers, shares_bounds, unlimited_app)
+        let witness = self.coordinator.open_witness();
+        witness.find_due_site(now_ms, has_browsers, shares_bounds, unlimited_app)
     }
 }

@@ -5,7 +5,7 @@ use webfill_wire::Lane;
 
 use crate::dice::Dice;
 use crate::faults::{Fault, NetworkPlan};
-use crate::lost_ways::Loss;
+use crate::lost_ways::EgressFailure;
 use crate::plan::Plan;
 use crate::robots::RobotsPlan;
 use crate::sabotage::Sabotage;
@@ -13,29 +13,29 @@ use crate::sites;
 
 impl Plan {
     /// The world of a seed, changed so that the sabotage matters in it.
-    pub(crate) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
+    pub(crate) fn for_sabotage(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x5017);
         match sabotage {
             Sabotage::LeasesAreIgnored | Sabotage::AnswersStretchTheLease => {
-                plan.loses_supervisors(dice);
+                plan.add_supervisor_silences(dice);
             }
-            Sabotage::LastRequestsAreNotSent => plan.forgets_what_supervisors_learnt(dice),
-            Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
-            Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
-            Sabotage::HandingOutStops => plan.gives_up_sites(dice),
+            Sabotage::LastRequestsAreNotSent => plan.add_successive_supervisor_deaths(dice),
+            Sabotage::FailuresEndTasks => plan.add_long_egress_loss(dice),
+            Sabotage::AnswersDoNotWaitForLeases => plan.add_unreceived_orders(dice),
+            Sabotage::HandingOutStops => plan.add_dead_hosts_only(dice),
             // This sabotage must show in a random world.
-            Sabotage::UnreachableSitesGoByTurns => plan = Plan::of(seed),
+            Sabotage::UnreachableSitesGoByTurns => plan = Plan::from_seed(seed),
             _ => {}
         }
         plan
     }
 
     /// Replaces the sites by healthy ones, and removes all faults.
-    fn calm_down(&mut self, dice: &mut Dice) {
+    fn use_healthy_sites_only(&mut self, dice: &mut Dice) {
         self.sites.clear();
         self.supervisors = 2;
-        self.add_well_sites(dice, 24);
+        self.add_healthy_sites(dice, 24);
         (self.window_sites, self.queue) = (100, 60);
         self.network = NetworkPlan::perfect();
         self.deaths_in_turn = 0;
@@ -50,15 +50,15 @@ impl Plan {
     }
 
     /// Makes supervisors silent for longer than their leases, while messages to them are late.
-    fn loses_supervisors(&mut self, dice: &mut Dice) {
+    fn add_supervisor_silences(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
-        self.calm_down(dice);
-        self.lease_ms = dice.magnitude(2_000, 5_000);
+        self.use_healthy_sites_only(dice);
+        self.lease_ms = dice.log_uniform(2_000, 5_000);
         self.network.late_once_in = 30;
         self.network.latest_ms = 4 * self.lease_ms;
         let hand_over_ms = self.lease_ms + self.longest_request_ms;
         for _ in 0..12 {
-            let fault = Fault::CutOff {
+            let fault = Fault::Offline {
                 supervisor: dice.between(0, self.supervisors as u64 - 1) as usize,
                 up: true,
                 down: false,
@@ -70,9 +70,9 @@ impl Plan {
 
     /// Lets supervisors die one after the other, most of them before they have reported that sites require long
     /// delays. The supervisors that get these sites know it only from the shared cache.
-    fn forgets_what_supervisors_learnt(&mut self, dice: &mut Dice) {
+    fn add_successive_supervisor_deaths(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 0;
-        self.calm_down(dice);
+        self.use_healthy_sites_only(dice);
         for site in &mut self.sites {
             site.robots = RobotsPlan::steady(Some(60_000));
         }
@@ -89,32 +89,36 @@ impl Plan {
     }
 
     /// Lets no request leave a machine for longer than its tasks are retried.
-    fn loses_one_way_for_long(&mut self, dice: &mut Dice) {
-        self.calm_down(dice);
+    fn add_long_egress_loss(&mut self, dice: &mut Dice) {
+        self.use_healthy_sites_only(dice);
         self.backoff = true;
         let fault = Fault::LosesWay {
             supervisor: 0,
-            loss: dice.one_of(&[Loss::NoRoute, Loss::NoNames, Loss::Silence]),
+            loss: dice.one_of(&[
+                EgressFailure::NoRoute,
+                EgressFailure::NoNames,
+                EgressFailure::Silence,
+            ]),
             for_ms: dice.between(60_000, 150_000),
         };
         self.faults.push((dice.between(500, 8_000), fault));
     }
 
     /// Adds dead hosts, and no other faults.
-    fn gives_up_sites(&mut self, dice: &mut Dice) {
-        self.calm_down(dice);
+    fn add_dead_hosts_only(&mut self, dice: &mut Dice) {
+        self.use_healthy_sites_only(dice);
         self.backoff = true;
         self.have_dead_hosts(dice);
     }
 
     /// Gives orders that supervisors and workers do not receive, though they have waiting tasks that the orders
     /// concern.
-    fn orders_the_deaf(&mut self, dice: &mut Dice) {
+    fn add_unreceived_orders(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
-        self.calm_down(dice);
-        self.lease_ms = dice.magnitude(5_000, 20_000);
+        self.use_healthy_sites_only(dice);
+        self.lease_ms = dice.log_uniform(5_000, 20_000);
         for _ in 0..6 {
-            self.add_order_to_the_deaf(dice);
+            self.add_unreceived_order(dice);
         }
     }
 }

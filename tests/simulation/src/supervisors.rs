@@ -5,7 +5,7 @@ use webfill_scheduler::Caller;
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
 use webfill_wire::{DispatcherToSupervisor, WorkerToSupervisor};
 
-use crate::fleet::Upwards;
+use crate::fleet::MessageToDispatcher;
 use crate::world::{Event, Place, World};
 
 impl World {
@@ -13,7 +13,7 @@ impl World {
         if self.machines[machine].core.is_some() {
             return;
         }
-        self.unstop(Place::Supervisor(machine));
+        self.resume(Place::Supervisor(machine));
         self.connections += 1;
         let connection = self.connections;
         self.machines[machine].start(connection);
@@ -21,7 +21,7 @@ impl World {
         for slot in 0..self.plan.workers {
             self.start_worker(machine, life, slot, None);
         }
-        self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
+        self.run_supervisor(machine, |core, boot_ms| core.send_if_due(boot_ms, 0));
     }
 
     /// Kills a supervisor, and its workers with it.
@@ -32,11 +32,11 @@ impl World {
         self.machines[machine].core = None;
     }
 
-    pub(crate) fn let_supervisor_speak(&mut self, machine: usize) {
+    pub(crate) fn run_due_supervisor(&mut self, machine: usize) {
         // The event may be outdated, because an earlier one has replaced it.
         if self.now_ms >= self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = u64::MAX;
-            self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
+            self.run_supervisor(machine, |core, boot_ms| core.send_if_due(boot_ms, 0));
         }
     }
 
@@ -46,37 +46,37 @@ impl World {
         self.machines[machine].connection = self.connections;
         let unsent = std::mem::take(&mut self.machines[machine].unsent);
         for message in unsent {
-            self.send_up(machine, message);
+            self.send_to_dispatcher(machine, message);
         }
     }
 
-    pub(crate) fn hand_to_supervisor(
+    pub(crate) fn deliver_to_supervisor(
         &mut self,
         machine: usize,
         connection: u64,
         message: DispatcherToSupervisor,
     ) {
         if self.machines[machine].connection == connection {
-            self.with_supervisor(machine, |core, boot_ms| {
-                core.take_from_dispatcher(message, boot_ms);
+            self.run_supervisor(machine, |core, boot_ms| {
+                core.handle_dispatcher_message(message, boot_ms);
             });
         }
     }
 
-    pub(crate) fn hand_from_worker(
+    pub(crate) fn deliver_from_worker(
         &mut self,
         machine: usize,
         life: u32,
         message: WorkerToSupervisor,
     ) {
         if self.machines[machine].life == life {
-            self.machines[machine].note_waiting(&message);
-            self.with_supervisor(machine, |core, _| core.take_from_worker(message));
+            self.machines[machine].track_name_waits(&message);
+            self.run_supervisor(machine, |core, _| core.handle_worker_message(message));
         }
     }
 
     /// Lets the supervisor act, and sends its messages.
-    pub(crate) fn with_supervisor(
+    pub(crate) fn run_supervisor(
         &mut self,
         machine: usize,
         work: impl FnOnce(&mut Supervisor, u64),
@@ -86,9 +86,9 @@ impl World {
             return;
         };
         work(core, boot_ms);
-        core.report();
+        core.send_report();
         let letters = core.take_outgoing();
-        let (held, speaks_ms) = (core.held() as u64, core.next_send_ms());
+        let (held, speaks_ms) = (core.held_leases() as u64, core.next_send_ms());
         let waiting = self.machines[machine].waiting.len() as u64;
         if held > self.plan.queue + waiting {
             let name = self.machines[machine].name().to_owned();
@@ -100,23 +100,23 @@ impl World {
         let speaks_at_ms = self.machines[machine].since_start_ms(speaks_ms.max(boot_ms + 1));
         if speaks_at_ms < self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = speaks_at_ms;
-            self.at(speaks_at_ms, Event::SupervisorSpeaks(machine));
+            self.schedule_at(speaks_at_ms, Event::SupervisorSpeaks(machine));
         }
         if self.machines[machine].has_drained() {
-            self.let_supervisor_go(machine);
+            self.stop_drained_supervisor(machine);
         }
     }
 
-    fn let_supervisor_go(&mut self, machine: usize) {
+    fn stop_drained_supervisor(&mut self, machine: usize) {
         let Some(mut core) = self.machines[machine].core.take() else {
             return;
         };
-        core.say_goodbye();
+        core.send_goodbye();
         for letter in core.take_outgoing() {
             self.deliver(machine, letter);
         }
         let away_ms = self.machines[machine].away_ms;
-        self.later(away_ms, Event::SupervisorStarts(machine));
+        self.schedule_in(away_ms, Event::SupervisorStarts(machine));
     }
 
     fn deliver(&mut self, machine: usize, letter: OutgoingMessage) {
@@ -126,31 +126,33 @@ impl World {
             }
             OutgoingMessage::ToDispatcherNow(_) if !self.coordinator.is_up() => return,
             OutgoingMessage::ToDispatcher(word) | OutgoingMessage::ToDispatcherNow(word) => {
-                Upwards::Word(word)
+                MessageToDispatcher::Word(word)
             }
-            OutgoingMessage::Outcomes(outcomes) => Upwards::Outcomes((*outcomes).clone()),
+            OutgoingMessage::Outcomes(outcomes) => {
+                MessageToDispatcher::Outcomes((*outcomes).clone())
+            }
         };
         if self.coordinator.is_up() {
-            self.send_up(machine, message);
+            self.send_to_dispatcher(machine, message);
         } else {
             self.machines[machine].unsent.push(message);
         }
     }
 
-    fn send_up(&mut self, machine: usize, message: Upwards) {
+    fn send_to_dispatcher(&mut self, machine: usize, message: MessageToDispatcher) {
         let sender = &self.machines[machine];
         let peer = Caller {
             peer: sender.connection.to_le_bytes().to_vec(),
             version: sender.version(),
         };
         let way = match message {
-            Upwards::Word(_) => 0,
-            Upwards::Outcomes(_) => 1,
+            MessageToDispatcher::Word(_) => 0,
+            MessageToDispatcher::Outcomes(_) => 1,
         };
         let life = self.coordinator.life;
-        for at_ms in self.arrivals(machine, way, sender.cut_up_until_ms) {
+        for at_ms in self.draw_arrivals(machine, way, sender.cut_up_until_ms) {
             let (peer, message) = (peer.clone(), message.clone());
-            self.at(
+            self.schedule_at(
                 at_ms,
                 Event::ToDispatcher {
                     life,
@@ -162,7 +164,12 @@ impl World {
     }
 
     /// When a message that is sent now arrives: never, once, or twice.
-    pub(crate) fn arrivals(&mut self, machine: usize, way: usize, cut_until_ms: u64) -> Vec<u64> {
+    pub(crate) fn draw_arrivals(
+        &mut self,
+        machine: usize,
+        way: usize,
+        cut_until_ms: u64,
+    ) -> Vec<u64> {
         let network = self.plan.network.clone();
         if cut_until_ms > self.now_ms || self.dice.once_in(network.loss_once_in) {
             return Vec::new();

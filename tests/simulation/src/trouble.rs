@@ -6,7 +6,7 @@ use crate::sabotage::Sabotage;
 use crate::world::{Event, Place, World};
 
 impl World {
-    pub(crate) fn go_wrong(&mut self, fault: Fault) {
+    pub(crate) fn inject_fault(&mut self, fault: Fault) {
         match fault {
             Fault::DispatcherDies { down_ms } => self.kill_dispatcher(down_ms),
             Fault::SupervisorDies {
@@ -14,26 +14,26 @@ impl World {
                 down_ms,
             } => {
                 self.kill_supervisor(supervisor);
-                self.later(down_ms, Event::SupervisorStarts(supervisor));
+                self.schedule_in(down_ms, Event::SupervisorStarts(supervisor));
             }
             Fault::SupervisorLeaves {
                 supervisor,
                 down_ms,
             } => {
                 self.machines[supervisor].away_ms = down_ms;
-                self.with_supervisor(supervisor, |core, _| core.drain());
+                self.run_supervisor(supervisor, |core, _| core.drain());
             }
             Fault::WorkerDies { supervisor, slot } => self.kill_worker(supervisor, slot, None),
-            Fault::DispatcherStops { for_ms } => self.stop(Place::Dispatcher, for_ms),
+            Fault::DispatcherStops { for_ms } => self.suspend(Place::Dispatcher, for_ms),
             Fault::SupervisorStops { supervisor, for_ms } => {
-                self.stop(Place::Supervisor(supervisor), for_ms);
+                self.suspend(Place::Supervisor(supervisor), for_ms);
             }
             Fault::WorkerStops {
                 supervisor,
                 slot,
                 for_ms,
             } => self.stop_worker(supervisor, slot, for_ms),
-            Fault::CutOff {
+            Fault::Offline {
                 supervisor,
                 up,
                 down,
@@ -50,21 +50,21 @@ impl World {
             }
             Fault::Reconnects { supervisor } => self.reconnect(supervisor),
             Fault::ClockIsSet { ahead_ms } => {
-                let far = self.suffers(Sabotage::TheClockIsSetByADay);
+                let far = self.is_sabotaged_by(Sabotage::TheClockIsSetByADay);
                 self.coordinator.clock_ahead_ms = ahead_ms * if far { 24 } else { 1 };
             }
             Fault::LosesWay {
                 supervisor,
                 loss,
                 for_ms,
-            } => self.lose_way(supervisor, loss, for_ms),
+            } => self.lose_egress(supervisor, loss, for_ms),
             Fault::Namesake { supervisor, for_ms } => self.add_namesake(supervisor, for_ms),
         }
     }
 
     fn add_namesake(&mut self, supervisor: usize, for_ms: u64) {
         let machine = self.machines.len();
-        let instance = match self.suffers(Sabotage::NamesakesShareAHome) {
+        let instance = match self.is_sabotaged_by(Sabotage::NamesakesShareAHome) {
             true => supervisor,
             false => machine,
         };
@@ -73,6 +73,6 @@ impl World {
         let namesake = Machine::new(&self.plan, supervisor, instance as u64, [even, odd]);
         self.machines.push(namesake);
         self.start_supervisor(machine);
-        self.later(for_ms, Event::NamesakeEnds(machine));
+        self.schedule_in(for_ms, Event::NamesakeEnds(machine));
     }
 }

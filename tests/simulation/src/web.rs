@@ -43,7 +43,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    pub(crate) fn status(status: u16, outcome: Outcome) -> Response {
+    pub(crate) fn with_status(status: u16, outcome: Outcome) -> Response {
         Response {
             outcome,
             status: Some(status),
@@ -59,7 +59,7 @@ impl Response {
     pub(crate) fn overloaded(status: u16, retry_after_ms: Option<u64>) -> Response {
         Response {
             answer: overload(retry_after_ms),
-            ..Response::status(status, Outcome::HttpError)
+            ..Response::with_status(status, Outcome::HttpError)
         }
     }
 
@@ -72,12 +72,12 @@ impl Response {
     }
 
     /// The result of a request that gets no answer.
-    pub(crate) fn none(outcome: Outcome) -> Response {
+    pub(crate) fn without_answer(outcome: Outcome) -> Response {
         Response {
             status: None,
             answer: Answer::Silent,
             error: Some(format!("{outcome} of the site")),
-            ..Response::status(0, outcome)
+            ..Response::with_status(0, outcome)
         }
     }
 }
@@ -106,7 +106,7 @@ impl Web {
     }
 
     /// Handles an arriving request, and returns its answer, which will be complete at `ends_ms`.
-    pub(crate) fn begins(
+    pub(crate) fn answer_request(
         &mut self,
         site: usize,
         request: Request,
@@ -115,9 +115,9 @@ impl Web {
         failure: Option<(u32, PageFailure)>,
     ) -> Response {
         self.judge
-            .begins(site, request, (now_ms, ends_ms), (process, who));
+            .on_request_begun(site, request, (now_ms, ends_ms), (process, who));
         let times = (now_ms, ends_ms);
-        if let Some(fault) = self.shared_servers.begins(site, request, times) {
+        if let Some(fault) = self.shared_servers.on_request_begun(site, request, times) {
             let fault = format!("{fault}: site {site}, {request:?} by {who} at {now_ms}");
             self.judge.faults.push(fault);
         }
@@ -129,7 +129,7 @@ impl Web {
                 *times += 1;
                 match failure.filter(|(fails, _)| *times <= *fails) {
                     Some((_, failure)) => failure.response(),
-                    None => Response::status(200, Outcome::Ok),
+                    None => Response::with_status(200, Outcome::Ok),
                 }
             }
         }

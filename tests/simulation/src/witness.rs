@@ -14,7 +14,7 @@ use crate::site_states::{UNREACHABLE, UNTIL_WOKEN};
 /// How the dispatcher stores the end of a backoff that only a person ends.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
-pub(crate) struct Witness {
+pub(crate) struct DatabaseObserver {
     db: Connection,
     /// The tasks that were done, with their outcomes and times.
     done: BTreeMap<i64, (String, i64)>,
@@ -72,9 +72,9 @@ const FAULTS: &str = "
     UNION ALL
     SELECT 'two tasks of ' || url FROM tasks GROUP BY crawl, url HAVING count(*) > 1";
 
-impl Witness {
-    pub(crate) fn open(folder: &Path) -> Witness {
-        Witness {
+impl DatabaseObserver {
+    pub(crate) fn open(folder: &Path) -> DatabaseObserver {
+        DatabaseObserver {
             db: Connection::open(folder.join(FILE_NAME)).expect("it is there"),
             done: BTreeMap::new(),
         }
@@ -88,7 +88,7 @@ impl Witness {
 
     /// Finds inconsistencies, and changes that must not happen. At sites that block, good pages may be fetched again,
     /// because they may have been the block.
-    pub(crate) fn faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
+    pub(crate) fn find_faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
         let mut faults = self.texts(FAULTS);
         for fault in &mut faults {
             fault.insert_str(0, "does not add up: ");
@@ -165,7 +165,7 @@ impl Witness {
 
     /// The sites that back off beyond this time, by the dispatcher's clock, each with its id and the end of its
     /// backoff.
-    pub(crate) fn backoff(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
+    pub(crate) fn backing_off_sites(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
         // Read by the index of the sites that back off.
         let sql = "SELECT id, name, backoff_until_ms FROM sites
                    WHERE backoff_until_ms > 0 AND backoff_until_ms > ?1";
@@ -244,7 +244,7 @@ impl Witness {
     }
 
     /// Whether none of the leases in the outcomes is valid any more.
-    pub(crate) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
+    pub(crate) fn are_all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
         let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
         let returned = outcomes.returned.iter();
         let returned = returned.map(|returned| (returned.task, returned.delivery));
@@ -262,7 +262,7 @@ impl Witness {
     /// A site with a task that could be handed out now, according to the database: no task of the site is leased, and
     /// a crawl that is not held back has something queued there. With `only_app`, only crawls of this application are
     /// considered, because others have limits.
-    pub(crate) fn due_site(
+    pub(crate) fn find_due_site(
         &self,
         now_ms: i64,
         has_browsers: bool,

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use webfill_store::SiteEntry;
+use webfill_store::SiteClockEntry;
 use webfill_urls::Url;
 use webfill_wire::{
     Evidence, Outcome, RecallScope, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone,
@@ -19,9 +19,9 @@ use webfill_worker::{
 };
 
 use crate::backoff::Lease;
-use crate::cache::{Away, SharedCache};
+use crate::cache::{CacheUnavailable, SharedCache};
 use crate::judge::{Judge, Process};
-use crate::lost_ways::{Loss, PageOfCrawl, page_of_crawl};
+use crate::lost_ways::{EgressFailure, PageOfCrawl, page_of_crawl};
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
 use crate::shared_servers::{addresses, site_name};
@@ -53,13 +53,13 @@ pub(crate) struct Worker {
 struct Runner {
     task: Task,
     permit: Permit,
-    stage: Stage,
+    stage: RunnerStage,
     request: Option<Pending>,
     /// Whether the runner has sent a request.
     has_asked: bool,
 }
 
-enum Stage {
+enum RunnerStage {
     /// The runner checks whether the page may be fetched.
     Checking(Box<PermissionCheck>),
     /// The runner waits for the page's turn, or for the page.
@@ -93,7 +93,7 @@ pub(crate) struct FinishedTask {
 
 /// What a runner does next.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum RunnerAction {
     /// The runner has nothing to do, or waits for an answer.
     Nothing,
     WakeAt(Instant),
@@ -103,14 +103,14 @@ pub(crate) enum Next {
 }
 
 /// Whether a turn is due.
-enum Waited {
+enum TurnWait {
     CalledBack,
     Until(Instant),
     Over,
 }
 
 /// The environment of a worker at one moment.
-pub(crate) struct Around<'a> {
+pub(crate) struct WorkerEnvironment<'a> {
     pub(crate) cache: &'a mut SharedCache,
     /// The judge, which observes the answers of the shared cache.
     pub(crate) judge: &'a mut Judge,
@@ -123,8 +123,8 @@ pub(crate) struct Around<'a> {
     pub(crate) longest_request_ms: u64,
 }
 
-impl Around<'_> {
-    fn suffers(&self, sabotage: Sabotage) -> bool {
+impl WorkerEnvironment<'_> {
+    fn is_sabotaged_by(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
 }
@@ -141,7 +141,7 @@ impl Worker {
         };
     }
 
-    pub(crate) fn says(
+    pub(crate) fn message(
         &self,
         done: Vec<TaskDone>,
         returned: Vec<TaskReturned>,
@@ -159,12 +159,12 @@ impl Worker {
     }
 
     /// Handles a message. Returns the sites to advance, and the immediate reply.
-    pub(crate) fn take(
+    pub(crate) fn handle(
         &mut self,
         message: SupervisorToWorker,
         now: Now,
     ) -> (Vec<usize>, WorkerToSupervisor) {
-        let mut says = self.says(Vec::new(), Vec::new(), false);
+        let mut says = self.message(Vec::new(), Vec::new(), false);
         let default_delay = self.politeness.delay();
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         match message {
@@ -187,13 +187,13 @@ impl Worker {
                 if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
                     self.sites.borrow_mut().forget_back_off(site);
                 }
-                says.returned = self.call_back(&scope);
+                says.returned = self.take_recalled_tasks(&scope);
                 says.recalled.push(recall);
                 touched.extend(self.runners.keys());
             }
             SupervisorToWorker::Drain => {
                 self.draining = true;
-                says.returned = self.call_back(&RecallScope::default());
+                says.returned = self.take_recalled_tasks(&RecallScope::default());
                 touched.extend(self.runners.keys());
             }
         }
@@ -201,14 +201,17 @@ impl Worker {
     }
 
     /// Takes back queued tasks in a scope, in an order that is the same for the same seed.
-    fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
+    fn take_recalled_tasks(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut queued = self.sites.borrow_mut().take_queued(scope);
         queued.sort_by_key(|task| task.task);
-        queued.iter().map(|task| unstarted(task, None)).collect()
+        queued
+            .iter()
+            .map(|task| unstarted_return(task, None))
+            .collect()
     }
 
-    /// Notes that the request that [`Next::Ask`] returned was sent.
-    pub(crate) fn sent(&mut self, number: usize, pending: Pending) {
+    /// Notes that the request that [`RunnerAction::Ask`] returned was sent.
+    pub(crate) fn on_request_sent(&mut self, number: usize, pending: Pending) {
         if let Some(runner) = self.runners.get_mut(&number) {
             runner.permit.note_request(true);
             runner.has_asked = true;
@@ -218,20 +221,20 @@ impl Worker {
 
     /// Writes the clocks that have moved to the shared cache, and forgets idle sites, if that is due or the process
     /// ends.
-    pub(crate) fn keep_clocks(&mut self, owner: &str, around: &mut Around<'_>) {
+    pub(crate) fn write_clocks(&mut self, owner: &str, around: &mut WorkerEnvironment<'_>) {
         if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS && !self.has_drained() {
             return;
         }
         self.clocks_kept_ms = around.now_ms;
         let mut sites = self.sites.borrow_mut();
-        let moved: Vec<SiteEntry> = sites.moved_clocks(owner, around.now);
+        let moved: Vec<SiteClockEntry> = sites.take_moved_clocks(owner, around.now);
         if around.cache.put_sites(moved.clone()).is_err() {
-            sites.write_again(moved);
+            sites.mark_clocks_unsaved(moved);
         }
     }
 
     /// Whether a request to the site would be answered soon.
-    pub(crate) fn is_reached(&self, site: usize) -> bool {
+    pub(crate) fn will_be_answered_soon(&self, site: usize) -> bool {
         let pending = self
             .runners
             .get(&site)
@@ -251,11 +254,11 @@ impl Worker {
     }
 
     /// Drops the answers to requests in progress. Returns the pages of their tasks.
-    pub(crate) fn lose_answers(&mut self) -> Vec<PageOfCrawl> {
+    pub(crate) fn drop_answers(&mut self) -> Vec<PageOfCrawl> {
         let mut lost = Vec::new();
         for runner in self.runners.values_mut() {
             if let Some(pending) = &mut runner.request {
-                pending.response = Loss::Silence.response();
+                pending.response = EgressFailure::Silence.response();
                 lost.push(page_of_crawl(&runner.task));
             }
         }
@@ -263,7 +266,7 @@ impl Worker {
     }
 
     /// The sites with a request in progress.
-    pub(crate) fn asking(&self) -> Vec<usize> {
+    pub(crate) fn sites_with_requests(&self) -> Vec<usize> {
         let asking = |runner: &Runner| runner.request.is_some();
         let runners = self.runners.iter().filter(|(_, runner)| asking(runner));
         runners.map(|(number, _)| *number).collect()
@@ -277,7 +280,12 @@ impl Worker {
 
 impl FinishedTask {
     /// The message about the end of the task. A page that completes all of its records has no links to follow.
-    pub(crate) fn done(&self, links: Vec<String>, resolved: Vec<String>, now: Now) -> TaskDone {
+    pub(crate) fn to_message(
+        &self,
+        links: Vec<String>,
+        resolved: Vec<String>,
+        now: Now,
+    ) -> TaskDone {
         let records = &self.task.records;
         let is_complete = !records.is_empty() && resolved.len() >= records.len();
         TaskDone {
@@ -298,7 +306,7 @@ impl FinishedTask {
     }
 }
 
-fn unstarted(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
+fn unstarted_return(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
     TaskReturned {
         task: task.task,
         delivery: task.delivery,
@@ -329,7 +337,7 @@ pub(crate) fn page_of(url: &str) -> usize {
 }
 
 /// The site and the page of a simulated URL.
-pub(crate) fn place_of(url: &str) -> (usize, usize) {
+pub(crate) fn site_and_page_of(url: &str) -> (usize, usize) {
     let host = url.split('/').nth(2).expect("a URL of ours");
     (site_number(host), page_of(url))
 }

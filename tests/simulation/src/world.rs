@@ -11,14 +11,14 @@ use webfill_worker::Now;
 
 use crate::cache::SharedCache;
 
-use crate::backoff::SeenBackoffs;
+use crate::backoff::ObservedBackoffs;
 use crate::client::Client;
 use crate::coordinator::{Coordinator, EPOCH_MS};
 use crate::dice::Dice;
 use crate::faults::Fault;
-use crate::fleet::{Machine, Upwards};
-use crate::lost_ways::LostWays;
-use crate::machines::SeenMachines;
+use crate::fleet::{Machine, MessageToDispatcher};
+use crate::lost_ways::EgressLoss;
+use crate::machines::ObservedMachines;
 use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::sabotage::Sabotage;
@@ -43,11 +43,11 @@ pub(crate) struct World {
     stopped_until_ms: BTreeMap<Place, u64>,
     pub(crate) cache: SharedCache,
     pub(crate) store: Store,
-    pub(crate) backoff: SeenBackoffs,
+    pub(crate) backoff: ObservedBackoffs,
     pub(crate) site_states: SiteStates,
     pub(crate) standstill: Standstill,
-    pub(crate) lost_ways: LostWays,
-    pub(crate) machines_seen: SeenMachines,
+    pub(crate) lost_ways: EgressLoss,
+    pub(crate) machines_seen: ObservedMachines,
     /// The time at which monotonic clocks start.
     epoch: Instant,
     pub(crate) connections: u64,
@@ -73,7 +73,7 @@ pub(crate) enum Event {
     ToDispatcher {
         life: u32,
         peer: Caller,
-        message: Upwards,
+        message: MessageToDispatcher,
     },
     ToSupervisor {
         machine: usize,
@@ -213,11 +213,11 @@ impl World {
             stopped_until_ms: BTreeMap::new(),
             cache: SharedCache::new(plan.cache_fails),
             store: Store::default(),
-            backoff: SeenBackoffs::default(),
+            backoff: ObservedBackoffs::default(),
             site_states: SiteStates::new(seed),
             standstill: Standstill::default(),
-            lost_ways: LostWays::new(seed),
-            machines_seen: SeenMachines::default(),
+            lost_ways: EgressLoss::new(seed),
+            machines_seen: ObservedMachines::default(),
             epoch: Instant::now(),
             connections: 0,
             traces,
@@ -226,32 +226,32 @@ impl World {
             plan,
         };
         world.trace(|world| format!("{:#?}", world.plan));
-        world.at(0, Event::DispatcherStarts);
-        world.at(0, Event::ClientAsks);
+        world.schedule_at(0, Event::DispatcherStarts);
+        world.schedule_at(0, Event::ClientAsks);
         for machine in 0..world.machines.len() {
             let at_ms = world.dice.between(0, 50);
-            world.at(at_ms, Event::SupervisorStarts(machine));
+            world.schedule_at(at_ms, Event::SupervisorStarts(machine));
         }
         for (at_ms, fault) in world.plan.faults.clone() {
-            world.at(at_ms, Event::Fault(fault));
+            world.schedule_at(at_ms, Event::Fault(fault));
         }
         for number in 0..world.plan.orders.len() {
             let (at_ms, order) = world.plan.orders[number];
-            if !order.takes_back() {
-                world.at(at_ms, Event::OperatorActs(number));
+            if !order.reverts_previous() {
+                world.schedule_at(at_ms, Event::OperatorActs(number));
             }
         }
         world
     }
 
-    pub(crate) fn at(&mut self, at_ms: u64, event: Event) {
+    pub(crate) fn schedule_at(&mut self, at_ms: u64, event: Event) {
         self.count += 1;
         let key = (at_ms.max(self.now_ms), self.count);
         self.events.insert(key, Box::new(event));
     }
 
-    pub(crate) fn later(&mut self, wait_ms: u64, event: Event) {
-        self.at(self.now_ms + wait_ms, event);
+    pub(crate) fn schedule_in(&mut self, wait_ms: u64, event: Event) {
+        self.schedule_at(self.now_ms + wait_ms, event);
     }
 
     /// Runs the next event. Returns false when the crawls are finished or nothing is left.
@@ -262,15 +262,15 @@ impl World {
         self.now_ms = at_ms;
         let stopped = self.stopped_until_ms.get(&event.place());
         if let Some(until_ms) = stopped.copied().filter(|until_ms| *until_ms > at_ms) {
-            self.at(until_ms, *event);
+            self.schedule_at(until_ms, *event);
             return true;
         }
         self.trace(|_| format!("{event:?}"));
-        self.happen(*event);
+        self.handle_event(*event);
         !self.client.is_finished()
     }
 
-    fn happen(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::DispatcherWakes => self.wake_dispatcher(),
             Event::DispatcherStarts => self.start_dispatcher(),
@@ -278,25 +278,25 @@ impl World {
                 life,
                 peer,
                 message,
-            } => self.hand_to_dispatcher(life, &peer, message),
+            } => self.deliver_to_dispatcher(life, &peer, message),
             Event::ToSupervisor {
                 machine,
                 connection,
                 message,
-            } => self.hand_to_supervisor(machine, connection, message),
+            } => self.deliver_to_supervisor(machine, connection, message),
             Event::SupervisorStarts(machine) => self.start_supervisor(machine),
-            Event::SupervisorSpeaks(machine) => self.let_supervisor_speak(machine),
+            Event::SupervisorSpeaks(machine) => self.run_due_supervisor(machine),
             Event::FromWorker {
                 machine,
                 life,
                 message,
-            } => self.hand_from_worker(machine, life, message),
+            } => self.deliver_from_worker(machine, life, message),
             Event::WorkerMissed {
                 machine,
                 life,
                 slot,
                 blamed,
-            } => self.miss_worker(machine, life, slot, blamed),
+            } => self.report_worker_death(machine, life, slot, blamed),
             Event::WorkerStarts {
                 machine,
                 life,
@@ -307,13 +307,13 @@ impl World {
                 machine,
                 slot,
                 incarnation,
-            } => self.end_hanging_worker(machine, slot, incarnation),
+            } => self.kill_if_still_hanging(machine, slot, incarnation),
             Event::ToWorker {
                 machine,
                 slot,
                 incarnation,
                 message,
-            } => self.hand_to_worker(machine, slot, incarnation, message),
+            } => self.deliver_to_worker(machine, slot, incarnation, message),
             Event::WorkerReady {
                 machine,
                 slot,
@@ -324,13 +324,13 @@ impl World {
                 slot,
                 incarnation,
                 site,
-            } => self.work_on(machine, slot, incarnation, site),
+            } => self.advance_runner(machine, slot, incarnation, site),
             Event::Answered {
                 machine,
                 slot,
                 incarnation,
                 site,
-            } => self.answer(machine, slot, incarnation, site),
+            } => self.deliver_answer(machine, slot, incarnation, site),
             Event::Saved {
                 machine,
                 slot,
@@ -341,7 +341,7 @@ impl World {
                 machine,
                 slot,
                 incarnation,
-            } => self.keep_clocks_of(machine, slot, incarnation),
+            } => self.write_clocks_if_alive(machine, slot, incarnation),
             Event::WorkerWaits {
                 machine,
                 slot,
@@ -350,11 +350,11 @@ impl World {
             } => self.report_waiting(machine, slot, incarnation, site),
             Event::SiteStatesStored { life, write } => self.store_site_states(life, *write),
             Event::SiteStatesConfirmed { life, last } => self.confirm_site_states(life, last),
-            Event::Applied { life, application } => self.report_application(life, &application),
-            Event::Fault(fault) => self.go_wrong(fault),
+            Event::Applied { life, application } => self.confirm_application(life, &application),
+            Event::Fault(fault) => self.inject_fault(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),
-            Event::ClientAsks => self.let_client_ask(),
-            Event::OperatorActs(order) => self.let_operator_act(order),
+            Event::ClientAsks => self.run_client(),
+            Event::OperatorActs(order) => self.give_order(order),
         }
     }
 
@@ -372,18 +372,18 @@ impl World {
         since.as_nanos().div_ceil(1_000_000) as u64
     }
 
-    pub(crate) fn stop(&mut self, place: Place, for_ms: u64) {
+    pub(crate) fn suspend(&mut self, place: Place, for_ms: u64) {
         let until_ms = self.now_ms + for_ms;
         let stopped = self.stopped_until_ms.entry(place).or_default();
         *stopped = until_ms.max(*stopped);
     }
 
     /// Ends the stop of a place, because a new process is not stopped.
-    pub(crate) fn unstop(&mut self, place: Place) {
+    pub(crate) fn resume(&mut self, place: Place) {
         self.stopped_until_ms.remove(&place);
     }
 
-    pub(crate) fn is_stopped(&self, place: Place) -> bool {
+    pub(crate) fn is_suspended(&self, place: Place) -> bool {
         let until_ms = self.stopped_until_ms.get(&place);
         until_ms.is_some_and(|until_ms| *until_ms > self.now_ms)
     }

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use webfill_simulation::several::{Passed, Sabotage, finds, measure, run};
+use webfill_simulation::several::{Passed, Sabotage, is_found, measure, run};
 
 /// The default number of seeds.
 const RUNS: u64 = 40;
@@ -119,11 +119,11 @@ fn the_same_seed_is_the_same_world_of_several() {
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let found = match setting("WEBFILL_SIMULATION_RUNS") {
-        Some(runs) => (1..=runs).find(|seed| finds(sabotage, *seed)),
+        Some(runs) => (1..=runs).find(|seed| is_found(sabotage, *seed)),
         None => std::iter::once(noted)
             .chain(1..)
             .take_while(|_| started.elapsed() < SEARCH_LASTS)
-            .find(|seed| finds(sabotage, *seed)),
+            .find(|seed| is_found(sabotage, *seed)),
     };
     println!(
         "{sabotage:?}: found by seed {found:?} in {:?}",

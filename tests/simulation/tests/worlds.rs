@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use webfill_simulation::{Sabotage, finds, run};
+use webfill_simulation::{Sabotage, is_found, run};
 
 /// Seeds that once found a fault, one per line, each with its description.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
@@ -27,7 +27,7 @@ fn setting(name: &str) -> Option<u64> {
 fn run_all(seeds: &[u64]) {
     let started = Instant::now();
     let (next, passed_ms) = (AtomicU64::new(0), AtomicU64::new(0));
-    let (stale_pages, cut_offs) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (stale_pages, outages) = (AtomicU64::new(0), AtomicU64::new(0));
     let failed = std::sync::Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -38,7 +38,7 @@ fn run_all(seeds: &[u64]) {
                         Ok(passed) => {
                             passed_ms.fetch_add(passed.ms, Ordering::Relaxed);
                             stale_pages.fetch_add(passed.stale_pages, Ordering::Relaxed);
-                            cut_offs.fetch_add(passed.cut_offs, Ordering::Relaxed);
+                            outages.fetch_add(passed.outages, Ordering::Relaxed);
                         }
                         Err(faults) => {
                             let mut failed = failed.lock().expect("no thread panicked");
@@ -51,9 +51,9 @@ fn run_all(seeds: &[u64]) {
     });
     let hours = passed_ms.into_inner() / 3_600_000;
     let seconds = started.elapsed().as_secs_f64();
-    let (stale_pages, cut_offs) = (stale_pages.into_inner(), cut_offs.into_inner());
+    let (stale_pages, outages) = (stale_pages.into_inner(), outages.into_inner());
     println!(
-        "{} runs, {hours} simulated hours in {seconds:.1} s; machines were cut off {cut_offs} times; \
+        "{} runs, {hours} simulated hours in {seconds:.1} s; machines were offline {outages} times; \
          {stale_pages} pages were fetched under a robots.txt that had expired while they waited for \
          their turn",
         seeds.len()
@@ -111,12 +111,12 @@ fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let found = match runs {
         Some(runs) => {
             let first = first.unwrap_or(1);
-            (first..first + runs).find(|seed| finds(sabotage, *seed))
+            (first..first + runs).find(|seed| is_found(sabotage, *seed))
         }
         None => std::iter::once(noted)
             .chain(1..)
             .take_while(|_| started.elapsed() < SEARCH_LASTS)
-            .find(|seed| finds(sabotage, *seed)),
+            .find(|seed| is_found(sabotage, *seed)),
     };
     println!(
         "{sabotage:?}: found by seed {found:?} in {:?}",
@@ -219,7 +219,7 @@ fn failures_of_machines_that_end_their_tasks_are_found() {
 }
 
 #[test]
-fn machines_that_are_cut_off_and_keep_their_sites_are_found() {
+fn machines_that_are_offline_and_keep_their_sites_are_found() {
     assert_is_found(Sabotage::CutOffMachinesKeepTheirSites, 34);
 }
 

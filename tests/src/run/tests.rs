@@ -1,7 +1,7 @@
 use super::*;
 
 fn shell(script: &str) -> Run {
-    Run::of(Path::new("/bin/sh")).args(["-c", script])
+    Run::of_program(Path::new("/bin/sh")).args(["-c", script])
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn a_run_that_hangs_is_ended_with_all_its_processes() {
     assert!(
         message.contains("did not end") && message.contains("started") && message.contains("so")
     );
-    assert_eq!(process::marked(&mark), []);
+    assert_eq!(process::find_marked(&mark), []);
 }
 
 #[test]
@@ -24,12 +24,12 @@ fn input_output_and_exit_code_arrive() {
     let run = shell("cat; echo problem >&2; exit 17")
         .input("hello")
         .finish()
-        .expect(17);
+        .expect_code(17);
     assert_eq!(
         (run.stdout.as_str(), run.one_sentence()),
         ("hello", "problem")
     );
-    let silent = shell("cat").finish().expect(0);
+    let silent = shell("cat").finish().expect_code(0);
     assert_eq!(silent.stdout, "", "without input there is none to read");
 }
 

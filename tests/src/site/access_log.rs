@@ -66,8 +66,8 @@ impl AccessLog {
             .expect("nobody panics while holding the log")
     }
 
-    /// Adds a request whose head has just been read. Returns its number for [`Self::close`].
-    pub(super) fn open(&self, visit: Visit) -> usize {
+    /// Adds a request whose head has just been read. Returns its number for [`Self::end_visit`].
+    pub(super) fn begin_visit(&self, visit: Visit) -> usize {
         let mut visits = self.lock();
         visits.push(visit);
         self.inner.1.notify_all();
@@ -75,7 +75,7 @@ impl AccessLog {
     }
 
     /// Records how the request ended.
-    pub(super) fn close(&self, number: usize, sent_bytes: u64, cut_short: bool) {
+    pub(super) fn end_visit(&self, number: usize, sent_bytes: u64, cut_short: bool) {
         let mut visits = self.lock();
         let visit = &mut visits[number];
         visit.ended_at = Some(Instant::now());
@@ -132,12 +132,12 @@ impl Visits {
         Visits(self.0.iter().filter(|visit| keep(visit)).cloned().collect())
     }
 
-    pub fn of_host(&self, host: &str) -> Visits {
+    pub fn for_host(&self, host: &str) -> Visits {
         self.only(|visit| visit.host == host)
     }
 
     /// Requests for one path (with its query) on any host.
-    pub fn of_path(&self, path: &str) -> Visits {
+    pub fn for_path(&self, path: &str) -> Visits {
         self.only(|visit| visit.path == path)
     }
 
@@ -173,7 +173,7 @@ impl Visits {
 
     /// The requests without those that a server left unanswered on a kept-alive connection and that came again on
     /// another one. A client may repeat such a request immediately (RFC 9112, 9.3.1), without another turn.
-    pub fn turns(&self) -> Visits {
+    pub fn without_lost_requests(&self) -> Visits {
         let is_swallowed = |index: usize, visit: &Visit| {
             let is_reused = self.0[..index]
                 .iter()
@@ -221,14 +221,14 @@ impl Visits {
     pub fn assert_polite(&self, delay: Duration) {
         let mut faults = Vec::new();
         for host in self.hosts() {
-            let visits = self.of_host(&host);
+            let visits = self.for_host(&host);
             faults.extend(
                 visits
                     .overlaps()
                     .iter()
                     .map(|pair| format!("{host}: overlap of {pair}")),
             );
-            let pages = visits.turns().pages();
+            let pages = visits.without_lost_requests().pages();
             for (gap, pair) in pages.gaps().iter().zip(pages.0.windows(2)) {
                 if *gap < delay {
                     faults.push(format!(

@@ -22,7 +22,7 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
 }
 
 /// How sending a reply ended.
-struct Played {
+struct SentReply {
     sent_bytes: u64,
     end: End,
 }
@@ -60,13 +60,14 @@ pub(super) async fn serve<S: Transport>(stream: S, connection: Connection, share
             break;
         };
         let reply = shared.reply(&request);
-        let number = shared
-            .log
-            .open(request.visit(&connection, started_at, reply_status(&reply)));
-        let played = client.play(reply).await;
+        let number =
+            shared
+                .log
+                .begin_visit(request.to_visit(&connection, started_at, reply_status(&reply)));
+        let played = client.send_reply(reply).await;
         shared
             .log
-            .close(number, played.sent_bytes, played.end == End::ClientGone);
+            .end_visit(number, played.sent_bytes, played.end == End::ClientGone);
         end = played.end;
     }
     if end == End::Reset {
@@ -116,19 +117,19 @@ impl<S: Transport> Client<S> {
         }
     }
 
-    async fn play(&mut self, reply: Reply) -> Played {
+    async fn send_reply(&mut self, reply: Reply) -> SentReply {
         self.sent_bytes = 0;
         let end = match reply {
-            Reply::Page(page) => self.play_page(page).await,
-            Reply::Script(script) => self.play_script(script).await,
+            Reply::Page(page) => self.send_page(page).await,
+            Reply::Script(script) => self.send_script(script).await,
         };
-        Played {
+        SentReply {
             sent_bytes: self.sent_bytes,
             end: end.unwrap_or(End::ClientGone),
         }
     }
 
-    async fn play_page(&mut self, page: Page) -> io::Result<End> {
+    async fn send_page(&mut self, page: Page) -> io::Result<End> {
         self.wait(page.latency).await?;
         self.send(page.head().as_bytes()).await?;
         if may_have_body(page.status) {
@@ -137,7 +138,7 @@ impl<S: Transport> Client<S> {
         Ok(End::KeptAlive)
     }
 
-    async fn play_script(&mut self, script: Script) -> io::Result<End> {
+    async fn send_script(&mut self, script: Script) -> io::Result<End> {
         for step in script.steps {
             match step {
                 Step::Send(bytes) => self.send(&bytes).await?,

@@ -31,9 +31,11 @@ where
             };
             let number = shared
                 .log
-                .open(request.visit(&connection, started_at, status));
+                .begin_visit(request.to_visit(&connection, started_at, status));
             let sent = answer(reply, respond).await;
-            shared.log.close(number, sent.unwrap_or(0), sent.is_none());
+            shared
+                .log
+                .end_visit(number, sent.unwrap_or(0), sent.is_none());
         });
     }
 }

@@ -80,7 +80,7 @@ impl Request {
         }
     }
 
-    fn visit(&self, connection: &Connection, started_at: Instant, status: Option<u16>) -> Visit {
+    fn to_visit(&self, connection: &Connection, started_at: Instant, status: Option<u16>) -> Visit {
         Visit {
             host: self.host.clone(),
             host_header: self.host_header.clone(),
@@ -190,7 +190,7 @@ impl Site {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Host)) -> &Site {
+    fn change_host(&self, change: impl FnOnce(&mut Host)) -> &Site {
         change(self.shared.hosts().entry(self.host.clone()).or_default());
         self
     }
@@ -207,23 +207,26 @@ impl Site {
         path: &str,
         answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> &Site {
-        self.change(|host| {
+        self.change_host(|host| {
             host.paths.insert(path.to_string(), Arc::new(answer));
         })
     }
 
     /// Sets the answer for every other path, except robots.txt.
-    pub fn otherwise(&self, answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> &Site {
-        self.change(|host| host.otherwise = Some(Arc::new(answer)))
+    pub fn serve_otherwise(
+        &self,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> &Site {
+        self.change_host(|host| host.otherwise = Some(Arc::new(answer)))
     }
 
-    pub fn robots(&self, rules: &str) -> &Site {
+    pub fn serve_robots(&self, rules: &str) -> &Site {
         self.serve("/robots.txt", document("text/plain", rules.to_string()))
     }
 
     /// Adds a delay to every page of the host.
     pub fn latency(&self, latency: Duration) -> &Site {
-        self.change(|host| host.latency = latency)
+        self.change_host(|host| host.latency = latency)
     }
 
     pub fn host(&self) -> &str {
@@ -243,6 +246,6 @@ impl Site {
 
     /// The requests to this host so far.
     pub fn visits(&self) -> Visits {
-        self.shared.log.visits().of_host(&self.host)
+        self.shared.log.visits().for_host(&self.host)
     }
 }

@@ -84,11 +84,11 @@ impl Web {
 
     /// Creates a site at an address of this machine, with a port of its own.
     pub fn site_at(&self, address: &str) -> Site {
-        self.site_that(address, ConnectionPolicy::Serve)
+        self.site_with_policy(address, ConnectionPolicy::Serve)
     }
 
     /// Creates a site like [`Web::site_at`], with a policy for its connections.
-    pub fn site_that(&self, address: &str, policy: ConnectionPolicy) -> Site {
+    pub fn site_with_policy(&self, address: &str, policy: ConnectionPolicy) -> Site {
         let address: IpAddr = address.parse().expect("an IP address");
         let listener = self.listen(address, None, policy);
         Site::new(&self.shared, &bracketed(address), Some(listener))

@@ -30,7 +30,7 @@ pub(super) struct Rotation<'f> {
 
 impl Rotation<'_> {
     /// Makes another backup, then removes the surplus ones.
-    pub(super) fn add(
+    pub(super) fn make_backup(
         &self,
         now_ms: i64,
         make: impl FnOnce(&Path) -> Result<(), Fault>,
@@ -46,11 +46,11 @@ impl Rotation<'_> {
             .and_then(|()| fs::File::open(folder)?.sync_all())
             .map_err(|error| cannot("give the backup its name", error))?;
         crate::stdout::print(finished.display())?;
-        self.remove_others(now_ms)
+        self.remove_surplus(now_ms)
             .map_err(|error| cannot("remove the backups before", error))
     }
 
-    fn remove_others(&self, now_ms: i64) -> std::io::Result<()> {
+    fn remove_surplus(&self, now_ms: i64) -> std::io::Result<()> {
         let mut backups = BTreeSet::new();
         let oldest_unfinished = name_of(now_ms - DAY_MS);
         for entry in fs::read_dir(self.folder)? {
@@ -59,14 +59,14 @@ impl Rotation<'_> {
                 continue;
             };
             match name.strip_prefix(UNFINISHED) {
-                Some(begun) if is_name(begun) && *begun < *oldest_unfinished => {
+                Some(begun) if is_backup_name(begun) && *begun < *oldest_unfinished => {
                     fs::remove_dir_all(entry.path())?;
                 }
-                None if is_name(&name) => drop(backups.insert(name)),
+                None if is_backup_name(&name) => drop(backups.insert(name)),
                 _ => {}
             }
         }
-        for name in superfluous(&backups, self.keep, self.keep_days) {
+        for name in surplus_backups(&backups, self.keep, self.keep_days) {
             fs::remove_dir_all(self.folder.join(name))?;
         }
         Ok(())
@@ -78,7 +78,7 @@ fn name_of(at_ms: i64) -> String {
     iso_time(at_ms).replace(':', "-")
 }
 
-fn is_name(text: &str) -> bool {
+fn is_backup_name(text: &str) -> bool {
     let pattern = "0000-00-00T00-00-00.000Z";
     text.len() == pattern.len()
         && pattern
@@ -90,7 +90,7 @@ fn is_name(text: &str) -> bool {
             })
 }
 
-fn superfluous(backups: &BTreeSet<String>, keep: usize, keep_days: usize) -> Vec<&str> {
+fn surplus_backups(backups: &BTreeSet<String>, keep: usize, keep_days: usize) -> Vec<&str> {
     let last: BTreeSet<&str> = backups
         .iter()
         .rev()
@@ -129,7 +129,7 @@ mod tests {
         .into_iter()
         .collect();
         let left = |keep, keep_days| -> Vec<String> {
-            let gone = superfluous(&backups, keep, keep_days);
+            let gone = surplus_backups(&backups, keep, keep_days);
             let left = backups.iter().filter(|name| !gone.contains(&name.as_str()));
             left.map(|name| name[8..16].to_owned()).collect()
         };
@@ -167,13 +167,13 @@ mod tests {
         for minute in 0..5 {
             let at_ms = now_ms + minute * 60_000;
             rotation
-                .add(at_ms, |made| {
+                .make_backup(at_ms, |made| {
                     fs::create_dir(made).unwrap();
                     Ok(())
                 })
                 .unwrap();
         }
-        let failed = rotation.add(now_ms + DAY_MS, |made| {
+        let failed = rotation.make_backup(now_ms + DAY_MS, |made| {
             fs::create_dir(made).unwrap();
             Err(Fault::error("the disk is full"))
         });
@@ -182,7 +182,7 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        let backups: BTreeSet<&String> = names.iter().filter(|name| is_name(name)).collect();
+        let backups: BTreeSet<&String> = names.iter().filter(|name| is_backup_name(name)).collect();
         let last = [3, 4].map(|minute| name_of(now_ms + minute * 60_000));
         assert_eq!(backups.into_iter().cloned().collect::<Vec<_>>(), last);
         assert!(!names.contains(&dead));

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use webfill_service::Fault;
 use webfill_service::boot_clock::boot_ms;
 use webfill_service::claim_file::ClaimFile;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::state::StateFolder;
 use webfill_store::{
     CrawlClaim, CrawlId, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY, Store, StoreError, iso_time,
@@ -40,7 +40,7 @@ pub struct Claim {
 
 impl Claim {
     /// Claims the crawl. If another process has it, watches whether that one is alive.
-    pub fn take(
+    pub fn acquire(
         store: &Arc<dyn Store>,
         crawl: CrawlId,
         state: &StateFolder,
@@ -62,7 +62,7 @@ impl Claim {
         hold.extend(asked_ms)
             .map_err(|error| Fault::error(format!("cannot claim the crawl: {error}")))?;
         let (going_on, over) = mpsc::channel();
-        let renewing = Renewing {
+        let renewing = Renewer {
             store: Arc::clone(store),
             claim,
             hold: Arc::clone(&hold),
@@ -98,7 +98,7 @@ impl Claim {
         let over_at = Instant::now() + longest;
         while Instant::now() < over_at {
             self.hold.is_certain()?;
-            if signals::asked() >= Asked::Drain {
+            if signals::requested() >= SignalRequest::Drain {
                 return Err(Fault::interrupted("interrupted before the first request"));
             }
             std::thread::sleep(CHECK_EVERY.min(over_at.saturating_duration_since(Instant::now())));
@@ -151,7 +151,7 @@ impl Hold {
 
     /// Makes the claim end now, so that no further request starts. If this cannot be written to the file, the time
     /// written before applies.
-    fn give_up(&self, why: Fault) {
+    fn end_now(&self, why: Fault) {
         self.until_ms.store(0, Ordering::Release);
         let _ = self.file.write(0);
         let _ = self.over.set(why);
@@ -165,13 +165,13 @@ impl Hold {
     }
 }
 
-struct Renewing {
+struct Renewer {
     store: Arc<dyn Store>,
     claim: CrawlClaim,
     hold: Arc<Hold>,
 }
 
-impl Renewing {
+impl Renewer {
     fn run(mut self, runtime: &Runtime, over: &Receiver<()>) {
         while over.recv_timeout(RENEW_EVERY) == Err(RecvTimeoutError::Timeout) {
             self.claim.beat += 1;
@@ -179,9 +179,9 @@ impl Renewing {
             // An unreachable store is retried: nobody can take over the crawl there either.
             match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
                 Ok(true) => self.note_renewal(asked_ms),
-                Ok(false) => return self.hold.give_up(taken_over()),
+                Ok(false) => return self.hold.end_now(taken_over()),
                 Err(error) if error.is_fatal() && !matches!(error, StoreError::NoSpace { .. }) => {
-                    return self.hold.give_up(store_fault(error));
+                    return self.hold.end_now(store_fault(error));
                 }
                 Err(_) => {}
             }
@@ -258,7 +258,7 @@ fn wait_until_lapsed(
         let Some(now) = try_claim(runtime, store, claim, watched)? else {
             return Ok(asked_ms);
         };
-        if now != other || signals::asked() >= Asked::Drain {
+        if now != other || signals::requested() >= SignalRequest::Drain {
             return Err(refusal(&now));
         }
     }

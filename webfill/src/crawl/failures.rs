@@ -16,7 +16,7 @@ use crate::summary::{Failure, Failures};
 
 /// One page of a paged answer.
 #[derive(Deserialize)]
-struct Slice<T> {
+struct FailurePage<T> {
     found: Vec<T>,
     next: Option<i64>,
 }
@@ -52,8 +52,8 @@ pub(super) fn read(
         crawls: crawls.to_vec(),
         after,
     };
-    each(client, fleet, request, |failed: FailedUrls| {
-        let failure = Failure::of(failed.outcome, failed.status_code);
+    for_each_item(client, fleet, request, |failed: FailedUrls| {
+        let failure = Failure::new(failed.outcome, failed.status_code);
         *failures.by_kind.entry(failure.clone()).or_default() += failed.urls;
         *sites.entry((failed.site, failure)).or_default() += failed.urls;
         Ok(())
@@ -64,7 +64,7 @@ pub(super) fn read(
         crawls: crawls.to_vec(),
         after,
     };
-    each(client, fleet, request, |record: DeadRecord| {
+    for_each_item(client, fleet, request, |record: DeadRecord| {
         failures.dead_records += 1;
         list.as_mut().map_or(Ok(()), |list| list.add(&record))
     })?;
@@ -75,7 +75,7 @@ pub(super) fn read(
 }
 
 /// Requests all pages of an answer, and passes each item to `each`.
-fn each<T: for<'a> Deserialize<'a>>(
+fn for_each_item<T: for<'a> Deserialize<'a>>(
     client: &mut ControlClient,
     fleet: &mut Fleet,
     request: impl Fn(i64) -> LocalRequest,
@@ -83,7 +83,7 @@ fn each<T: for<'a> Deserialize<'a>>(
 ) -> Result<(), Fault> {
     let mut after = Some(0);
     while let Some(from) = after {
-        let slice: Slice<T> = client.request(&request(from), || fleet.restart_dead())?;
+        let slice: FailurePage<T> = client.request(&request(from), || fleet.restart_dead())?;
         slice.found.into_iter().try_for_each(&mut take)?;
         after = slice.next;
     }

@@ -13,7 +13,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
 
 use super::options::CrawlOptions;
-use super::{Crawl, Opened, findings, flags, put_crawl_if_missing, unusable_store};
+use super::{Crawl, OpenedCrawl, findings, flags, put_crawl_if_missing, unusable_store};
 use crate::control_client::ControlClient;
 use crate::dataset::NamedDataset;
 use crate::feeding::{self, RowPages, Seeds};
@@ -28,7 +28,7 @@ struct Run {
     watch: Value,
     began_ms: i64,
     #[serde(flatten)]
-    opened: Opened,
+    opened: OpenedCrawl,
 }
 
 #[derive(serde::Deserialize)]
@@ -44,7 +44,7 @@ pub fn feed_run(
     run: u64,
     options_of: impl Fn(&Watch) -> Result<CrawlOptions, Fault>,
 ) -> Result<ExitStatus, Fault> {
-    let mut asking = Asking {
+    let mut asking = RunRequests {
         client: ControlClient::connect(endpoint)?,
         watch: name.to_owned(),
         run,
@@ -52,21 +52,22 @@ pub fn feed_run(
     let found = asking.request_run()?;
     let watch = Watch::parse(found.watch)
         .map_err(|refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message)))?;
-    let settings = Settings::written(config)?;
+    let settings = Settings::load_written(config)?;
     let sources = settings.watch_sources()?;
     let refused = |refusal: Refusal| Fault::usage(refusal.message);
     sources.check(&watch, "$").map_err(refused)?;
-    let mut crawl = Crawl::of_fleet(options_of(&watch)?, settings, &sources)?;
+    let mut crawl = Crawl::for_fleet(options_of(&watch)?, settings, &sources)?;
     crawl.spec.run_began_ms = Some(found.began_ms);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let (store, dataset) = runtime.block_on(crawl.open_run())?;
-    let mut writing_back = crawl.write_back(dataset.as_ref(), &store)?;
+    let mut writing_back = crawl.start_writing_back(dataset.as_ref(), &store)?;
     let dataset_name = crawl.dataset_name.or_known(found.opened.dataset()?);
     let shared = Arc::clone(&store);
-    let mut feeding = crawl.feed(&found.opened, endpoint, shared, dataset, dataset_name)?;
+    let mut feeding =
+        crawl.start_feeding(&found.opened, endpoint, shared, dataset, dataset_name)?;
     while !asking.is_over()? {
         feeding.check()?;
         if let Some(writing_back) = &mut writing_back {
@@ -78,8 +79,8 @@ pub fn feed_run(
     let written_back = writing_back.map(|last| last.finish(&|| false));
     let written_back = written_back.transpose()?;
     let id = CrawlId::new(&crawl.spec.app_id, &crawl.spec.crawl_id);
-    let records = runtime.block_on(counted(&*store, &id))?;
-    asking.count(&json!({
+    let records = runtime.block_on(count_records(&*store, &id))?;
+    asking.store_counts(&json!({
         "records": {"total": records.total, "resolved": records.resolved},
         "broken_seeds": fed.broken.count,
         "written_back": written_back.map(|written| written.records),
@@ -88,13 +89,13 @@ pub fn feed_run(
 }
 
 /// A client that asks the dispatcher about the run.
-struct Asking {
+struct RunRequests {
     client: ControlClient,
     watch: String,
     run: u64,
 }
 
-impl Asking {
+impl RunRequests {
     fn request_run(&mut self) -> Result<Run, Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
         let question = LocalRequest::GetRun { watch, run };
@@ -109,7 +110,7 @@ impl Asking {
     }
 
     /// Adds the counts to the record of the run.
-    fn count(&mut self, counts: &Value) -> Result<(), Fault> {
+    fn store_counts(&mut self, counts: &Value) -> Result<(), Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
         let counts = counts.as_object().cloned().unwrap_or_default();
         let question = LocalRequest::CountRun { watch, run, counts };
@@ -118,7 +119,7 @@ impl Asking {
     }
 }
 
-async fn counted(store: &dyn Store, crawl: &CrawlId) -> Result<RecordCounts, Fault> {
+async fn count_records(store: &dyn Store, crawl: &CrawlId) -> Result<RecordCounts, Fault> {
     store
         .record_counts(crawl)
         .await
@@ -136,14 +137,14 @@ impl Crawl {
     }
 
     /// Adapts the crawl to a fleet, which has its own settings.
-    fn of_fleet(
+    fn for_fleet(
         options: CrawlOptions,
         settings: Settings,
         sources: &WatchSources,
     ) -> Result<Crawl, Fault> {
         let open = |path: &Path| {
             let file = sources.open_seeds(&path.to_string_lossy());
-            Seeds::of_file(path, file.map_err(Fault::usage)?)
+            Seeds::from_file(path, file.map_err(Fault::usage)?)
         };
         let mut seeds = options.seeds.as_deref().map(open).transpose()?;
         // Relative paths start at the seeds folder, not at this process's working folder. Otherwise they would not name
@@ -156,12 +157,12 @@ impl Crawl {
         let dataset_name = NamedDataset::choose(given, seeds_path.as_deref(), dataset.as_ref())?;
         let mappings = load_mappings(&settings.mappings)?;
         if let Some(seeds) = &mut seeds {
-            seeds.read_lists_of(&mappings, &settings)?;
+            seeds.set_list_cells(&mappings, &settings)?;
         }
         Ok(Crawl {
             spec: flags::spec_of(&options, &settings),
             fields: findings::fields_by_mapping(&mappings),
-            rows: Arc::new(RowPages::of(mappings)),
+            rows: Arc::new(RowPages::new(mappings)),
             options,
             settings,
             seeds,

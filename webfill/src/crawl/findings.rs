@@ -9,8 +9,10 @@ use webfill_dispatcher::row_lists;
 use webfill_followers::run_changes;
 use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;
-use webfill_service::signals::{self, Asked};
-use webfill_store::{CrawlId, FieldCounts, Lists, Marks, Store, StoreError, judge_rows};
+use webfill_service::signals::{self, SignalRequest};
+use webfill_store::{
+    CrawlId, FieldCounts, GoneMarking, Lists, Store, StoreError, check_missing_rows,
+};
 
 use crate::health;
 use crate::summary::{FieldsByMapping, Findings, ListCounts};
@@ -19,7 +21,7 @@ use crate::summary::{FieldsByMapping, Findings, ListCounts};
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// What to count in a crawl.
-pub struct Wanted {
+pub struct WantedFindings {
     /// The fields that mappings extract.
     pub fields: FieldsByMapping,
     /// The time since which changes of pages are counted, in milliseconds since the epoch. `None` if the crawl does not
@@ -31,18 +33,18 @@ pub struct Wanted {
 
 /// Counts the results of the crawl in the store. `None` if the store fails, which is logged, or if a stop is requested
 /// meanwhile.
-pub fn count(
+pub fn count_findings(
     runtime: &Runtime,
     store: &Arc<dyn Store>,
     crawl: &CrawlId,
-    wanted: Wanted,
+    wanted: WantedFindings,
 ) -> Option<Findings> {
     let counted = runtime.block_on(async {
-        let mut counting = std::pin::pin!(read(store, crawl, &wanted));
+        let mut counting = std::pin::pin!(load_findings(store, crawl, &wanted));
         loop {
             match tokio::time::timeout(POLL_EVERY, &mut counting).await {
                 Ok(counted) => return Some(counted),
-                Err(_) if signals::asked() >= Asked::Stop => return None,
+                Err(_) if signals::requested() >= SignalRequest::Stop => return None,
                 Err(_) => {}
             }
         }
@@ -59,10 +61,10 @@ pub fn count(
     }
 }
 
-async fn read(
+async fn load_findings(
     store: &Arc<dyn Store>,
     crawl: &CrawlId,
-    wanted: &Wanted,
+    wanted: &WantedFindings,
 ) -> Result<Findings, StoreError> {
     let counts = store.field_counts(crawl).await?;
     let before = match store.crawl_before(crawl).await? {
@@ -72,7 +74,7 @@ async fn read(
         }
         None => None,
     };
-    let health = health_of(&**store, &counts).await?;
+    let health = load_health(&**store, &counts).await?;
     let alerts = health.iter().filter_map(MappingHealth::alert);
     let warnings = health
         .iter()
@@ -83,22 +85,22 @@ async fn read(
         alerts: alerts.cloned().collect(),
         warnings: warnings.cloned().collect(),
         of_run: match wanted.changed_since_ms {
-            Some(since_ms) => Some(run_changes::found(&**store, crawl, since_ms).await?),
+            Some(since_ms) => Some(run_changes::load_results(&**store, crawl, since_ms).await?),
             None => None,
         },
         lists: match wanted.lists {
-            true => Some(judge_lists(store, crawl).await?),
+            true => Some(count_lists(store, crawl).await?),
             false => None,
         },
         ..Findings::default()
     })
 }
 
-async fn judge_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCounts, StoreError> {
+async fn count_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCounts, StoreError> {
     let mut counts = ListCounts::default();
-    let mut lists = Lists::of(store, crawl);
+    let mut lists = Lists::new(store, crawl);
     while let Some(list) = lists.next().await? {
-        let rows = judge_rows(&**store, &list, Marks::Believed).await?;
+        let rows = check_missing_rows(&**store, &list, GoneMarking::Believed).await?;
         row_lists::log_rows(&list, &rows);
         counts.add(&list, &rows);
     }
@@ -106,11 +108,11 @@ async fn judge_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCoun
 }
 
 /// The health of the mappings that have read pages of the crawl.
-async fn health_of(
+async fn load_health(
     store: &dyn Store,
     counts: &FieldCounts,
 ) -> Result<Vec<MappingHealth>, StoreError> {
-    let mut health = health::read(store).await?;
+    let mut health = health::load_health(store).await?;
     health.retain(|one| counts.mappings.contains_key(one.mapping()));
     Ok(health)
 }

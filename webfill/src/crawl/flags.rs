@@ -69,7 +69,7 @@ const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 /// Sets how long the crawl waits for failing sites. A run of a watch does not wait for them: as in a fleet, they back
 /// off by the dispatcher's tables, and the next run continues with them. Failures of single pages are retried while the
 /// run lasts.
-pub fn give_patience(settings: &mut Settings, options: &CrawlOptions) {
+pub fn set_patience(settings: &mut Settings, options: &CrawlOptions) {
     let patience = &mut settings.dispatcher.patience;
     *patience = match (&options.watched_run, options.patience) {
         (Some(_), _) => None,
@@ -83,12 +83,12 @@ pub fn limits(options: &CrawlOptions) -> Limits {
     let standstill_ms = standstill.as_millis() as u64;
     Limits {
         backoffs_ms: options.watched_run.as_ref().map(|_| standstill_ms),
-        cut_off_ms: standstill_ms,
+        offline_ms: standstill_ms,
     }
 }
 
 /// Gives a watch without a state folder one of its own, so that several watches can run side by side.
-pub fn give_watch_a_folder(settings: &mut Settings, options: &CrawlOptions) {
+pub fn set_watch_folder(settings: &mut Settings, options: &CrawlOptions) {
     if let Some(run) = &options.watched_run
         && settings.state == Settings::default().state
     {
@@ -132,7 +132,7 @@ fn is_conditional(options: &CrawlOptions) -> bool {
 }
 
 pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
-    let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
+    let crawl_id = options.crawl.clone().unwrap_or_else(new_crawl_id);
     CrawlSpec {
         max_depth: options.depth,
         follow: options.follow,
@@ -164,7 +164,7 @@ fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<
 }
 
 /// A new crawl id, which sorts by time and is very likely unique.
-fn fresh_id() -> String {
+fn new_crawl_id() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default();

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use webfill_api::{Refusal, Watch, WatchRun};
-use webfill_dispatcher::local_notifications::{Before, LocalNotifications, RunEnded};
+use webfill_dispatcher::local_notifications::{LocalNotifications, RunEnded, StartState};
 use webfill_followers::run_changes;
 use webfill_health::{Alert, Warning};
 use webfill_notifications::silence::RUNS_JUDGED;
 use webfill_notifications::{Permissions, ReadChanges, Standing};
 use webfill_service::Fault;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_store::{CrawlId, Store};
 
 use super::run_record::RunFile;
@@ -36,32 +36,36 @@ pub struct RunNotifications {
 
 impl RunNotifications {
     /// Prepares the notifications of a watch; `None` if it has no recipients.
-    pub fn of(watch: &Watch, settings: &Settings, prints: bool) -> Option<RunNotifications> {
+    pub fn from_watch(
+        watch: &Watch,
+        settings: &Settings,
+        prints: bool,
+    ) -> Option<RunNotifications> {
         (!watch.notify.is_empty()).then(|| RunNotifications {
             watch: watch.clone(),
             state: settings.state.clone(),
-            permissions: Permissions::of_user(settings.notifications.clone()),
+            permissions: Permissions::for_user(settings.notifications.clone()),
             prints,
         })
     }
 
     /// Checks that the targets can be used at all.
     pub fn check(watch: &Watch, settings: &Settings) -> Result<(), Fault> {
-        let permissions = Permissions::of_user(settings.notifications.clone());
+        let permissions = Permissions::for_user(settings.notifications.clone());
         let refused =
             |refusal: Refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message));
         permissions.check(watch, "$").map_err(refused)
     }
 
     /// Notes the current state, so that only later changes are reported. Must be called before the run begins.
-    pub fn begin(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
-        let runs = RunFile::of(&self.state, &self.watch.name).ended(1)?;
-        let last_change = runtime.block_on(run_changes::last_change(store));
-        let before = Before {
+    pub fn note_start(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
+        let runs = RunFile::new(&self.state, &self.watch.name).ended(1)?;
+        let last_change = runtime.block_on(run_changes::load_last_change_number(store));
+        let before = StartState {
             last_run: runs.first().map_or(0, |run| run.number),
             last_change: last_change.map_err(store_fault)?,
         };
-        LocalNotifications::open(&self.state)?.begin(&self.watch, &before, now_ms())
+        LocalNotifications::open(&self.state)?.prepare_run(&self.watch, &before, now_ms())
     }
 
     /// Puts new notifications into the outbox. A fault here does not fail the run.
@@ -86,7 +90,7 @@ impl RunNotifications {
     }
 
     /// Tries between two runs to deliver the remaining notifications. Returns whether any still remain.
-    pub fn deliver_left(&self, give_up: impl Fn() -> bool) -> bool {
+    pub fn deliver_remaining(&self, give_up: impl Fn() -> bool) -> bool {
         let opened = LocalNotifications::open(&self.state);
         let left = opened.and_then(|notifications| {
             notifications.deliver(self.permissions.clone(), WITHIN, now_ms, give_up)
@@ -104,15 +108,15 @@ impl RunNotifications {
 
     fn try_report(&self, run: &EndedRun<'_>) -> Result<(), Fault> {
         let notifications = LocalNotifications::open(&self.state)?;
-        let ended = RunFile::of(&self.state, &self.watch.name).ended(RUNS_JUDGED)?;
+        let ended = RunFile::new(&self.state, &self.watch.name).ended(RUNS_JUDGED)?;
         let mut runs = vec![run.record.clone()];
         runs.extend(ended);
-        self.warn_of_late(&notifications, run);
-        let standing = standing(run.result);
+        self.warn_of_lateness(&notifications, run);
+        let standing = standing_alerts(run.result);
         // A notification holds a limited number of changes, so several may be needed.
         loop {
-            let changes = self.changes(&notifications, run);
-            notifications.report(&RunEnded {
+            let changes = self.load_changes(&notifications, run);
+            notifications.enqueue_events(&RunEnded {
                 watch: &self.watch,
                 runs: &runs,
                 standing: standing.as_ref(),
@@ -120,7 +124,7 @@ impl RunNotifications {
                 now_ms: now_ms(),
             })?;
             let has_more = changes.iter().any(|read| read.is_full);
-            if !has_more || signals::asked() >= Asked::Stop {
+            if !has_more || signals::requested() >= SignalRequest::Stop {
                 return Ok(());
             }
         }
@@ -129,7 +133,7 @@ impl RunNotifications {
     fn try_deliver(&self) -> Result<Option<(u64, String)>, Fault> {
         let notifications = LocalNotifications::open(&self.state)?;
         notifications.deliver(self.permissions.clone(), WITHIN, now_ms, || {
-            signals::asked() >= Asked::Stop
+            signals::requested() >= SignalRequest::Stop
         })
     }
 }
@@ -144,9 +148,11 @@ pub struct EndedRun<'a> {
 }
 
 impl RunNotifications {
-    fn warn_of_late(&self, notifications: &LocalNotifications, run: &EndedRun<'_>) {
+    fn warn_of_lateness(&self, notifications: &LocalNotifications, run: &EndedRun<'_>) {
         let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
-        let positions = notifications.positions(&self.watch).unwrap_or_default();
+        let positions = notifications
+            .last_reported_changes(&self.watch)
+            .unwrap_or_default();
         let is_judged = || {
             run.runtime
                 .block_on(run_changes::is_judged(run.store, &crawl))
@@ -161,9 +167,15 @@ impl RunNotifications {
     }
 
     /// The changes since the last notification. Changes that cannot be read are reported after the next run.
-    fn changes(&self, notifications: &LocalNotifications, run: &EndedRun<'_>) -> Vec<ReadChanges> {
+    fn load_changes(
+        &self,
+        notifications: &LocalNotifications,
+        run: &EndedRun<'_>,
+    ) -> Vec<ReadChanges> {
         let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
-        let positions = notifications.positions(&self.watch).unwrap_or_default();
+        let positions = notifications
+            .last_reported_changes(&self.watch)
+            .unwrap_or_default();
         let mut changes = Vec::new();
         for after in positions {
             let reading = run_changes::read_changes(run.store, &crawl, after);
@@ -181,7 +193,7 @@ impl RunNotifications {
 }
 
 /// The standing alerts of the mappings that have read the run's pages; `None` if they were not checked.
-fn standing(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
+fn standing_alerts(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
     let (summary, _) = ended.as_ref().ok()?;
     let findings = summary.findings.as_ref()?;
     Some(Standing {

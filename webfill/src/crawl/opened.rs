@@ -8,7 +8,7 @@ use crate::feeding;
 
 /// What the dispatcher knows about the crawl.
 #[derive(serde::Deserialize)]
-pub(super) struct Opened {
+pub(super) struct OpenedCrawl {
     pub(super) crawl: u32,
     pub(super) fed_lines: u64,
     /// Whether the crawl was finished and its input is read again.
@@ -19,7 +19,7 @@ pub(super) struct Opened {
     pub(super) notes_dataset: bool,
 }
 
-impl Opened {
+impl OpenedCrawl {
     /// The dataset that the crawl began with.
     pub(super) fn dataset(&self) -> Result<Option<DatasetName>, Fault> {
         let name = self.dataset.as_deref().map(str::parse).transpose();

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args};
 use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane};
 
-use super::retry::RetriedEnd;
+use super::retry::RetryEnd;
 use super::run_record::WatchedRun;
 use super::verdict::FailOn;
 use crate::cli::{ProgressStyle, SummaryFormat, contact, duration, follow, id, seconds};
@@ -140,7 +140,7 @@ pub struct CrawlOptions {
         value_delimiter = ',',
         requires = "crawl"
     )]
-    pub retry: Vec<RetriedEnd>,
+    pub retry: Vec<RetryEnd>,
     /// Stop gracefully after N pages
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
@@ -150,7 +150,7 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub max_time: Option<Duration>,
     /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
-    #[arg(long, alias = "max-rest", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub patience: Option<Duration>,
     /// Write unreachable records to this CSV file at the end: id, url, outcome, status_code, site, why
     #[arg(long, value_name = "FILE")]

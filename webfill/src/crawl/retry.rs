@@ -14,33 +14,33 @@ use crate::fleet::Fleet;
 
 /// How the tasks ended that are to be queued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetriedEnd {
+pub enum RetryEnd {
     Outcome(Outcome),
     /// Tasks that ended in `http_error` with this status.
     Status(u16),
 }
 
-impl FromStr for RetriedEnd {
+impl FromStr for RetryEnd {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<RetriedEnd, String> {
+    fn from_str(text: &str) -> Result<RetryEnd, String> {
         match text.parse() {
-            Ok(status @ 100..=999) => Ok(RetriedEnd::Status(status)),
-            _ => text.parse().map(RetriedEnd::Outcome),
+            Ok(status @ 100..=999) => Ok(RetryEnd::Status(status)),
+            _ => text.parse().map(RetryEnd::Outcome),
         }
     }
 }
 
 /// The dispatcher's answer to an action.
 #[derive(Deserialize)]
-struct Retried {
+struct RetryAnswer {
     total_requeued: u64,
 }
 
 /// Queues the crawl's tasks that ended in one of these ways again, and returns their number; `None` if no ways are
 /// given. The crawl is open and its seeds are not complete, so it does not finish before that.
-pub(super) fn queue_ended_again(
-    ends: &[RetriedEnd],
+pub(super) fn requeue_ended(
+    ends: &[RetryEnd],
     spec: &CrawlSpec,
     client: &mut ControlClient,
     fleet: &mut Fleet,
@@ -50,7 +50,7 @@ pub(super) fn queue_ended_again(
     }
     let mut requeued = 0;
     for action in retry_actions(ends, &spec.app_id, &spec.crawl_id) {
-        let retried: Retried = client.request(&action, || fleet.restart_dead())?;
+        let retried: RetryAnswer = client.request(&action, || fleet.restart_dead())?;
         requeued += retried.total_requeued;
     }
     tracing::info!(
@@ -63,12 +63,12 @@ pub(super) fn queue_ended_again(
 }
 
 /// The actions for these ends: one for all outcomes, and one for all statuses.
-pub fn retry_actions(ends: &[RetriedEnd], app_id: &str, crawl_id: &str) -> Vec<Value> {
+pub fn retry_actions(ends: &[RetryEnd], app_id: &str, crawl_id: &str) -> Vec<Value> {
     let (mut outcomes, mut statuses) = (Vec::new(), Vec::new());
     for end in ends {
         match end {
-            RetriedEnd::Outcome(outcome) => outcomes.push(*outcome),
-            RetriedEnd::Status(status) => statuses.push(*status),
+            RetryEnd::Outcome(outcome) => outcomes.push(*outcome),
+            RetryEnd::Status(status) => statuses.push(*status),
         }
     }
     let mut actions = Vec::new();

@@ -35,7 +35,7 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    pub fn of(state: &Path, name: &str) -> RunFile {
+    pub fn new(state: &Path, name: &str) -> RunFile {
         let name = name.replace(':', "_");
         RunFile {
             path: state.join(format!("runs-{name}.jsonl")),
@@ -107,7 +107,7 @@ impl RunRecord {
     /// it.
     pub fn begin(watched: &WatchedRun, state: &Path) -> Result<RunRecord, Fault> {
         let watch = &watched.watch;
-        let file = RunFile::of(state, &watch.name);
+        let file = RunFile::new(state, &watch.name);
         let last = file.last()?;
         let now_ms = now_ms();
         let window_ms = watch.window_ms;
@@ -124,7 +124,7 @@ impl RunRecord {
                 let began_ms = ended_ms.map_or(now_ms, |ended_ms| now_ms.max(ended_ms + 1));
                 let number = last.map_or(1, |last| last.number + 1);
                 let due_ms = watched.due_ms.unwrap_or(began_ms);
-                let mut run = WatchRun::begun(number, due_ms, began_ms);
+                let mut run = WatchRun::new(number, due_ms, began_ms);
                 run.missed = watch.schedule.due_between(due_ms, began_ms);
                 file.add(&run)?;
                 run
@@ -172,11 +172,11 @@ impl RunRecord {
     }
 
     /// Notes how the run has ended. [`RunRecord::keep`] records it.
-    pub fn end(&mut self, ended: &Result<(Summary, End), Fault>) {
+    pub fn note_end(&mut self, ended: &Result<(Summary, End), Fault>) {
         // If the window passed while no process ran, the run ended then. So runs that were due later are made up for.
         let ended_ms = self.over_ms.unwrap_or_else(now_ms);
         let (how, why) = match ended {
-            Ok((_, end)) => (how(*end), None),
+            Ok((_, end)) => (run_end(*end), None),
             Err(fault) => (RunEnd::Failed, Some(fault.message.clone())),
         };
         self.run.end(ended_ms, how, why, &self.schedule);
@@ -195,14 +195,14 @@ impl RunRecord {
     }
 }
 
-fn how(end: End) -> RunEnd {
+fn run_end(end: End) -> RunEnd {
     match end {
         End::Finished => RunEnd::Finished,
         End::Interrupted => RunEnd::Interrupted,
         End::Limit(Limit::Pages) => RunEnd::Budget,
         End::Limit(Limit::Time) => RunEnd::Window,
         End::Limit(Limit::Backoffs) => RunEnd::BackingOff,
-        End::Limit(Limit::CutOff) => RunEnd::CutOff,
+        End::Limit(Limit::Offline) => RunEnd::Offline,
     }
 }
 
@@ -252,12 +252,12 @@ mod tests {
         }
         let mut record = RunRecord::begin(&watched, folder.path()).unwrap();
         assert!(!record.allow_resumption().unwrap());
-        record.end(&Err(Fault::error("killed")));
+        record.note_end(&Err(Fault::error("killed")));
         record.keep().unwrap();
         let next = RunRecord::begin(&watched, folder.path()).unwrap();
         assert_eq!(next.run().number, 2);
         assert!(next.allow_resumption().unwrap());
-        let file = RunFile::of(folder.path(), "w");
+        let file = RunFile::new(folder.path(), "w");
         let text = std::fs::read_to_string(&file.path).unwrap();
         assert!(text.lines().all(|line| !line.is_empty()), "{text}");
     }

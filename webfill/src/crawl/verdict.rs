@@ -23,7 +23,11 @@ pub enum FailOn {
 }
 
 /// The exit status of a crawl, and the reason if it failed although it ran to its end.
-pub fn of(end: End, summary: &Summary, fail_on: &[FailOn]) -> (ExitStatus, Option<String>) {
+pub fn exit_status(
+    end: End,
+    summary: &Summary,
+    fail_on: &[FailOn],
+) -> (ExitStatus, Option<String>) {
     let reason = match end {
         End::Finished => fail_on.iter().find_map(|which| which.reason(summary)),
         // The crawl may be resumed, and missing results may still come.

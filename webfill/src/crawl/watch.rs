@@ -9,18 +9,18 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use webfill_scheduler::local_crawl::{Limits, LocalRequest};
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
 
 use super::claim::Hold;
 use super::failures;
-use super::write_back::WritingBack;
+use super::write_back::WriteBackThread;
 use crate::control_client::ControlClient;
-use crate::feeding::{self, Crawls, Feeding};
+use crate::feeding::{self, Crawls, FeedThread};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
-use crate::summary::{Counters, Failures, WrittenBack};
+use crate::summary::{Counters, Failures, WriteBackCounts};
 
 /// How often the crawl's status is requested.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ pub enum Limit {
     Pages,
     Time,
     Backoffs,
-    CutOff,
+    Offline,
 }
 
 impl Limit {
@@ -60,7 +60,7 @@ impl Limit {
             Limit::Pages => "reached --max-pages",
             Limit::Time => "reached --max-time",
             Limit::Backoffs => "stopped: all remaining sites back off for longer than `patience`",
-            Limit::CutOff => "stopped: this machine has been offline for longer than --patience",
+            Limit::Offline => "stopped: this machine has been offline for longer than --patience",
         }
     }
 }
@@ -99,7 +99,7 @@ pub struct Watch {
     pub records: RecordCounts,
     pub count_at: Instant,
     /// The thread that writes values back to the dataset, if there is one.
-    pub writing_back: Option<WritingBack>,
+    pub writing_back: Option<WriteBackThread>,
     /// The claim to the crawl, with the time until which this process holds it.
     pub hold: Arc<Hold>,
     pub was_ours: bool,
@@ -116,7 +116,7 @@ impl Watch {
         &mut self,
         client: &mut ControlClient,
         fleet: &mut Fleet,
-        feeding: &mut Feeding,
+        feeding: &mut FeedThread,
     ) -> Result<End, Fault> {
         loop {
             fleet.restart_dead()?;
@@ -135,15 +135,15 @@ impl Watch {
             if self.counters.finished && is_ours {
                 return Ok(End::Finished);
             }
-            if signals::asked() >= Asked::Drain {
+            if signals::requested() >= SignalRequest::Drain {
                 return Ok(End::Interrupted);
             }
             if self.counters.limit_reached {
                 return Ok(End::Limit(Limit::Pages));
             }
             if self.counters.backoff_until_ms.is_some() {
-                return Ok(End::Limit(match self.counters.cut_off {
-                    Some(_) => Limit::CutOff,
+                return Ok(End::Limit(match self.counters.offline {
+                    Some(_) => Limit::Offline,
                     None => Limit::Backoffs,
                 }));
             }
@@ -184,7 +184,7 @@ impl Watch {
             let began = Instant::now();
             let deadline = self.deadline;
             let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            self.count_records(&|| signals::asked() >= Asked::Drain || is_over())?;
+            self.count_records(&|| signals::requested() >= SignalRequest::Drain || is_over())?;
             // Counting a large store takes long, and must not keep the store busy.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
@@ -257,7 +257,7 @@ impl Watch {
     /// Waits for the leased tasks to end, then for the processes. A second signal stops them immediately.
     pub fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let patience = Instant::now() + DRAIN_PATIENCE;
-        let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
+        let give_up = || signals::requested() >= SignalRequest::Stop || Instant::now() > patience;
         let crawls = self.crawls();
         // The answer comes when all leases have ended. Dead processes are not restarted from here on.
         let answer = {
@@ -276,9 +276,9 @@ impl Watch {
         match answer {
             Some(counters) => {
                 // The supervisor has left, so the last known state of its machine is kept.
-                let cut_off = self.counters.cut_off.take();
+                let offline = self.counters.offline.take();
                 self.counters = Counters {
-                    cut_off,
+                    offline,
                     ..counters
                 };
             }
@@ -291,8 +291,8 @@ impl Watch {
     }
 
     /// Writes the remaining values back, after the fleet was drained. A second signal stops this immediately.
-    pub fn finish_writing_back(&mut self) -> Result<Option<WrittenBack>, Fault> {
-        let give_up = || signals::asked() >= Asked::Stop;
+    pub fn finish_writing_back(&mut self) -> Result<Option<WriteBackCounts>, Fault> {
+        let give_up = || signals::requested() >= SignalRequest::Stop;
         let writing_back = self.writing_back.take();
         writing_back.map(|last| last.finish(&give_up)).transpose()
     }

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use webfill_service::Fault;
-use webfill_store::{CrawlId, Dataset, Store, StoreError, Unwritten, WriteBack};
+use webfill_store::{CrawlId, Dataset, Store, StoreError, UnwrittenRecord, WriteBack};
 
 use crate::feeding::store_fault;
-use crate::summary::WrittenBack;
+use crate::summary::WriteBackCounts;
 
 /// How often changed records are written back.
 const EVERY: Duration = Duration::from_secs(3);
@@ -33,7 +33,7 @@ const RETRY_EVERY: Duration = Duration::from_millis(500);
 const REFUSED_LOGGED: u64 = 20;
 
 /// The source (store and crawl) and the target (dataset and collection).
-pub struct Route {
+pub struct WriteBackRoute {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: Arc<Dataset>,
@@ -43,15 +43,15 @@ pub struct Route {
 }
 
 /// A handle of the thread that writes back.
-pub struct WritingBack {
+pub struct WriteBackThread {
     /// Dropped at the end of the crawl, which makes the thread write the rest.
     going_on: Option<Sender<()>>,
     abandoned: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<WrittenBack, Fault>>>,
+    thread: Option<JoinHandle<Result<WriteBackCounts, Fault>>>,
 }
 
-impl WritingBack {
-    pub fn start(route: Route) -> Result<WritingBack, Fault> {
+impl WriteBackThread {
+    pub fn start(route: WriteBackRoute) -> Result<WriteBackThread, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -62,7 +62,7 @@ impl WritingBack {
             route,
             runtime,
             abandoned: Arc::clone(&abandoned),
-            written: WrittenBack::default(),
+            written: WriteBackCounts::default(),
             is_away_logged: false,
         };
         let thread = std::thread::Builder::new()
@@ -75,7 +75,7 @@ impl WritingBack {
                 Ok(writer.written)
             })
             .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
-        Ok(WritingBack {
+        Ok(WriteBackThread {
             going_on: Some(going_on),
             abandoned,
             thread: Some(thread),
@@ -91,7 +91,7 @@ impl WritingBack {
     }
 
     /// Makes the thread write the rest and end. Records no longer change by then.
-    pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WrittenBack, Fault> {
+    pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WriteBackCounts, Fault> {
         self.going_on = None;
         while self
             .thread
@@ -104,18 +104,18 @@ impl WritingBack {
         self.join()
     }
 
-    fn join(&mut self) -> Result<WrittenBack, Fault> {
+    fn join(&mut self) -> Result<WriteBackCounts, Fault> {
         let thread = self.thread.take();
-        let ended = thread.map_or(Ok(Ok(WrittenBack::default())), JoinHandle::join);
+        let ended = thread.map_or(Ok(Ok(WriteBackCounts::default())), JoinHandle::join);
         ended.map_err(|_| Fault::error("the write-back thread panicked"))?
     }
 }
 
 struct Writer {
-    route: Route,
+    route: WriteBackRoute,
     runtime: Runtime,
     abandoned: Arc<AtomicBool>,
-    written: WrittenBack,
+    written: WriteBackCounts,
     is_away_logged: bool,
 }
 
@@ -151,7 +151,7 @@ impl Writer {
 
     fn write_all(&mut self) -> Result<(), StoreError> {
         while !self.is_abandoned() {
-            let Route {
+            let WriteBackRoute {
                 store,
                 crawl,
                 collection,
@@ -172,8 +172,8 @@ impl Writer {
         Ok(())
     }
 
-    fn write(&mut self, unwritten: Vec<Unwritten>) -> Result<(), StoreError> {
-        let Route {
+    fn write(&mut self, unwritten: Vec<UnwrittenRecord>) -> Result<(), StoreError> {
+        let WriteBackRoute {
             store,
             crawl,
             dataset,

@@ -7,7 +7,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::progress::progress_lines;
-use super::table::{cell, pairs, table, visible};
+use super::table::{cell, pairs, table, without_control_characters};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -43,55 +43,55 @@ pub struct CrawlOptions {
 pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
     let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
     let mut connection = options.connection.connect()?;
-    let mut answer = connection.act(&action)?;
+    let mut answer = connection.send_action(&action)?;
     // If an application has many crawls, the answer comes in pages.
-    while let Some(next) = take(&mut answer, "next") {
+    while let Some(next) = remove_key(&mut answer, "next") {
         action["after"] = next;
-        let mut page = connection.act(&action)?;
+        let mut page = connection.send_action(&action)?;
         let crawls = page["crawlids"].take();
         if let (Value::Object(all), Value::Object(crawls)) = (&mut answer["crawlids"], crawls) {
             all.extend(crawls);
         }
-        if let Some(next) = take(&mut page, "next") {
+        if let Some(next) = remove_key(&mut page, "next") {
             answer["next"] = next;
         }
     }
     print_answer(&answer, options.json, render_info)
 }
 
-fn take(answer: &mut Value, key: &str) -> Option<Value> {
+fn remove_key(answer: &mut Value, key: &str) -> Option<Value> {
     answer.as_object_mut()?.remove(key)
 }
 
 pub fn stop(options: CrawlOptions) -> Result<ExitStatus, Fault> {
-    act("stop", options, |answer| {
+    send_and_print("stop", options, |answer| {
         let purged = cell(&answer["total_purged"]);
         format!("stopped permanently, {purged} pending URLs purged")
     })
 }
 
 pub fn pause(options: CrawlOptions) -> Result<ExitStatus, Fault> {
-    act("pause", options, |answer| {
+    send_and_print("pause", options, |answer| {
         let pending = cell(&answer["total_pending"]);
         format!("paused, {pending} URLs pending")
     })
 }
 
 pub fn resume(options: CrawlOptions) -> Result<ExitStatus, Fault> {
-    act("resume", options, |answer| {
+    send_and_print("resume", options, |answer| {
         let pending = cell(&answer["total_pending"]);
         format!("resumed, {pending} URLs pending")
     })
 }
 
-fn act(
+fn send_and_print(
     name: &str,
     options: CrawlOptions,
     render: impl FnOnce(&Value) -> String,
 ) -> Result<ExitStatus, Fault> {
     let action = action(name, &options.app_id, Some(&options.crawl_id));
-    let answer = options.connection.connect()?.act(&action)?;
-    let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
+    let answer = options.connection.connect()?.send_action(&action)?;
+    let crawl = without_control_characters(&format!("{}/{}", options.app_id, options.crawl_id));
     print_answer(&answer, options.json, |answer| {
         format!("{crawl}: {}", render(answer))
     })
@@ -113,7 +113,7 @@ pub fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({
         "action": name,
         "appid": app_id,
-        "uuid": fresh_id(),
+        "uuid": new_answer_id(),
     });
     if let Some(crawl_id) = crawl_id {
         action["crawlid"] = crawl_id.into();
@@ -122,7 +122,7 @@ pub fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
 }
 
 /// A `uuid` that identifies the answer on the firehose.
-fn fresh_id() -> String {
+fn new_answer_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.unwrap_or_default().as_nanos();
     format!("{nanos:x}-{:x}", std::process::id())
@@ -195,7 +195,7 @@ fn render_cell(key: &str, value: &Value) -> String {
             counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
             let parts = counts
                 .iter()
-                .map(|(name, count)| format!("{} {count}", visible(name)));
+                .map(|(name, count)| format!("{} {count}", without_control_characters(name)));
             parts.collect::<Vec<_>>().join(", ")
         }
         Value::Array(limits) if key == "limits" => {
@@ -215,7 +215,9 @@ fn crawl_row((id, crawl): (&String, &Value)) -> Vec<String> {
         "expires",
     ];
     let cells = keys.iter().map(|key| cell(&crawl[*key]));
-    std::iter::once(visible(id)).chain(cells).collect()
+    std::iter::once(without_control_characters(id))
+        .chain(cells)
+        .collect()
 }
 
 #[cfg(test)]

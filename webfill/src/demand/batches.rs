@@ -45,7 +45,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    pub(super) fn of(lines: Lines) -> Batches {
+    pub(super) fn new(lines: Lines) -> Batches {
         Batches {
             lines,
             ready: VecDeque::new(),
@@ -54,11 +54,15 @@ impl Batches {
     }
 
     /// The next list; `None` at the end of the input. Lines without a JSON object are passed to `report`.
-    pub(super) fn next(&mut self, mut report: impl FnMut(BadLine)) -> Option<Batch> {
+    pub(super) fn next_batch(&mut self, mut report: impl FnMut(BadLine)) -> Option<Batch> {
         let mut requests = Vec::new();
         let mut bytes = 0;
         while requests.len() < self.size {
-            let Some(request) = self.ready.pop_front().or_else(|| self.read(&mut report)) else {
+            let Some(request) = self
+                .ready
+                .pop_front()
+                .or_else(|| self.read_request(&mut report))
+            else {
                 break;
             };
             if !requests.is_empty() && bytes + request.text.len() > MAX_BYTES {
@@ -71,7 +75,7 @@ impl Batches {
         (!requests.is_empty()).then_some(Batch { requests })
     }
 
-    pub(super) fn accepted(&mut self) {
+    pub(super) fn note_accepted(&mut self) {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
@@ -95,7 +99,7 @@ impl Batches {
     }
 
     /// The next line that holds a JSON object.
-    fn read(&mut self, report: &mut impl FnMut(BadLine)) -> Option<Request> {
+    fn read_request(&mut self, report: &mut impl FnMut(BadLine)) -> Option<Request> {
         loop {
             let line = self.lines.next()?;
             let read = match line.text {
@@ -144,10 +148,10 @@ mod tests {
     /// Feeds a text to a dispatcher that refuses requests containing `bad`. Returns the accepted lines, the refused
     /// lines, and the number of lists sent.
     fn fed(text: String, has_index: bool) -> (Vec<String>, Vec<u64>, usize) {
-        let lines = Lines::of(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
-        let mut batches = Batches::of(lines);
+        let lines = Lines::from_reader(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
+        let mut batches = Batches::new(lines);
         let (mut accepted, mut refused, mut sent) = (Vec::new(), Vec::new(), 0);
-        while let Some(batch) = batches.next(|bad| refused.push(bad.number)) {
+        while let Some(batch) = batches.next_batch(|bad| refused.push(bad.number)) {
             sent += 1;
             let bad = batch
                 .requests
@@ -156,7 +160,7 @@ mod tests {
             match bad {
                 None => {
                     accepted.extend(batch.requests.into_iter().map(|one| one.text));
-                    batches.accepted();
+                    batches.note_accepted();
                 }
                 bad => refused.extend(batches.refused(batch, bad.filter(|_| has_index))),
             }

@@ -98,8 +98,8 @@ impl ConnectionOptions {
 }
 
 /// Sends one action, and returns the dispatcher's answer.
-pub fn act(connection: &ConnectionOptions, action: &Value) -> Result<Value, Fault> {
-    connection.connect()?.act(action)
+pub fn send_action(connection: &ConnectionOptions, action: &Value) -> Result<Value, Fault> {
+    connection.connect()?.send_action(action)
 }
 
 /// Feeds a list of requests, which is accepted or refused as a whole. Returns the dispatcher's answer.
@@ -130,7 +130,7 @@ pub(super) struct Refusal {
 
 impl Connection {
     /// Connects by a Unix socket to a dispatcher of this user.
-    pub(super) fn on_this_machine(endpoint: String) -> Result<Connection, Fault> {
+    pub(super) fn connect_locally(endpoint: String) -> Result<Connection, Fault> {
         Ok(Connection {
             client: ControlClient::connect(&endpoint)?,
             endpoint,
@@ -140,9 +140,9 @@ impl Connection {
     }
 
     /// Sends an action once, because the answer to a repeated action would mostly be different.
-    pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
+    pub(super) fn send_action(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
-            Some("stop" | "pause" | "site") => self.order(&action.to_string())?,
+            Some("stop" | "pause" | "site") => self.send_order_and_wait(&action.to_string())?,
             Some("retry") => self.order_at_length(&action.to_string())?,
             _ => self.request(&action.to_string(), 1)?,
         };
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Sends an action that is answered once it is in force everywhere.
-    fn order(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+    fn send_order_and_wait(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         self.client.send(question.as_bytes());
         let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
         if answer.is_none() {
@@ -209,13 +209,13 @@ impl Connection {
 impl Refusal {
     /// The answer, or the refusal that it contains.
     fn check(answer: Value) -> Result<Value, Refusal> {
-        match Refusal::of(&answer) {
+        match Refusal::from_answer(&answer) {
             Some(refusal) => Err(refusal),
             None => Ok(answer),
         }
     }
 
-    fn of(answer: &Value) -> Option<Refusal> {
+    fn from_answer(answer: &Value) -> Option<Refusal> {
         let error = answer.get("error")?;
         let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();
         Some(Refusal {
@@ -232,7 +232,7 @@ impl Refusal {
     }
 
     /// If a request within a list was refused: its index, and the message about it.
-    pub(super) fn of_list_entry(&self) -> Option<(usize, String)> {
+    pub(super) fn list_entry(&self) -> Option<(usize, String)> {
         let inside = self.path.strip_prefix("$[")?;
         let (index, rest) = inside.split_once(']')?;
         let alone = Refusal {
@@ -256,14 +256,11 @@ mod tests {
             path: path.into(),
             message: "too deep".into(),
         };
-        let found = refusal("$[12].maxdepth").of_list_entry();
+        let found = refusal("$[12].maxdepth").list_entry();
         assert_eq!(found, Some((12, "$.maxdepth: too deep".into())));
-        assert_eq!(
-            refusal("$[0]").of_list_entry(),
-            Some((0, "too deep".into()))
-        );
+        assert_eq!(refusal("$[0]").list_entry(), Some((0, "too deep".into())));
         for whole in ["$", "", "$.url", "$[x]"] {
-            assert_eq!(refusal(whole).of_list_entry(), None, "{whole}");
+            assert_eq!(refusal(whole).list_entry(), None, "{whole}");
         }
     }
 }

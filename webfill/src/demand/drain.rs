@@ -6,7 +6,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::actions::print_answer;
 use super::connection::ConnectionOptions;
-use super::table::visible;
+use super::table::without_control_characters;
 
 #[derive(Debug, Args)]
 pub struct DrainOptions {
@@ -48,6 +48,9 @@ fn render(answer: &Value) -> String {
 
 fn names(list: &Value) -> String {
     let names = list.as_array().into_iter().flatten();
-    let names: Vec<String> = names.filter_map(Value::as_str).map(visible).collect();
+    let names: Vec<String> = names
+        .filter_map(Value::as_str)
+        .map(without_control_characters)
+        .collect();
     names.join(", ")
 }

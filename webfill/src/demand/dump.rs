@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault, terminal};
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
@@ -52,7 +52,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
         }
     })
     .map_err(Fault::error)?;
-    let printed = print_messages(&arrived, terminal::stdout());
+    let printed = print_messages(&arrived, terminal::printable_stdout());
     // The queue must be dropped first, because a full queue may block the socket's thread.
     drop(arrived);
     drop(sockets);
@@ -74,7 +74,7 @@ fn topics(app: Option<&str>) -> Vec<String> {
 
 fn print_messages(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
-    while signals::asked() == Asked::Nothing {
+    while signals::requested() == SignalRequest::Nothing {
         let message = match arrived.try_recv() {
             Ok(message) => message,
             Err(_) => {

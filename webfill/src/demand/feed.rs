@@ -45,7 +45,7 @@ pub fn feed(options: FeedOptions) -> Result<ExitStatus, Fault> {
             .map_err(|error| Fault::usage(format!("the request is not valid JSON: {error}")))?;
         let mut dispatcher = options.connection.connect()?;
         if request.get("action").is_some() {
-            print(dispatcher.act(&request)?)?;
+            print(dispatcher.send_action(&request)?)?;
             return Ok(ExitStatus::Done);
         }
         feed_whole(&mut dispatcher, argument, &request)?
@@ -72,7 +72,7 @@ fn open(path: &Path) -> Result<Batches, Fault> {
             path.display()
         ))
     })?;
-    Ok(Batches::of(lines))
+    Ok(Batches::new(lines))
 }
 
 /// Feeds a request or a list, which is accepted or refused as a whole.
@@ -95,7 +95,7 @@ fn feed_lines(
 ) -> Result<Tally, Fault> {
     let mut tally = Tally::default();
     let mut progress = FeedProgress::start(style);
-    while let Some(batch) = batches.next(|bad| refuse(&mut tally, &progress, bad)) {
+    while let Some(batch) = batches.next_batch(|bad| refuse(&mut tally, &progress, bad)) {
         let answer = dispatcher.feed(&batch.as_json()).map_err(|fault| Fault {
             message: format!(
                 "{}; the lines before line {} were fed",
@@ -107,10 +107,10 @@ fn feed_lines(
         match answer {
             Ok(answer) => {
                 tally.add(&answer);
-                batches.accepted();
+                batches.note_accepted();
             }
             Err(refusal) => {
-                let one = refusal.of_list_entry();
+                let one = refusal.list_entry();
                 let index = one.as_ref().map(|(index, _)| *index);
                 if let Some(number) = batches.refused(batch, index) {
                     let reason = one.map_or_else(|| refusal.sentence(), |(_, reason)| reason);

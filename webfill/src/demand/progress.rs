@@ -4,7 +4,7 @@
 use serde_json::Value;
 use webfill_store::iso_time;
 
-use super::table::{cell, visible};
+use super::table::{cell, without_control_characters};
 
 /// Describes the progress, with one line for each known fact.
 pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
@@ -69,7 +69,7 @@ fn rounded(number: f64) -> String {
 /// Formats seconds since the epoch as a time.
 pub(super) fn time(seconds: &Value) -> String {
     match seconds.as_f64() {
-        Some(seconds) => visible(&iso_time((seconds * 1_000.0) as i64)),
+        Some(seconds) => without_control_characters(&iso_time((seconds * 1_000.0) as i64)),
         None => cell(&Value::Null),
     }
 }

@@ -14,7 +14,7 @@ use webfill_service::{ExitStatus, Fault};
 use super::actions::{action, print_answer};
 use super::connection::ConnectionOptions;
 use super::prune_store::prune_store;
-use super::table::{counted, visible};
+use super::table::{count_with_noun, without_control_characters};
 use crate::backup::require_frontier;
 use crate::cli::age;
 use crate::settings::Settings;
@@ -59,9 +59,9 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
         (Some(store), _) => {
             let answer = prune_store(store, options.older_than.unwrap_or_default())?;
             print_answer(&answer, options.json, |answer| {
-                let pages = counted(&answer["total_pages"], "page", "pages");
-                let entries = counted(&answer["total_log_entries"], "entry", "entries");
-                let samples = counted(&answer["total_samples"], "sample", "samples");
+                let pages = count_with_noun(&answer["total_pages"], "page", "pages");
+                let entries = count_with_noun(&answer["total_log_entries"], "entry", "entries");
+                let samples = count_with_noun(&answer["total_samples"], "sample", "samples");
                 format!("{pages} and {entries} of their log dropped, and {samples} of pages")
             })
         }
@@ -90,13 +90,13 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
             if let Some(older_than) = options.older_than {
                 action["older_than"] = older_than.as_secs().into();
             }
-            options.connection.connect()?.act(&action)?
+            options.connection.connect()?.send_action(&action)?
         }
     };
-    let of = visible(app_id);
+    let of = without_control_characters(app_id);
     print_answer(&answer, options.json, |answer| {
-        let crawls = counted(&answer["total_crawls"], "crawl", "crawls");
-        let tasks = counted(&answer["total_tasks"], "URL", "URLs");
+        let crawls = count_with_noun(&answer["total_crawls"], "crawl", "crawls");
+        let tasks = count_with_noun(&answer["total_tasks"], "URL", "URLs");
         let more = match answer["has_more"] == true {
             true => "; more remain: run the command again",
             false => "",

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use webfill_service::Fault;
-use webfill_store::{Cutoff, Dropped, Store, StoreError, StoreUri, open_existing};
+use webfill_store::{Cutoff, DropResult, Store, StoreError, StoreUri, open_existing};
 
 /// Drops the pages that were fetched longer ago than this. The log entries that name them, and samples of pages of the
 /// same age, are dropped as well.
@@ -17,7 +17,7 @@ pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fa
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = since_epoch.map_or(0, |passed| passed.as_millis() as i64);
-    let cutoff = Cutoff::of(now_ms, Some(older_than), None);
+    let cutoff = Cutoff::from_retention(now_ms, Some(older_than), None);
     let dropped = runtime.block_on(async {
         let store = open_existing(&uri).await?;
         drop_all(&*store, cutoff).await
@@ -31,8 +31,8 @@ pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fa
     }))
 }
 
-async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<Dropped, StoreError> {
-    let mut all = Dropped::default();
+async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<DropResult, StoreError> {
+    let mut all = DropResult::default();
     loop {
         let began = Instant::now();
         let dropped = store.drop_old(cutoff).await?;

@@ -6,7 +6,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::actions::print_answer;
 use super::connection::ConnectionOptions;
-use super::table::visible;
+use super::table::without_control_characters;
 
 #[derive(Debug, Args)]
 pub struct ReloadOptions {
@@ -19,7 +19,7 @@ pub struct ReloadOptions {
 
 pub fn reload(options: ReloadOptions) -> Result<ExitStatus, Fault> {
     let question = json!({"action": "reload"});
-    let answer = options.connection.connect()?.act(&question)?;
+    let answer = options.connection.connect()?.send_action(&question)?;
     print_answer(&answer, options.json, render)
 }
 
@@ -34,7 +34,10 @@ fn render(answer: &Value) -> String {
         ("needs_restart", "settings that need a restart"),
     ] {
         let names = answer[key].as_array().into_iter().flatten();
-        let names: Vec<String> = names.filter_map(Value::as_str).map(visible).collect();
+        let names: Vec<String> = names
+            .filter_map(Value::as_str)
+            .map(without_control_characters)
+            .collect();
         if !names.is_empty() {
             lines.push(format!("{meaning}: {}", names.join(", ")));
         }

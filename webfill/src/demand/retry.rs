@@ -7,7 +7,7 @@ use webfill_wire::Outcome;
 
 use super::actions::{action, print_answer};
 use super::connection::ConnectionOptions;
-use super::table::{cell, visible};
+use super::table::{cell, without_control_characters};
 
 #[derive(Debug, Args)]
 pub struct RetryOptions {
@@ -41,8 +41,8 @@ pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
     if let Some(site) = options.site {
         action["site"] = site.into();
     }
-    let answer = options.connection.connect()?.act(&action)?;
-    let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
+    let answer = options.connection.connect()?.send_action(&action)?;
+    let crawl = without_control_characters(&format!("{}/{}", options.app_id, options.crawl_id));
     print_answer(&answer, options.json, |answer| {
         let requeued = cell(&answer["total_requeued"]);
         format!("{crawl}: {requeued} finished URLs re-queued")

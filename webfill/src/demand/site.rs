@@ -72,8 +72,8 @@ impl SiteLane {
 pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
     let action = action(&options).map_err(Fault::usage)?;
     let answer = match &options.state {
-        Some(state) => site_here::act(state, &action)?,
-        None => options.connection.connect()?.act(&action)?,
+        Some(state) => site_here::act_locally(state, &action)?,
+        None => options.connection.connect()?.send_action(&action)?,
     };
     match options.json {
         true => print(&answer)?,

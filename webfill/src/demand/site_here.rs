@@ -16,7 +16,7 @@ use crate::backup::require_frontier;
 /// The members of actions that need no dispatcher.
 const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
-pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {
+pub(super) fn act_locally(state: &Path, action: &Value) -> Result<Value, Fault> {
     require_frontier(state)?;
     // Each of the two processes has a lock. Whoever holds both is the only user of the file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
@@ -25,7 +25,7 @@ pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {
         _ => {
             let folder = state.canonicalize().map_err(Fault::usage)?;
             let control = Endpoints::ipc(&socket_folder(&folder)?).control;
-            Connection::on_this_machine(control)?.act(action)
+            Connection::connect_locally(control)?.send_action(action)
         }
     }
 }
@@ -54,7 +54,7 @@ fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
             folder.path().display()
         )));
     };
-    change(&mut frontier, site, wakes.then_some(now_ms), lane).map_err(Fault::error)?;
+    change_site(&mut frontier, site, wakes.then_some(now_ms), lane).map_err(Fault::error)?;
     let mut answer = json!({"action": "site", "site": site, "queued": known.queued});
     if wakes {
         answer["woken"] = "the next crawl with this --state requests one of its pages first".into();
@@ -65,14 +65,14 @@ fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     Ok(answer)
 }
 
-fn change(
+fn change_site(
     frontier: &mut Frontier,
     site: &str,
     wake_at_ms: Option<i64>,
     lane: Option<SiteLane>,
 ) -> Result<(), FrontierError> {
     if let Some(now_ms) = wake_at_ms {
-        frontier.site_states().wake(site, now_ms)?;
+        frontier.site_states().end_backoff(site, now_ms)?;
     }
     if let Some(lane) = lane {
         frontier.sites().set_lane(site, lane)?;

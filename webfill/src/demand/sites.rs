@@ -12,7 +12,7 @@ use crate::stdout::print;
 #[derive(Debug, Args)]
 pub struct SitesOptions {
     /// Only sites that are backing off or unreachable
-    #[arg(long, alias = "resting")]
+    #[arg(long)]
     pub backing_off: bool,
     #[command(flatten)]
     pub connection: ConnectionOptions,
@@ -30,7 +30,7 @@ pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
     let mut rows = Vec::new();
     let mut after = Some(0);
     while let Some(from) = after {
-        let (sites, next) = page(&mut connection, options.backing_off, from)?;
+        let (sites, next) = request_page(&mut connection, options.backing_off, from)?;
         after = next;
         match options.json {
             true => sites.iter().try_for_each(print)?,
@@ -44,13 +44,13 @@ pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The sites of one answer, and the cursor to continue from.
-fn page(
+fn request_page(
     connection: &mut Connection,
     backing_off: bool,
     after: u64,
 ) -> Result<(Vec<Value>, Option<u64>), Fault> {
     let question = json!({"action": "sites", "backing_off": backing_off, "after": after});
-    let mut answer = connection.act(&question)?;
+    let mut answer = connection.send_action(&question)?;
     let sites = match answer["sites"].take() {
         Value::Array(sites) => sites,
         _ => Vec::new(),

@@ -6,7 +6,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::progress::{progress_lines, time};
-use super::table::{cell, pairs, table, visible};
+use super::table::{cell, pairs, table, without_control_characters};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub struct StatusOptions {
 
 pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     let question = json!({"action": "status"});
-    let answer = options.connection.connect()?.act(&question)?;
+    let answer = options.connection.connect()?.send_action(&question)?;
     match options.json {
         true => print(&answer)?,
         false => print(format_answer(&answer))?,
@@ -117,7 +117,7 @@ fn supervisor_row(supervisor: &Value) -> Vec<String> {
     };
     let lane = match supervisor["lane"].as_str() {
         Some("http") | None => String::new(),
-        Some(lane) => format!(" ({})", visible(lane)),
+        Some(lane) => format!(" ({})", without_control_characters(lane)),
     };
     vec![
         cell(&supervisor["id"]),
@@ -142,15 +142,18 @@ fn supervisor_note(supervisor: &Value) -> Option<String> {
             lost_in_s.max(0.0)
         ));
     }
-    if supervisor["egress"] == "cut_off" {
-        let since = time(&supervisor["cut_off_since"]);
+    if supervisor["egress"] == "offline" {
+        let since = time(&supervisor["offline_since"]);
         return Some(format!(
             "{name} is offline since {since}: {}",
             cell(&supervisor["sign"])
         ));
     }
     if let Some(why) = supervisor["holds"].as_str() {
-        return Some(format!("{name} starts no fetches: {}", visible(why)));
+        return Some(format!(
+            "{name} starts no fetches: {}",
+            without_control_characters(why)
+        ));
     }
     let deaths = supervisor["worker_deaths"]
         .as_u64()
@@ -187,12 +190,16 @@ fn render_rest(answer: &Map<String, Value>) -> String {
     for (key, value) in answer {
         match value {
             Value::Array(rows) if rows.iter().any(Value::is_object) => {
-                tables.push(format!("{}\n{}", key.replace('_', " "), of_objects(rows)));
+                tables.push(format!(
+                    "{}\n{}",
+                    key.replace('_', " "),
+                    objects_table(rows)
+                ));
             }
             Value::Object(counts) => {
-                let counts = counts
-                    .iter()
-                    .map(|(name, count)| format!("{} {}", cell(count), visible(name)));
+                let counts = counts.iter().map(|(name, count)| {
+                    format!("{} {}", cell(count), without_control_characters(name))
+                });
                 plain.push((key.as_str(), counts.collect::<Vec<_>>().join(", ")));
             }
             Value::Array(items) => {
@@ -217,7 +224,7 @@ fn render_rest(answer: &Map<String, Value>) -> String {
 }
 
 /// A table with a column for each key of the first object.
-fn of_objects(rows: &[Value]) -> String {
+fn objects_table(rows: &[Value]) -> String {
     let keys: Vec<&String> = rows[0]
         .as_object()
         .into_iter()

@@ -40,7 +40,7 @@ pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
 }
 
 /// A count with its noun, such as `1 crawl` and `2 crawls`.
-pub(super) fn counted(count: &Value, one: &str, many: &str) -> String {
+pub(super) fn count_with_noun(count: &Value, one: &str, many: &str) -> String {
     let noun = if *count == 1 { one } else { many };
     format!("{} {noun}", cell(count))
 }
@@ -53,15 +53,15 @@ pub fn cell(value: &Value) -> String {
         Value::Null => NOTHING.into(),
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
-        Value::String(text) => visible(text),
+        Value::String(text) => without_control_characters(text),
         // Formatted as an `f64`, a whole number has no `.0`.
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
-        other => visible(&other.to_string()),
+        other => without_control_characters(&other.to_string()),
     }
 }
 
 /// The text without control characters, because applications may choose any ids.
-pub fn visible(text: &str) -> String {
+pub fn without_control_characters(text: &str) -> String {
     let replaced = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
     text.chars().map(replaced).collect()
 }

@@ -8,7 +8,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::actions::print_answer;
 use super::connection::ConnectionOptions;
-use super::table::{cell, pairs, table, visible};
+use super::table::{cell, pairs, table, without_control_characters};
 
 #[derive(Debug, Args)]
 pub struct WatchAddOptions {
@@ -64,7 +64,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
     let checked = parsed.and_then(|watch| watch.check_for_fleet("$"));
     checked.map_err(|refusal| refused(&place, &refusal))?;
     let action = json!({"action": "watch_add", "watch": watch});
-    let answer = options.connection.connect()?.act(&action)?;
+    let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
         let done = match answer["changed"] == true {
             true => "changed, effective from its next run",
@@ -80,7 +80,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
 
 pub fn watch_list(options: WatchListOptions) -> Result<ExitStatus, Fault> {
     let action = json!({"action": "watch_list"});
-    let answer = options.connection.connect()?.act(&action)?;
+    let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
         let watches = answer["watches"].as_array().into_iter().flatten();
         let rows: Vec<Vec<String>> = watches.map(row).collect();
@@ -91,7 +91,7 @@ pub fn watch_list(options: WatchListOptions) -> Result<ExitStatus, Fault> {
 
 pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
     let action = json!({"action": "watch_show", "name": options.name, "runs": options.runs});
-    let answer = options.connection.connect()?.act(&action)?;
+    let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
         let head = pairs(&[
             ("watch", cell(&answer["name"])),
@@ -134,11 +134,11 @@ fn notifications(answer: &Value) -> String {
 }
 
 pub fn watch_run(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
-    act("watch_run", &options, |_| "a run begins".into())
+    send_and_print("watch_run", &options, |_| "a run begins".into())
 }
 
 pub fn watch_pause(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
-    act("watch_pause", &options, |answer| {
+    send_and_print("watch_pause", &options, |answer| {
         match answer["state"] == "running" {
             true => "paused; the current run finishes".into(),
             false => "paused".into(),
@@ -147,23 +147,23 @@ pub fn watch_pause(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
 }
 
 pub fn watch_resume(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
-    act("watch_resume", &options, |answer| {
+    send_and_print("watch_resume", &options, |answer| {
         format!("resumed; next run {}", time(&answer["next"]))
     })
 }
 
 pub fn watch_remove(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
-    act("watch_remove", &options, |_| "removed".into())
+    send_and_print("watch_remove", &options, |_| "removed".into())
 }
 
-fn act(
+fn send_and_print(
     action: &str,
     options: &WatchNameOptions,
     render: impl FnOnce(&Value) -> String,
 ) -> Result<ExitStatus, Fault> {
     let action = json!({"action": action, "name": options.name});
-    let answer = options.connection.connect()?.act(&action)?;
-    let name = visible(&options.name);
+    let answer = options.connection.connect()?.send_action(&action)?;
+    let name = without_control_characters(&options.name);
     print_answer(&answer, options.json, |answer| {
         format!("{name}: {}", render(answer))
     })

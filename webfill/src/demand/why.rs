@@ -41,17 +41,17 @@ pub fn request_why(
 ) -> Result<Value, Fault> {
     let mut connection = connection.connect()?;
     let mut question = question(url, app, crawl);
-    let mut answer = connection.act(&question)?;
+    let mut answer = connection.send_action(&question)?;
     while let Some(next) = answer["next"].as_str() {
         question["after"] = next.into();
-        add(&mut answer, connection.act(&question)?);
+        append_part(&mut answer, connection.send_action(&question)?);
     }
     forget_guesses(&mut answer);
     Ok(answer)
 }
 
 /// Appends the next part of an answer.
-fn add(answer: &mut Value, mut more: Value) {
+fn append_part(answer: &mut Value, mut more: Value) {
     answer["next"] = more["next"].take();
     let checked = [&*answer, &more].map(|part| part["crawls_checked"].as_u64());
     answer["crawls_checked"] = checked.into_iter().flatten().sum::<u64>().into();
@@ -131,8 +131,8 @@ mod tests {
             "next": null,
         });
         let mut unknown = json!({"crawls": [], "crawls_checked": 10_000, "next": "7"});
-        add(&mut unknown, more.clone());
-        add(&mut answer, more);
+        append_part(&mut unknown, more.clone());
+        append_part(&mut answer, more);
         for answer in [&mut answer, &mut unknown] {
             forget_guesses(answer);
             assert_eq!(

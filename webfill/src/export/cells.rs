@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use webfill_table::unlike_a_formula;
+use webfill_table::escape_formula;
 
 /// Who is to read the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
+pub enum CellStyle {
     /// Programs: texts are written unchanged.
     Plain,
     /// People who open the file in a spreadsheet: no text may act as a formula.
     Spreadsheet,
 }
 
-impl Cells {
-    pub fn of(self, value: &Value) -> Cow<'_, str> {
+impl CellStyle {
+    pub fn format_value(self, value: &Value) -> Cow<'_, str> {
         match value {
             Value::Null => Cow::Borrowed(""),
             Value::String(text) => self.text(text),
@@ -25,8 +25,8 @@ impl Cells {
 
     pub fn text(self, text: &str) -> Cow<'_, str> {
         match self {
-            Cells::Plain => Cow::Borrowed(text),
-            Cells::Spreadsheet => unlike_a_formula(text),
+            CellStyle::Plain => Cow::Borrowed(text),
+            CellStyle::Spreadsheet => escape_formula(text),
         }
     }
 }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn only_people_get_an_apostrophe_before_a_formula() {
-        assert_eq!(Cells::Spreadsheet.text("=1"), "'=1");
-        assert_eq!(Cells::Plain.text("=1"), "=1");
+        assert_eq!(CellStyle::Spreadsheet.text("=1"), "'=1");
+        assert_eq!(CellStyle::Plain.text("=1"), "=1");
     }
 }

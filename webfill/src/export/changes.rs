@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
 /// How often a follower queries the store for more pages.
@@ -43,7 +43,7 @@ pub(super) async fn export(
     let mut reported_at: Option<Instant> = None;
     loop {
         let after = lines.cursor.clone();
-        let mut each = |cursor, page| lines.take(cursor, page);
+        let mut each = |cursor, page| lines.write_line(cursor, page);
         match store.changes(&after, filter, &mut each).await {
             Ok(end) => {
                 lines.cursor = end;
@@ -68,7 +68,7 @@ pub(super) async fn export(
 /// Sleeps until the next check. Returns false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + POLL_EVERY;
-    while signals::asked() == Asked::Nothing {
+    while signals::requested() == SignalRequest::Nothing {
         if Instant::now() >= until {
             return true;
         }
@@ -93,8 +93,8 @@ struct Lines<W> {
 }
 
 impl<W: Write> Lines<W> {
-    fn take(&mut self, cursor: Cursor, mut page: Value) -> io::Result<()> {
-        if self.follow && signals::asked() != Asked::Nothing {
+    fn write_line(&mut self, cursor: Cursor, mut page: Value) -> io::Result<()> {
+        if self.follow && signals::requested() != SignalRequest::Nothing {
             return Err(io::ErrorKind::Interrupted.into());
         }
         page["cursor"] = Value::from(cursor.to_string());

@@ -2,7 +2,7 @@
 //! values.
 
 use serde_json::{Number, Value};
-use webfill_store::parts_of_key;
+use webfill_store::split_record_key;
 use webfill_values::Decimal;
 
 use crate::cli::ExportWhat;
@@ -11,7 +11,7 @@ use crate::cli::ExportWhat;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     pub name: String,
-    pub of: Of,
+    pub of: ColumnSource,
     pub kind: Kind,
     /// Whether all values are lists from pages.
     pub is_list: bool,
@@ -21,7 +21,7 @@ pub struct Column {
 
 /// Where a column's values are in a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Of {
+pub enum ColumnSource {
     /// A member of the row.
     Member(&'static str),
     /// The id of a record.
@@ -141,7 +141,7 @@ pub struct Field {
 }
 
 /// The columns of pages or changes.
-pub fn fixed(what: ExportWhat) -> Vec<Column> {
+pub fn fixed_columns(what: ExportWhat) -> Vec<Column> {
     let columns: &[(&str, Kind)] = match what {
         ExportWhat::Pages => &PAGES,
         ExportWhat::Changes => &CHANGES,
@@ -153,7 +153,7 @@ pub fn fixed(what: ExportWhat) -> Vec<Column> {
 fn member((name, kind): &(&'static str, Kind)) -> Column {
     Column {
         name: (*name).to_owned(),
-        of: Of::Member(name),
+        of: ColumnSource::Member(name),
         kind: *kind,
         is_list: false,
         decimals: None,
@@ -161,7 +161,7 @@ fn member((name, kind): &(&'static str, Kind)) -> Column {
 }
 
 /// The columns of records. A field with the name of another column gets a prefix.
-pub fn of_records(
+pub fn record_columns(
     fields: &[Field],
     with_sources: bool,
     with_gone: bool,
@@ -174,7 +174,7 @@ pub fn of_records(
         is_list: false,
         decimals: None,
     };
-    let mut columns = vec![column("id", Of::RecordId, Text)];
+    let mut columns = vec![column("id", ColumnSource::RecordId, Text)];
     let is_taken = |name: &str| {
         let is_behind = BEHIND_FIELDS.iter().any(|(behind, _)| *behind == name);
         let is_of_sources = with_sources && (name == "urls" || name.starts_with(SOURCE));
@@ -196,25 +196,25 @@ pub fn of_records(
         columns.push(Column {
             is_list: field.has_lists && kind == Texts,
             decimals: field.decimals,
-            ..column(&name, Of::Field(field.name.clone()), kind)
+            ..column(&name, ColumnSource::Field(field.name.clone()), kind)
         });
     }
     columns.extend(BEHIND_FIELDS.iter().map(member));
     if let Some(parent) = parent {
-        columns.push(column("parent", Of::ParentId, Text));
+        columns.push(column("parent", ColumnSource::ParentId, Text));
         for Field { name, kind, .. } in parent {
-            let of = Of::ParentField(name.clone());
+            let of = ColumnSource::ParentField(name.clone());
             columns.push(column(&format!("{PARENT}{name}"), of, kind.unwrap_or(Text)));
         }
     }
     if with_gone {
-        columns.push(column(GONE_AT, Of::GoneAt, Time));
+        columns.push(column(GONE_AT, ColumnSource::GoneAt, Time));
     }
     if with_sources {
-        columns.push(column("urls", Of::Urls, Texts));
+        columns.push(column("urls", ColumnSource::Urls, Texts));
         for Field { name, .. } in fields {
             let source = format!("{SOURCE}{name}");
-            columns.push(column(&source, Of::Source(name.clone()), Text));
+            columns.push(column(&source, ColumnSource::Source(name.clone()), Text));
         }
     }
     columns
@@ -224,18 +224,18 @@ impl Column {
     /// The value of the column in a row; null if there is none.
     pub fn value(&self, row: &Value) -> Value {
         match &self.of {
-            Of::Member(name) => row[name].clone(),
+            ColumnSource::Member(name) => row[name].clone(),
             // In a database that is not migrated yet, the key of the document is the record's id.
-            Of::RecordId => row.get("record_id").unwrap_or(&row["_id"]).clone(),
-            Of::Field(name) => row["fields"][name].clone(),
-            Of::Source(name) => row["sources"][name]["url"].clone(),
-            Of::Urls => Value::from(urls_of_record(row)),
-            Of::ParentId => match row["row"]["parent"].as_str() {
-                Some(key) => parts_of_key(key).1.into(),
+            ColumnSource::RecordId => row.get("record_id").unwrap_or(&row["_id"]).clone(),
+            ColumnSource::Field(name) => row["fields"][name].clone(),
+            ColumnSource::Source(name) => row["sources"][name]["url"].clone(),
+            ColumnSource::Urls => Value::from(urls_of_record(row)),
+            ColumnSource::ParentId => match row["row"]["parent"].as_str() {
+                Some(key) => split_record_key(key).1.into(),
                 None => Value::Null,
             },
-            Of::ParentField(name) => row["parent_fields"][name].clone(),
-            Of::GoneAt => row["row"]["gone"]["at"].clone(),
+            ColumnSource::ParentField(name) => row["parent_fields"][name].clone(),
+            ColumnSource::GoneAt => row["row"]["gone"]["at"].clone(),
         }
     }
 }
@@ -263,7 +263,7 @@ const MAX_EXACT_INTEGER: u64 = 1 << 53;
 /// Whether a text is a number with too many digits for a JSON number.
 pub fn is_long_number(text: &str) -> bool {
     let number = (text.len() > 15)
-        .then(|| Decimal::of_plain_text(text))
+        .then(|| Decimal::from_plain_text(text))
         .flatten();
     number.is_some_and(|number| number.plain() == text && number.to_number(false).is_none())
 }
@@ -297,7 +297,7 @@ impl Kind {
     }
 
     /// The kind of a column that has values of both kinds.
-    pub fn with(self, other: Kind) -> Kind {
+    pub fn common_kind(self, other: Kind) -> Kind {
         match (self, other) {
             (one, other) if one == other => one,
             (Kind::Integer, Kind::Number) | (Kind::Number, Kind::Integer) => Kind::Number,
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_column_is_that_of_all_its_values() {
-        let kind = |values: &[Value]| values.iter().filter_map(Kind::of).reduce(Kind::with);
+        let kind = |values: &[Value]| values.iter().filter_map(Kind::of).reduce(Kind::common_kind);
         assert_eq!(kind(&[json!(null)]), None);
         assert_eq!(
             kind(&[json!(1), json!(null), json!(-2)]),
@@ -368,7 +368,7 @@ mod tests {
                 decimals: None,
             })
             .into();
-        let columns = of_records(&fields, true, false, Some(&fields));
+        let columns = record_columns(&fields, true, false, Some(&fields));
         let names: std::collections::HashSet<&str> =
             columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names.len(), columns.len());

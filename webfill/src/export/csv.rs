@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use super::Cells;
-use super::columns::{Column, FIELDS, Of, PARENT, SOURCE};
+use super::CellStyle;
+use super::columns::{Column, ColumnSource, FIELDS, PARENT, SOURCE};
 use super::numbers::spelled;
 use crate::seeds::{ListSeparator, exported_cell};
 
@@ -14,14 +14,14 @@ use crate::seeds::{ListSeparator, exported_cell};
 pub struct CsvFile<W: Write> {
     out: csv::Writer<W>,
     columns: Vec<Column>,
-    cells: Cells,
+    cells: CellStyle,
     lists: Option<ListSeparator>,
 }
 
 impl<W: Write> CsvFile<W> {
     pub fn new(
         columns: Vec<Column>,
-        cells: Cells,
+        cells: CellStyle,
         lists: Option<ListSeparator>,
         out: W,
     ) -> io::Result<CsvFile<W>> {
@@ -37,16 +37,16 @@ impl<W: Write> CsvFile<W> {
         })
     }
 
-    pub fn take(&mut self, row: &Value) -> io::Result<()> {
+    pub fn write_row(&mut self, row: &Value) -> io::Result<()> {
         for column in &self.columns {
             let value = match &column.of {
                 // The URLs are separated by spaces, so that the file can be used as seeds.
-                Of::Urls => Value::from(spaced(&column.value(row))),
-                Of::Field(_) => self.field(column, column.value(row)),
+                ColumnSource::Urls => Value::from(spaced(&column.value(row))),
+                ColumnSource::Field(_) => self.field(column, column.value(row)),
                 _ => column.value(row),
             };
             self.out
-                .write_field(self.cells.of(&value).as_bytes())
+                .write_field(self.cells.format_value(&value).as_bytes())
                 .map_err(into_io_error)?;
         }
         self.out.write_record(None::<&[u8]>).map_err(into_io_error)
@@ -78,7 +78,7 @@ fn quoted_if_ambiguous(value: Value) -> Value {
 
 /// The heading of a column. Names of fields come from the user's data and could be formulas; names with a prefix
 /// cannot.
-fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
+fn name(column: &Column, cells: CellStyle) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
         .any(|prefix| column.name.starts_with(prefix));

@@ -11,7 +11,7 @@ const EXACT_DIGITS: usize = 15;
 
 /// The kinds of a field's values seen so far.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Values {
+pub struct NumberKinds {
     /// The kind of the values that are not texts.
     others: Option<Kind>,
     texts: Texts,
@@ -29,13 +29,13 @@ enum Texts {
     Any,
 }
 
-impl Values {
+impl NumberKinds {
     pub fn note(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.note_text(text),
             other => {
                 self.others = match (self.others, Kind::of(other)) {
-                    (Some(one), Some(other)) => Some(one.with(other)),
+                    (Some(one), Some(other)) => Some(one.common_kind(other)),
                     (one, other) => one.or(other),
                 }
             }
@@ -54,7 +54,7 @@ impl Values {
                 },
                 Some((kind, decimals)),
             ) => Texts::Numbers {
-                kind: before.with(kind),
+                kind: before.common_kind(kind),
                 decimals: all.filter(|_| all == decimals),
             },
         };
@@ -70,9 +70,9 @@ impl Values {
             (others, Texts::None) => others,
             (None, _) => Some(Kind::Text),
             (Some(others), Texts::Numbers { kind, .. }) if self.has_numbers() => {
-                Some(others.with(*kind))
+                Some(others.common_kind(*kind))
             }
-            (Some(others), _) => Some(others.with(Kind::Text)),
+            (Some(others), _) => Some(others.common_kind(Kind::Text)),
         }
     }
 
@@ -90,13 +90,13 @@ fn number_in(text: &str) -> Option<(Kind, Option<usize>)> {
     if is_long_number(text) {
         return Some((Kind::LongDigits, None));
     }
-    let (number, decimals) = plain(text)?;
+    let (number, decimals) = parse_plain(text)?;
     let kind = Kind::of(&Value::Number(number))?;
     Some((kind, Some(decimals)))
 }
 
 /// Parses a number in plain form. Also returns how many decimals it has.
-fn plain(text: &str) -> Option<(Number, usize)> {
+fn parse_plain(text: &str) -> Option<(Number, usize)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -127,10 +127,10 @@ pub fn spelled(number: &Number, decimals: usize) -> String {
 
 /// Converts a value to the form that a column of this kind has. If the column has numbers as texts of digits, such a
 /// text stays as it is.
-pub fn in_column(kind: Kind, value: Value) -> Value {
+pub fn convert_to_kind(kind: Kind, value: Value) -> Value {
     match &value {
         Value::String(text) if kind.is_of_numbers() && kind != Kind::Digits => {
-            plain(text).map_or(value, |(number, _)| Value::Number(number))
+            parse_plain(text).map_or(value, |(number, _)| Value::Number(number))
         }
         _ => value,
     }
@@ -142,8 +142,8 @@ mod tests {
 
     use super::*;
 
-    fn values(values: &[Value]) -> Values {
-        let mut noted = Values::default();
+    fn values(values: &[Value]) -> NumberKinds {
+        let mut noted = NumberKinds::default();
         values.iter().for_each(|value| noted.note(value));
         noted
     }

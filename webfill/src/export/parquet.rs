@@ -15,7 +15,7 @@ use parquet::schema::types::Type;
 use serde_json::Value;
 
 use super::columns::{Column, Kind};
-use super::numbers::in_column;
+use super::numbers::convert_to_kind;
 use cells::Cells;
 
 /// A group of rows ends after this many rows or bytes.
@@ -43,7 +43,7 @@ impl<W: Write + Send> ParquetFile<W> {
             .build();
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(fault)?;
         let with_cells = |column: Column| {
-            let cells = Cells::of(column.kind);
+            let cells = Cells::new(column.kind);
             (column, cells)
         };
         Ok(ParquetFile {
@@ -54,9 +54,9 @@ impl<W: Write + Send> ParquetFile<W> {
         })
     }
 
-    pub fn take(&mut self, row: &Value) -> io::Result<()> {
+    pub fn write_row(&mut self, row: &Value) -> io::Result<()> {
         for (column, cells) in &mut self.columns {
-            let value = in_column(column.kind, column.value(row));
+            let value = convert_to_kind(column.kind, column.value(row));
             self.bytes += cells
                 .push(&value)
                 .map_err(|kind| changed_kind_error(column, &kind))?;

@@ -7,25 +7,25 @@ use serde_json::Value;
 use webfill_store::{ChangeFilter, ExportError, ExportKind, Store};
 
 use super::columns::Field;
-use super::numbers::Values;
-use super::{Exported, Wanted};
+use super::numbers::NumberKinds;
+use super::{ExportCounts, ExportSelection};
 use crate::cli::ExportWhat;
 
 /// How many changes are read at a time.
 const AT_ONCE: u32 = 500;
 
 /// Passes every row to `each`.
-pub async fn each(
+pub async fn for_each_row(
     store: &dyn Store,
-    wanted: &Wanted,
+    wanted: &ExportSelection,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
-) -> Result<Exported, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     let kind = match wanted.what {
         ExportWhat::Pages => ExportKind::Pages,
         ExportWhat::Records => ExportKind::Records,
         ExportWhat::Changes => {
-            let rows = each_change(store, wanted, each).await?;
-            return Ok(Exported { rows, left_out: 0 });
+            let rows = for_each_change(store, wanted, each).await?;
+            return Ok(ExportCounts { rows, left_out: 0 });
         }
     };
     let mut left_out = 0;
@@ -37,15 +37,15 @@ pub async fn each(
         }
     };
     let rows = store.export(kind, &wanted.filter, &mut each_there).await?;
-    Ok(Exported {
+    Ok(ExportCounts {
         rows: rows - left_out,
         left_out,
     })
 }
 
-async fn each_change(
+async fn for_each_change(
     store: &dyn Store,
-    wanted: &Wanted,
+    wanted: &ExportSelection,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
 ) -> Result<u64, ExportError> {
     let filter = ChangeFilter {
@@ -69,14 +69,14 @@ async fn each_change(
 
 /// The requested fields of parent records, in the requested order, each with the kind of its values. `None` if parents
 /// are not exported.
-pub async fn fields_of_parent(
+pub async fn load_parent_fields(
     store: &dyn Store,
-    wanted: &Wanted,
+    wanted: &ExportSelection,
 ) -> Result<Option<Vec<Field>>, ExportError> {
     let Some(names) = &wanted.parent else {
         return Ok(None);
     };
-    let mut values: Vec<Values> = names.iter().map(|_| Values::default()).collect();
+    let mut values: Vec<NumberKinds> = names.iter().map(|_| NumberKinds::default()).collect();
     let mut note = |row: Value| {
         for (name, values) in names.iter().zip(&mut values) {
             values.note(&row["parent_fields"][name]);
@@ -84,7 +84,7 @@ pub async fn fields_of_parent(
         Ok(())
     };
     if !names.is_empty() {
-        each(store, wanted, &mut note).await?;
+        for_each_row(store, wanted, &mut note).await?;
     }
     let fields = names.iter().zip(values).map(|(name, values)| Field {
         name: name.clone(),
@@ -96,8 +96,11 @@ pub async fn fields_of_parent(
 }
 
 /// The fields that records have or lack, in order of appearance, each with the kind of its values.
-pub async fn fields(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Field>, ExportError> {
-    let mut fields: Vec<(Field, Values)> = Vec::new();
+pub async fn load_fields(
+    store: &dyn Store,
+    wanted: &ExportSelection,
+) -> Result<Vec<Field>, ExportError> {
+    let mut fields: Vec<(Field, NumberKinds)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     let mut note = |name: &str, value: &Value, has_lists: bool| {
         let index = *known.entry(name.to_owned()).or_insert_with(|| {
@@ -107,7 +110,7 @@ pub async fn fields(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Field>, Ex
                 has_lists: false,
                 decimals: None,
             };
-            fields.push((field, Values::default()));
+            fields.push((field, NumberKinds::default()));
             fields.len() - 1
         });
         let (field, values) = &mut fields[index];
@@ -125,7 +128,7 @@ pub async fn fields(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Field>, Ex
         }
         Ok(())
     };
-    each(store, wanted, &mut note_record).await?;
+    for_each_row(store, wanted, &mut note_record).await?;
     let fields = fields.into_iter().map(|(field, values)| Field {
         kind: values.kind(),
         decimals: values.decimals(),

@@ -25,11 +25,11 @@ fn page(url: &str, fields: Value) -> Page {
     }
 }
 
-fn wanted(what: ExportWhat, format: ExportFormat) -> Wanted {
-    Wanted {
+fn wanted(what: ExportWhat, format: ExportFormat) -> ExportSelection {
+    ExportSelection {
         what,
         format,
-        cells: Cells::Plain,
+        cells: CellStyle::Plain,
         sources: false,
         parent: None,
         gone: false,
@@ -84,7 +84,7 @@ async fn fill(store: &dyn Store) {
         .unwrap();
 }
 
-async fn exported_as(wanted: &Wanted) -> Vec<u8> {
+async fn exported_as(wanted: &ExportSelection) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
     let store = open(&uri, None).await.unwrap().store;
@@ -106,8 +106,8 @@ async fn records_become_a_row_with_a_column_for_every_field() {
     let guarded = expected.replace(",=1+1,+49 30", ",'=1+1,'+49 30");
     assert_eq!(
         String::from_utf8(
-            exported_as(&Wanted {
-                cells: Cells::Spreadsheet,
+            exported_as(&ExportSelection {
+                cells: CellStyle::Spreadsheet,
                 ..wanted(ExportWhat::Records, ExportFormat::Csv)
             })
             .await
@@ -123,7 +123,7 @@ async fn lists_that_pages_have_brought_have_a_separator() {
         (";", "London;\"\"Ockham\"\""),
         (", ", "London, \"\"Ockham\"\""),
     ] {
-        let with_separator = Wanted {
+        let with_separator = ExportSelection {
             list_separator: Some(separator.parse().unwrap()),
             ..wanted(ExportWhat::Records, ExportFormat::Csv)
         };
@@ -135,7 +135,7 @@ async fn lists_that_pages_have_brought_have_a_separator() {
 
 #[tokio::test]
 async fn sources_are_columns_behind_the_others() {
-    let with_sources = Wanted {
+    let with_sources = ExportSelection {
         sources: true,
         ..wanted(ExportWhat::Records, ExportFormat::Csv)
     };
@@ -204,7 +204,7 @@ fn seeds(name: &str, content: &[u8]) -> Vec<Seed> {
 #[tokio::test]
 async fn exported_files_can_be_used_as_seeds() {
     let lines = exported(ExportWhat::Records, ExportFormat::Jsonl).await;
-    let with_sources = Wanted {
+    let with_sources = ExportSelection {
         sources: true,
         ..wanted(ExportWhat::Records, ExportFormat::Csv)
     };

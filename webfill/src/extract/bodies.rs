@@ -6,17 +6,17 @@ use webfill_service::Fault;
 use webfill_store::{Bodies, CrawlId};
 
 use super::candidate::{Candidate, Content};
-use super::patiently::patiently;
+use super::patiently::retry_while_busy;
 
-pub struct Kept {
+pub struct KeptBodies {
     crawl: CrawlId,
     bodies: Arc<dyn Bodies>,
     after: Option<String>,
 }
 
-impl Kept {
-    pub fn new(crawl: &CrawlId, bodies: Arc<dyn Bodies>) -> Kept {
-        Kept {
+impl KeptBodies {
+    pub fn new(crawl: &CrawlId, bodies: Arc<dyn Bodies>) -> KeptBodies {
+        KeptBodies {
             crawl: crawl.clone(),
             bodies,
             after: None,
@@ -26,7 +26,7 @@ impl Kept {
     /// The next bodies; an empty list means the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let read = async || self.bodies.bodies(&self.crawl, self.after.clone()).await;
-        let bodies = patiently(read).await?;
+        let bodies = retry_while_busy(read).await?;
         if let Some(last) = bodies.last() {
             self.after = Some(last.page_id.clone());
         }

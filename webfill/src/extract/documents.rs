@@ -9,12 +9,12 @@ use webfill_service::Fault;
 use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreError};
 
 use super::candidate::{Candidate, Content};
-use super::patiently::patiently;
+use super::patiently::retry_while_busy;
 
 /// How many pages are checked at a time.
 const BATCH_PAGES: usize = 32;
 
-pub struct Kept {
+pub struct KeptDocuments {
     folder: PathBuf,
     filter: ExportFilter,
     store: Arc<dyn Store>,
@@ -22,9 +22,9 @@ pub struct Kept {
     is_over: bool,
 }
 
-impl Kept {
-    pub fn new(folder: &Path, crawl: &CrawlId, store: Arc<dyn Store>) -> Kept {
-        Kept {
+impl KeptDocuments {
+    pub fn new(folder: &Path, crawl: &CrawlId, store: Arc<dyn Store>) -> KeptDocuments {
+        KeptDocuments {
             folder: folder.to_owned(),
             filter: ExportFilter {
                 app_id: Some(crawl.app_id.clone()),
@@ -50,7 +50,8 @@ impl Kept {
 
     /// The keys and hashes of the next pages that are documents.
     async fn next_documents(&mut self) -> Result<Vec<(String, String)>, Fault> {
-        let (documents, reached, is_over) = patiently(async || self.find_documents().await).await?;
+        let (documents, reached, is_over) =
+            retry_while_busy(async || self.find_documents().await).await?;
         (self.cursor, self.is_over) = (reached, is_over);
         Ok(documents)
     }

@@ -10,7 +10,9 @@ const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Retries a call while the store is busy, with pauses of some twelve seconds in total.
-pub async fn patiently<R>(call: impl AsyncFn() -> Result<R, StoreError>) -> Result<R, Fault> {
+pub async fn retry_while_busy<R>(
+    call: impl AsyncFn() -> Result<R, StoreError>,
+) -> Result<R, Fault> {
     let mut pause = FIRST_PAUSE;
     let mut tries = 1;
     loop {

@@ -6,27 +6,28 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use webfill_mapping::MappingSet;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    CrawlId, ExportError, Reread, Store, StoreError, Trial, ValueTally, parse_iso_time, row_counts,
+    CrawlId, ExportError, Reread, Store, StoreError, Trial, ValueChangeCounter, parse_iso_time,
+    row_counts,
 };
 use webfill_urls::content_hash;
 use webfill_wire::Outcome;
 use webfill_worker::{PageRead, PageReader, PageToRead};
 
 use super::candidate::Candidate;
-use super::patiently::patiently;
-use super::report::{Report, Why};
-use super::seen::Seen;
+use super::patiently::retry_while_busy;
+use super::report::{Report, SkipReason};
+use super::seen::SeenPages;
 use super::{ExtractOptions, bodies, documents, warc};
 use crate::feeding::now_ms;
 
 /// The source of kept pages.
 pub enum Source {
-    Bodies(bodies::Kept),
-    Warc(warc::Archive),
-    Documents(documents::Kept),
+    Bodies(bodies::KeptBodies),
+    Warc(warc::ArchivePages),
+    Documents(documents::KeptDocuments),
 }
 
 impl Source {
@@ -90,7 +91,7 @@ struct StoredPage {
 
 impl StoredPage {
     /// Takes the parts from a stored page; `None` if the crawl has not read that page, as its outcome shows.
-    fn of(page: &Map<String, Value>) -> Option<StoredPage> {
+    fn from_page(page: &Map<String, Value>) -> Option<StoredPage> {
         let text = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
         let object = |name: &str| match page.get(name) {
             Some(Value::Object(object)) => object.clone(),
@@ -136,7 +137,7 @@ impl StoredPage {
     }
 
     /// The data to store after the page was read again.
-    fn reread(self, page_id: String, read: PageRead) -> Reread {
+    fn into_reread(self, page_id: String, read: PageRead) -> Reread {
         let is_same = self.outcome != Outcome::ExtractError
             && self.mapping == read.mapping
             && self.mapping_version == read.mapping_version
@@ -190,37 +191,37 @@ const PARTS: [&str; 16] = [
 ];
 
 /// Reads kept pages again, as the module's documentation describes.
-pub struct Reading<'r> {
+pub struct PageRereader<'r> {
     store: &'r dyn Store,
     reader: &'r PageReader,
     mappings: &'r MappingSet,
     options: &'r ExtractOptions,
-    seen: Seen,
+    seen: SeenPages,
     report: Report,
     /// Set for a dry run, which changes nothing.
     trial: Option<Arc<Trial>>,
     /// The numbers of changed record values.
-    values: ValueTally,
+    values: ValueChangeCounter,
 }
 
-impl<'r> Reading<'r> {
+impl<'r> PageRereader<'r> {
     pub fn new(
         store: &'r dyn Store,
         reader: &'r PageReader,
         mappings: &'r MappingSet,
         options: &'r ExtractOptions,
         report: Report,
-    ) -> Result<Reading<'r>, StoreError> {
+    ) -> Result<PageRereader<'r>, StoreError> {
         let trial = options.dry_run.then(Trial::new).transpose()?;
-        Ok(Reading {
+        Ok(PageRereader {
             store,
             reader,
             mappings,
             options,
-            seen: Seen::default(),
+            seen: SeenPages::default(),
             report,
             trial: trial.map(Arc::new),
-            values: ValueTally::new()?,
+            values: ValueChangeCounter::new()?,
         })
     }
 
@@ -244,11 +245,11 @@ impl<'r> Reading<'r> {
 
     /// Reads a batch. Returns false after an interruption; everything read before it is stored.
     async fn read_batch(&mut self, candidates: Vec<Candidate>) -> Result<bool, Fault> {
-        let stored = self.look_up(&candidates).await?;
+        let stored = self.load_stored_pages(&candidates).await?;
         let mut rereads = Vec::new();
         let mut is_whole = true;
         for candidate in candidates {
-            if signals::asked() != Asked::Nothing {
+            if signals::requested() != SignalRequest::Nothing {
                 is_whole = false;
                 break;
             }
@@ -257,21 +258,21 @@ impl<'r> Reading<'r> {
             }
             let page_id = candidate.page_id.clone();
             let Some(page) = stored.get(&page_id) else {
-                self.report.leave_out(Why::NotStored);
+                self.report.count_skipped(SkipReason::NotStored);
                 continue;
             };
-            if let Some(page) = StoredPage::of(page) {
-                rereads.extend(self.read(candidate, page).await);
+            if let Some(page) = StoredPage::from_page(page) {
+                rereads.extend(self.reread_page(candidate, page).await);
             } else {
-                self.report.leave_out(Why::OfAnotherFetch);
+                self.report.count_skipped(SkipReason::OfAnotherFetch);
             }
         }
-        self.put(rereads).await?;
+        self.apply_rereads(rereads).await?;
         Ok(is_whole)
     }
 
     /// The stored pages of candidates, by their keys.
-    async fn look_up(
+    async fn load_stored_pages(
         &self,
         candidates: &[Candidate],
     ) -> Result<HashMap<String, Map<String, Value>>, Fault> {
@@ -292,18 +293,18 @@ impl<'r> Reading<'r> {
                 found => Ok(found.map(|_| pages)),
             }
         };
-        patiently(find).await?.map_err(Fault::error)
+        retry_while_busy(find).await?.map_err(Fault::error)
     }
 
     /// Reads a page, if the candidate is its body, and counts the differences.
-    async fn read(&mut self, candidate: Candidate, page: StoredPage) -> Option<Reread> {
+    async fn reread_page(&mut self, candidate: Candidate, page: StoredPage) -> Option<Reread> {
         self.report.has_found = true;
         let is_same = candidate.content_hash.map(|hash| hash == page.content_hash);
         if is_same == Some(false) {
-            self.report.leave_out(Why::OfAnotherFetch);
+            self.report.count_skipped(SkipReason::OfAnotherFetch);
             return None;
         }
-        if !self.is_wanted(&page) {
+        if !self.has_wanted_mapping(&page) {
             return None;
         }
         let body = match candidate.content.unpacked() {
@@ -314,7 +315,7 @@ impl<'r> Reading<'r> {
             }
         };
         if !page.is_document && content_hash(&body) != page.content_hash {
-            self.report.leave_out(Why::OfAnotherFetch);
+            self.report.count_skipped(SkipReason::OfAnotherFetch);
             return None;
         }
         let read = self.reader.read(PageToRead {
@@ -329,7 +330,7 @@ impl<'r> Reading<'r> {
         // The hash of a document is that of its text, which is known only after reading.
         let is_other = read.content_hash.as_ref() != Some(&page.content_hash);
         if is_same.is_none() && is_other && read.outcome == Outcome::Ok {
-            self.report.leave_out(Why::OfAnotherFetch);
+            self.report.count_skipped(SkipReason::OfAnotherFetch);
             return None;
         }
         self.seen.add(&candidate.page_id);
@@ -339,11 +340,11 @@ impl<'r> Reading<'r> {
             return None;
         }
         self.compare(&page, &read);
-        Some(page.reread(candidate.page_id, read))
+        Some(page.into_reread(candidate.page_id, read))
     }
 
     /// Whether the page belongs to the requested mapping.
-    fn is_wanted(&self, page: &StoredPage) -> bool {
+    fn has_wanted_mapping(&self, page: &StoredPage) -> bool {
         let Some(wanted) = &self.options.mapping else {
             return true;
         };
@@ -354,7 +355,7 @@ impl<'r> Reading<'r> {
 
     fn compare(&mut self, page: &StoredPage, read: &PageRead) {
         let mapping = read.mapping.as_deref().or(page.mapping.as_deref());
-        let index = mapping.and_then(|name| self.mappings.by_name(name));
+        let index = mapping.and_then(|name| self.mappings.find_by_name(name));
         let declared = index.map(|index| self.mappings.fields_of(index));
         self.report.compare(
             mapping,
@@ -365,7 +366,7 @@ impl<'r> Reading<'r> {
     }
 
     /// Stores new values, or reports what storing them would change.
-    async fn put(&mut self, rereads: Vec<Reread>) -> Result<(), Fault> {
+    async fn apply_rereads(&mut self, rereads: Vec<Reread>) -> Result<(), Fault> {
         if rereads.is_empty() {
             return Ok(());
         }
@@ -382,7 +383,7 @@ impl<'r> Reading<'r> {
                 None => Ok(answers),
             }
         };
-        let answers = patiently(put).await?;
+        let answers = retry_while_busy(put).await?;
         for (reread, answer) in rereads.iter().zip(answers) {
             match answer {
                 Ok(answer) => self.report.count_answer(reread.is_changed, &answer),

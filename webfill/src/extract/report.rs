@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 use webfill_store::{CrawlId, Listing, RereadAnswer, ValueCounts, has_value};
 
-use crate::demand::table::{table, visible};
+use crate::demand::table::{table, without_control_characters};
 
 /// Limits of a value in examples, in JSON and in text. Longer values are truncated.
 const MOST_VALUE_BYTES: usize = 4 << 10;
@@ -21,7 +21,7 @@ const NO_MAPPING: &str = "(none)";
 
 /// Why a kept page was left out.
 #[derive(Debug, Clone, Copy)]
-pub enum Why {
+pub enum SkipReason {
     NotStored,
     OfAnotherFetch,
 }
@@ -122,10 +122,10 @@ impl Report {
         }
     }
 
-    pub fn leave_out(&mut self, why: Why) {
+    pub fn count_skipped(&mut self, why: SkipReason) {
         match why {
-            Why::NotStored => self.not_stored += 1,
-            Why::OfAnotherFetch => self.of_another_fetch += 1,
+            SkipReason::NotStored => self.not_stored += 1,
+            SkipReason::OfAnotherFetch => self.of_another_fetch += 1,
         }
     }
 
@@ -154,7 +154,7 @@ impl Report {
         for name in names {
             let (old, new) = (value_of(old, name), value_of(new, name));
             let of_field = counts.fields.entry(name.to_owned()).or_default();
-            let Some(change) = count(of_field, old, new) else {
+            let Some(change) = count_change(of_field, old, new) else {
                 continue;
             };
             if of_field.examples < self.most_examples {
@@ -233,7 +233,10 @@ impl Report {
         for (mapping, counts) in &self.mappings {
             let rows = counts.rows.iter();
             lines.extend(rows.map(|(dataset, rows)| {
-                let (mapping, dataset) = (visible(mapping), visible(dataset));
+                let (mapping, dataset) = (
+                    without_control_characters(mapping),
+                    without_control_characters(dataset),
+                );
                 format!(
                     "{mapping}: {rows} rows of {dataset} on {} pages",
                     counts.pages
@@ -245,7 +248,7 @@ impl Report {
             lines.extend(self.examples.iter().map(example_text));
         }
         lines.push(String::new());
-        lines.extend(self.left_out());
+        lines.extend(self.skipped_lines());
         lines.push(self.end());
         lines.join("\n")
     }
@@ -256,7 +259,10 @@ impl Report {
             "documents" => "kept documents",
             _ => "kept bodies",
         };
-        let (app, crawl) = (visible(&self.app_id), visible(&self.crawl_id));
+        let (app, crawl) = (
+            without_control_characters(&self.app_id),
+            without_control_characters(&self.crawl_id),
+        );
         format!("{app}/{crawl}: {} pages read again from {from}", self.read)
     }
 
@@ -273,7 +279,11 @@ impl Report {
                 of.same,
                 of.lost,
             ];
-            let names = [visible(mapping), visible(field)].into_iter();
+            let names = [
+                without_control_characters(mapping),
+                without_control_characters(field),
+            ]
+            .into_iter();
             names.chain(numbers.iter().map(u64::to_string)).collect()
         };
         let rows = self.mappings.iter().flat_map(|(mapping, counts)| {
@@ -284,7 +294,7 @@ impl Report {
     }
 
     /// The pages that were not read, and why.
-    fn left_out(&self) -> Vec<String> {
+    fn skipped_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, what) in [
             (
@@ -310,10 +320,19 @@ impl Report {
             }
         }
         let failures = self.failures.iter();
+        lines.extend(failures.map(|(url, reason)| {
+            format!(
+                "  {}: {}",
+                without_control_characters(url),
+                without_control_characters(reason)
+            )
+        }));
         lines.extend(
-            failures.map(|(url, reason)| format!("  {}: {}", visible(url), visible(reason))),
+            self.torn
+                .iter()
+                .take(MOST_LISTED)
+                .map(|torn| without_control_characters(torn)),
         );
-        lines.extend(self.torn.iter().take(MOST_LISTED).map(|torn| visible(torn)));
         lines
     }
 
@@ -337,7 +356,10 @@ impl Report {
         fields.sort_by_key(|(_, (new, changed))| Reverse(new + changed));
         let parts = fields.iter().take(MOST_LISTED);
         let parts = parts.map(|(name, (new, changed))| {
-            format!("{} {new} new, {changed} changed", visible(name))
+            format!(
+                "{} {new} new, {changed} changed",
+                without_control_characters(name)
+            )
         });
         let parts = parts.collect::<Vec<_>>().join("; ");
         match parts.is_empty() {
@@ -352,7 +374,11 @@ fn value_of<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value>
 }
 
 /// Counts the change of a value. Returns the name of the change, if there is one.
-fn count(of: &mut FieldCounts, old: Option<&Value>, new: Option<&Value>) -> Option<&'static str> {
+fn count_change(
+    of: &mut FieldCounts,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> Option<&'static str> {
     let (counted, change) = match (old, new) {
         (None, None) => (&mut of.empty, None),
         (None, Some(_)) => (&mut of.new, Some("new")),
@@ -418,18 +444,21 @@ fn example_json(example: &Example) -> Value {
 }
 
 fn example_text(example: &Example) -> String {
-    let (mapping, field) = (visible(&example.mapping), visible(&example.field));
+    let (mapping, field) = (
+        without_control_characters(&example.mapping),
+        without_control_characters(&example.field),
+    );
     let (old, new) = (shown(&example.old), shown(&example.new));
     format!(
         "{mapping}.{field}: {old} -> {new}  {}",
-        visible(&example.url)
+        without_control_characters(&example.url)
     )
 }
 
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::Null => return "-".to_owned(),
-        value => visible(&value.to_string()),
+        value => without_control_characters(&value.to_string()),
     };
     match text.chars().count() > MOST_SHOWN_CHARS {
         true => text.chars().take(MOST_SHOWN_CHARS).collect::<String>() + "\u{2026}",

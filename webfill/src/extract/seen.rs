@@ -8,13 +8,13 @@ use std::hash::{BuildHasher, RandomState};
 const MOST_PAGES: usize = 1_000_000;
 
 #[derive(Default)]
-pub struct Seen {
+pub struct SeenPages {
     hasher: RandomState,
     young: HashSet<u64>,
     old: HashSet<u64>,
 }
 
-impl Seen {
+impl SeenPages {
     pub fn contains(&self, page_id: &str) -> bool {
         let hash = self.hasher.hash_one(page_id);
         self.young.contains(&hash) || self.old.contains(&hash)

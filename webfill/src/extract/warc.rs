@@ -19,7 +19,7 @@ const BATCH_BYTES: usize = 8 << 20;
 /// The most pages whose body is in another record. Further ones are left out and counted.
 const MOST_AWAITED: usize = 200_000;
 
-pub struct Archive {
+pub struct ArchivePages {
     crawl: CrawlId,
     files: Vec<PathBuf>,
     max_body_bytes: usize,
@@ -35,12 +35,16 @@ pub struct Archive {
     pub torn: Vec<String>,
 }
 
-impl Archive {
-    pub fn open(folder: &Path, crawl: &CrawlId, max_body_bytes: usize) -> Result<Archive, Fault> {
+impl ArchivePages {
+    pub fn open(
+        folder: &Path,
+        crawl: &CrawlId,
+        max_body_bytes: usize,
+    ) -> Result<ArchivePages, Fault> {
         let files = warc_files(folder).map_err(|error| {
             Fault::error(format!("--warc {}: cannot read: {error}", folder.display()))
         })?;
-        Ok(Archive {
+        Ok(ArchivePages {
             crawl: crawl.clone(),
             left: files.iter().cloned().collect(),
             files,
@@ -126,14 +130,14 @@ impl Archive {
                     .collect()
             }
             (ArchivedBody::Elsewhere, Some(digest), false) => {
-                self.wait_for(digest, id);
+                self.await_body(digest, id);
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
-    fn wait_for(&mut self, digest: String, id: String) {
+    fn await_body(&mut self, digest: String, id: String) {
         let waiting = self.awaited.get(&digest);
         if waiting.is_some_and(|ids| ids.contains(&id)) {
             return;
@@ -166,7 +170,7 @@ mod tests {
     fn pages_that_are_too_many_to_wait_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let crawl = CrawlId::new("local", "test");
-        let mut archive = Archive::open(folder.path(), &crawl, 1 << 20).unwrap();
+        let mut archive = ArchivePages::open(folder.path(), &crawl, 1 << 20).unwrap();
         let answer = |number: usize, body| ArchivedAnswer {
             url: format!("http://people.example/{number}"),
             payload_digest: Some("sha1:A".to_owned()),

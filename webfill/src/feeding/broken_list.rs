@@ -27,9 +27,9 @@ impl BrokenList {
         }
     }
 
-    /// See [`ListFile::append`].
-    pub fn append(&mut self) {
-        self.file.append();
+    /// See [`ListFile::keep_existing`].
+    pub fn keep_existing(&mut self) {
+        self.file.keep_existing();
     }
 
     pub fn add(&mut self, fault: &SeedFault) -> Result<(), Fault> {

@@ -10,7 +10,7 @@ use webfill_service::Fault;
 use webfill_store::{Dataset, DatasetDocument, Documents};
 
 use super::position::Position;
-use super::reading::{Bring, Chunk, Next, Start};
+use super::reading::{Chunk, InputItem, ItemSender, ReadStart};
 use super::records::store_fault;
 use crate::seeds::{DocumentRules, Mark, read_document};
 
@@ -23,17 +23,17 @@ pub struct DatasetSeeds {
 }
 
 /// Reads the documents that an earlier run has not fed.
-pub(super) fn read_documents(seeds: DatasetSeeds, fed: u64, bring: &Bring) {
-    if let Err(fault) = bring_all(&seeds, fed, bring) {
+pub(super) fn read_documents(seeds: DatasetSeeds, fed: u64, bring: &ItemSender) {
+    if let Err(fault) = send_all(&seeds, fed, bring) {
         // An error means that the crawl is over and nobody receives the fault.
         let _ = bring.send(Err(fault));
     }
 }
 
-fn bring_all(seeds: &DatasetSeeds, fed: u64, bring: &Bring) -> Result<(), Fault> {
+fn send_all(seeds: &DatasetSeeds, fed: u64, bring: &ItemSender) -> Result<(), Fault> {
     let first = Position::start_of_dataset(&seeds.identity);
     let mut reader = DocumentReader::start(seeds, first.mark())?;
-    let mut start = Start::resumed(first, fed, |line| {
+    let mut start = ReadStart::resume(first, fed, |line| {
         reader.skip_to(line).then_some(reader.mark)
     });
     if let Some(fault) = reader.fault.take() {
@@ -43,12 +43,12 @@ fn bring_all(seeds: &DatasetSeeds, fed: u64, bring: &Bring) -> Result<(), Fault>
         reader = DocumentReader::start(seeds, first.mark())?;
     }
     start.position.advance(reader.mark);
-    if bring.send(Ok(Next::Start(start))).is_err() {
+    if bring.send(Ok(InputItem::Start(start))).is_err() {
         return Ok(());
     }
     while let Some(documents) = reader.next()? {
-        let chunk = reader.take(documents);
-        if bring.send(Ok(Next::Chunk(chunk))).is_err() {
+        let chunk = reader.chunk_from(documents);
+        if bring.send(Ok(InputItem::Chunk(chunk))).is_err() {
             return Ok(());
         }
     }
@@ -83,7 +83,7 @@ impl<'s> DocumentReader<'s> {
                     let left = usize::try_from(line - self.mark.line).unwrap_or(usize::MAX);
                     self.ahead = documents.split_off(left.min(documents.len()));
                     for document in &documents {
-                        self.mark = behind(self.mark, document);
+                        self.mark = mark_after(self.mark, document);
                     }
                 }
                 Ok(None) => return false,
@@ -103,10 +103,10 @@ impl<'s> DocumentReader<'s> {
         self.documents.next().transpose().map_err(store_fault)
     }
 
-    fn take(&mut self, documents: Vec<DatasetDocument>) -> Chunk {
+    fn chunk_from(&mut self, documents: Vec<DatasetDocument>) -> Chunk {
         let mut seeds = Vec::with_capacity(documents.len());
         for document in documents {
-            self.mark = behind(self.mark, &document);
+            self.mark = mark_after(self.mark, &document);
             seeds.extend(read_document(document, self.mark.line, &self.seeds.rules));
         }
         Chunk {
@@ -118,7 +118,7 @@ impl<'s> DocumentReader<'s> {
 
 /// The mark after a document. It covers the document's links but not its fields, because the crawl itself may write
 /// fields.
-fn behind(mark: Mark, document: &DatasetDocument) -> Mark {
+fn mark_after(mark: Mark, document: &DatasetDocument) -> Mark {
     let links = ["url", "urls", "want"].map(|name| document.members.get(name));
     mark.then(json!([document.id, links]).to_string().as_bytes())
 }

@@ -15,11 +15,11 @@ use webfill_wire::Lane;
 
 use super::broken_list::BrokenList;
 use super::position::Position;
-use super::reading::{Chunk, Next, Reading, Source, Start};
-use super::records::{Put, Records};
+use super::reading::{Chunk, InputItem, ReadStart, ReadThread, Source};
+use super::records::{Records, SeedState};
 use super::repeated_list::RepeatedList;
 use super::requests::{FedRequests, SeedRequests};
-use super::{Crawls, Fed, Input, unfillable};
+use super::{Crawls, FeedInput, FeedResult, unfillable};
 use crate::control_client::ControlClient;
 use crate::seeds::{Seed, SeedFault};
 
@@ -31,7 +31,7 @@ const MOST_UNFILLABLE: usize = 20;
 
 /// Feeds one input.
 pub(super) struct Feeder {
-    input: Input,
+    input: FeedInput,
     over: Arc<AtomicBool>,
     crawls: Crawls,
     client: ControlClient,
@@ -48,7 +48,7 @@ pub(super) struct Feeder {
 
 impl Feeder {
     pub(super) fn new(
-        input: Input,
+        input: FeedInput,
         over: Arc<AtomicBool>,
         crawls: Crawls,
         messages: Sender<String>,
@@ -81,7 +81,7 @@ impl Feeder {
         })
     }
 
-    pub(super) fn run(mut self) -> Result<Fed, Fault> {
+    pub(super) fn run(mut self) -> Result<FeedResult, Fault> {
         let position = match self.input.seeds.take() {
             Some(seeds) => self.take_seeds(seeds)?,
             None => Position::NOWHERE,
@@ -90,7 +90,7 @@ impl Feeder {
             return self.finish();
         }
         let urls = std::mem::take(&mut self.input.urls).into_iter();
-        self.batch.extend(urls.map(|url| Seed::of_url(0, url)));
+        self.batch.extend(urls.map(|url| Seed::from_url(0, url)));
         self.send_batch(&position)?;
         let crawls = self
             .crawls
@@ -103,8 +103,8 @@ impl Feeder {
         self.finish()
     }
 
-    fn finish(self) -> Result<Fed, Fault> {
-        Ok(Fed {
+    fn finish(self) -> Result<FeedResult, Fault> {
+        Ok(FeedResult {
             good: self.good,
             broken: self.broken.finish()?,
             repeated: self.repeated.finish()?,
@@ -115,22 +115,22 @@ impl Feeder {
     /// Feeds the input until its end or the end of the crawl. Returns the position reached; the last
     /// seeds are still in the batch.
     fn take_seeds(&mut self, source: Source) -> Result<Position, Fault> {
-        let mut reading = Reading::start(source, self.input.fed_lines)?;
+        let mut reading = ReadThread::start(source, self.input.fed_lines)?;
         let mut position = Position::NOWHERE;
         let mut fed = 0;
         while !self.is_over() {
             match reading.next()? {
-                Next::Start(start) => {
-                    self.begin(&start);
+                InputItem::Start(start) => {
+                    self.apply_start(&start);
                     (position, fed) = (start.position, start.fed);
                 }
-                Next::Seed(mut seed, mark) => {
+                InputItem::Seed(mut seed, mark) => {
                     position.advance(mark);
                     if self.input.refresh.wants_filled_fields() {
-                        seed.want_again(&self.input.extracted);
+                        seed.want_extracted_fields(&self.input.extracted);
                     }
                     self.note_unfillable(&seed.want);
-                    if self.refuses_browser(&seed)? {
+                    if self.list_if_browser_missing(&seed)? {
                         continue;
                     }
                     // A resumed crawl feeds requests again, so that their crawls are found again and waited for.
@@ -139,15 +139,15 @@ impl Feeder {
                         false => self.good += 1,
                     }
                 }
-                Next::Broken(fault) => self.broken.add(&fault)?,
-                Next::Chunk(chunk) => {
+                InputItem::Broken(fault) => self.broken.add(&fault)?,
+                InputItem::Chunk(chunk) => {
                     position.advance(chunk.mark);
                     self.take_chunk(chunk)?;
                     self.send_batch(&position)?;
                 }
-                Next::Pause if !self.batch.is_empty() => self.send_batch(&position)?,
-                Next::Pause => {}
-                Next::End => break,
+                InputItem::Pause if !self.batch.is_empty() => self.send_batch(&position)?,
+                InputItem::Pause => {}
+                InputItem::End => break,
             }
             if self.batch.len() >= BATCH {
                 self.send_batch(&position)?;
@@ -156,14 +156,14 @@ impl Feeder {
         Ok(position)
     }
 
-    fn begin(&mut self, start: &Start) {
+    fn apply_start(&mut self, start: &ReadStart) {
         if start.position.line() > 0 {
             // Documents that were fed are not read again, so their faults stay listed.
-            self.broken.append();
+            self.broken.keep_existing();
         }
         if start.fed > 0 {
             // Lines that were fed before are read again but not stored. Their repetitions are already listed.
-            self.repeated.append();
+            self.repeated.keep_existing();
         }
         if start.is_changed && !self.input.seeds_vary {
             let message =
@@ -194,8 +194,11 @@ impl Feeder {
                 && !self.input.extracted.contains(name)
                 && self.unfillable.insert(name.clone())
             {
-                let message =
-                    unfillable::message(name, &self.input.extracted, &self.input.mappings);
+                let message = unfillable::unfillable_message(
+                    name,
+                    &self.input.extracted,
+                    &self.input.mappings,
+                );
                 // An error means that the crawl is over and nobody receives messages.
                 let _ = self.messages.send(message);
             }
@@ -207,7 +210,7 @@ impl Feeder {
     fn send_batch(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
         self.note_dataset(&batch)?;
-        let Some(taken) = self.records.put(&batch, position)? else {
+        let Some(taken) = self.records.put_records(&batch, position)? else {
             return Ok(());
         };
         let mut own = Vec::new();
@@ -217,12 +220,13 @@ impl Feeder {
             if let (Some(earlier), Some(id)) = (earlier, &seed.id) {
                 self.repeated.add(seed.line, earlier, id)?;
             }
-            if let Put::Refused(reason) = taken.put {
+            if let SeedState::Refused(reason) = taken.put {
                 self.refuse(seed, reason)?;
                 continue;
             }
             self.good += 1;
-            if matches!(taken.put, Put::NothingToDo) && !self.input.rows.are_among(&seed.urls) {
+            if matches!(taken.put, SeedState::NothingToDo) && !self.input.rows.are_among(&seed.urls)
+            {
                 continue;
             }
             if let Some(request) = seed.request {
@@ -244,7 +248,7 @@ impl Feeder {
         self.repeated.flush()?;
         self.broken.flush()?;
         // The command's own crawl comes last: with its batch the dispatcher stores the position in the input.
-        self.feed(own, position.fed_lines())
+        self.feed_urls(own, position.fed_lines())
     }
 
     /// Reports the dataset of the crawl's records to the dispatcher, once and before the first of them is stored.
@@ -271,7 +275,7 @@ impl Feeder {
         })
     }
 
-    fn feed(&mut self, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
+    fn feed_urls(&mut self, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
         let request = LocalRequest::FeedSeeds {
             crawl: self.input.crawl,
             seeds,
@@ -309,7 +313,7 @@ impl Feeder {
 
     /// Lists a crawl request as broken if it wants the lane `browser` and this command's workers have no browsers.
     /// Otherwise the crawl would wait forever.
-    fn refuses_browser(&mut self, seed: &Seed) -> Result<bool, Fault> {
+    fn list_if_browser_missing(&mut self, seed: &Seed) -> Result<bool, Fault> {
         let request = seed.request.as_deref();
         let Some(request) = request.filter(|request| request.needs_browser) else {
             return Ok(false);
@@ -320,8 +324,11 @@ impl Feeder {
         let why = "`spiderid` is browser, which needs --lane browser";
         let refusal = Refusal::new("$.spiderid", why);
         let text = request.json.to_string();
-        self.broken
-            .add(&SeedFault::of_request(seed.line, refusal, text.as_bytes()))?;
+        self.broken.add(&SeedFault::from_refusal(
+            seed.line,
+            refusal,
+            text.as_bytes(),
+        ))?;
         Ok(true)
     }
 

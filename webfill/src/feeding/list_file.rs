@@ -27,7 +27,7 @@ impl ListFile {
     }
 
     /// Makes later lines be appended to the list of an earlier run.
-    pub fn append(&mut self) {
+    pub fn keep_existing(&mut self) {
         self.appends = true;
     }
 

@@ -51,11 +51,11 @@ impl Position {
     /// The beginning of a regular file, wherever its descriptor is positioned now.
     pub fn start_of_file(seeds: &File) -> io::Result<Position> {
         let mut beginning = Vec::new();
-        ReadAgain::new(seeds.try_clone()?)
+        FileFromStart::new(seeds.try_clone()?)
             .take(BEGINNING_BYTES as u64)
             .read_to_end(&mut beginning)?;
         Ok(Position {
-            beginning: cut(chained_hash(0, &beginning)),
+            beginning: truncate_hash(chained_hash(0, &beginning)),
             ..Position::start_of_pipe()
         })
     }
@@ -64,7 +64,7 @@ impl Position {
     pub fn start_of_dataset(identity: &str) -> Position {
         let hash = chained_hash(0, identity.as_bytes());
         Position {
-            beginning: cut(hash),
+            beginning: truncate_hash(hash),
             mark: Mark { line: 0, hash },
             ..Position::NOWHERE
         }
@@ -95,7 +95,7 @@ impl Position {
         if line == 0 {
             return (self, 0);
         }
-        let is_same = |mark: Mark| mark.line == line && cut(mark.hash) == hash;
+        let is_same = |mark: Mark| mark.line == line && truncate_hash(mark.hash) == hash;
         if self.may_resume(fed_lines) && mark_at(line).is_some_and(is_same) {
             return (self, line);
         }
@@ -112,7 +112,7 @@ impl Position {
     pub fn fed_lines(&self) -> u64 {
         match self.beginning {
             0 => number(self.reading, 0, self.mark.line),
-            _ => number(self.reading, cut(self.mark.hash), self.mark.line),
+            _ => number(self.reading, truncate_hash(self.mark.hash), self.mark.line),
         }
     }
 
@@ -144,23 +144,23 @@ fn parts(number: u64) -> (u64, u64, u64) {
 }
 
 /// The bits of a hash that are stored. They are never 0, which means that there is no hash.
-fn cut(hash: u64) -> u64 {
+fn truncate_hash(hash: u64) -> u64 {
     hash & ((1 << HASH_BITS) - 1) | 1
 }
 
 /// Reads a regular file from its beginning, even if others read through the same descriptor.
-pub struct ReadAgain {
+pub struct FileFromStart {
     file: File,
     at: u64,
 }
 
-impl ReadAgain {
-    pub fn new(file: File) -> ReadAgain {
-        ReadAgain { file, at: 0 }
+impl FileFromStart {
+    pub fn new(file: File) -> FileFromStart {
+        FileFromStart { file, at: 0 }
     }
 }
 
-impl Read for ReadAgain {
+impl Read for FileFromStart {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read_at(buffer, self.at)?;
         self.at += bytes as u64;

@@ -11,7 +11,7 @@ use webfill_mapping::MappingSet;
 use webfill_service::Fault;
 
 use super::documents::{DatasetSeeds, read_documents};
-use super::position::{Position, ReadAgain};
+use super::position::{FileFromStart, Position};
 use super::records::now_ms;
 use crate::seeds::lines::Lines;
 use crate::seeds::{ListCells, Mark, Seed, SeedFault, SeedReader};
@@ -44,7 +44,7 @@ impl Seeds {
         if std::fs::metadata(path).is_ok_and(|found| found.is_file())
             && let Ok(file) = File::open(path)
         {
-            return Seeds::of_file(path, file);
+            return Seeds::from_file(path, file);
         }
         Ok(Seeds {
             reader: SeedReader::open(path, now_ms()).map_err(Fault::usage)?,
@@ -54,7 +54,7 @@ impl Seeds {
     }
 
     /// Reads a regular file that is already open; its name gives the format.
-    pub fn of_file(name: &Path, file: File) -> Result<Seeds, Fault> {
+    pub fn from_file(name: &Path, file: File) -> Result<Seeds, Fault> {
         let cannot = |error| {
             let name = name.display();
             Fault::usage(format!("cannot read seeds from {name}: {error}"))
@@ -62,7 +62,7 @@ impl Seeds {
         let start = Position::start_of_file(&file).map_err(cannot)?;
         let again = file.try_clone().map_err(cannot)?;
         Ok(Seeds {
-            reader: SeedReader::of_file(name, file, now_ms()).map_err(Fault::usage)?,
+            reader: SeedReader::from_file(name, file, now_ms()).map_err(Fault::usage)?,
             start,
             file: Some(again),
         })
@@ -70,14 +70,14 @@ impl Seeds {
 
     /// Sets which cells are read as lists, if a separator is given: those of fields that get several values from
     /// mappings.
-    pub fn read_lists_of(
+    pub fn set_list_cells(
         &mut self,
         mappings: &MappingSet,
         settings: &Settings,
     ) -> Result<(), Fault> {
         if let Some(separator) = settings.list_separator()? {
             let fields = mappings.list_fields().into_iter().map(str::to_owned);
-            self.reader.read_lists(ListCells {
+            self.reader.set_lists(ListCells {
                 separator,
                 fields: fields.collect(),
             });
@@ -87,7 +87,7 @@ impl Seeds {
 
     /// The mark of the input after this many lines.
     fn mark_at(file: File, line: u64) -> Option<Mark> {
-        let lines = Lines::of(Box::new(ReadAgain::new(file)));
+        let lines = Lines::from_reader(Box::new(FileFromStart::new(file)));
         lines.ok()?.mark_at(line)
     }
 
@@ -98,9 +98,9 @@ impl Seeds {
 }
 
 /// The next item of an input.
-pub enum Next {
+pub enum InputItem {
     /// Where reading begins. This is always the first item.
-    Start(Start),
+    Start(ReadStart),
     /// A seed, and the mark of the input after it.
     Seed(Seed, Mark),
     Broken(SeedFault),
@@ -113,7 +113,7 @@ pub enum Next {
 
 /// Where reading begins, and what an earlier run has fed.
 #[derive(Clone, Copy)]
-pub struct Start {
+pub struct ReadStart {
     pub position: Position,
     /// How many lines or documents are already fed.
     pub fed: u64,
@@ -121,15 +121,15 @@ pub struct Start {
     pub is_changed: bool,
 }
 
-impl Start {
-    /// See [`Position::resumed`].
-    pub fn resumed(
+impl ReadStart {
+    /// See [`Position::resume`].
+    pub fn resume(
         start: Position,
         fed_lines: u64,
         mark_at: impl FnOnce(u64) -> Option<Mark>,
-    ) -> Start {
+    ) -> ReadStart {
         let (position, fed) = start.resumed(fed_lines, mark_at);
-        Start {
+        ReadStart {
             position,
             fed,
             is_changed: fed == 0 && start.may_resume(fed_lines),
@@ -145,70 +145,70 @@ pub struct Chunk {
 }
 
 /// The channel from the reading thread, which ends after a fault.
-pub(super) type Bring = SyncSender<Result<Next, Fault>>;
+pub(super) type ItemSender = SyncSender<Result<InputItem, Fault>>;
 
 /// The handle of the reading thread.
-pub struct Reading {
-    brought: Receiver<Result<Next, Fault>>,
+pub struct ReadThread {
+    brought: Receiver<Result<InputItem, Fault>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Reading {
+impl ReadThread {
     /// Starts the thread; `fed` is the position that an earlier run has reached.
-    pub fn start(source: Source, fed: u64) -> Result<Reading, Fault> {
+    pub fn start(source: Source, fed: u64) -> Result<ReadThread, Fault> {
         match source {
             Source::Lines(seeds) => {
-                Reading::on_thread(AHEAD, move |bring| read_lines(*seeds, fed, &bring))
+                ReadThread::on_thread(AHEAD, move |bring| read_lines(*seeds, fed, &bring))
             }
             Source::Dataset(seeds) => {
-                Reading::on_thread(1, move |bring| read_documents(seeds, fed, &bring))
+                ReadThread::on_thread(1, move |bring| read_documents(seeds, fed, &bring))
             }
         }
     }
 
     fn on_thread(
         ahead: usize,
-        read: impl FnOnce(Bring) + Send + 'static,
-    ) -> Result<Reading, Fault> {
+        read: impl FnOnce(ItemSender) + Send + 'static,
+    ) -> Result<ReadThread, Fault> {
         let (bring, brought) = mpsc::sync_channel(ahead);
         let thread = std::thread::Builder::new()
             .name("seeds".into())
             .spawn(move || read(bring))
             .map_err(|error| Fault::error(format!("cannot start reading seeds: {error}")))?;
-        Ok(Reading {
+        Ok(ReadThread {
             brought,
             thread: Some(thread),
         })
     }
 
-    pub fn next(&mut self) -> Result<Next, Fault> {
+    pub fn next(&mut self) -> Result<InputItem, Fault> {
         match self.brought.recv_timeout(PAUSE) {
             Ok(next) => next,
-            Err(RecvTimeoutError::Timeout) => Ok(Next::Pause),
+            Err(RecvTimeoutError::Timeout) => Ok(InputItem::Pause),
             Err(RecvTimeoutError::Disconnected) => self.end(),
         }
     }
 
     /// Handles the end of the thread, either at the end of the input or by a panic.
-    fn end(&mut self) -> Result<Next, Fault> {
+    fn end(&mut self) -> Result<InputItem, Fault> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(_)) => Err(Fault::error("reading seeds panicked")),
-            _ => Ok(Next::End),
+            _ => Ok(InputItem::End),
         }
     }
 }
 
-fn read_lines(mut seeds: Seeds, fed: u64, bring: &Bring) {
+fn read_lines(mut seeds: Seeds, fed: u64, bring: &ItemSender) {
     let file = seeds.file.take();
     let mark_at = |line| Seeds::mark_at(file?, line);
-    let start = Start::resumed(seeds.start, fed, mark_at);
-    if bring.send(Ok(Next::Start(start))).is_err() {
+    let start = ReadStart::resume(seeds.start, fed, mark_at);
+    if bring.send(Ok(InputItem::Start(start))).is_err() {
         return;
     }
     while let Some(seed) = seeds.reader.next() {
         let next = match seed {
-            Ok(seed) => Next::Seed(seed, seeds.reader.mark()),
-            Err(fault) => Next::Broken(fault),
+            Ok(seed) => InputItem::Seed(seed, seeds.reader.mark()),
+            Err(fault) => InputItem::Broken(fault),
         };
         if bring.send(Ok(next)).is_err() {
             return;

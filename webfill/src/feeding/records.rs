@@ -16,7 +16,7 @@ use crate::seeds::Seed;
 const STORE_RETRY: Duration = Duration::from_millis(500);
 
 /// The state of a seed once its record is in the store.
-pub enum Put {
+pub enum SeedState {
     /// Its URLs are crawled, because fields are missing or the seed has no record.
     Open,
     /// No field is missing. Its URLs are crawled only if they list rows.
@@ -26,8 +26,8 @@ pub enum Put {
 }
 
 /// A seed whose record is in the store.
-pub struct Taken {
-    pub put: Put,
+pub struct StoredSeed {
+    pub put: SeedState,
     /// The earlier line of the input that has the same record.
     pub earlier_line: Option<u64>,
 }
@@ -57,9 +57,9 @@ impl RefreshRule {
     }
 }
 
-impl Taken {
-    fn unseen(put: Put) -> Taken {
-        Taken {
+impl StoredSeed {
+    fn from_put(put: SeedState) -> StoredSeed {
+        StoredSeed {
             put,
             earlier_line: None,
         }
@@ -80,36 +80,40 @@ pub struct Records {
 impl Records {
     /// Puts the records of a batch; `input` is a position in their input. Returns the state of each seed; `None` if
     /// the crawl was over before the store accepted the records.
-    pub fn put(&self, batch: &[Seed], input: &Position) -> Result<Option<Vec<Taken>>, Fault> {
+    pub fn put_records(
+        &self,
+        batch: &[Seed],
+        input: &Position,
+    ) -> Result<Option<Vec<StoredSeed>>, Fault> {
         let now_ms = now_ms();
         let records = batch
             .iter()
             .filter_map(|seed| self.record_of(seed, input, now_ms))
             .collect();
-        let Some(put) = self.put_until_taken(records, now_ms) else {
+        let Some(put) = self.put_with_retry(records, now_ms) else {
             return Ok(None);
         };
         let mut put = put.into_iter();
         let taken = |seed: &Seed| match seed.id {
-            None => Ok(Taken::unseen(Put::Open)),
+            None => Ok(StoredSeed::from_put(SeedState::Open)),
             Some(_) => match put.next() {
-                Some(Ok(put)) => Ok(Taken {
+                Some(Ok(put)) => Ok(StoredSeed {
                     put: match put.state {
-                        RecordState::Open => Put::Open,
-                        RecordState::Resolved => Put::NothingToDo,
+                        RecordState::Open => SeedState::Open,
+                        RecordState::Resolved => SeedState::NothingToDo,
                     },
                     earlier_line: put.earlier.and_then(|earlier| input.line_at(earlier)),
                 }),
-                None => Ok(Taken::unseen(Put::NothingToDo)),
+                None => Ok(StoredSeed::from_put(SeedState::NothingToDo)),
                 Some(Err(error)) if error.is_fatal() => Err(store_fault(error)),
-                Some(Err(error)) => Ok(Taken::unseen(Put::Refused(error.to_string()))),
+                Some(Err(error)) => Ok(StoredSeed::from_put(SeedState::Refused(error.to_string()))),
             },
         };
         batch.iter().map(taken).collect::<Result<_, _>>().map(Some)
     }
 
     /// Puts seeds into the store. While the store is unreachable and the crawl runs, this is retried.
-    fn put_until_taken(
+    fn put_with_retry(
         &self,
         records: Vec<DatasetRecord>,
         now_ms: i64,

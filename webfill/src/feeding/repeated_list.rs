@@ -25,9 +25,9 @@ impl RepeatedList {
         }
     }
 
-    /// See [`ListFile::append`].
-    pub fn append(&mut self) {
-        self.file.append();
+    /// See [`ListFile::keep_existing`].
+    pub fn keep_existing(&mut self) {
+        self.file.keep_existing();
     }
 
     /// Adds a line that repeats the record of an earlier one.

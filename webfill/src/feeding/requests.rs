@@ -64,7 +64,7 @@ impl RefusedLine {
         let request = sent.iter().find(|one| one.line == self.line);
         let text = request.map_or_else(String::new, |one| one.request.to_string());
         let refusal = Refusal::new(&self.path, &self.message);
-        SeedFault::of_request(self.line, refusal, text.as_bytes())
+        SeedFault::from_refusal(self.line, refusal, text.as_bytes())
     }
 }
 

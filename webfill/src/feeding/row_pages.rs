@@ -10,14 +10,14 @@ pub struct RowPages {
 }
 
 impl RowPages {
-    pub fn of(mappings: MappingSet) -> RowPages {
+    pub fn new(mappings: MappingSet) -> RowPages {
         let has_any = mappings.indexes().any(|index| mappings.lists_rows(index));
         RowPages { mappings, has_any }
     }
 
     /// Whether any lists mark missing rows as gone.
     pub fn detect_gone(&self) -> bool {
-        self.mappings.says_gone()
+        self.mappings.has_complete_lists()
     }
 
     /// Whether one of these URLs is a page that lists rows.

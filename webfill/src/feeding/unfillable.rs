@@ -10,7 +10,7 @@ use crate::summary::printable;
 /// The most edits between a name and another one that it may be a misspelling of.
 const MISSPELT: usize = 2;
 
-pub fn message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
+pub fn unfillable_message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
     let text = format!(
         "records want the field `{}`, but no mapping in {} has it",
         printable(field),
@@ -30,7 +30,8 @@ mod tests {
     #[test]
     fn the_nearest_field_is_offered() {
         let extracted = BTreeSet::from(["email".to_owned(), "name".to_owned()]);
-        let message = |field, extracted| message(field, extracted, Path::new("etl-mappings"));
+        let message =
+            |field, extracted| unfillable_message(field, extracted, Path::new("etl-mappings"));
         assert_eq!(
             message("emial", &extracted),
             "records want the field `emial`, but no mapping in etl-mappings has it; did you mean `email`?"

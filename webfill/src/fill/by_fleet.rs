@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use webfill_dispatcher::Endpoints;
-use webfill_service::signals::{self, Asked};
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, StoreUri};
 use webfill_wire::Lane;
@@ -62,7 +62,7 @@ const NAME_CHARS: usize = 100;
 
 /// The crawls of a table, as its folder has them.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Crawls {
+struct TableCrawls {
     app: String,
     /// The oldest first.
     crawls: Vec<String>,
@@ -70,7 +70,7 @@ struct Crawls {
 
 /// The pages to fetch.
 #[derive(Debug, Default)]
-pub struct Orders {
+pub struct FetchOrder {
     /// URLs that were never fetched.
     pub new: Vec<String>,
     /// URLs of pages that are to be refreshed, and whether any of them was fetched by the newest crawl already.
@@ -82,7 +82,7 @@ pub struct Orders {
 
 /// How the wait for the fleet ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitResult {
     /// Each URL has its outcome.
     Done,
     /// Sites that do not answer have pages left, which stay queued.
@@ -92,7 +92,7 @@ pub enum Waited {
 }
 
 /// See the module.
-pub struct ByFleet {
+pub struct FleetFetcher {
     pub store: StoreUri,
     endpoints: Endpoints,
     keys: Option<ClientKeys>,
@@ -101,14 +101,17 @@ pub struct ByFleet {
     progress: ProgressStyle,
     file: PathBuf,
     name: String,
-    crawls: Crawls,
+    crawls: TableCrawls,
     /// How many URLs of the last orders their crawls had already.
     pub duplicates: u64,
 }
 
-impl ByFleet {
+impl FleetFetcher {
     /// `None` without `--dispatcher`.
-    pub fn of(options: &FillWebOptions, project: &Project) -> Result<Option<ByFleet>, Fault> {
+    pub fn from_options(
+        options: &FillWebOptions,
+        project: &Project,
+    ) -> Result<Option<FleetFetcher>, Fault> {
         let Some(dispatcher) = &options.dispatcher else {
             return Ok(None);
         };
@@ -131,7 +134,7 @@ impl ByFleet {
                 file.display()
             )));
         }
-        Ok(Some(ByFleet {
+        Ok(Some(FleetFetcher {
             store: settings.store_uri()?,
             endpoints,
             keys,
@@ -140,7 +143,7 @@ impl ByFleet {
             progress: options.progress,
             file,
             name: project.name(),
-            crawls: Crawls {
+            crawls: TableCrawls {
                 app: options.app.clone(),
                 ..crawls
             },
@@ -157,7 +160,7 @@ impl ByFleet {
     }
 
     /// Has the fleet fetch, and waits until it is through.
-    pub fn fetch(&mut self, orders: &Orders) -> Result<Waited, Fault> {
+    pub fn fetch_and_wait(&mut self, orders: &FetchOrder) -> Result<WaitResult, Fault> {
         let mut dispatcher = Dispatcher::connect(self)?;
         let mut places = BTreeSet::new();
         let mut new = orders.new.clone();
@@ -171,17 +174,17 @@ impl ByFleet {
         let ends = passing::ends()?;
         for &place in &places {
             for action in retry_actions(&ends, &self.crawls.app, &self.crawls.crawls[place]) {
-                dispatcher.ask(&action)?;
+                dispatcher.request_until_answered(&action)?;
             }
         }
         self.duplicates = 0;
         if !new.is_empty() {
-            let place = self.first_open(&mut dispatcher)?;
+            let place = self.first_open_crawl(&mut dispatcher)?;
             self.feed(&mut dispatcher, place, &new)?;
             places.insert(place);
         }
         if !orders.old.is_empty() {
-            let place = self.further(&mut dispatcher, orders.is_in_newest)?;
+            let place = self.next_crawl_for_fetched(&mut dispatcher, orders.is_in_newest)?;
             self.feed(&mut dispatcher, place, &orders.old)?;
             places.insert(place);
         }
@@ -200,14 +203,14 @@ impl ByFleet {
     ) -> Result<(), Fault> {
         for some in urls.chunks(BATCH) {
             let requests: Vec<Value> = some.iter().map(|url| self.request(place, url)).collect();
-            let answer = dispatcher.ask(&requests)?;
+            let answer = dispatcher.request_until_answered(&requests)?;
             self.duplicates += answer["skipped"]["duplicate"].as_u64().unwrap_or(0);
         }
         Ok(())
     }
 
     /// The crawl for URLs that were never fetched: the first that accepts some.
-    fn first_open(&mut self, dispatcher: &mut Dispatcher) -> Result<usize, Fault> {
+    fn first_open_crawl(&mut self, dispatcher: &mut Dispatcher) -> Result<usize, Fault> {
         for place in 0..self.crawls.crawls.len() {
             if !self.is_over(dispatcher, place)? {
                 return Ok(place);
@@ -218,7 +221,11 @@ impl ByFleet {
     }
 
     /// The crawl for URLs that an earlier crawl has fetched: the newest, unless it is the one that did.
-    fn further(&mut self, dispatcher: &mut Dispatcher, is_in_newest: bool) -> Result<usize, Fault> {
+    fn next_crawl_for_fetched(
+        &mut self,
+        dispatcher: &mut Dispatcher,
+        is_in_newest: bool,
+    ) -> Result<usize, Fault> {
         let newest = self.crawls.crawls.len().checked_sub(1).filter(|at| *at > 0);
         if let Some(newest) = newest.filter(|_| !is_in_newest)
             && !self.is_over(dispatcher, newest)?
@@ -231,7 +238,7 @@ impl ByFleet {
 
     /// Whether a crawl accepts nothing more: it was stopped, has expired, or was pruned.
     fn is_over(&self, dispatcher: &mut Dispatcher, place: usize) -> Result<bool, Fault> {
-        let info = dispatcher.ask(&json!({
+        let info = dispatcher.request_until_answered(&json!({
             "action": "info",
             "appid": self.crawls.app,
             "crawlid": self.crawls.crawls[place],
@@ -277,7 +284,7 @@ impl ByFleet {
         write_atomically(&self.file, &json)
     }
 
-    fn wait(&self, dispatcher: &mut Dispatcher, crawls: &[&str]) -> Result<Waited, Fault> {
+    fn wait(&self, dispatcher: &mut Dispatcher, crawls: &[&str]) -> Result<WaitResult, Fault> {
         let began = Instant::now();
         let mut failing_since = None;
         let mut printed = None;
@@ -285,7 +292,7 @@ impl ByFleet {
         loop {
             let (mut left, mut is_failing, mut reasons) = (0, true, Vec::new());
             for crawl in crawls {
-                let info = dispatcher.ask(&json!({
+                let info = dispatcher.request_until_answered(&json!({
                     "action": "info",
                     "appid": self.crawls.app,
                     "crawlid": crawl,
@@ -293,7 +300,7 @@ impl ByFleet {
                 }))?;
                 match info["state"].as_str() {
                     Some("finished") => continue,
-                    Some("stopped" | "expired") => return Ok(Waited::Stopped),
+                    Some("stopped" | "expired") => return Ok(WaitResult::Stopped),
                     _ => {}
                 }
                 left += info["total_pending"].as_u64().unwrap_or(1);
@@ -307,12 +314,12 @@ impl ByFleet {
                 }
             }
             if left == 0 {
-                return Ok(Waited::Done);
+                return Ok(WaitResult::Done);
             }
             if !is_failing {
                 failing_since = None;
             } else if failing_since.get_or_insert_with(Instant::now).elapsed() > self.patience {
-                return Ok(Waited::OutOfPatience);
+                return Ok(WaitResult::OutOfPatience);
             }
             let is_due = printed.map_or(began, |at| at).elapsed() > PRINT_EVERY;
             let reasons = reasons.join("; ");
@@ -348,19 +355,19 @@ fn is_only_failing(info: &Value) -> bool {
 }
 
 fn check_signals() -> Result<(), Fault> {
-    match signals::asked() {
-        Asked::Nothing => Ok(()),
+    match signals::requested() {
+        SignalRequest::Nothing => Ok(()),
         _ => Err(Fault::interrupted(
             "interrupted: the fleet fetches what it was given; the same command resumes, and asks no page twice",
         )),
     }
 }
 
-fn read(file: &PathBuf) -> Result<Crawls, Fault> {
+fn read(file: &PathBuf) -> Result<TableCrawls, Fault> {
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     match std::fs::read(file) {
         Ok(json) => serde_json::from_slice(&json).map_err(|error| unread(error.to_string())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Crawls::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(TableCrawls::default()),
         Err(error) => Err(unread(error.to_string())),
     }
 }
@@ -375,7 +382,7 @@ struct Dispatcher {
 }
 
 impl Dispatcher {
-    fn connect(fleet: &ByFleet) -> Result<Dispatcher, Fault> {
+    fn connect(fleet: &FleetFetcher) -> Result<Dispatcher, Fault> {
         let endpoint = fleet.endpoints.control.clone();
         Ok(Dispatcher {
             client: ControlClient::connect_with(&endpoint, fleet.keys.clone())?,
@@ -386,7 +393,7 @@ impl Dispatcher {
         })
     }
 
-    fn ask(&mut self, question: &impl Serialize) -> Result<Value, Fault> {
+    fn request_until_answered(&mut self, question: &impl Serialize) -> Result<Value, Fault> {
         let asked = Instant::now();
         let was_reported = Cell::new(false);
         let (endpoint, has_keys, was_answered) = (&self.endpoint, self.has_keys, self.was_answered);

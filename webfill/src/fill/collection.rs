@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use webfill_service::Fault;
-use webfill_store::{Dataset, FilledField, Unwritten, WriteBack};
+use webfill_store::{Dataset, FilledField, UnwrittenRecord, WriteBack};
 
 use super::options::CollectionOptions;
-use super::project::{Project, whole};
+use super::project::{Project, write_file_atomically};
 use crate::dataset::DatasetOptions;
 use crate::feeding::store_fault;
 use crate::mapping_command::learn::runtime;
@@ -43,7 +43,7 @@ pub struct Collection {
 
 /// A write to a member of a document.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Written {
+struct WrittenValue {
     document: String,
     member: String,
     /// The value before it.
@@ -53,7 +53,7 @@ struct Written {
 }
 
 /// By document and member.
-type AllWritten = BTreeMap<String, BTreeMap<String, Written>>;
+type WrittenValues = BTreeMap<String, BTreeMap<String, WrittenValue>>;
 
 impl CollectionOptions {
     /// The name of the collection as that of a file, as if it were a table.
@@ -93,10 +93,10 @@ impl CollectionOptions {
 
 impl Collection {
     /// Copies the documents, in the order of their ids.
-    pub fn copy(&self, project: &Project, to: &Path) -> Result<(), Fault> {
+    pub fn copy_documents(&self, project: &Project, to: &Path) -> Result<(), Fault> {
         let written = read_written(project)?;
         let mut fault = None;
-        let copied = whole(to, |lines| {
+        let copied = write_file_atomically(to, |lines| {
             let mut lines = BufWriter::new(lines);
             let mut ids = BufWriter::new(File::create(ids_of(to))?);
             for documents in self.dataset.read(None).map_err(std::io::Error::other)? {
@@ -134,7 +134,7 @@ impl Collection {
     pub fn write_back(&self, project: &Project) -> Result<usize, Fault> {
         let mut written = read_written(project)?;
         let (mut count, mut unwritable) = (0, BTreeSet::new());
-        for change in self.changes(project)? {
+        for change in self.read_changes(project)? {
             let change = change?;
             let of_document = written.entry(change.document.clone()).or_default();
             for (member, old, value) in change.members {
@@ -142,7 +142,7 @@ impl Collection {
                     unwritable.insert(member);
                     continue;
                 }
-                let one = of_document.entry(member.clone()).or_insert(Written {
+                let one = of_document.entry(member.clone()).or_insert(WrittenValue {
                     document: change.document.clone(),
                     member,
                     old,
@@ -163,10 +163,10 @@ impl Collection {
         if count == 0 {
             return Ok(0);
         }
-        keep_written(project, &written)?;
+        save_written(project, &written)?;
         let mut refusals = Vec::new();
         let mut batch = Vec::new();
-        for change in self.changes(project)? {
+        for change in self.read_changes(project)? {
             let Change { document, members } = change?;
             let of_document = &written[&document];
             let members = members.into_iter().filter(|(name, ..)| is_writable(name));
@@ -180,7 +180,7 @@ impl Collection {
                     others,
                 }
             });
-            batch.push(Unwritten::of_document(document, fields.collect()));
+            batch.push(UnwrittenRecord::for_document(document, fields.collect()));
             if batch.len() == BATCH {
                 refusals.extend(self.send(&std::mem::take(&mut batch))?);
             }
@@ -196,7 +196,7 @@ impl Collection {
         Ok(count)
     }
 
-    fn send(&self, batch: &[Unwritten]) -> Result<Vec<(String, String)>, Fault> {
+    fn send(&self, batch: &[UnwrittenRecord]) -> Result<Vec<(String, String)>, Fault> {
         let to = WriteBack::new(&self.collection).map_err(Fault::usage)?;
         let written = self.dataset.write_back(&to, batch);
         self.runtime.block_on(written).map_err(|error| {
@@ -206,7 +206,7 @@ impl Collection {
         })
     }
 
-    fn changes(&self, project: &Project) -> Result<Changes, Fault> {
+    fn read_changes(&self, project: &Project) -> Result<Changes, Fault> {
         let lines = |path: PathBuf| match File::open(&path) {
             Ok(file) => Ok(BufReader::new(file).lines()),
             Err(error) => Err(Fault::error(format!(
@@ -214,7 +214,7 @@ impl Collection {
                 path.display()
             ))),
         };
-        let copy = project.copy();
+        let copy = project.copy_file();
         Ok(Changes {
             ids: lines(ids_of(&copy))?,
             before: lines(copy)?,
@@ -288,10 +288,10 @@ impl Iterator for Changes {
 }
 
 /// No file is as an empty one; one that cannot be read is an error, because values of a run would count as known.
-fn read_written(project: &Project) -> Result<AllWritten, Fault> {
+fn read_written(project: &Project) -> Result<WrittenValues, Fault> {
     let file = project.written();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
-    let mut written = AllWritten::new();
+    let mut written = WrittenValues::new();
     let opened = match File::open(&file) {
         Ok(opened) => opened,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(written),
@@ -299,7 +299,7 @@ fn read_written(project: &Project) -> Result<AllWritten, Fault> {
     };
     for line in BufReader::new(opened).lines() {
         let line = line.map_err(|error| unread(error.to_string()))?;
-        let one: Written =
+        let one: WrittenValue =
             serde_json::from_str(&line).map_err(|error| unread(error.to_string()))?;
         let of_document = written.entry(one.document.clone()).or_default();
         of_document.insert(one.member.clone(), one);
@@ -307,8 +307,8 @@ fn read_written(project: &Project) -> Result<AllWritten, Fault> {
     Ok(written)
 }
 
-fn keep_written(project: &Project, written: &AllWritten) -> Result<(), Fault> {
-    whole(&project.written(), |file| {
+fn save_written(project: &Project, written: &WrittenValues) -> Result<(), Fault> {
+    write_file_atomically(&project.written(), |file| {
         let mut out = BufWriter::new(file);
         for one in written.values().flat_map(BTreeMap::values) {
             writeln!(out, "{}", serde_json::to_string(one)?)?;

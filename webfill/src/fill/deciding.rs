@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use webfill_learn::Looks;
+use webfill_learn::Appearance;
 use webfill_mapping::MappingIndex;
 use webfill_truth::{Doubt, ItemJudgement, Judgement};
 use webfill_wire::Outcome;
 
-use super::judging::Values;
+use super::judging::ValueNumbers;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::reading::{Reading, agrees};
@@ -98,22 +98,22 @@ const DISPUTED: f64 = 0.5;
 const MOST_CANDIDATES: usize = 8;
 
 /// Decides cell by cell, by the judgement.
-pub(super) struct Deciding<'d> {
+pub(super) struct Decider<'d> {
     pub(super) table: &'d Table,
     pub(super) pages: &'d Pages<'d>,
     pub(super) mappings: &'d Mappings,
     pub(super) judgement: &'d Judgement,
-    pub(super) values: &'d mut Values,
+    pub(super) values: &'d mut ValueNumbers,
     pub(super) precision: f64,
     pub(super) doubted: &'d HashMap<u32, &'d Doubt>,
     /// By the number of the layout and the field: whether it is precise enough to be filled from.
     pub(super) permitted: HashMap<(u32, usize), bool>,
     /// By field, of those that were proposed: what known values look like.
-    pub(super) looks: HashMap<usize, Looks>,
+    pub(super) looks: HashMap<usize, Appearance>,
 }
 
 /// The reading of a page for a cell.
-struct Read<'r> {
+struct CellReading<'r> {
     url: &'r str,
     mapping: MappingIndex,
     chain: usize,
@@ -125,7 +125,7 @@ struct Read<'r> {
 fn is_foreign(row: &Row, reading: &Reading) -> bool {
     let (mut same, mut others) = (0, 0);
     for one in &reading.fields {
-        let known = row.known(one.field);
+        let known = row.known_values(one.field);
         if !known.is_empty() {
             match agrees(&known, &one.values) {
                 true => same += 1,
@@ -136,7 +136,7 @@ fn is_foreign(row: &Row, reading: &Reading) -> bool {
     others > same
 }
 
-impl Deciding<'_> {
+impl Decider<'_> {
     /// `None` for a known value of which no page says anything.
     pub(super) fn decide(
         &mut self,
@@ -166,7 +166,7 @@ impl Deciding<'_> {
     ) -> Option<Cell> {
         let table = self.table;
         let row = &table.rows[at];
-        let known = &row.known(field);
+        let known = &row.known_values(field);
         let item = (at * table.fields.len() + field) as u32;
         let cell = |state, values: &[String], confidence, url: Option<&str>| Cell {
             row: at as u32,
@@ -186,7 +186,7 @@ impl Deciding<'_> {
                 let name = &table.fields[field].name;
                 let origin = self.mappings.origin(reading.mapping);
                 let origin = origin.and_then(|origin| origin.fields.get(name));
-                let mut read = Read {
+                let mut read = CellReading {
                     url,
                     mapping: reading.mapping,
                     chain: one.chain,
@@ -194,7 +194,7 @@ impl Deciding<'_> {
                     is_disputed: origin.is_some_and(|field| field.disputes(url, one)),
                 };
                 if !table.fields[field].has_several() {
-                    if self.numbers(&read.values, known).len() > 1 {
+                    if self.intern_all(&read.values, known).len() > 1 {
                         unclear.get_or_insert(read);
                         continue;
                     }
@@ -220,13 +220,14 @@ impl Deciding<'_> {
         if !known.is_empty() {
             let doubt = self.doubted.get(&item).copied();
             let surely = doubt.map_or(0.0, |doubt| doubt.surely);
-            let (same, others): (Vec<&Read<'_>>, Vec<&Read<'_>>) = readings
+            let (same, others): (Vec<&CellReading<'_>>, Vec<&CellReading<'_>>) = readings
                 .iter()
                 .partition(|read| agrees(known, &read.values));
             // The values that were judged to be true instead.
             let instead = doubt.and_then(|doubt| doubt.instead);
-            let has_instead = |read: &&&Read<'_>| {
-                instead.is_some_and(|instead| self.numbers(&read.values, known).contains(&instead))
+            let has_instead = |read: &&&CellReading<'_>| {
+                instead
+                    .is_some_and(|instead| self.intern_all(&read.values, known).contains(&instead))
             };
             let other = others.iter().find(has_instead).or(others.first());
             return match (same.first(), other) {
@@ -268,7 +269,7 @@ impl Deciding<'_> {
         };
         let chosen: BTreeSet<u32> = judged.chosen.iter().map(|value| value.value).collect();
         let best = readings.iter().max_by_key(|read| {
-            let numbers = self.numbers(&read.values, &[]);
+            let numbers = self.intern_all(&read.values, &[]);
             let shared = numbers.intersection(&chosen).count();
             // Of pages that have the same, one that nothing speaks against.
             (
@@ -285,7 +286,7 @@ impl Deciding<'_> {
             false => judged.confidence,
         };
         // A written list stands on one page, whole.
-        let is_whole = self.numbers(&best.values, &[]) == chosen;
+        let is_whole = self.intern_all(&best.values, &[]) == chosen;
         let is_sure = confidence >= self.precision && is_whole && !is_disputed;
         let state = match judged.rejected.is_empty() {
             _ if is_sure && self.may_fill(field, judged, &readings, &chosen) => State::Filled,
@@ -300,28 +301,28 @@ impl Deciding<'_> {
     fn decide_proposed<F>(
         &mut self,
         field: usize,
-        proposed: &[(f64, Read<'_>)],
+        proposed: &[(f64, CellReading<'_>)],
         cell: &F,
     ) -> Option<Cell>
     where
         F: Fn(State, &[String], f64, Option<&str>) -> Cell,
     {
         let (confidence, best) = proposed.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let numbers = self.numbers(&best.values, &[]);
+        let numbers = self.intern_all(&best.values, &[]);
         let mut agree = true;
         for (_, other) in proposed {
-            agree &= self.numbers(&other.values, &[]) == numbers;
+            agree &= self.intern_all(&other.values, &[]) == numbers;
         }
         let table = self.table;
         let looks = self.looks.entry(field).or_insert_with(|| {
-            let known = table.rows.iter().flat_map(|row| row.known(field));
+            let known = table.rows.iter().flat_map(|row| row.known_values(field));
             let mut bytes = 0;
             let is_within = |value: &String| {
                 bytes += value.len();
                 bytes <= MOST_LOOKS_BYTES
             };
             let known: Vec<String> = known.take(MOST_LOOKS).take_while(is_within).collect();
-            Looks::of(known.iter().map(String::as_str))
+            Appearance::from_values(known.iter().map(String::as_str))
         });
         let is_like_known = best.values.iter().all(|value| looks.fit(value));
         let confidence = if is_like_known { *confidence } else { UNLIKE };
@@ -335,10 +336,10 @@ impl Deciding<'_> {
         Some(cell)
     }
 
-    fn numbers(&mut self, read: &[String], known: &[String]) -> BTreeSet<u32> {
+    fn intern_all(&mut self, read: &[String], known: &[String]) -> BTreeSet<u32> {
         let values = &mut *self.values;
         read.iter()
-            .map(|value| values.of_read(value, known))
+            .map(|value| values.intern_read(value, known))
             .collect()
     }
 
@@ -348,19 +349,19 @@ impl Deciding<'_> {
         &mut self,
         field: usize,
         judged: &ItemJudgement,
-        readings: &[Read<'_>],
+        readings: &[CellReading<'_>],
         chosen: &BTreeSet<u32>,
     ) -> bool {
         if judged.chosen.iter().all(|value| value.sites > 1) {
             return true;
         }
         for read in readings {
-            if self.numbers(&read.values, &[]) != *chosen {
+            if self.intern_all(&read.values, &[]) != *chosen {
                 continue;
             }
             let layout = self.mappings.number(read.mapping);
             let (judgement, precision) = (self.judgement, self.precision);
-            let decide = || judgement.may_fill(layout, field as u32, precision).fill;
+            let decide = || judgement.decide_fill(layout, field as u32, precision).fill;
             let is_permitted = *self.permitted.entry((layout, field)).or_insert_with(decide);
             if is_permitted || self.mappings.origin(read.mapping).is_none() {
                 return true;

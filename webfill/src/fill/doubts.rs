@@ -19,10 +19,10 @@ use super::deciding::{Cell, State};
 use super::evidence::Sources;
 use super::judging::Verdict;
 use super::project::Project;
-use super::review::{self, Decision, Reviewed};
+use super::review::{self, Decision, ReviewAnswer};
 use super::table::{Change, Table};
 use super::unseen;
-use crate::export::Cells;
+use crate::export::CellStyle;
 use crate::mapping_command::writing::write_atomically;
 
 const COLUMNS: [&str; 9] = [
@@ -39,7 +39,7 @@ const COLUMNS: [&str; 9] = [
 
 /// Cells of a line as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Shown {
+struct ShownCells {
     id: String,
     column: String,
     known: String,
@@ -49,26 +49,26 @@ struct Shown {
 
 /// A doubt that was listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedDoubt {
     /// The id of the row. Where there is none, the links distinguish rows: numbers of rows change.
     id: Option<String>,
     links: Vec<String>,
     column: String,
     known: Vec<String>,
     page: Vec<String>,
-    shown: Shown,
+    shown: ShownCells,
 }
 
 /// A person's answer to a doubt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
-    doubt: Listed,
+    doubt: ListedDoubt,
     is_accepted: bool,
 }
 
 /// The answers that the project keeps.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct KeptAnswers {
     answers: Vec<Answer>,
     /// How many bytes of the answers of reviews are among them.
     reviewed: u64,
@@ -79,7 +79,7 @@ struct Kept {
 pub struct Answers {
     all: Vec<Answer>,
     reviewed: u64,
-    listed: Vec<Listed>,
+    listed: Vec<ListedDoubt>,
     /// By the number of the row and the column: those of them that the table has.
     answered: BTreeSet<(u64, usize)>,
     /// Proposed values that were rejected: the URL of the page, and the place of the field.
@@ -87,7 +87,7 @@ pub struct Answers {
     /// Values for gaps that were rejected, by the number of the row and the column.
     pub rejected: HashMap<(u64, usize), Vec<String>>,
     /// Answers of reviews that were given after the last change of a file of doubts. Its lines do not count against them.
-    later: Vec<Listed>,
+    later: Vec<ListedDoubt>,
     /// When the file of doubts was changed last before the run.
     changed: i64,
     /// Answers to values that the table does not have now. They are kept.
@@ -95,8 +95,8 @@ pub struct Answers {
 }
 
 /// The answers of the project, and those of a file that a person has edited.
-pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
-    let kept: Kept = read_json(&project.answers())?;
+pub fn load_answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
+    let kept: KeptAnswers = read_json(&project.answers())?;
     let (reviewed, end) = review::answers_behind(project, kept.reviewed)?;
     let mut answers = Answers {
         all: kept.answers,
@@ -110,7 +110,7 @@ pub fn answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Faul
     answers.take_reviewed(before);
     if let Some(file) = edited {
         for Answer { doubt, is_accepted } in read(file, &answers.listed)? {
-            answers.take(doubt, Some(is_accepted));
+            answers.set_answer(doubt, Some(is_accepted));
         }
     }
     // Of two answers the later counts.
@@ -140,11 +140,11 @@ fn changed_ms(file: &Path) -> i64 {
 }
 
 /// Keeps answers for later runs.
-pub fn keep(project: &Project, answers: &Answers) -> Result<(), Fault> {
+pub fn save_answers(project: &Project, answers: &Answers) -> Result<(), Fault> {
     if answers.all.is_empty() && answers.reviewed == 0 {
         return Ok(());
     }
-    let kept = Kept {
+    let kept = KeptAnswers {
         answers: answers.all.clone(),
         reviewed: answers.reviewed,
     };
@@ -166,8 +166,8 @@ fn write_json(file: &Path, content: &impl Serialize) -> Result<(), Fault> {
     write_atomically(file, &json)
 }
 
-impl Listed {
-    fn is_of_same_value(&self, other: &Listed) -> bool {
+impl ListedDoubt {
+    fn is_of_same_value(&self, other: &ListedDoubt) -> bool {
         (&self.id, &self.links, &self.column, &self.known)
             == (&other.id, &other.links, &other.column, &other.known)
     }
@@ -179,19 +179,19 @@ impl Answers {
         self.answered.contains(&place)
     }
 
-    fn take_reviewed(&mut self, reviewed: Vec<Reviewed>) {
+    fn take_reviewed(&mut self, reviewed: Vec<ReviewAnswer>) {
         for one in reviewed {
             let is_accepted = match one.answer {
                 Decision::Accept => Some(true),
                 Decision::Reject => Some(false),
                 Decision::Undo => None,
             };
-            self.take(one.doubt, is_accepted);
+            self.set_answer(one.doubt, is_accepted);
         }
     }
 
     /// Takes an answer in place of a former one; `None`: the former one is taken back.
-    fn take(&mut self, doubt: Listed, is_accepted: Option<bool>) {
+    fn set_answer(&mut self, doubt: ListedDoubt, is_accepted: Option<bool>) {
         self.all
             .retain(|former| !former.doubt.is_of_same_value(&doubt));
         if let Some(is_accepted) = is_accepted {
@@ -231,19 +231,19 @@ impl Answers {
 /// A line of a file of doubts.
 struct Line {
     number: u64,
-    shown: Shown,
+    shown: ShownCells,
     answer: String,
 }
 
 impl Line {
     /// The doubt that the line is about, and whether its values are as they were written.
-    fn find<'l>(&self, listed: &'l [Listed]) -> Option<(&'l Listed, bool)> {
-        let is_its = |doubt: &&Listed| {
+    fn find<'l>(&self, listed: &'l [ListedDoubt]) -> Option<(&'l ListedDoubt, bool)> {
+        let is_its = |doubt: &&ListedDoubt| {
             let shown = &doubt.shown;
             (&shown.id, &shown.column, &shown.url)
                 == (&self.shown.id, &self.shown.column, &self.shown.url)
         };
-        let its: Vec<&Listed> = listed.iter().filter(is_its).collect();
+        let its: Vec<&ListedDoubt> = listed.iter().filter(is_its).collect();
         match (
             its.iter().find(|doubt| doubt.shown == self.shown),
             its.as_slice(),
@@ -292,7 +292,7 @@ fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
         let cell = |column: usize| record.get(places[column]).unwrap_or_default().to_owned();
         lines.push(Line {
             number: record.position().map_or(0, csv::Position::line),
-            shown: Shown {
+            shown: ShownCells {
                 id: cell(1),
                 column: cell(2),
                 known: cell(3),
@@ -305,7 +305,7 @@ fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
     Ok(lines)
 }
 
-fn read(file: &Path, listed: &[Listed]) -> Result<Vec<Answer>, Fault> {
+fn read(file: &Path, listed: &[ListedDoubt]) -> Result<Vec<Answer>, Fault> {
     let shown = file.display();
     let mut answers = Vec::new();
     for line in lines(file)?.iter().filter(|line| !line.answer.is_empty()) {
@@ -365,7 +365,7 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
         for (&at, field) in rows.iter().filter_map(|at| Some((at, field?))) {
             let row = &mut table.rows[at];
             let is_its = rows.len() == 1 || links[at] == doubt.links;
-            if !is_its || row.known(field) != doubt.known {
+            if !is_its || row.known_values(field) != doubt.known {
                 continue;
             }
             is_idle = false;
@@ -396,7 +396,11 @@ pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize),
 }
 
 /// The cells to review, the surest first; then questions.
-pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> Vec<&'v Cell> {
+pub fn cells_to_review<'v>(
+    table: &Table,
+    verdict: &'v Verdict,
+    answers: &Answers,
+) -> Vec<&'v Cell> {
     let is_open = |cell: &&Cell| {
         let place = (
             table.rows[cell.row as usize].number,
@@ -417,7 +421,7 @@ pub fn doubtful<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> V
 }
 
 /// Writes the file, unless a person has answered it meanwhile.
-pub fn write(
+pub fn write_doubts(
     project: &Project,
     sources: &Sources<'_>,
     doubtful: &[&Cell],
@@ -425,8 +429,11 @@ pub fn write(
 ) -> Result<(), Fault> {
     let file = project.doubts();
     let file = file.display();
-    let shown: Vec<review::Shown> = doubtful.iter().map(|cell| shown(sources, cell)).collect();
-    review::list(project, &shown)?;
+    let shown: Vec<review::ShownDoubt> = doubtful
+        .iter()
+        .map(|cell| shown_doubt(sources, cell))
+        .collect();
+    review::write_list(project, &shown)?;
     if !matches!(answers.unread(project), Ok(0)) {
         webfill_service::say!(
             "webfill: {file} was changed during the run, and is not written again: run the same command with --doubts {file}"
@@ -440,7 +447,7 @@ pub fn write(
         .map_err(|error| failed(error.to_string()))?;
     for one in shown {
         // People open it in a spreadsheet.
-        let safe = |text: &str| Cells::Spreadsheet.text(text).into_owned();
+        let safe = |text: &str| CellStyle::Spreadsheet.text(text).into_owned();
         let cells = &one.doubt.shown;
         let record = [
             &one.row.to_string(),
@@ -466,21 +473,21 @@ pub fn write(
         newest.insert(serde_json::to_string(doubt).map_err(Fault::error)?, at);
     }
     let kept: BTreeSet<usize> = newest.into_values().collect();
-    let listed: Vec<&Listed> = kept.into_iter().map(|at| &listed[at]).collect();
+    let listed: Vec<&ListedDoubt> = kept.into_iter().map(|at| &listed[at]).collect();
     write_json(&project.listed_doubts(), &listed)?;
     write_atomically(&project.doubts(), &text)
 }
 
 /// A doubt as people see it.
-fn shown(sources: &Sources<'_>, cell: &Cell) -> review::Shown {
+fn shown_doubt(sources: &Sources<'_>, cell: &Cell) -> review::ShownDoubt {
     let lines = sources.lines(cell);
     let line = &lines[0];
     let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-    let safe = |text: &str| Cells::Spreadsheet.text(text).into_owned();
+    let safe = |text: &str| CellStyle::Spreadsheet.text(text).into_owned();
     let table = sources.table;
     let (row, field) = (&table.rows[cell.row as usize], &table.fields[cell.field]);
     let page = field.joined(&cell.values);
-    review::Shown {
+    review::ShownDoubt {
         row: row.number,
         id: text("id"),
         column: text("column"),
@@ -488,13 +495,13 @@ fn shown(sources: &Sources<'_>, cell: &Cell) -> review::Shown {
         confidence: cell.confidence,
         url: line["url"].as_str().map(str::to_owned),
         excerpt: line["excerpt"].as_str().map(str::to_owned),
-        doubt: Listed {
+        doubt: ListedDoubt {
             id: row.id.clone(),
             links: table.links_of(row),
             column: field.title.clone(),
-            known: row.known(cell.field),
+            known: row.known_values(cell.field),
             page: cell.values.clone(),
-            shown: Shown {
+            shown: ShownCells {
                 id: safe(&text("id")),
                 column: safe(&text("column")),
                 known: safe(&text("known")),

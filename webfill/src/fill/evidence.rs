@@ -9,11 +9,11 @@ use super::deciding::Cell;
 use super::judging::Verdict;
 use super::mappings::Mappings;
 use super::pages::Pages;
-use super::project::{Project, whole};
+use super::project::{Project, write_file_atomically};
 use super::reading::Readings;
 use super::stored_page::StoredPage;
 use super::table::Table;
-use crate::export::columns::{Column, Kind, Of};
+use crate::export::columns::{Column, ColumnSource, Kind};
 use crate::export::parquet::ParquetFile;
 
 const COLUMNS: [(&str, Kind); 16] = [
@@ -51,7 +51,7 @@ impl Sources<'_> {
             &self.table.fields[cell.field],
         );
         let url = cell.url.as_deref();
-        let known = &row.known(cell.field);
+        let known = &row.known_values(cell.field);
         let mut line = json!({
             "row": row.number,
             "id": row.name(),
@@ -94,26 +94,30 @@ impl Sources<'_> {
 }
 
 /// Writes both files, each whole or not at all.
-pub fn write(project: &Project, sources: &Sources<'_>, verdict: &Verdict) -> Result<(), Fault> {
+pub fn write_evidence(
+    project: &Project,
+    sources: &Sources<'_>,
+    verdict: &Verdict,
+) -> Result<(), Fault> {
     let lines = || verdict.cells.iter().flat_map(|cell| sources.lines(cell));
-    whole(&project.evidence("jsonl"), |file| {
+    write_file_atomically(&project.evidence("jsonl"), |file| {
         let mut out = BufWriter::new(file);
         for line in lines() {
             writeln!(out, "{line}")?;
         }
         out.flush()
     })?;
-    whole(&project.evidence("parquet"), |file| {
+    write_file_atomically(&project.evidence("parquet"), |file| {
         let columns = COLUMNS.iter().map(|(name, kind)| Column {
             name: (*name).to_owned(),
-            of: Of::Member(name),
+            of: ColumnSource::Member(name),
             kind: *kind,
             is_list: false,
             decimals: None,
         });
         let mut parquet = ParquetFile::new(columns.collect(), file)?;
         for line in lines() {
-            parquet.take(&line)?;
+            parquet.write_row(&line)?;
         }
         parquet.finish()
     })

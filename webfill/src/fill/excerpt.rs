@@ -23,7 +23,7 @@ pub enum Stands {
 }
 
 impl<'p> PlainText<'p> {
-    pub fn of(page: &'p str) -> PlainText<'p> {
+    pub fn from_html(page: &'p str) -> PlainText<'p> {
         let mut text = String::with_capacity(page.len() / 2);
         for (at, run) in texts(page).enumerate() {
             if at > 0 {
@@ -40,14 +40,14 @@ impl<'p> PlainText<'p> {
 
     /// Whether a value stands there, in this spelling or one that the learner takes for the same text, and is no part of
     /// a longer word or number.
-    pub fn has(&mut self, value: &str) -> bool {
+    pub fn contains_value(&mut self, value: &str) -> bool {
         let text = self.folded.get_or_insert_with(|| folded(&self.text));
         places(text, &folded(value)).next().is_some()
     }
 
     /// The same, and whether it is more than a word of sentences.
     pub fn stands(&mut self, value: &str) -> Stands {
-        if !self.has(value) {
+        if !self.contains_value(value) {
             return Stands::Not;
         }
         let value = folded(value);
@@ -72,7 +72,7 @@ impl<'p> PlainText<'p> {
     }
 
     /// The value with the words around it.
-    pub fn around(&self, value: &str) -> Option<String> {
+    pub fn words_around(&self, value: &str) -> Option<String> {
         let value = collapsed(value);
         if value.is_empty() {
             return None;
@@ -174,29 +174,42 @@ mod tests {
     #[test]
     fn a_value_is_shown_with_the_words_around_it() {
         let page = "<html><h1>The &#76;amp</h1><p title='x > y'>Price:\n <b>12&nbsp;&euro;</b> 1 < 2 &amp; more</p>";
-        let mut text = PlainText::of(page);
+        let mut text = PlainText::from_html(page);
         assert_eq!(
-            text.around("Lamp").unwrap(),
+            text.words_around("Lamp").unwrap(),
             "The Lamp y'>Price: 12 &euro; 1 2 & more"
         );
-        assert!(text.has("PRICE:"));
-        assert!(text.has("lamp") && !text.has("lam") && !text.has("rice"));
-        let mut text = PlainText::of("<p>since 1998, 12kg, 日本語</p>");
-        assert!(text.has("12") && text.has("1998") && text.has("本"));
-        assert!(!text.has("98") && !text.has("199"));
+        assert!(text.contains_value("PRICE:"));
+        assert!(
+            text.contains_value("lamp")
+                && !text.contains_value("lam")
+                && !text.contains_value("rice")
+        );
+        let mut text = PlainText::from_html("<p>since 1998, 12kg, 日本語</p>");
+        assert!(
+            text.contains_value("12") && text.contains_value("1998") && text.contains_value("本")
+        );
+        assert!(!text.contains_value("98") && !text.contains_value("199"));
         let page = "<p>The menu has eggs, salads, soups, a Mexican dish called <i>migas</i>, and <b>Thai</b> soups are on the menu of the day</p>\
             <p>Cuisine: American</p><p>An American diner with a long menu for people in a hurry</p>";
-        let mut text = PlainText::of(page);
+        let mut text = PlainText::from_html(page);
         assert_eq!(text.stands("Greek"), Stands::Not);
         assert_eq!(text.stands("Mexican"), Stands::InSentences);
         assert_eq!(text.stands("American"), Stands::Apart);
         assert_eq!(text.stands("Thai"), Stands::Apart);
         // As lists are compared with what was read.
-        let mut text = PlainText::of("<p>Dinner, Lunch</p><p>Soup,Salad</p><p>1,234</p>");
-        assert!(text.has("Dinner,Lunch") && text.has("soup, salad") && !text.has("1, 234"));
-        assert_eq!(text.around("nothing"), None);
+        let mut text = PlainText::from_html("<p>Dinner, Lunch</p><p>Soup,Salad</p><p>1,234</p>");
+        assert!(
+            text.contains_value("Dinner,Lunch")
+                && text.contains_value("soup, salad")
+                && !text.contains_value("1, 234")
+        );
+        assert_eq!(text.words_around("nothing"), None);
         let page = format!("{} here {}", "é".repeat(500), "ü".repeat(500));
-        let long = PlainText::of(&page);
-        assert_eq!(long.around("here").unwrap().chars().count(), AROUND * 2 + 4);
+        let long = PlainText::from_html(&page);
+        assert_eq!(
+            long.words_around("here").unwrap().chars().count(),
+            AROUND * 2 + 4
+        );
     }
 }

@@ -8,7 +8,7 @@ use webfill_table::Kind;
 const MOST: usize = 95;
 
 /// The kind of nearly all of these known values; a few may be of other kinds by mistake.
-pub fn of<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
+pub fn common_kind<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
     let count = known().count();
     let kinds = [
         Kind::Integer,
@@ -19,7 +19,7 @@ pub fn of<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
         Kind::Url,
     ];
     let is_of = |kind: &Kind| {
-        let fitting = known().filter(|value| Kind::of_text(value).fits(*kind));
+        let fitting = known().filter(|value| Kind::from_text(value).fits(*kind));
         count > 0 && fitting.count() * 100 >= count * MOST
     };
     kinds.into_iter().find(is_of).unwrap_or(Kind::Text)
@@ -161,7 +161,7 @@ fn are_words(before: &str, after: &str) -> bool {
 
 /// A value as its column has it, or why it cannot be.
 pub fn fitted(value: &str, form: Kind) -> Result<String, String> {
-    let is_of_form = |value: &String| Kind::of_text(value).fits(form);
+    let is_of_form = |value: &String| Kind::from_text(value).fits(form);
     let given = webfill_values::trimmed(value).to_owned();
     let converted = match form {
         Kind::Text | Kind::Other => return Ok(value.to_owned()),
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn the_form_of_a_column_is_that_of_nearly_all_its_values() {
-        let of = |values: &[&str]| of(|| values.iter().map(|value| (*value).to_owned()));
+        let of = |values: &[&str]| common_kind(|| values.iter().map(|value| (*value).to_owned()));
         assert_eq!(of(&["1", "20"]), Kind::Integer);
         assert_eq!(of(&["1", "2.5"]), Kind::Number);
         assert_eq!(of(&["2010-05-25"]), Kind::Date);

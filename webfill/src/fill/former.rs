@@ -9,7 +9,7 @@ use webfill_urls::canonical;
 
 use super::project::Project;
 use super::stored_page::StoredPage;
-use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::writing::write_atomically;
 
 /// Compression level.
@@ -17,21 +17,21 @@ const LEVEL: i32 = 3;
 
 /// A page with its text. It is kept in a file of its own.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct FormerPage {
     url: String,
     page: StoredPage,
     text: String,
 }
 
 /// See the module.
-pub struct Former {
+pub struct FormerPages {
     folder: PathBuf,
     /// By URL.
     pages: BTreeMap<String, StoredPage>,
 }
 
-impl Former {
-    pub fn open(project: &Project) -> Result<Former, Fault> {
+impl FormerPages {
+    pub fn open(project: &Project) -> Result<FormerPages, Fault> {
         let folder = project.former();
         let mut pages = BTreeMap::new();
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -42,15 +42,15 @@ impl Former {
                 pages.insert(kept.url, kept.page);
             }
         }
-        Ok(Former { folder, pages })
+        Ok(FormerPages { folder, pages })
     }
 
     pub fn pages(&self) -> &BTreeMap<String, StoredPage> {
         &self.pages
     }
 
-    pub fn keep(&mut self, url: String, page: StoredPage, text: &str) -> Result<(), Fault> {
-        let kept = Kept {
+    pub fn keep_page(&mut self, url: String, page: StoredPage, text: &str) -> Result<(), Fault> {
+        let kept = FormerPage {
             url,
             page,
             text: text.to_owned(),
@@ -78,7 +78,7 @@ impl Former {
     }
 
     /// A page as it was.
-    pub fn gathered(&self, url: &str) -> Result<Option<Gathered>, Fault> {
+    pub fn gathered(&self, url: &str) -> Result<Option<GatheredPage>, Fault> {
         let kept = read(&self.file(url))?;
         let Ok(parsed) = canonical(url, None) else {
             return Ok(None);
@@ -87,7 +87,7 @@ impl Former {
         let declared = kept.page.content_type.as_deref().unwrap_or("text/html");
         let media_type = declared.split(';').next().unwrap_or_default();
         let content_type = format!("{media_type}; charset=utf-8");
-        Ok(Gathered::decoded(
+        Ok(GatheredPage::decode(
             parsed,
             Some(&content_type),
             kept.text.as_bytes(),
@@ -103,7 +103,7 @@ impl Former {
     }
 }
 
-fn read(file: &Path) -> Result<Kept, Fault> {
+fn read(file: &Path) -> Result<FormerPage, Fault> {
     let kept = std::fs::read(file)
         .and_then(|packed| zstd::decode_all(packed.as_slice()))
         .and_then(|json| Ok(serde_json::from_slice(&json)?));

@@ -7,10 +7,10 @@ use webfill_learn::common_form;
 use webfill_mapping::MappingIndex;
 use webfill_truth::{Chosen, Claim, Doubt, Evidence, FieldShape, Judgement, Known, Presence};
 
-use super::deciding::{Cell, Deciding, State};
+use super::deciding::{Cell, Decider, State};
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
-use super::reading::{FieldReading, Reading, Readings, agrees, is_among, is_misspelt};
+use super::reading::{FieldReading, Reading, Readings, agrees, contains_value, is_misspelt};
 use super::table::{Refused, Table};
 
 /// See the module.
@@ -26,7 +26,7 @@ const MISREAD: &str = "\0";
 
 /// Numbers for values, equal for equal ones.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct ValueNumbers {
     /// By form.
     numbers: HashMap<String, u32>,
     /// The same by text: a form takes longer.
@@ -34,8 +34,8 @@ pub(super) struct Values {
     texts: Vec<String>,
 }
 
-impl Values {
-    fn number(&mut self, form: String, text: &str) -> u32 {
+impl ValueNumbers {
+    fn intern_form(&mut self, form: String, text: &str) -> u32 {
         let next = self.texts.len() as u32;
         let number = *self.numbers.entry(form).or_insert(next);
         if number == next {
@@ -44,37 +44,37 @@ impl Values {
         number
     }
 
-    fn of(&mut self, text: &str) -> u32 {
+    fn intern(&mut self, text: &str) -> u32 {
         if let Some(number) = self.by_text.get(text) {
             return *number;
         }
-        let number = self.number(common_form(text), text);
+        let number = self.intern_form(common_form(text), text);
         self.by_text.insert(text.to_owned(), number);
         number
     }
 
     /// That of a known value, if it is one of these.
-    pub(super) fn of_read(&mut self, read: &str, known: &[String]) -> u32 {
+    pub(super) fn intern_read(&mut self, read: &str, known: &[String]) -> u32 {
         let same = known
             .iter()
             .find(|known| webfill_learn::is_same_value(known, read));
         match same {
-            Some(known) => self.of(known),
-            None => self.of(read),
+            Some(known) => self.intern(known),
+            None => self.intern(read),
         }
     }
 }
 
 /// The verdict of a row's pages on its known values of a field.
 #[derive(Default)]
-struct OfKnown {
+struct KnownVerdict {
     /// Whether chains were chosen by them.
     is_learned: bool,
     /// By the place of the value: whether it stands on a page, and the share of other values that do.
     presences: Vec<(Presence, f32)>,
 }
 
-impl OfKnown {
+impl KnownVerdict {
     fn compare(&mut self, known: &[String], read: &FieldReading) {
         self.presences.resize(known.len(), (Presence::Unknown, 0.0));
         let is_misspelt = is_misspelt(known, &read.values);
@@ -82,7 +82,7 @@ impl OfKnown {
             let unread = read.unread.iter().find(|unread| unread.value == *value);
             let stands = match unread {
                 Some(unread) => unread.stands,
-                None => is_among(value, &read.values).then_some(true),
+                None => contains_value(value, &read.values).then_some(true),
             };
             *presence = match (stands, *presence) {
                 (Some(true), _) | (_, Presence::OnPage) => Presence::OnPage,
@@ -135,7 +135,7 @@ fn readings_of<'r>(
     found.into_iter().collect()
 }
 
-pub fn judge(
+pub fn decide_values(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
@@ -144,8 +144,8 @@ pub fn judge(
 ) -> Verdict {
     let fields = table.fields.len();
     let targets = rows_of_targets(table, pages);
-    let mut values = Values::default();
-    let misread = values.number(MISREAD.to_owned(), MISREAD);
+    let mut values = ValueNumbers::default();
+    let misread = values.intern_form(MISREAD.to_owned(), MISREAD);
     let mut sites: BTreeMap<String, u32> = BTreeMap::new();
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let mut anchors: BTreeMap<&str, u8> = BTreeMap::new();
@@ -160,9 +160,10 @@ pub fn judge(
     for (at, row) in table.rows.iter().enumerate() {
         let read = readings_of(table, pages, readings, at, &targets);
         // By field: whether the known values were not used for the chains, and where they stand.
-        let mut of_known: Vec<OfKnown> = (0..fields).map(|_| OfKnown::default()).collect();
+        let mut of_known: Vec<KnownVerdict> =
+            (0..fields).map(|_| KnownVerdict::default()).collect();
         for (url, reading) in &read {
-            let site = site_of(&mut sites, url);
+            let site = intern_site(&mut sites, url);
             let next = numbers.len() as u32;
             let page = *numbers.entry(url).or_insert(next);
             for one in &reading.fields {
@@ -174,17 +175,17 @@ pub fn judge(
                     continue;
                 }
                 let item = (at * fields + one.field) as u32;
-                let known = &row.known(one.field);
-                let mut test = tested(mappings, table, url, reading, one);
-                if test == Test::Misread
+                let known = &row.known_values(one.field);
+                let mut test = verdict_on_chain(mappings, table, url, reading, one);
+                if test == ChainVerdict::Misread
                     && agrees(known, &one.values)
-                    && decided_alone(mappings, table, reading, one)
+                    && is_decided_by_one_page(mappings, table, reading, one)
                 {
-                    test = Test::Learned;
+                    test = ChainVerdict::Learned;
                 }
                 if !known.is_empty() {
                     let of_known = &mut of_known[one.field];
-                    of_known.is_learned |= test == Test::Learned;
+                    of_known.is_learned |= test == ChainVerdict::Learned;
                     of_known.compare(known, one);
                 }
                 let origin = mappings.origin(reading.mapping);
@@ -193,11 +194,12 @@ pub fn judge(
                 let anchor = anchor.map_or("", |field| field.anchor.as_str());
                 let next = anchors.len() as u8;
                 let anchor = *anchors.entry(anchor).or_insert(next);
-                let is_misread = test == Test::Misread && agrees(known, &one.values);
+                let is_misread = test == ChainVerdict::Misread && agrees(known, &one.values);
                 let layout = mappings.number(reading.mapping);
                 let rule = (layout * fields as u32 + one.field as u32) * 4 + one.chain as u32;
                 let read = one.values.iter();
-                let mut read: Vec<u32> = read.map(|value| values.of_read(value, known)).collect();
+                let mut read: Vec<u32> =
+                    read.map(|value| values.intern_read(value, known)).collect();
                 if is_misread {
                     read = vec![misread];
                 }
@@ -221,11 +223,11 @@ pub fn judge(
             }
         }
         for (field, of_known) in of_known.into_iter().enumerate() {
-            for (place, value) in row.known(field).iter().enumerate() {
+            for (place, value) in row.known_values(field).iter().enumerate() {
                 let (presence, chance) = of_known.of(place);
                 known.push(Known {
                     item: (at * fields + field) as u32,
-                    value: values.of(value),
+                    value: values.intern(value),
                     held_out: !of_known.is_learned,
                     presence,
                     chance,
@@ -238,10 +240,10 @@ pub fn judge(
     let chosen: Vec<Chosen> = mappings
         .set
         .indexes()
-        .flat_map(|mapping| chosen(table, mappings, mapping, &mut places))
+        .flat_map(|mapping| chosen_chains(table, mappings, mapping, &mut places))
         .collect();
     let texts: Vec<&str> = values.texts.iter().map(String::as_str).collect();
-    let judgement = webfill_truth::judge(&Evidence {
+    let judgement = webfill_truth::estimate(&Evidence {
         fields: &shapes,
         claims: &claims,
         known: &known,
@@ -256,7 +258,7 @@ pub fn judge(
         .map(|doubt| (doubt.item, doubt))
         .collect();
     let mut cells = Vec::new();
-    let mut deciding = Deciding {
+    let mut deciding = Decider {
         table,
         pages,
         mappings,
@@ -279,14 +281,14 @@ pub fn judge(
     }
 }
 
-fn site_of(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
+fn intern_site(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
     let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
     let next = sites.len() as u32;
     *sites.entry(site.unwrap_or_default()).or_insert(next)
 }
 
 /// How the chains of a learned mapping were chosen.
-fn chosen(
+fn chosen_chains(
     table: &Table,
     mappings: &Mappings,
     mapping: MappingIndex,
@@ -322,7 +324,7 @@ fn chosen(
 
 /// The verdict of a known value on a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Test {
+enum ChainVerdict {
     /// The chain was chosen without it.
     Unseen,
     /// The chain was chosen with it, and nothing else is known.
@@ -333,28 +335,28 @@ enum Test {
     Misread,
 }
 
-fn tested(
+fn verdict_on_chain(
     mappings: &Mappings,
     table: &Table,
     url: &str,
     reading: &Reading,
     one: &FieldReading,
-) -> Test {
+) -> ChainVerdict {
     let Some(origin) = mappings.origin(reading.mapping) else {
-        return Test::Unseen;
+        return ChainVerdict::Unseen;
     };
     let field = origin.fields.get(&table.fields[one.field].name);
     match field.and_then(|field| field.without_page.get(url)) {
-        Some(true) => Test::Confirmed,
-        Some(false) => Test::Misread,
-        None if origin.pages.iter().any(|page| page == url) => Test::Learned,
-        None => Test::Unseen,
+        Some(true) => ChainVerdict::Confirmed,
+        Some(false) => ChainVerdict::Misread,
+        None if origin.pages.iter().any(|page| page == url) => ChainVerdict::Learned,
+        None => ChainVerdict::Unseen,
     }
 }
 
 /// Whether only one page of those that a chain was learned from is misread without itself, of four or more. It may be
 /// the only one that shows which of several chains is right: this says little about pages that were not learned from.
-fn decided_alone(
+fn is_decided_by_one_page(
     mappings: &Mappings,
     table: &Table,
     reading: &Reading,

@@ -3,24 +3,24 @@
 
 /// The values of a row's cells by field; a field without values is a gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known(Box<[u8]>);
+pub struct KnownValues(Box<[u8]>);
 
-/// The fields of a [`Known`] that are not read yet: of each the number of its values, then each with its length.
+/// The fields of a [`KnownValues`] that are not read yet: of each the number of its values, then each with its length.
 struct Fields<'k> {
     rest: &'k [u8],
 }
 
-impl Known {
-    pub fn of(fields: impl IntoIterator<Item = Vec<String>>) -> Known {
+impl KnownValues {
+    pub fn from_values(fields: impl IntoIterator<Item = Vec<String>>) -> KnownValues {
         let mut bytes = Vec::new();
         for values in fields {
-            put(&mut bytes, values.len());
+            push_varint(&mut bytes, values.len());
             for value in values {
-                put(&mut bytes, value.len());
+                push_varint(&mut bytes, value.len());
                 bytes.extend_from_slice(value.as_bytes());
             }
         }
-        Known(bytes.into_boxed_slice())
+        KnownValues(bytes.into_boxed_slice())
     }
 
     /// How many values each field has.
@@ -51,7 +51,7 @@ impl Known {
     pub fn set(&mut self, field: usize, values: Vec<String>) {
         let mut fields: Vec<Vec<String>> = self.fields().collect();
         fields[field] = values;
-        *self = Known::of(fields);
+        *self = KnownValues::from_values(fields);
     }
 }
 
@@ -86,7 +86,7 @@ impl Fields<'_> {
 }
 
 /// Seven bits to a byte, the lowest first; all but the last have the eighth.
-fn put(bytes: &mut Vec<u8>, mut number: usize) {
+fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
     while number > 0x7f {
         bytes.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
@@ -110,7 +110,7 @@ mod tests {
             Vec::new(),
             vec!["b\u{0}c".repeat(200)],
         ];
-        let mut known = Known::of(fields.clone());
+        let mut known = KnownValues::from_values(fields.clone());
         assert_eq!(known.fields().collect::<Vec<_>>(), fields);
         assert_eq!(known.counts().collect::<Vec<_>>(), [3, 0, 1]);
         assert_eq!(known.get(0), fields[0]);
@@ -118,6 +118,6 @@ mod tests {
         known.set(1, vec![String::from("new")]);
         assert_eq!(known.get(1), ["new"]);
         assert_eq!(known.get(2), fields[2]);
-        assert_eq!(Known::of(Vec::new()).counts().count(), 0);
+        assert_eq!(KnownValues::from_values(Vec::new()).counts().count(), 0);
     }
 }

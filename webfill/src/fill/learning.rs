@@ -15,7 +15,7 @@ use super::project::Project;
 use super::reading::Readings;
 use super::sample;
 use super::table::Table;
-use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::gathered::GatheredPage;
 
 /// Sites whose pages are in memory together.
 const SITES: usize = 8;
@@ -41,7 +41,7 @@ pub fn learn_new(
     mappings: &Mappings,
     sample: &[u32],
 ) -> Result<bool, Fault> {
-    let mut wanted = without_mapping(table, pages, mappings, sample);
+    let mut wanted = pages_without_mapping(table, pages, mappings, sample);
     wanted.extend(learned_from_few(table, pages, mappings, sample));
     let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
     let tried = mappings::tried(project);
@@ -51,7 +51,7 @@ pub fn learn_new(
     let wanted = wanted.into_iter();
     let again: BySite = wanted.map(|(site, urls)| (new_kind(&site), urls)).collect();
     if !again.is_empty() {
-        mappings::note_tried(project, &again)?;
+        mappings::save_tried_pages(project, &again)?;
     }
     Ok(has_new)
 }
@@ -86,7 +86,7 @@ fn learned_from_few(
 }
 
 /// The pages of these links that no mapping reads.
-fn without_mapping(
+fn pages_without_mapping(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
@@ -108,7 +108,7 @@ fn without_mapping(
 
 /// Pages on which nothing is read though their rows know something: those of another layout. Sites with mappings of a
 /// person are left alone, and pages that were tried before.
-pub fn of_other_layouts(
+pub fn pages_of_other_layouts(
     table: &Table,
     project: &Project,
     pages: &Pages<'_>,
@@ -152,7 +152,7 @@ pub fn of_other_layouts(
 }
 
 /// Learns the mappings of sites again, with these pages.
-pub fn learn_again(
+pub fn relearn(
     table: &Table,
     project: &Project,
     pages: &mut Pages<'_>,
@@ -160,7 +160,7 @@ pub fn learn_again(
     others: &BySite,
 ) -> Result<bool, Fault> {
     let has_new = learn(table, project, pages, mappings, others)?;
-    mappings::note_tried(project, others)?;
+    mappings::save_tried_pages(project, others)?;
     Ok(has_new)
 }
 
@@ -197,9 +197,9 @@ pub fn learn(
 fn gather(
     pages: &Pages<'_>,
     urls: &BTreeSet<&str>,
-) -> Result<BTreeMap<String, Vec<Gathered>>, Fault> {
-    let mut gathered: BTreeMap<String, Vec<Gathered>> = BTreeMap::new();
-    pages.read(&|url| urls.contains(url), &mut |_, page| {
+) -> Result<BTreeMap<String, Vec<GatheredPage>>, Fault> {
+    let mut gathered: BTreeMap<String, Vec<GatheredPage>> = BTreeMap::new();
+    pages.for_each_page(&|url| urls.contains(url), &mut |_, page| {
         gathered.entry(site(&page.url)).or_default().push(page);
         Ok(())
     })?;
@@ -212,10 +212,10 @@ fn learn_site(
     pages: &mut Pages<'_>,
     mappings: &Mappings,
     site: &str,
-    gathered: &[Gathered],
+    gathered: &[GatheredPage],
 ) -> Result<bool, Fault> {
     let rows = rows_of_targets(table, pages);
-    let row_of = |page: &Gathered| {
+    let row_of = |page: &GatheredPage| {
         let linking = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
         linking.and_then(|rows| rows.first()).copied()
     };
@@ -227,7 +227,7 @@ fn learn_site(
         return Ok(false);
     }
     let mut learned = learn_pages(table, pages, site, &joined)?;
-    let links = linked::to_explore(table, &joined, gathered, &learned);
+    let links = linked::links_to_explore(table, &joined, gathered, &learned);
     drop(rows);
     if !links.is_empty() {
         pages.fetch(
@@ -236,7 +236,7 @@ fn learn_site(
                 .map(|link| link.url.clone())
                 .collect::<Vec<_>>(),
         )?;
-        let behind = joined_behind(table, pages, &links)?;
+        let behind = join_linked_pages(table, pages, &links)?;
         let own = joined.len();
         joined.extend(behind);
         let with_links = learn_pages(table, pages, site, &joined)?;
@@ -284,7 +284,7 @@ pub fn joined_pages(
 ) -> Result<Vec<Page>, Fault> {
     let rows = rows_of_targets(table, pages);
     let gathered = gather(pages, &urls.iter().map(String::as_str).collect())?;
-    let row_of = |page: &Gathered| {
+    let row_of = |page: &GatheredPage| {
         let linking = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
         linking.and_then(|rows| rows.first()).copied()
     };
@@ -295,11 +295,11 @@ pub fn joined_pages(
 }
 
 /// The page of a row, with what the row knows. A page to which several rows link is of none of them.
-fn joined(table: &Table, page: &Gathered, row: Option<u32>) -> Page {
+fn joined(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
     let row = row.map(|row| &table.rows[row as usize]);
     let known = row
         .into_iter()
-        .flat_map(|row| table.fields.iter().zip(row.all_known()));
+        .flat_map(|row| table.fields.iter().zip(row.all_known_values()));
     let known = known.filter(|(_, values)| !values.is_empty());
     Page {
         known: known
@@ -314,7 +314,11 @@ fn joined(table: &Table, page: &Gathered, row: Option<u32>) -> Page {
 }
 
 /// The pages behind links, each of the row whose page links there.
-fn joined_behind(table: &Table, pages: &Pages<'_>, links: &[Linked]) -> Result<Vec<Page>, Fault> {
+fn join_linked_pages(
+    table: &Table,
+    pages: &Pages<'_>,
+    links: &[Linked],
+) -> Result<Vec<Page>, Fault> {
     let mut rows: BTreeMap<&str, u32> = BTreeMap::new();
     for link in links {
         if let Some((target, _)) = pages.target(&link.url) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use webfill_learn::{Learned, LearnedMapping, Page};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, Wants};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, RequestedParts};
 use webfill_urls::{Url, site};
 
 use super::table::Table;
-use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::gathered::GatheredPage;
 
 /// Pages whose links are followed, and links of each.
 const PAGES: usize = 5;
@@ -26,10 +26,10 @@ pub struct Linked {
 }
 
 /// The links to fetch; none if all known values are found.
-pub fn to_explore(
+pub fn links_to_explore(
     table: &Table,
     pages: &[Page],
-    gathered: &[Gathered],
+    gathered: &[GatheredPage],
     learned: &Learned,
 ) -> Vec<Linked> {
     let missing: Vec<usize> = pages
@@ -67,7 +67,7 @@ pub fn to_explore(
 }
 
 /// The links of each page to its own site.
-fn links_of(pages: &[Gathered]) -> Vec<Vec<String>> {
+fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
     let Ok(none) = MappingSet::from_sources(Vec::new()) else {
         return vec![Vec::new(); pages.len()];
     };
@@ -78,10 +78,10 @@ fn links_of(pages: &[Gathered]) -> Vec<Vec<String>> {
             kind: page.kind,
             text: &page.text,
         };
-        let wants = Wants {
+        let wants = RequestedParts {
             all_links: true,
             deadline: Some(Instant::now() + Duration::from_secs(10)),
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         let extraction = engine.extract_as(None, input, wants);
         let links = extraction

@@ -71,7 +71,7 @@ impl FieldOrigin {
     }
 
     /// Proposed values say nothing about how well the chain reads. If it does not read them, it is not the proposed one.
-    fn proposed(field: &FieldReport, confidence: f64) -> FieldOrigin {
+    fn from_proposal(field: &FieldReport, confidence: f64) -> FieldOrigin {
         FieldOrigin {
             anchor: field.anchor.clone().unwrap_or_default(),
             confidence: field.confidence,
@@ -148,7 +148,7 @@ impl Mappings {
     }
 
     /// The same mappings, but the chains of learned ones yield all values, also where a field takes the first.
-    pub fn yielding_all(&self) -> Result<MappingSet, Fault> {
+    pub fn with_all_values(&self) -> Result<MappingSet, Fault> {
         let of_mapping = |(name, mapping): (&String, &Value)| {
             let mut mapping = mapping.clone();
             if self.origins.contains_key(name)
@@ -234,7 +234,7 @@ impl Mappings {
     }
 
     /// Whether the mapping of a page was written or edited by a person.
-    pub fn is_of_person(&self, url: &str) -> bool {
+    pub fn is_by_person(&self, url: &str) -> bool {
         let found = self.set.find(url);
         found.is_some_and(|index| self.origin(index).is_none())
     }
@@ -265,7 +265,7 @@ impl Mappings {
     pub fn remove(&self, site: &str) -> Result<(), Fault> {
         for file in self.files_of(site) {
             let names = self.names[&file].iter();
-            let others = names.filter(|name| !self.is_of(name, site));
+            let others = names.filter(|name| !self.is_learned_for(name, site));
             let kept: Vec<Value> = others.map(|name| self.texts[name].clone()).collect();
             if !kept.is_empty() {
                 write_atomically(Path::new(&file), output::text(kept)?.as_bytes())?;
@@ -281,14 +281,14 @@ impl Mappings {
     fn files_of(&self, site: &str) -> Vec<String> {
         let is_its = |(_, names): &(&String, &Vec<String>)| {
             let mut names = names.iter();
-            names.any(|name| self.is_of(name, site))
+            names.any(|name| self.is_learned_for(name, site))
         };
         let files = self.names.iter().filter(is_its);
         files.map(|(file, _)| file.clone()).collect()
     }
 
     /// Whether a mapping was learned for a site.
-    fn is_of(&self, name: &str, site: &str) -> bool {
+    fn is_learned_for(&self, name: &str, site: &str) -> bool {
         let origin = self.origins.get(name);
         origin.is_some_and(|origin| origin.site == site)
     }
@@ -316,7 +316,7 @@ impl Mappings {
         self.remove(site)?;
         let of_former = former.iter().flat_map(|file| &self.names[file]);
         let freed: BTreeSet<String> = of_former
-            .filter(|name| self.is_of(name, site))
+            .filter(|name| self.is_learned_for(name, site))
             .cloned()
             .collect();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
@@ -340,7 +340,7 @@ impl Mappings {
         let set = output::checked("the mapping", &text)?;
         for mapping in &learned {
             let name = mapping.mapping["name"].as_str().unwrap_or_default();
-            let version = set.by_name(name).map(|index| set.version_of(index));
+            let version = set.find_by_name(name).map(|index| set.version_of(index));
             let origin = Origin {
                 site: site.to_owned(),
                 version: version.unwrap_or_default().to_owned(),
@@ -350,7 +350,7 @@ impl Mappings {
                     .iter()
                     .map(|field| {
                         if let Some(confidence) = proposed.get(&field.field) {
-                            let origin = FieldOrigin::proposed(field, *confidence);
+                            let origin = FieldOrigin::from_proposal(field, *confidence);
                             return (field.field.clone(), origin);
                         }
                         let origin = FieldOrigin {
@@ -403,7 +403,7 @@ pub fn tried(project: &Project) -> BTreeMap<String, BTreeSet<String>> {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-pub fn note_tried(
+pub fn save_tried_pages(
     project: &Project,
     pages: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<(), Fault> {

@@ -38,7 +38,7 @@ pub struct FillOptions {
     pub precision: f64,
     /// Rows without gaps to compare with their pages
     #[arg(long, value_enum, default_value_t)]
-    pub check: Check,
+    pub check: RowsToCheck,
     /// Edited file of doubts: values marked `accept` are written
     #[arg(long, value_name = "FILE")]
     pub doubts: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct FillOptions {
 
 /// The complete rows to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Check {
+pub enum RowsToCheck {
     /// Only the rows to learn from, and no columns without gaps
     None,
     /// Some of each site

@@ -97,8 +97,8 @@ impl Overview<'_> {
             "doubts": doubts,
         });
         if let Some(tallies) = tallies {
-            overview["all"] = of(&tallies.all);
-            overview["share"] = json!(tallies.share());
+            overview["all"] = tally_json(&tallies.all);
+            overview["share"] = json!(tallies.filled_share());
             let fields = tallies.by_field.iter();
             let fields =
                 fields.map(|(field, tally)| named(&self.table.fields[*field].title, tally));
@@ -110,8 +110,8 @@ impl Overview<'_> {
             let reason =
                 |(state, count): (&State, &usize)| json!({"state": state.name(), "count": count});
             let mut reasons: Vec<Value> = reasons.map(reason).collect();
-            if tallies.without_link() > 0 {
-                reasons.push(json!({"state": "no link", "count": tallies.without_link()}));
+            if tallies.gaps_without_link() > 0 {
+                reasons.push(json!({"state": "no link", "count": tallies.gaps_without_link()}));
             }
             overview["reasons"] = reasons.into();
         }
@@ -120,17 +120,17 @@ impl Overview<'_> {
 }
 
 fn named(name: &str, tally: &Tally) -> Value {
-    let mut reported = of(tally);
+    let mut reported = tally_json(tally);
     reported["name"] = name.into();
     reported
 }
 
-fn of(tally: &Tally) -> Value {
-    let held_out = tally.held_out();
+fn tally_json(tally: &Tally) -> Value {
+    let held_out = tally.held_out_precision();
     json!({
         "gaps": tally.gaps,
         "filled": tally.filled,
-        "expected": tally.expected(),
+        "expected": tally.mean_confidence(),
         "held_out": held_out.map(|share| json!({"low": share.low, "right": share.estimate, "high": share.high})),
     })
 }

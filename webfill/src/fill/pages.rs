@@ -13,8 +13,8 @@ use webfill_store::{
 };
 use webfill_urls::{Url, canonical, site};
 
-use super::by_fleet::{ByFleet, Orders, Waited};
-use super::former::Former;
+use super::by_fleet::{FetchOrder, FleetFetcher, WaitResult};
+use super::former::FormerPages;
 use super::nouns::counted;
 use super::options::FillWebOptions;
 use super::passing;
@@ -22,9 +22,9 @@ use super::project::Project;
 use super::stored_page::StoredPage;
 use super::table::{Link, Table};
 use crate::crawl::Crawl;
-use crate::extract::patiently;
+use crate::extract::retry_while_busy;
 use crate::feeding::now_ms;
-use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::runtime;
 use crate::mapping_command::writing::write_atomically;
 
@@ -32,7 +32,7 @@ use crate::mapping_command::writing::write_atomically;
 const MOST_HOPS: usize = 5;
 
 /// How fetching ended.
-enum Ended {
+enum FetchEnd {
     Done,
     /// Sites that do not answer were not waited for any longer.
     OutOfPatience,
@@ -44,12 +44,12 @@ pub struct Pages<'o> {
     options: &'o FillWebOptions,
     project: Project,
     /// It fetches instead of this machine.
-    fleet: Option<ByFleet>,
+    fleet: Option<FleetFetcher>,
     runtime: Runtime,
     /// By canonical URL.
     stored: BTreeMap<String, StoredPage>,
     /// Pages as they were before they were refreshed. They stand for those of which this failed.
-    former: Former,
+    former: FormerPages,
     /// URLs that failed when they were asked last, for reasons that may pass.
     failing: BTreeSet<String>,
     /// URLs by the keys of their pages.
@@ -72,10 +72,10 @@ impl<'o> Pages<'o> {
         let mut pages = Pages {
             options,
             project: project.clone(),
-            fleet: ByFleet::of(options, project)?,
+            fleet: FleetFetcher::from_options(options, project)?,
             runtime: runtime()?,
             stored: BTreeMap::new(),
-            former: Former::open(project)?,
+            former: FormerPages::open(project)?,
             failing: BTreeSet::new(),
             urls: HashMap::new(),
             fetched_in: HashMap::new(),
@@ -85,7 +85,7 @@ impl<'o> Pages<'o> {
             asked: BTreeSet::new(),
             began_ms: now_ms(),
         };
-        pages.look_up()?;
+        pages.load_stored_pages()?;
         Ok(pages)
     }
 
@@ -131,11 +131,11 @@ impl<'o> Pages<'o> {
 
     /// Whether the page of a URL is there, and is not asked again.
     pub fn is_settled(&self, url: &str) -> bool {
-        self.to_ask(url).is_none()
+        self.url_to_request(url).is_none()
     }
 
     /// The request for the page of a URL that is not there yet, is old, or failed for a reason that may have passed.
-    fn to_ask<'u>(&'u self, url: &'u str) -> Option<&'u str> {
+    fn url_to_request<'u>(&'u self, url: &'u str) -> Option<&'u str> {
         let is_failing = |url: &str| self.failing.contains(url);
         let asked = match self.stored.get(url) {
             None => url,
@@ -153,7 +153,7 @@ impl<'o> Pages<'o> {
         if self.cut_short.is_some() {
             return Ok(());
         }
-        let wanted = urls.iter().filter_map(|url| self.to_ask(url));
+        let wanted = urls.iter().filter_map(|url| self.url_to_request(url));
         let wanted: BTreeSet<String> = wanted.map(str::to_owned).collect();
         if wanted.is_empty() {
             return Ok(());
@@ -162,33 +162,33 @@ impl<'o> Pages<'o> {
         let mut ended = match self.fleet.take() {
             None => self.fetch_here(&wanted)?,
             Some(mut fleet) => {
-                let waited = self.fetch_by(&mut fleet, &wanted);
+                let waited = self.fetch_by_fleet(&mut fleet, &wanted);
                 self.fleet = Some(fleet);
                 waited?
             }
         };
-        self.look_up()?;
+        self.load_stored_pages()?;
         self.former.forget_all_but(&self.failing);
         let asked = wanted.len();
         let is_missing = |pages: &Pages<'_>, url: &String| !pages.stored.contains_key(url);
         let mut unanswered: Vec<String> = wanted.into_iter().collect();
         unanswered.retain(|url| is_missing(self, url));
         if let Some(fleet) = &mut self.fleet
-            && matches!(ended, Ended::Done)
+            && matches!(ended, FetchEnd::Done)
             && fleet.duplicates > 0
             && !unanswered.is_empty()
         {
             // The fleet has fetched them before, and its store has dropped them since.
-            ended = ended_by(fleet.fetch(&Orders {
+            ended = ended_by(fleet.fetch_and_wait(&FetchOrder {
                 old: unanswered.clone(),
                 is_in_newest: true,
-                ..Orders::default()
+                ..FetchOrder::default()
             })?);
-            self.look_up()?;
+            self.load_stored_pages()?;
             unanswered.retain(|url| is_missing(self, url));
         }
         if let Some(fleet) = &self.fleet
-            && matches!(ended, Ended::Done)
+            && matches!(ended, FetchEnd::Done)
             && unanswered.len() == asked
         {
             return Err(Fault::error(format!(
@@ -202,14 +202,14 @@ impl<'o> Pages<'o> {
         };
         self.requested += self.stored.iter().filter(is_new).count();
         match ended {
-            Ended::Done => {}
-            Ended::OutOfPatience => self.unanswered.extend(unanswered),
-            Ended::CutShort(status) => self.cut_short = Some(status),
+            FetchEnd::Done => {}
+            FetchEnd::OutOfPatience => self.unanswered.extend(unanswered),
+            FetchEnd::CutShort(status) => self.cut_short = Some(status),
         }
         Ok(())
     }
 
-    fn fetch_here(&mut self, wanted: &BTreeSet<String>) -> Result<Ended, Fault> {
+    fn fetch_here(&mut self, wanted: &BTreeSet<String>) -> Result<FetchEnd, Fault> {
         let list: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let seeds = self.project.seeds();
         write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
@@ -225,21 +225,25 @@ impl<'o> Pages<'o> {
         let state = StateFolder::open(&self.project.state(), "crawl")?;
         let (_, end) = crawl.run_in(state)?;
         match end.status() {
-            ExitStatus::Done => Ok(Ended::Done),
+            ExitStatus::Done => Ok(FetchEnd::Done),
             ExitStatus::Interrupted => Err(Fault::interrupted(
                 "interrupted: the same command resumes, and asks no page twice",
             )),
-            status => Ok(Ended::CutShort(status)),
+            status => Ok(FetchEnd::CutShort(status)),
         }
     }
 
-    fn fetch_by(&mut self, fleet: &mut ByFleet, wanted: &BTreeSet<String>) -> Result<Ended, Fault> {
+    fn fetch_by_fleet(
+        &mut self,
+        fleet: &mut FleetFetcher,
+        wanted: &BTreeSet<String>,
+    ) -> Result<FetchEnd, Fault> {
         // A store that is not there is an error before anything is fetched.
         let uri = fleet.store.clone();
         let opened = self.runtime.block_on(open_existing_with_bodies(&uri));
         drop(opened.map_err(Fault::error)?);
         let newest = fleet.crawls().len().saturating_sub(1);
-        let mut orders = Orders::default();
+        let mut orders = FetchOrder::default();
         for url in wanted {
             let place = self.fetched_in.get(url).copied().unwrap_or_default();
             if self.failing.contains(url) {
@@ -256,7 +260,7 @@ impl<'o> Pages<'o> {
             self.asked.extend(self.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());
-        Ok(ended_by(fleet.fetch(&orders)?))
+        Ok(ended_by(fleet.fetch_and_wait(&orders)?))
     }
 
     /// Keeps the pages that are asked again, until they are there.
@@ -271,12 +275,12 @@ impl<'o> Pages<'o> {
                 kept.push((url.clone(), page.clone(), String::new()));
             }
         }
-        self.read(&is_again, &mut |page, gathered| {
+        self.for_each_page(&is_again, &mut |page, gathered| {
             kept.push((gathered.url.to_string(), page.clone(), gathered.text));
             Ok(())
         })?;
         for (url, page, text) in kept {
-            self.former.keep(url, page, &text)?;
+            self.former.keep_page(url, page, &text)?;
         }
         Ok(())
     }
@@ -306,7 +310,7 @@ impl<'o> Pages<'o> {
     }
 
     /// Reads what is stored of all pages.
-    fn look_up(&mut self) -> Result<(), Fault> {
+    fn load_stored_pages(&mut self) -> Result<(), Fault> {
         if self.fleet.is_none() && !self.project.store_file().exists() {
             return Ok(());
         }
@@ -314,7 +318,7 @@ impl<'o> Pages<'o> {
         if crawls.is_empty() {
             return Ok(());
         }
-        let mut found = Found::default();
+        let mut found = StoredPages::default();
         let store = self.runtime.block_on(self.open_store())?.0;
         for (place, crawl) in crawls.iter().enumerate() {
             let filter = ExportFilter {
@@ -323,7 +327,7 @@ impl<'o> Pages<'o> {
                 ..ExportFilter::default()
             };
             let mut take = |page: Value| {
-                found.take(&page, &crawls[..place]);
+                found.add_unless_failed(&page, &crawls[..place]);
                 Ok(())
             };
             let read = store.export(ExportKind::Pages, &filter, &mut take);
@@ -342,17 +346,17 @@ impl<'o> Pages<'o> {
     }
 
     /// Passes each kept page to `take`, with its canonical URL, if `is_wanted` says so of this URL.
-    pub fn read(
+    pub fn for_each_page(
         &self,
         is_wanted: &dyn Fn(&str) -> bool,
-        take: &mut dyn FnMut(&StoredPage, Gathered) -> Result<(), Fault>,
+        take: &mut dyn FnMut(&StoredPage, GatheredPage) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         if self.stored.is_empty() {
             return Ok(());
         }
         let bodies = self.runtime.block_on(self.open_store())?.1;
         for crawl in self.crawls() {
-            let read = self.read_crawl(&*bodies, &crawl, is_wanted, take);
+            let read = self.for_each_page_of_crawl(&*bodies, &crawl, is_wanted, take);
             self.runtime.block_on(read)?;
         }
         if self.fleet.is_some() {
@@ -369,17 +373,17 @@ impl<'o> Pages<'o> {
         Ok(())
     }
 
-    async fn read_crawl(
+    async fn for_each_page_of_crawl(
         &self,
         bodies: &dyn Bodies,
         crawl: &CrawlId,
         is_wanted: &dyn Fn(&str) -> bool,
-        take: &mut dyn FnMut(&StoredPage, Gathered) -> Result<(), Fault>,
+        take: &mut dyn FnMut(&StoredPage, GatheredPage) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut after = None;
         loop {
             let read = async || bodies.bodies(crawl, after.clone()).await;
-            let some = patiently(read).await?;
+            let some = retry_while_busy(read).await?;
             let Some(last) = some.last() else {
                 return Ok(());
             };
@@ -405,7 +409,7 @@ impl<'o> Pages<'o> {
                     true => Some("text/html; charset=utf-8"),
                     false => page.content_type.as_deref(),
                 };
-                if let Some(gathered) = Gathered::decoded(parsed, content_type, &content) {
+                if let Some(gathered) = GatheredPage::decode(parsed, content_type, &content) {
                     take(page, gathered)?;
                 }
             }
@@ -415,17 +419,17 @@ impl<'o> Pages<'o> {
 
 /// The stored pages of one crawl after another.
 #[derive(Default)]
-struct Found {
+struct StoredPages {
     stored: BTreeMap<String, StoredPage>,
     failing: BTreeSet<String>,
     urls: HashMap<String, String>,
     fetched_in: HashMap<String, usize>,
 }
 
-impl Found {
+impl StoredPages {
     /// A page that a later crawl has fetched again replaces the former one, unless that failed for a reason that may
     /// pass.
-    fn take(&mut self, page: &Value, earlier: &[CrawlId]) {
+    fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
         let (Some(url), Some(key), Some(found)) = (
             page["url"].as_str(),
             page["_id"].as_str(),
@@ -467,11 +471,11 @@ fn stored_page(page: &Value) -> Option<StoredPage> {
     })
 }
 
-fn ended_by(waited: Waited) -> Ended {
+fn ended_by(waited: WaitResult) -> FetchEnd {
     match waited {
-        Waited::Done => Ended::Done,
-        Waited::OutOfPatience => Ended::OutOfPatience,
-        Waited::Stopped => Ended::CutShort(ExitStatus::Limit),
+        WaitResult::Done => FetchEnd::Done,
+        WaitResult::OutOfPatience => FetchEnd::OutOfPatience,
+        WaitResult::Stopped => FetchEnd::CutShort(ExitStatus::Limit),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use webfill_service::Fault;
 
-use crate::crawl::RetriedEnd;
+use crate::crawl::RetryEnd;
 
 /// How pages end for reasons that may pass, as `--retry` of a crawl has them.
 pub const ENDS: [&str; 9] = [
@@ -17,7 +17,7 @@ pub const ENDS: [&str; 9] = [
     "504",
 ];
 
-pub fn ends() -> Result<Vec<RetriedEnd>, Fault> {
+pub fn ends() -> Result<Vec<RetryEnd>, Fault> {
     let ends = ENDS.iter().map(|end| end.parse());
     ends.collect::<Result<_, String>>().map_err(Fault::error)
 }

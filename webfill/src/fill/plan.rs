@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::nouns::{counted, noun};
-use super::options::Check;
+use super::options::RowsToCheck;
 use super::sample;
 use super::table::Table;
 use crate::demand::table::table as for_people;
@@ -32,15 +32,15 @@ struct PlannedSite {
 
 impl Plan {
     /// `is_fetched` says of a URL whether its page is there already.
-    pub fn of(
+    pub fn new(
         table: &Table,
-        check: Check,
+        check: RowsToCheck,
         most: usize,
         delay: Option<Duration>,
         is_fetched: impl Fn(&str) -> bool,
     ) -> Plan {
-        let mut sampled = sample::to_check(table, check, most);
-        sampled.extend(sample::of(table, most));
+        let mut sampled = sample::links_to_check(table, check, most);
+        sampled.extend(sample::choose_links(table, most));
         let sites = table.links_by_site().into_iter().map(|(name, links)| {
             let is_wanted = |link: &&u32| {
                 let mut rows = table.rows_of(**link).iter();

@@ -28,24 +28,24 @@ impl Project {
     /// The crawl that fetches the pages of the table.
     pub const CRAWL: &str = "fill";
 
-    pub fn of(table: &Path) -> Project {
+    pub fn new(table: &Path) -> Project {
         Project {
             table: table.to_owned(),
-            folder: beside(table, ".webfill"),
+            folder: path_beside(table, ".webfill"),
             is_collection: false,
         }
     }
 
     /// That of a collection of documents, in the working folder.
-    pub fn of_collection(file: &Path) -> Project {
+    pub fn for_collection(file: &Path) -> Project {
         Project {
             is_collection: true,
-            ..Project::of(file)
+            ..Project::new(file)
         }
     }
 
     /// The documents of a collection as lines of JSON.
-    pub fn copy(&self) -> PathBuf {
+    pub fn copy_file(&self) -> PathBuf {
         self.folder.join(&self.table)
     }
 
@@ -190,19 +190,19 @@ impl Project {
     /// With the ending of the table, so that it has the same format.
     pub fn filled(&self) -> PathBuf {
         let table = match self.is_collection {
-            true => self.copy(),
+            true => self.copy_file(),
             false => self.table.clone(),
         };
         let endings = endings(&table);
-        beside(&table, &format!(".filled{endings}"))
+        path_beside(&table, &format!(".filled{endings}"))
     }
 
     pub fn evidence(&self, ending: &str) -> PathBuf {
-        beside(&self.table, &format!(".evidence.{ending}"))
+        path_beside(&self.table, &format!(".evidence.{ending}"))
     }
 
     pub fn doubts(&self) -> PathBuf {
-        beside(&self.table, ".doubts.csv")
+        path_beside(&self.table, ".doubts.csv")
     }
 }
 
@@ -218,7 +218,7 @@ fn endings(table: &Path) -> String {
 }
 
 /// A file or folder beside the table, named after it without its endings.
-fn beside(table: &Path, ending: &str) -> PathBuf {
+fn path_beside(table: &Path, ending: &str) -> PathBuf {
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let stem = &name[..name.len() - endings(table).len()];
     let mut name = OsString::from(stem);
@@ -227,7 +227,10 @@ fn beside(table: &Path, ending: &str) -> PathBuf {
 }
 
 /// A file that is renamed into its place when it is complete.
-pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Fault> {
+pub fn write_file_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), Fault> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let written = File::create(&part).and_then(|mut file| {
@@ -245,7 +248,7 @@ mod tests {
     #[test]
     fn files_beside_a_table_are_named_after_it() {
         let named = |table: &str| {
-            let project = Project::of(Path::new(table));
+            let project = Project::new(Path::new(table));
             let names = [project.filled(), project.doubts(), project.folder];
             names.map(|path| path.display().to_string())
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use webfill_mapping::{Engine, Limits, MappingIndex, PageInput, Wants};
+use webfill_mapping::{Engine, Limits, MappingIndex, PageInput, RequestedParts};
 use webfill_service::Fault;
 
 use super::excerpt::{PlainText, Stands};
@@ -52,12 +52,12 @@ pub struct FieldReading {
     /// The words around the value.
     pub excerpt: Option<String>,
     /// Values that the row has and that were not read. Empty on pages behind links, which are not searched.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadValue>,
 }
 
 /// A known value that was not read.
 #[derive(Debug)]
-pub struct Unread {
+pub struct UnreadValue {
     pub value: String,
     /// Whether it stands on the page. `None`: it does, and may by chance, because it is short, or a word of a sentence.
     pub stands: Option<bool>,
@@ -67,13 +67,13 @@ pub struct Unread {
 
 /// Known values of a column.
 struct Column {
-    values: Vec<Other>,
+    values: Vec<OtherValue>,
     /// The share of the rows that have some, of which these are.
     taken: f32,
 }
 
 /// A value of a column.
-struct Other {
+struct OtherValue {
     value: String,
     form: String,
     /// How many rows have it.
@@ -85,17 +85,17 @@ pub type Readings = BTreeMap<String, Reading>;
 
 /// Reads all pages that were not read by the same mapping before. What former mappings read, or was read of pages that
 /// are not there any more, is forgotten.
-pub fn read(
+pub fn read_pages(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
     readings: &mut Readings,
 ) -> Result<(), Fault> {
     // A field with one value does not show that its page has several.
-    let engine = Engine::new(Arc::new(mappings.yielding_all()?), Limits::default());
+    let engine = Engine::new(Arc::new(mappings.with_all_values()?), Limits::default());
     let rows = rows_of_targets(table, pages);
     let columns: Vec<Column> = (0..table.fields.len())
-        .map(|field| Column::of(table, field))
+        .map(|field| Column::from_field(table, field))
         .collect();
     // Mappings have other places after others were learned.
     readings.retain(|url, reading| {
@@ -112,7 +112,7 @@ pub fn read(
     let done: BTreeSet<String> = readings.keys().cloned().collect();
     let is_wanted = |url: &str| !done.contains(url) && mappings.covers(url);
     let mut read = Vec::new();
-    pages.read(&is_wanted, &mut |stored, page| {
+    pages.for_each_page(&is_wanted, &mut |stored, page| {
         let Some(index) = mappings.set.find(page.url.as_str()) else {
             return Ok(());
         };
@@ -121,21 +121,22 @@ pub fn read(
             kind: page.kind,
             text: &page.text,
         };
-        let wants = Wants {
+        let wants = RequestedParts {
             mapped_links: true,
             deadline: Some(Instant::now() + PAGE_TIME),
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         let name = mappings.set.name(index);
         // A page that takes too long is as one that has nothing.
-        let Ok(extraction) = engine.extract_as(engine.set().by_name(name), input, wants) else {
+        let Ok(extraction) = engine.extract_as(engine.set().find_by_name(name), input, wants)
+        else {
             return Ok(());
         };
         let row = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
         let row = row
             .and_then(|rows| rows.first())
             .map(|&row| &table.rows[row as usize]);
-        let mut text = PlainText::of(&page.text);
+        let mut text = PlainText::from_html(&page.text);
         let fields = table.fields.iter().enumerate().filter_map(|(at, field)| {
             let mut values = texts(extraction.fields.get(&field.name)?);
             let takes_first = mappings.takes_first(name, &field.name);
@@ -149,18 +150,18 @@ pub fn read(
                 .get(&field.name)
                 .and_then(Value::as_u64);
             let known = row
-                .map(|row| row.known(at))
+                .map(|row| row.known_values(at))
                 .filter(|known| !known.is_empty());
             let known = known.unwrap_or_default();
             let unread: Vec<String> = known
                 .into_iter()
-                .filter(|value| !is_among(value, &values))
+                .filter(|value| !contains_value(value, &values))
                 .collect();
             let unread = columns[at].compare(unread, &values, &mut text);
             Some(FieldReading {
                 field: at,
                 chain: number.map_or(0, |number| number.saturating_sub(1) as usize),
-                excerpt: text.around(first),
+                excerpt: text.words_around(first),
                 unread,
                 values,
                 different,
@@ -184,33 +185,33 @@ pub fn read(
 }
 
 impl Column {
-    fn of(table: &Table, field: usize) -> Column {
+    fn from_field(table: &Table, field: usize) -> Column {
         let step = table.rows.len().div_ceil(ROWS_OF_OTHERS).max(1);
         let known = table.rows.iter().step_by(step);
         let known: Vec<String> = known
-            .filter_map(|row| row.known(field).into_iter().next())
+            .filter_map(|row| row.known_values(field).into_iter().next())
             .filter(|value| value.len() <= LONGEST_OF_OTHERS)
             .collect();
-        let all = Column::with(known.iter(), step);
+        let all = Column::from_sample(known.iter(), step);
         match all.values.len() > DIFFERENT {
             false => all,
             true => {
                 let apart = known.len().div_ceil(OTHERS).max(1);
-                Column::with(known.iter().step_by(apart), step * apart)
+                Column::from_sample(known.iter().step_by(apart), step * apart)
             }
         }
     }
 
     /// With the values of one row in so many.
-    fn with<'v>(known: impl Iterator<Item = &'v String>, step: usize) -> Column {
-        let mut values: Vec<Other> = Vec::new();
+    fn from_sample<'v>(known: impl Iterator<Item = &'v String>, step: usize) -> Column {
+        let mut values: Vec<OtherValue> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for value in known {
             let form = webfill_learn::common_form(value);
             let place = *places.entry(form.clone()).or_insert(values.len());
             if place == values.len() {
                 let (value, rows) = (value.clone(), 0.0);
-                values.push(Other { value, form, rows });
+                values.push(OtherValue { value, form, rows });
             }
             values[place].rows += 1.0;
         }
@@ -224,16 +225,16 @@ impl Column {
         unread: Vec<String>,
         values: &[String],
         text: &mut PlainText<'_>,
-    ) -> Vec<Unread> {
+    ) -> Vec<UnreadValue> {
         if unread.is_empty() {
             return Vec::new();
         }
         let form = |value: &String| webfill_learn::common_form(value);
         let read: Vec<String> = values.iter().map(form).collect();
         let others = self.values.iter();
-        let others: Vec<(&Other, bool)> = others
+        let others: Vec<(&OtherValue, bool)> = others
             .filter(|other| !read.contains(&other.form))
-            .map(|other| (other, text.has(&other.value)))
+            .map(|other| (other, text.contains_value(&other.value)))
             .collect();
         let compared = unread.into_iter().map(|value| {
             let stands = match text.stands(&value) {
@@ -253,7 +254,7 @@ impl Column {
                 all += rows;
                 standing += if *stands { rows } else { 0.0 };
             }
-            Unread {
+            UnreadValue {
                 stands,
                 chance: standing / (all + 1.0),
                 value,
@@ -265,10 +266,10 @@ impl Column {
 
 /// Whether what was read is what is known, perhaps in another spelling.
 pub fn agrees(known: &[String], read: &[String]) -> bool {
-    known.len() == read.len() && known.iter().all(|value| is_among(value, read))
+    known.len() == read.len() && known.iter().all(|value| contains_value(value, read))
 }
 
-pub fn is_among(value: &str, read: &[String]) -> bool {
+pub fn contains_value(value: &str, read: &[String]) -> bool {
     read.iter()
         .any(|read| webfill_learn::is_same_value(value, read))
 }
@@ -314,9 +315,13 @@ mod tests {
 
     fn chances(known: &[&str], unread: &[&str], page: &str) -> Vec<(Option<bool>, f32)> {
         let known: Vec<String> = known.iter().map(|value| (*value).to_owned()).collect();
-        let column = Column::with(known.iter(), 1);
+        let column = Column::from_sample(known.iter(), 1);
         let unread = unread.iter().map(|value| (*value).to_owned()).collect();
-        let compared = column.compare(unread, &["Meitner".to_owned()], &mut PlainText::of(page));
+        let compared = column.compare(
+            unread,
+            &["Meitner".to_owned()],
+            &mut PlainText::from_html(page),
+        );
         let compared = compared.into_iter();
         compared.map(|one| (one.stands, one.chance)).collect()
     }

@@ -73,11 +73,11 @@ impl Report<'_> {
     fn tiles(&self) -> String {
         let (tallies, rows) = (self.tallies, self.sources.table.rows.len());
         let all = &tallies.all;
-        let percent = format!("{:.1} %", tallies.share() * 100.0);
+        let percent = format!("{:.1} %", tallies.filled_share() * 100.0);
         let filled = format!("{} of {}", all.filled, counted(tallies.gaps, "gap"));
-        let expected = all.expected();
+        let expected = all.mean_confidence();
         let expected = expected.map_or_else(|| String::from("-"), |share| format!("{share:.3}"));
-        let held_out = all.held_out().map_or_else(
+        let held_out = all.held_out_precision().map_or_else(
             || String::from("no known value was held out"),
             |share| {
                 format!(
@@ -159,7 +159,7 @@ impl Report<'_> {
         for cell in doubts {
             let table = self.sources.table;
             let field = &table.fields[cell.field];
-            let known = field.joined(&table.rows[cell.row as usize].known(cell.field));
+            let known = field.joined(&table.rows[cell.row as usize].known_values(cell.field));
             let sure = format!(
                 "<span class=\"sure\">{:.1} % sure that the page is right</span>",
                 cell.confidence * 100.0
@@ -168,7 +168,7 @@ impl Report<'_> {
                 text,
                 "<li>\n{}<dl class=\"two\"><div><dt>your table</dt><dd>{}</dd></div>\
                  <div><dt>the page</dt><dd class=\"value\">{}</dd></div></dl>\n{}</li>\n",
-                self.place(cell, &sure),
+                self.row_and_column(cell, &sure),
                 shortened(&known),
                 shortened(&field.joined(&cell.values)),
                 self.proof(cell)
@@ -178,7 +178,7 @@ impl Report<'_> {
     }
 
     /// The row and the column of a cell.
-    fn place(&self, cell: &Cell, more: &str) -> String {
+    fn row_and_column(&self, cell: &Cell, more: &str) -> String {
         let table = self.sources.table;
         format!(
             "<div class=\"place\"><span><b>{}</b> of {}</span>{more}</div>\n",
@@ -238,9 +238,14 @@ impl Report<'_> {
     fn not_filled(&self) -> String {
         let mut reasons: Vec<(&str, &str, usize, String)> = Vec::new();
         for (state, count) in &self.tallies.why_not {
-            reasons.push((state.name(), meaning(*state), *count, self.stayed(*state)));
+            reasons.push((
+                state.name(),
+                meaning(*state),
+                *count,
+                self.gaps_by_reason(*state),
+            ));
         }
-        let without_link = self.tallies.without_link();
+        let without_link = self.tallies.gaps_without_link();
         if without_link > 0 {
             let why = "there is no page to read";
             reasons.push(("no link", why, without_link, String::new()));
@@ -254,7 +259,7 @@ impl Report<'_> {
     }
 
     /// Some gaps that stay for one reason, and how they spread over the columns.
-    fn stayed(&self, state: State) -> String {
+    fn gaps_by_reason(&self, state: State) -> String {
         let table = self.sources.table;
         let mut by_field: BTreeMap<usize, usize> = BTreeMap::new();
         let mut some = Vec::new();
@@ -329,7 +334,7 @@ impl Report<'_> {
                 let _ = write!(
                     text,
                     "<li>\n{}<div class=\"value\">{}</div>\n{}</li>\n",
-                    self.place(cell, &sure),
+                    self.row_and_column(cell, &sure),
                     shortened(&values),
                     self.proof(cell)
                 );

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use webfill_service::Fault;
 
-use super::doubts::Listed;
+use super::doubts::ListedDoubt;
 use super::project::Project;
 use crate::mapping_command::writing::write_atomically;
 
@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 16 << 20;
 
 /// A doubt, as a person is to see it.
 #[derive(Debug, Serialize)]
-pub struct Shown {
+pub struct ShownDoubt {
     pub row: u64,
     pub id: String,
     pub column: String,
@@ -30,13 +30,13 @@ pub struct Shown {
     pub url: Option<String>,
     pub excerpt: Option<String>,
     /// Comes back with the answer.
-    pub doubt: Listed,
+    pub doubt: ListedDoubt,
 }
 
 /// A line of the answers.
 #[derive(Debug, Deserialize)]
-pub struct Reviewed {
-    pub doubt: Listed,
+pub struct ReviewAnswer {
+    pub doubt: ListedDoubt,
     pub answer: Decision,
     /// When it was given, in milliseconds since 1970.
     #[serde(default)]
@@ -53,7 +53,7 @@ pub enum Decision {
 }
 
 /// Lists open doubts, each under a key that no other one has.
-pub fn list(project: &Project, shown: &[Shown]) -> Result<(), Fault> {
+pub fn write_list(project: &Project, shown: &[ShownDoubt]) -> Result<(), Fault> {
     let mut keys = std::collections::BTreeSet::new();
     let mut listed = Vec::new();
     let mut bytes = 0;
@@ -75,7 +75,7 @@ pub fn list(project: &Project, shown: &[Shown]) -> Result<(), Fault> {
 }
 
 /// The answers behind this byte of the file, and its end.
-pub fn answers_behind(project: &Project, read: u64) -> Result<(Vec<Reviewed>, u64), Fault> {
+pub fn answers_behind(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>, u64), Fault> {
     let file = project.review_answers();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     let text = match std::fs::read(&file) {
@@ -92,7 +92,7 @@ pub fn answers_behind(project: &Project, read: u64) -> Result<(Vec<Reviewed>, u6
     let lines = text[begin..end].split(|byte| *byte == b'\n');
     let lines = lines.filter(|line| !line.is_empty());
     let answers = lines.map(serde_json::from_slice);
-    let answers = answers.collect::<Result<Vec<Reviewed>, _>>();
+    let answers = answers.collect::<Result<Vec<ReviewAnswer>, _>>();
     Ok((
         answers.map_err(|error| unread(error.to_string()))?,
         end as u64,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use webfill_urls::Url;
 
-use super::options::Check;
+use super::options::RowsToCheck;
 use super::table::Table;
 
 /// Shapes of one site that are sampled each for itself, the commonest first; all others are one more.
@@ -16,7 +16,7 @@ const MOST_SHAPES: usize = 8;
 const SHARED: usize = 5;
 
 /// Places of links, site by site.
-pub fn of(table: &Table, most: usize) -> Vec<u32> {
+pub fn choose_links(table: &Table, most: usize) -> Vec<u32> {
     let mut sample = Vec::new();
     for links in table.links_by_site().into_values() {
         for of_shape in by_shape(table, &links) {
@@ -37,10 +37,10 @@ pub fn knowing_sites(table: &Table) -> BTreeSet<&str> {
 
 /// Links whose known values are compared with their pages, though no gap asks for them: those of some complete rows,
 /// or all.
-pub fn to_check(table: &Table, check: Check, most: usize) -> BTreeSet<u32> {
+pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSet<u32> {
     let of_site = |links: Vec<u32>| {
         let is_complete = |link: &u32| {
-            if check == Check::All {
+            if check == RowsToCheck::All {
                 return true;
             }
             let mut rows = table.rows_of(*link).iter();
@@ -49,9 +49,9 @@ pub fn to_check(table: &Table, check: Check, most: usize) -> BTreeSet<u32> {
         let mut complete: Vec<u32> = links.into_iter().filter(is_complete).collect();
         complete.sort_by_key(|link| scattered(*link));
         complete.truncate(match check {
-            Check::None => 0,
-            Check::Sample => most,
-            Check::All => usize::MAX,
+            RowsToCheck::None => 0,
+            RowsToCheck::Sample => most,
+            RowsToCheck::All => usize::MAX,
         });
         complete
     };

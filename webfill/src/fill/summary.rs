@@ -8,7 +8,7 @@ use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
 use super::tally::{Tallies, Tally};
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 
 /// Sites and fields that are named.
 const SHOWN: usize = 12;
@@ -52,8 +52,11 @@ impl Summary<'_> {
             .iter()
             .map(|(state, count)| format!("{count} {}", state.name()))
             .collect();
-        if tallies.without_link() > 0 {
-            reasons.push(format!("{} in rows without a link", tallies.without_link()));
+        if tallies.gaps_without_link() > 0 {
+            reasons.push(format!(
+                "{} in rows without a link",
+                tallies.gaps_without_link()
+            ));
         }
         if reasons.is_empty() {
             reasons.push(String::from("nothing"));
@@ -62,7 +65,7 @@ impl Summary<'_> {
             format!(
                 "gaps: {gaps}, filled: {} ({:.1} %)",
                 all.filled,
-                tallies.share() * 100.0
+                tallies.filled_share() * 100.0
             ),
             precision(all),
             format!("by field: {fields}"),
@@ -141,10 +144,10 @@ impl Summary<'_> {
 
 /// The mean confidence of filled values, with the interval of what was measured by known values.
 fn precision(all: &Tally) -> String {
-    let Some(expected) = all.expected() else {
+    let Some(expected) = all.mean_confidence() else {
         return String::from("precision: nothing was filled");
     };
-    let measured = all.held_out().map_or_else(
+    let measured = all.held_out_precision().map_or_else(
         || String::from("no known value was held out"),
         |interval| {
             format!(
@@ -169,6 +172,9 @@ fn listed(mut parts: Vec<String>) -> String {
 }
 
 fn visible_lines(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| without_control_characters(line))
+        .collect();
     lines.join("\n")
 }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use webfill_service::Fault;
-use webfill_table::{Cell, Format, Kind, Sample, Understanding, Wishes};
+use webfill_table::{Cell, ColumnChoices, Format, Kind, Sample, Understanding};
 use webfill_urls::{Url, canonical, site};
 
 use super::form;
-use super::known::Known;
-use super::options::{Check, FillOptions};
-use crate::export::Cells;
+use super::known::KnownValues;
+use super::options::{FillOptions, RowsToCheck};
+use crate::export::CellStyle;
 
 /// Faults that are reported.
 const MOST_FAULTS_SHOWN: usize = 20;
@@ -35,7 +35,7 @@ pub struct Table {
     /// The rows that link to each link, one link after another, and where those of each link begin.
     linking: Vec<u32>,
     linking_at: Vec<u32>,
-    by_url: ByUrl,
+    by_url: LinkIndex,
     /// The hash of the file as it was read.
     sum: u64,
 }
@@ -89,7 +89,7 @@ pub struct Row {
     pub id: Option<String>,
     /// Places in [`Table::links`].
     pub links: Box<[u32]>,
-    known: Known,
+    known: KnownValues,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,14 +100,14 @@ pub struct Link {
 
 /// The places of links by the hash of their URL: the URLs themselves are in the links.
 #[derive(Debug, Default)]
-struct ByUrl {
+struct LinkIndex {
     places: HashMap<u64, u32>,
     /// URLs whose hash another one has.
     others: HashMap<String, u32>,
     hashes: RandomState,
 }
 
-impl ByUrl {
+impl LinkIndex {
     fn place(&self, url: &str, links: &[Link]) -> Option<u32> {
         let place = *self.places.get(&self.hashes.hash_one(url))?;
         match links[place as usize].url == url {
@@ -201,18 +201,18 @@ impl Row {
     }
 
     /// The values of a field; none: a gap.
-    pub fn known(&self, field: usize) -> Vec<String> {
+    pub fn known_values(&self, field: usize) -> Vec<String> {
         self.known.get(field)
     }
 
     /// Those of all fields.
-    pub fn all_known(&self) -> impl Iterator<Item = Vec<String>> {
+    pub fn all_known_values(&self) -> impl Iterator<Item = Vec<String>> {
         self.known.fields()
     }
 
     /// Sets the values of a field, and returns the former ones.
     pub fn replace(&mut self, field: usize, values: Vec<String>) -> Vec<String> {
-        let old = self.known(field);
+        let old = self.known_values(field);
         self.known.set(field, values);
         old
     }
@@ -236,7 +236,7 @@ impl Table {
     pub fn read(path: &Path, options: &FillOptions) -> Result<Table, Fault> {
         let sum = sum_of(path)?;
         let sample = Sample::read(path).map_err(Fault::usage)?;
-        let wishes = Wishes {
+        let wishes = ColumnChoices {
             id: options.id.clone(),
             urls: options.url.clone(),
             fields: options.fields.clone(),
@@ -247,7 +247,7 @@ impl Table {
         // A column without gaps shows which page belongs to which row, and may be wrong as well.
         let is_complete = |(_, reason): &&(usize, String)| reason == "no gaps";
         let complete = understanding.reasons.kept.iter().filter(is_complete);
-        let complete = complete.filter(|_| options.check != Check::None);
+        let complete = complete.filter(|_| options.check != RowsToCheck::None);
         let columns = understanding
             .fields
             .iter()
@@ -279,7 +279,7 @@ impl Table {
             faults: Vec::new(),
             linking: Vec::new(),
             linking_at: Vec::new(),
-            by_url: ByUrl::default(),
+            by_url: LinkIndex::default(),
             understanding,
             sum,
         };
@@ -294,13 +294,13 @@ impl Table {
             }
         }
         table.require_unchanged()?;
-        table.turn_links();
+        table.index_links();
         table.find_forms();
         Ok(table)
     }
 
     /// Finds the rows of each link.
-    fn turn_links(&mut self) {
+    fn index_links(&mut self) {
         self.rows.shrink_to_fit();
         self.links.shrink_to_fit();
         let mut at = vec![0; self.links.len() + 1];
@@ -330,8 +330,8 @@ impl Table {
 
     fn find_forms(&mut self) {
         for (at, field) in self.fields.iter_mut().enumerate() {
-            let known = || self.rows.iter().flat_map(move |row| row.known(at));
-            field.form = form::of(known);
+            let known = || self.rows.iter().flat_map(move |row| row.known_values(at));
+            field.form = form::common_kind(known);
             if field.form == Kind::Number {
                 field.decimals = form::decimals(known);
             }
@@ -341,7 +341,7 @@ impl Table {
             }
             field.has_formulas = known().any(|value| is_like_a_formula(&value));
             let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
-            let mut lists = self.rows.iter().map(|row| row.known(at));
+            let mut lists = self.rows.iter().map(|row| row.known_values(at));
             field.has_repetitions = lists.any(|list| distinct(&list) < list.len());
         }
     }
@@ -368,7 +368,7 @@ impl Table {
         for text in links {
             match canonical(&text, None) {
                 Ok(url) => {
-                    let place = self.place_of(&url, sites);
+                    let place = self.intern_link(&url, sites);
                     if !places.contains(&place) {
                         places.push(place);
                     }
@@ -386,7 +386,7 @@ impl Table {
             }
         });
         let id = self.understanding.id.and_then(|id| cells.cells[id].text());
-        let known = Known::of(known);
+        let known = KnownValues::from_values(known);
         self.rows.push(Row {
             number,
             id: id.map(str::to_owned),
@@ -395,7 +395,7 @@ impl Table {
         });
     }
 
-    fn place_of(&mut self, url: &Url, sites: &mut HashMap<String, Arc<str>>) -> u32 {
+    fn intern_link(&mut self, url: &Url, sites: &mut HashMap<String, Arc<str>>) -> u32 {
         if let Some(place) = self.by_url.place(url.as_str(), &self.links) {
             return place;
         }
@@ -539,7 +539,7 @@ fn sum_of(path: &Path) -> Result<u64, Fault> {
 }
 
 fn is_like_a_formula(text: &str) -> bool {
-    Cells::Spreadsheet.text(text) != text
+    CellStyle::Spreadsheet.text(text) != text
 }
 
 /// The values of a cell that is no gap.

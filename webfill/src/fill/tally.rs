@@ -30,17 +30,17 @@ impl Tally {
     }
 
     /// The mean confidence of the filled ones, if there are any.
-    pub fn expected(&self) -> Option<f64> {
+    pub fn mean_confidence(&self) -> Option<f64> {
         (self.filled > 0).then(|| self.sure / self.filled as f64)
     }
 
     /// The share of known values that was read rightly; `None` if none was held out.
-    pub fn held_out(&self) -> Option<Interval> {
+    pub fn held_out_precision(&self) -> Option<Interval> {
         (self.measured > 0.0).then(|| wilson(self.right, self.measured))
     }
 
     pub fn text(&self) -> String {
-        match self.expected() {
+        match self.mean_confidence() {
             None => format!("0 of {}", self.gaps),
             Some(expected) => format!("{} of {} ({expected:.3})", self.filled, self.gaps),
         }
@@ -91,12 +91,12 @@ impl Tallies {
         tallies
     }
 
-    pub fn without_link(&self) -> usize {
+    pub fn gaps_without_link(&self) -> usize {
         self.gaps.saturating_sub(self.all.gaps)
     }
 
     /// The share of gaps that is filled; 1 if there are none.
-    pub fn share(&self) -> f64 {
+    pub fn filled_share(&self) -> f64 {
         match self.gaps {
             0 => 1.0,
             gaps => self.all.filled as f64 / gaps as f64,

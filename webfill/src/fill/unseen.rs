@@ -33,7 +33,7 @@ const QUESTIONS: usize = 3;
 pub type Fields = BTreeMap<String, BTreeSet<usize>>;
 
 /// By site: the fields with a known value in rows that link to it, and the fields with gaps.
-pub struct Known {
+pub struct KnownFields {
     known: Fields,
     gaps: Fields,
     /// Fields with a known value on any site.
@@ -44,9 +44,9 @@ pub struct Known {
     all: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Known {
-    pub fn of(table: &Table, pages: &Pages<'_>) -> Known {
-        let mut known = Known {
+impl KnownFields {
+    pub fn from_table(table: &Table, pages: &Pages<'_>) -> KnownFields {
+        let mut known = KnownFields {
             known: Fields::new(),
             gaps: Fields::new(),
             anywhere: BTreeSet::new(),
@@ -86,7 +86,7 @@ impl Known {
     }
 
     /// Fields with gaps that have no known value on this site, and some on another.
-    fn wanted(&self, site: &str) -> BTreeSet<usize> {
+    fn wanted_fields(&self, site: &str) -> BTreeSet<usize> {
         let none = BTreeSet::new();
         let own = self.known.get(site).unwrap_or(&none);
         let gaps = self.gaps.get(site).unwrap_or(&none);
@@ -96,7 +96,7 @@ impl Known {
 }
 
 /// Sites and fields that were tried in this run, with the mappings that the site had.
-pub type Done = BTreeSet<(String, usize, String)>;
+pub type TriedFields = BTreeSet<(String, usize, String)>;
 
 /// A site without known values can get proposals if another site has some.
 pub fn is_worth_a_sample(knowing: &BTreeSet<&str>, site: &str) -> bool {
@@ -104,7 +104,7 @@ pub fn is_worth_a_sample(knowing: &BTreeSet<&str>, site: &str) -> bool {
 }
 
 /// Proposed fields that a person has rejected: a question of one row decides them for the site.
-pub fn withdrawn(answers: &Answers) -> Fields {
+pub fn rejected_fields(answers: &Answers) -> Fields {
     let mut withdrawn = Fields::new();
     for (url, field) in &answers.withdrawn {
         if let Ok(url) = webfill_urls::Url::parse(url) {
@@ -117,15 +117,15 @@ pub fn withdrawn(answers: &Answers) -> Fields {
 
 /// Sites whose mappings have proposed fields of which something is known by now, or which a person has rejected. They
 /// are learned again.
-pub fn outdated(
+pub fn outdated_sites(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
     withdrawn: &Fields,
 ) -> BySite {
-    let known = Known::of(table, pages);
+    let known = KnownFields::from_table(table, pages);
     let mut sites = BySite::new();
-    for (site, field, _) in proposed(table, mappings) {
+    for (site, field, _) in proposed_fields(table, mappings) {
         let is_in = |fields: &Fields| fields.get(&site).is_some_and(|of| of.contains(&field));
         if is_in(&known.known) || is_in(withdrawn) {
             let urls = mappings.pages_of_site(&site).collect();
@@ -136,7 +136,7 @@ pub fn outdated(
 }
 
 /// Each proposed field of a site, with its confidence.
-fn proposed<'m>(
+fn proposed_fields<'m>(
     table: &'m Table,
     mappings: &'m Mappings,
 ) -> impl Iterator<Item = (String, usize, f64)> + 'm {
@@ -148,9 +148,13 @@ fn proposed<'m>(
 }
 
 /// The proposed fields that are sure enough to be filled: their pages are worth fetching.
-pub fn worth(table: &Table, mappings: &Mappings, precision: f64) -> BTreeSet<(String, usize)> {
+pub fn fields_worth_fetching(
+    table: &Table,
+    mappings: &Mappings,
+    precision: f64,
+) -> BTreeSet<(String, usize)> {
     let least = precision.max(LEAST_UNASKED);
-    let sure = proposed(table, mappings).filter(|(_, _, confidence)| *confidence >= least);
+    let sure = proposed_fields(table, mappings).filter(|(_, _, confidence)| *confidence >= least);
     sure.map(|(site, field, _)| (site, field)).collect()
 }
 
@@ -161,12 +165,12 @@ pub fn propose(
     pages: &mut Pages<'_>,
     mappings: &Mappings,
     withdrawn: &Fields,
-    done: &mut Done,
+    done: &mut TriedFields,
 ) -> Result<bool, Fault> {
-    let known = Known::of(table, pages);
+    let known = KnownFields::from_table(table, pages);
     let mut wanted = Fields::new();
     for site in known.all.keys() {
-        if known.all[site].iter().any(|url| mappings.is_of_person(url)) {
+        if known.all[site].iter().any(|url| mappings.is_by_person(url)) {
             continue;
         }
         let state = mappings.state_of(site);
@@ -176,7 +180,7 @@ pub fn propose(
                 && !mappings.reads(site, &table.fields[*field].name)
                 && done.insert((site.clone(), *field, state.clone()))
         };
-        let of_site = known.wanted(site);
+        let of_site = known.wanted_fields(site);
         let mut fields: BTreeSet<usize> = of_site.iter().copied().filter(is_new).collect();
         if !fields.is_empty() {
             // New mappings replace the former ones: what was proposed before is proposed again, and keeps its slots.

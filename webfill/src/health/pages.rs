@@ -16,7 +16,11 @@ use webfill_store::{Sample, Store, iso_time};
 const MOST_BYTES: usize = 2 << 20;
 
 /// Writes the pages of an alert.
-pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Result<(), Fault> {
+pub(super) async fn write_pages(
+    store: &dyn Store,
+    alert: &Alert,
+    folder: &Path,
+) -> Result<(), Fault> {
     let samples = store.samples(&alert.mapping).await.map_err(Fault::error)?;
     let ids = samples.into_iter();
     let ids = ids.filter(|sample| sample.alert.as_deref() == Some(&*alert.raised_at));

@@ -14,7 +14,7 @@ use serde_json::json;
 use webfill_service::Fault;
 use webfill_wire::keys::PublicKey;
 
-use super::writing::make_like;
+use super::writing::copy_owner_and_mode;
 use super::{Owner, audit, cannot_write, lock};
 use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_key_file, read_public};
 use crate::stdout::print;
@@ -39,9 +39,9 @@ pub(super) fn next_of(owner: Owner, folder: &KeyFolder) -> Result<&'static str, 
 pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     let _turn = lock(folder)?;
     let is_dispatcher = folder.secret_file(DISPATCHER).exists();
-    let mut steps = vec![Step::of(folder, KeyFolder::public_file, is_dispatcher)];
+    let mut steps = vec![Step::new(folder, KeyFolder::public_file, is_dispatcher)];
     if is_dispatcher {
-        steps.insert(0, Step::of(folder, KeyFolder::secret_file, true));
+        steps.insert(0, Step::new(folder, KeyFolder::secret_file, true));
     }
     steps.retain(|step| step.next.exists());
     let Some(last) = steps.last() else {
@@ -65,7 +65,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
         audit(folder, &audited)?;
     }
     for step in &steps {
-        step.take()?;
+        step.switch()?;
     }
     let synced = File::open(folder.path()).and_then(|folder| folder.sync_all());
     synced.map_err(|error| cannot_write(folder.path(), &error))?;
@@ -124,7 +124,7 @@ struct Step {
 }
 
 impl Step {
-    fn of(folder: &KeyFolder, file: fn(&KeyFolder, &str) -> PathBuf, keeps: bool) -> Step {
+    fn new(folder: &KeyFolder, file: fn(&KeyFolder, &str) -> PathBuf, keeps: bool) -> Step {
         Step {
             present: file(folder, DISPATCHER),
             next: file(folder, NEXT),
@@ -162,11 +162,12 @@ impl Step {
         )))
     }
 
-    fn take(&self) -> Result<(), Fault> {
+    fn switch(&self) -> Result<(), Fault> {
         if let Some(former) = self.former.as_ref().filter(|former| !former.exists()) {
             fs::hard_link(&self.present, former).map_err(|error| cannot_write(former, &error))?;
         }
-        make_like(&self.next, &self.present).map_err(|error| cannot_write(&self.next, &error))?;
+        copy_owner_and_mode(&self.next, &self.present)
+            .map_err(|error| cannot_write(&self.next, &error))?;
         fs::rename(&self.next, &self.present).map_err(|error| cannot_write(&self.present, &error))
     }
 }

@@ -79,13 +79,13 @@ fn open_audit(path: &Path) -> io::Result<File> {
         }
         opened => {
             let file = opened?;
-            is_of_folder_alone(&file)?;
+            require_single_link(&file)?;
             Ok(file)
         }
     }
 }
 
-fn is_of_folder_alone(file: &File) -> io::Result<()> {
+fn require_single_link(file: &File) -> io::Result<()> {
     let found = file.metadata()?;
     match found.is_file() && found.nlink() == 1 {
         true => Ok(()),
@@ -108,7 +108,7 @@ fn give_to_owner_of_keys(file: &File, path: &Path) -> io::Result<()> {
 }
 
 /// Gives a new file the owner and the mode of the file that it will replace, so that the same users can read it.
-pub(super) fn make_like(new: &Path, present: &Path) -> io::Result<()> {
+pub(super) fn copy_owner_and_mode(new: &Path, present: &Path) -> io::Result<()> {
     let present = match fs::symlink_metadata(present) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         found => found?,
@@ -117,7 +117,7 @@ pub(super) fn make_like(new: &Path, present: &Path) -> io::Result<()> {
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(new)?;
-    is_of_folder_alone(&file)?;
+    require_single_link(&file)?;
     let found = file.metadata()?;
     let owner = |of: &Metadata| (of.uid(), of.gid());
     if is_root() && owner(&found) != owner(&present) {

@@ -56,7 +56,7 @@ const GUIDES: [(&str, &str); 29] = [
 /// The page for the whole command line, which must be built.
 pub fn page(webfill: &Command) -> String {
     let mut page = HEAD.to_owned();
-    let commands = leaves(webfill);
+    let commands = runnable_commands(webfill);
     page.push_str("\n| command | |\n|---|---|\n");
     for command in &commands {
         let name = name_of(command);
@@ -71,10 +71,10 @@ pub fn page(webfill: &Command) -> String {
 }
 
 /// The commands that can be run. A command with subcommands is replaced by them.
-fn leaves(command: &Command) -> Vec<&Command> {
+fn runnable_commands(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands();
     let below = below.filter(|one| !one.is_hide_set() && one.get_name() != "help");
-    let mut leaves: Vec<&Command> = below.flat_map(leaves).collect();
+    let mut leaves: Vec<&Command> = below.flat_map(runnable_commands).collect();
     if leaves.is_empty() {
         leaves.push(command);
     }
@@ -83,7 +83,7 @@ fn leaves(command: &Command) -> Vec<&Command> {
 
 fn write_command(command: &Command, page: &mut String) {
     let name = name_of(command);
-    let _ = write!(page, "\n## `{name}`\n\n{}\n\n", about_of(command));
+    let _ = write!(page, "\n## `{name}`\n\n{}\n\n", description_of(command));
     let usage = command.clone().render_usage().to_string();
     for line in usage.trim_start_matches("Usage: ").lines() {
         let _ = writeln!(page, "    {}", line.trim());
@@ -96,7 +96,7 @@ fn write_command(command: &Command, page: &mut String) {
     }
     for argument in arguments {
         let (meaning, default) = meaning_and_default(argument);
-        let name = cell(&typed(argument));
+        let name = cell(&usage_of(argument));
         let _ = writeln!(page, "| `{name}` | {meaning} | {default} |");
     }
     let codes = statuses(&name.replace(' ', "-")).iter();
@@ -122,7 +122,7 @@ fn name_of(command: &Command) -> String {
     words.to_owned()
 }
 
-fn about_of(command: &Command) -> String {
+fn description_of(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
     match about.split_once("\n\n") {
@@ -132,7 +132,7 @@ fn about_of(command: &Command) -> String {
 }
 
 /// An argument as it is typed: `--delay SECONDS` for `--delay <SECONDS>`.
-fn typed(argument: &Arg) -> String {
+fn usage_of(argument: &Arg) -> String {
     let values = match argument
         .get_num_args()
         .is_some_and(|many| many.takes_values())

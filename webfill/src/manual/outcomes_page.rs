@@ -45,7 +45,7 @@ pub fn page() -> String {
     }
     page.push_str(REASONS_HEAD);
     for reason in Reason::ALL {
-        let _ = writeln!(page, "| `{reason}` | {} |", why(*reason));
+        let _ = writeln!(page, "| `{reason}` | {} |", reason_text(*reason));
     }
     page
 }
@@ -120,7 +120,7 @@ fn meaning(outcome: Outcome) -> &'static str {
     }
 }
 
-fn why(reason: Reason) -> &'static str {
+fn reason_text(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "the crawl has already accepted the URL",
         Reason::TooDeep => {

@@ -44,7 +44,7 @@ pub fn page(defaults: &Table) -> String {
             let _ = write!(page, "{}\n\n", section.note);
         }
         page.push_str("| key | meaning | default |\n|---|---|---|\n");
-        for setting in of(section) {
+        for setting in settings_of(section) {
             let default = match (default_of(setting, defaults), setting.unset) {
                 (Some(Value::String(text)), _) => format!("`{text}`"),
                 (Some(value), _) => format!("`{value}`"),
@@ -72,7 +72,7 @@ pub fn example_file(defaults: &Table) -> String {
                 let _ = write!(file, "\n[{name}]");
             }
         }
-        for setting in of(section) {
+        for setting in settings_of(section) {
             file.push('\n');
             let (value, without) = match (default_of(setting, defaults), setting.unset) {
                 (Some(value), _) => (value.to_string(), String::new()),
@@ -88,7 +88,7 @@ pub fn example_file(defaults: &Table) -> String {
     file
 }
 
-fn of(section: &Section) -> impl Iterator<Item = &'static Setting> {
+fn settings_of(section: &Section) -> impl Iterator<Item = &'static Setting> {
     let name = section.name;
     SETTINGS.iter().filter(move |setting| {
         let section = setting
@@ -112,7 +112,7 @@ fn default_of<'t>(setting: &Setting, defaults: &'t Table) -> Option<&'t Value> {
 
 /// Writes a text as comment lines, with links as plain file names.
 fn explain(markdown: &str, file: &mut String) {
-    let text = plain(markdown);
+    let text = without_links(markdown);
     let mut line = String::from("#");
     for word in text.split_whitespace() {
         if line.len() + 1 + word.len() > LINE_CHARS {
@@ -128,7 +128,7 @@ fn explain(markdown: &str, file: &mut String) {
 }
 
 /// Replaces Markdown links by the names of their files: `[text](page.md#part)` becomes `text (docs/reference/page.md)`.
-fn plain(markdown: &str) -> String {
+fn without_links(markdown: &str) -> String {
     let mut plain = String::new();
     let mut rest = markdown;
     while let Some((before, text, target, after)) = next_link(rest) {
@@ -178,13 +178,13 @@ mod tests {
 
     #[test]
     fn links_are_names_of_files() {
-        assert_eq!(plain("none"), "none");
+        assert_eq!(without_links("none"), "none");
         assert_eq!(
-            plain("more ([a.md](../how-to/a.md#b))."),
+            without_links("more ([a.md](../how-to/a.md#b))."),
             "more (docs/how-to/a.md)."
         );
         assert_eq!(
-            plain("only [with keys](a.md), see [x/y](../../x/y)"),
+            without_links("only [with keys](a.md), see [x/y](../../x/y)"),
             "only with keys (docs/reference/a.md), see x/y"
         );
     }

@@ -7,12 +7,12 @@ use webfill_mapping::{Engine, Limits, MappingSet};
 use webfill_service::{ExitStatus, Fault};
 
 use super::difference::lines_that_differ;
-use super::fetching::Fetching;
+use super::fetching::PageProvider;
 use super::golden::{Case, Difference, cases_of};
 use super::page::Page;
 use super::save::{golden_folder, wants};
 use crate::cli::{MappingTestOptions, TrialFormat};
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 use crate::mapping_files::load_files;
 use crate::stdout::print;
 
@@ -27,14 +27,14 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
         )));
     }
     let count = cases.len();
-    let mut run = Run {
+    let mut run = CaseRun {
         engine: Engine::new(Arc::clone(&set), Limits::default()),
-        fetching: Fetching::open(&options.web, &options.file, &[])?,
+        fetching: PageProvider::open(&options.web, &options.file, &[])?,
         set,
         differing: Vec::new(),
     };
     for case in cases {
-        run.on(case);
+        run.run_case(case);
     }
     match options.format {
         Some(TrialFormat::Json) => {
@@ -51,16 +51,16 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     })
 }
 
-struct Run<'o> {
+struct CaseRun<'o> {
     set: Arc<MappingSet>,
     engine: Engine,
-    fetching: Fetching<'o>,
+    fetching: PageProvider<'o>,
     /// Differing cases, each as an object with `case`, and `expected`, `found` and perhaps `rows`, or `error`.
     differing: Vec<Value>,
 }
 
-impl Run<'_> {
-    fn on(&mut self, path: std::path::PathBuf) {
+impl CaseRun<'_> {
+    fn run_case(&mut self, path: std::path::PathBuf) {
         let shown = path.display().to_string();
         match self.difference(path) {
             Ok(None) => {}
@@ -92,7 +92,7 @@ impl Run<'_> {
     }
 
     fn text(&self, count: usize) -> String {
-        let mut parts: Vec<String> = self.differing.iter().map(of_case).collect();
+        let mut parts: Vec<String> = self.differing.iter().map(case_text).collect();
         let cases = match count {
             1 => "1 golden case".to_owned(),
             count => format!("{count} golden cases"),
@@ -116,17 +116,19 @@ fn without_rows(result: &Value) -> Value {
     result
 }
 
-fn of_case(differing: &Value) -> String {
+fn case_text(differing: &Value) -> String {
     let case = differing["case"].as_str().unwrap_or_default();
-    let case = visible(case);
+    let case = without_control_characters(case);
     match differing["error"].as_str() {
-        Some(error) => visible(&format!("{case}: cannot run: {error}")),
+        Some(error) => without_control_characters(&format!("{case}: cannot run: {error}")),
         None => {
             let [expected, found] =
                 ["expected", "found"].map(|name| format!("{:#}", without_rows(&differing[name])));
             let lines = lines_that_differ(&expected, &found);
             let of_rows = differing["rows"].as_array().into_iter().flatten();
-            let of_rows = of_rows.filter_map(Value::as_str).map(visible);
+            let of_rows = of_rows
+                .filter_map(Value::as_str)
+                .map(without_control_characters);
             let head = format!("{case} differs (- expected, + found):");
             let lines = (!lines.is_empty()).then_some(lines);
             let lines = std::iter::once(head).chain(lines).chain(of_rows);

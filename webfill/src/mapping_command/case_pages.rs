@@ -5,7 +5,7 @@ use std::path::Path;
 use webfill_mapping::{MappingIndex, MappingSet};
 use webfill_service::Fault;
 
-use super::fetching::Fetching;
+use super::fetching::PageProvider;
 use super::golden::{Case, cases_of};
 use super::page::Page;
 use super::save::golden_folder;
@@ -21,7 +21,7 @@ pub fn read(path: &Path, set: &MappingSet) -> Result<Vec<(MappingIndex, Page)>, 
         return Ok(Vec::new());
     }
     let options = PageFetchOptions::default();
-    let mut fetching = Fetching::open(&options, path, &[])?;
+    let mut fetching = PageProvider::open(&options, path, &[])?;
     let mut pages = Vec::new();
     for case in cases.into_iter().take(MOST_CASES) {
         let case = Case::read(case)?;

@@ -15,7 +15,7 @@ use crate::mapping_files::load_files;
 const NAMES_SHOWN: usize = 10;
 
 /// The mappings named on the command line, with only the requested fields.
-pub struct Chosen {
+pub struct ChosenMappings {
     pub set: Arc<MappingSet>,
     /// The mapping that `--mapping` names.
     named: Option<MappingIndex>,
@@ -24,8 +24,8 @@ pub struct Chosen {
     file: PathBuf,
 }
 
-impl Chosen {
-    pub fn load(options: &MappingTestOptions) -> Result<Chosen, Fault> {
+impl ChosenMappings {
+    pub fn load(options: &MappingTestOptions) -> Result<ChosenMappings, Fault> {
         let mut set = load_files(&options.file)?;
         let named = options.mapping.as_deref();
         let named = named
@@ -35,9 +35,9 @@ impl Chosen {
             for field in &options.fields {
                 check_field(&set, named, field, &options.file)?;
             }
-            set.keep_fields(&options.fields);
+            set.retain_fields(&options.fields);
         }
-        Ok(Chosen {
+        Ok(ChosenMappings {
             set: Arc::new(set),
             named,
             fields: options.fields.clone(),
@@ -92,7 +92,7 @@ impl Chosen {
 }
 
 fn by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fault> {
-    set.by_name(name).ok_or_else(|| {
+    set.find_by_name(name).ok_or_else(|| {
         Fault::usage(format!(
             "{}: no mapping `{name}`; there {}",
             file.display(),

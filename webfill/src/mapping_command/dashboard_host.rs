@@ -15,11 +15,11 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_urls::Url;
 use webfill_worker::{PageReader, is_document};
 
-use super::fetching::Fetching;
+use super::fetching::PageProvider;
 use super::golden::NewCase;
 use super::page::kind_and_text;
 use super::save::golden_folder;
-use super::sources::{Place, Source};
+use super::sources::{Source, SourcePlace};
 use crate::cli::PageFetchOptions;
 
 /// Implements [`Host`].
@@ -58,7 +58,7 @@ impl Host for DashboardHost {
 
     async fn keep_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String> {
         let folder = golden_folder(mappings);
-        let keeping = tokio::task::spawn_blocking(move || keep(&folder, case));
+        let keeping = tokio::task::spawn_blocking(move || keep_case_in(&folder, case));
         let kept = keeping.await.map_err(|error| error.to_string())?;
         kept.map_err(|fault| fault.message)
     }
@@ -66,10 +66,10 @@ impl Host for DashboardHost {
 
 fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
     // Naming a URL makes this read what is known about the URL and its site, including the last request.
-    let asked = Source::web(url);
-    let mut fetching = Fetching::open(options, mappings, &[asked])?;
-    let source = fetching.source(url)?;
-    let Place::File(path) = &source.place else {
+    let asked = Source::from_url(url);
+    let mut fetching = PageProvider::open(options, mappings, &[asked])?;
+    let source = fetching.source_of(url)?;
+    let SourcePlace::File(path) = &source.place else {
         return Err(Fault::error(format!("{url}: it was not kept")));
     };
     let body = std::fs::read(path)
@@ -83,7 +83,7 @@ fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<Fetch
     })
 }
 
-fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
+fn keep_case_in(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
     let extraction = Extraction {
         mapping: Some(case.mapping),
         fields: case.fields,
@@ -160,7 +160,7 @@ fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decod
     if is_document(content_type, body)
         && let Ok(report) = webfill_reader::process::read(body.to_vec(), &limits())
     {
-        return of_document(report);
+        return decode_document(report);
     }
     let name = PathBuf::from(format!("page.{ending}"));
     let (kind, text) = kind_and_text(&name, content_type, body)
@@ -173,7 +173,7 @@ fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decod
 }
 
 /// The text of a document, to which a crawl with `--documents` would apply a mapping.
-fn of_document(report: Report) -> Result<Decoded, String> {
+fn decode_document(report: Report) -> Result<Decoded, String> {
     match report.status {
         Status::Text | Status::NoText => Ok(Decoded {
             kind: PageKind::Text,

@@ -2,7 +2,7 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 
 /// The number of unchanged lines shown around each change.
 const CONTEXT: usize = 2;
@@ -20,7 +20,10 @@ pub fn lines_that_differ(old: &str, new: &str) -> String {
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            format!("{sign} {}", visible(change.value().trim_end_matches('\n')))
+            format!(
+                "{sign} {}",
+                without_control_characters(change.value().trim_end_matches('\n'))
+            )
         });
         lines.collect::<Vec<_>>().join("\n")
     });

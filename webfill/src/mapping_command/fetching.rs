@@ -11,8 +11,8 @@ use webfill_urls::Url;
 use webfill_wire::Outcome;
 use webfill_worker::{DocumentsConfig, NoPage, SingleFetcher};
 
-use super::kept::Kept;
-use super::sources::{Place, Source};
+use super::kept::PageFolder;
+use super::sources::{Source, SourcePlace};
 use crate::cli::PageFetchOptions;
 use crate::settings::Settings;
 
@@ -20,9 +20,9 @@ use crate::settings::Settings;
 const FOLDER: &str = "pages";
 
 /// Everything needed to provide pages.
-pub struct Fetching<'o> {
+pub struct PageProvider<'o> {
     options: &'o PageFetchOptions,
-    kept: Kept,
+    kept: PageFolder,
     web: Option<Web>,
 }
 
@@ -32,7 +32,7 @@ struct Web {
     delay: Duration,
 }
 
-impl<'o> Fetching<'o> {
+impl<'o> PageProvider<'o> {
     /// Opens the folder of kept pages: that of `--keep`, or else one beside the mapping file or folder. If a page is
     /// not kept yet, refuses settings that do not allow fetching.
     pub fn open(
@@ -41,29 +41,29 @@ impl<'o> Fetching<'o> {
         sources: &[Source],
     ) -> Result<Self, Fault> {
         let urls = sources.iter().filter_map(|source| match &source.place {
-            Place::Web(url) => Some(url),
-            Place::File(_) => None,
+            SourcePlace::Web(url) => Some(url),
+            SourcePlace::File(_) => None,
         });
         let urls: Vec<&Url> = urls.collect();
         let folder = folder(options, mapping);
         let kept = match urls.is_empty() {
-            true => Kept::empty(&folder),
-            false => Kept::open(&folder)?,
+            true => PageFolder::empty(&folder),
+            false => PageFolder::open(&folder)?,
         };
-        let mut fetching = Fetching {
+        let mut fetching = PageProvider {
             options,
             kept,
             web: None,
         };
-        if urls.iter().any(|url| fetching.known(url).is_none()) {
+        if urls.iter().any(|url| fetching.kept_source(url).is_none()) {
             fetching.web = Some(open_web(options)?);
         }
         Ok(fetching)
     }
 
     /// The kept page of a URL. It is fetched now if there is none, or if it is to be fetched again.
-    pub fn source(&mut self, url: &Url) -> Result<Source, Missing> {
-        let Some((source, ago)) = self.known(url) else {
+    pub fn source_of(&mut self, url: &Url) -> Result<Source, PageUnavailable> {
+        let Some((source, ago)) = self.kept_source(url) else {
             return self.fetch(url);
         };
         let (path, ago) = (source.shown_path(), render_age(ago));
@@ -79,14 +79,14 @@ impl<'o> Fetching<'o> {
         Ok(settings.documents)
     }
 
-    fn known(&self, url: &Url) -> Option<(Source, Duration)> {
+    fn kept_source(&self, url: &Url) -> Option<(Source, Duration)> {
         match self.options.again {
             true => None,
             false => self.kept.page(url),
         }
     }
 
-    fn fetch(&mut self, url: &Url) -> Result<Source, Missing> {
+    fn fetch(&mut self, url: &Url) -> Result<Source, PageUnavailable> {
         let web = match self.web.take() {
             Some(web) => web,
             None => open_web(self.options)?,
@@ -105,8 +105,8 @@ impl<'o> Fetching<'o> {
         for hop in asked.iter().filter(|hop| fetched.is_err() || *hop != url) {
             self.kept.note_request(hop)?;
         }
-        let page = fetched.map_err(|no_page| Missing::OnTheWeb(describe(&no_page)))?;
-        let source = match self.kept.keep(url, &page) {
+        let page = fetched.map_err(|no_page| PageUnavailable::OnTheWeb(describe(&no_page)))?;
+        let source = match self.kept.keep_page(url, &page) {
             Ok(source) => source,
             Err(fault) => {
                 self.kept.note_request(url)?;
@@ -119,24 +119,24 @@ impl<'o> Fetching<'o> {
 }
 
 /// Why a page is unavailable.
-pub enum Missing {
+pub enum PageUnavailable {
     /// The fetch failed; other pages may still be available.
     OnTheWeb(String),
     /// The fault is local, so other pages are unavailable, too.
     Here(Fault),
 }
 
-impl From<Fault> for Missing {
-    fn from(fault: Fault) -> Missing {
-        Missing::Here(fault)
+impl From<Fault> for PageUnavailable {
+    fn from(fault: Fault) -> PageUnavailable {
+        PageUnavailable::Here(fault)
     }
 }
 
-impl From<Missing> for Fault {
-    fn from(missing: Missing) -> Fault {
+impl From<PageUnavailable> for Fault {
+    fn from(missing: PageUnavailable) -> Fault {
         match missing {
-            Missing::OnTheWeb(reason) => Fault::error(reason),
-            Missing::Here(fault) => fault,
+            PageUnavailable::OnTheWeb(reason) => Fault::error(reason),
+            PageUnavailable::Here(fault) => fault,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 use webfill_mapping::{Extraction, Listing, Row};
 
-use crate::demand::table::{table, visible};
+use crate::demand::table::{table, without_control_characters};
 
 /// The most pages named for a field, in text and in JSON.
 const PAGES_IN_TEXT: usize = 3;
@@ -17,20 +17,20 @@ const PAGES_IN_JSON: usize = 10;
 #[derive(Default)]
 pub struct FillRates {
     pages: usize,
-    mappings: BTreeMap<String, OfMapping>,
+    mappings: BTreeMap<String, MappingRates>,
     no_mapping: Vec<String>,
     failed: Vec<String>,
 }
 
 #[derive(Default)]
-struct OfMapping {
+struct MappingRates {
     pages: usize,
-    fields: Vec<OfField>,
-    rows: Vec<OfRows>,
+    fields: Vec<FieldRates>,
+    rows: Vec<RowRates>,
 }
 
 /// The counts of the rows of one rule.
-struct OfRows {
+struct RowRates {
     dataset: String,
     rows: usize,
     none_on: Vec<String>,
@@ -38,7 +38,7 @@ struct OfRows {
     fields: Vec<(String, usize)>,
 }
 
-struct OfField {
+struct FieldRates {
     name: String,
     filled: usize,
     empty_on: Vec<String>,
@@ -55,10 +55,10 @@ impl FillRates {
     ) {
         self.pages += 1;
         let name = extraction.mapping.clone().unwrap_or_default();
-        let mapping = self.mappings.entry(name).or_insert_with(|| OfMapping {
+        let mapping = self.mappings.entry(name).or_insert_with(|| MappingRates {
             pages: 0,
-            fields: fields.iter().map(|name| OfField::new(name)).collect(),
-            rows: rows.iter().map(OfRows::new).collect(),
+            fields: fields.iter().map(|name| FieldRates::new(name)).collect(),
+            rows: rows.iter().map(RowRates::new).collect(),
         });
         mapping.pages += 1;
         for field in &mut mapping.fields {
@@ -88,14 +88,14 @@ impl FillRates {
     }
 
     pub fn json(&self) -> Value {
-        let mapping = |(name, mapping): (&String, &OfMapping)| {
+        let mapping = |(name, mapping): (&String, &MappingRates)| {
             let fields = mapping.fields.iter();
             let fields: Map<String, Value> = fields
                 .map(|field| (field.name.clone(), field.json()))
                 .collect();
             let mut report = json!({"pages": mapping.pages, "fields": fields});
             if !mapping.rows.is_empty() {
-                report["rows"] = mapping.rows.iter().map(OfRows::json).collect();
+                report["rows"] = mapping.rows.iter().map(RowRates::json).collect();
             }
             (name.clone(), report)
         };
@@ -112,7 +112,7 @@ impl FillRates {
         let mut output = String::new();
         for (name, mapping) in &self.mappings {
             let _ = writeln!(output, "mapping {name} on {}", pages(mapping.pages));
-            let rows: Vec<Vec<String>> = mapping.fields.iter().map(OfField::row).collect();
+            let rows: Vec<Vec<String>> = mapping.fields.iter().map(FieldRates::row).collect();
             let heads = ["field", "filled", "empty", "share", "empty on"];
             if !rows.is_empty() {
                 let _ = writeln!(output, "{}\n", table(&heads, &rows));
@@ -126,16 +126,21 @@ impl FillRates {
             ("failed:", &self.failed),
         ] {
             if !names.is_empty() {
-                let _ = writeln!(output, "{what} {}: {}", pages(names.len()), some(names));
+                let _ = writeln!(
+                    output,
+                    "{what} {}: {}",
+                    pages(names.len()),
+                    first_names(names)
+                );
             }
         }
         output.trim_end().to_owned()
     }
 }
 
-impl OfField {
-    fn new(name: &str) -> OfField {
-        OfField {
+impl FieldRates {
+    fn new(name: &str) -> FieldRates {
+        FieldRates {
             name: name.to_owned(),
             filled: 0,
             empty_on: Vec::new(),
@@ -152,7 +157,7 @@ impl OfField {
             self.filled.to_string(),
             self.empty_on.len().to_string(),
             format!("{:5.1} %", 100.0 * self.share()),
-            some(&self.empty_on),
+            first_names(&self.empty_on),
         ]
     }
 
@@ -167,9 +172,9 @@ impl OfField {
     }
 }
 
-impl OfRows {
-    fn new((dataset, fields): &(&str, Vec<&str>)) -> OfRows {
-        OfRows {
+impl RowRates {
+    fn new((dataset, fields): &(&str, Vec<&str>)) -> RowRates {
+        RowRates {
             dataset: (*dataset).to_owned(),
             rows: 0,
             none_on: Vec::new(),
@@ -223,11 +228,11 @@ impl OfRows {
         let rows: Vec<Vec<String>> = rows.collect();
         let none_on = match self.none_on.is_empty() {
             true => String::new(),
-            false => format!("; none on {}", some(&self.none_on)),
+            false => format!("; none on {}", first_names(&self.none_on)),
         };
         format!(
             "rows of {}: {}{none_on}\n{}",
-            visible(&self.dataset),
+            without_control_characters(&self.dataset),
             self.rows,
             table(&["field of rows", "filled", "empty", "share"], &rows)
         )
@@ -242,9 +247,9 @@ fn pages(count: usize) -> String {
 }
 
 /// The first few names, and the number of the others.
-fn some(names: &[String]) -> String {
+fn first_names(names: &[String]) -> String {
     let shown = names.iter().take(PAGES_IN_TEXT);
-    let shown: Vec<String> = shown.map(|name| visible(name)).collect();
+    let shown: Vec<String> = shown.map(|name| without_control_characters(name)).collect();
     match names.len().saturating_sub(PAGES_IN_TEXT) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

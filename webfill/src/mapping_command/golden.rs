@@ -12,7 +12,7 @@ use webfill_urls::Url;
 use webfill_values::exact_json;
 
 use super::row_difference;
-use super::sources::{Place, Source};
+use super::sources::{Source, SourcePlace};
 use super::writing::write_atomically;
 
 /// The name of the folder of golden cases, which is beside the mappings.
@@ -69,7 +69,7 @@ impl Case {
         let file = files.into_iter().next().ok_or_else(missing)?;
         Ok(Source {
             name: file.display().to_string(),
-            place: Place::File(file),
+            place: SourcePlace::File(file),
             url: Some(self.url.clone()),
             content_type: self.content_type.clone(),
             is_found: false,
@@ -86,7 +86,7 @@ impl Case {
         let found = Value::Object(part.collect());
         let expected = Value::Object(self.expected.clone());
         let rows = || match self.expected.get("rows") {
-            Some(expected) => row_difference::lines(expected, listings),
+            Some(expected) => row_difference::difference_lines(expected, listings),
             None => Vec::new(),
         };
         (found != expected).then(|| Difference {
@@ -112,7 +112,7 @@ fn result(extraction: &Extraction) -> Value {
         "links": extraction.links,
     });
     if !extraction.listings.is_empty() {
-        result["rows"] = extraction.listings.iter().map(Listing::json).collect();
+        result["rows"] = extraction.listings.iter().map(Listing::to_json).collect();
     }
     result
 }

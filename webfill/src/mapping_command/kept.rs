@@ -14,8 +14,8 @@ use webfill_urls::{Url, page_hash, site};
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::{Now, SinglePage, is_document};
 
-use super::listed_file::in_folder;
-use super::sources::{Place, Source};
+use super::listed_file::path_in_folder;
+use super::sources::{Source, SourcePlace};
 
 /// The name of the index.
 pub const INDEX: &str = "pages.jsonl";
@@ -23,14 +23,14 @@ pub const INDEX: &str = "pages.jsonl";
 const HASH_DIGITS: usize = 12;
 
 /// A folder of kept pages.
-pub struct Kept {
+pub struct PageFolder {
     folder: PathBuf,
-    lines: Vec<Line>,
+    lines: Vec<RequestLine>,
 }
 
 /// A request, as a line of the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Line {
+struct RequestLine {
     /// The requested URL.
     url: String,
     asked_at_ms: i64,
@@ -46,22 +46,22 @@ struct KeptPage {
     content_type: Option<String>,
 }
 
-impl Kept {
+impl PageFolder {
     /// Whether pages are kept in the folder.
-    pub fn is_in(folder: &Path) -> bool {
+    pub fn has_pages(folder: &Path) -> bool {
         folder.join(INDEX).is_file()
     }
 
     /// A folder without an index.
-    pub fn empty(folder: &Path) -> Kept {
-        Kept {
+    pub fn empty(folder: &Path) -> PageFolder {
+        PageFolder {
             folder: folder.to_owned(),
             lines: Vec::new(),
         }
     }
 
     /// Opens the folder; a missing one has no pages.
-    pub fn open(folder: &Path) -> Result<Kept, Fault> {
+    pub fn open(folder: &Path) -> Result<PageFolder, Fault> {
         let index = folder.join(INDEX);
         let text = match fs::read_to_string(&index) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -73,15 +73,18 @@ impl Kept {
             let broken = |reason: &dyn std::fmt::Display| {
                 Fault::usage(format!("{}:{}: {reason}", index.display(), number + 1))
             };
-            let line: Line = serde_json::from_str(line).map_err(|error| broken(&error))?;
-            let file = line.page.as_ref().map(|page| in_folder(folder, &page.file));
+            let line: RequestLine = serde_json::from_str(line).map_err(|error| broken(&error))?;
+            let file = line
+                .page
+                .as_ref()
+                .map(|page| path_in_folder(folder, &page.file));
             match file {
                 Some(Err(reason)) => Err(broken(&reason)),
                 _ => Ok(line),
             }
         };
         let lines = text.lines().enumerate().map(line);
-        Ok(Kept {
+        Ok(PageFolder {
             folder: folder.to_owned(),
             lines: lines.collect::<Result<_, _>>()?,
         })
@@ -118,11 +121,11 @@ impl Kept {
         let same = self.lines.iter().filter(|line| {
             is_same(&line.url) || line.page.as_ref().is_some_and(|page| is_same(&page.url))
         });
-        same.map(Line::ago).min()
+        same.map(RequestLine::ago).min()
     }
 
     /// Keeps a page that was fetched from this URL.
-    pub fn keep(&mut self, url: &Url, page: &SinglePage) -> Result<Source, Fault> {
+    pub fn keep_page(&mut self, url: &Url, page: &SinglePage) -> Result<Source, Fault> {
         let file = file_name(url, page);
         let (path, part) = (
             self.folder.join(&file),
@@ -148,7 +151,7 @@ impl Kept {
     }
 
     fn note(&mut self, url: &Url, page: Option<KeptPage>) -> Result<(), Fault> {
-        let line = Line {
+        let line = RequestLine {
             url: url.to_string(),
             asked_at_ms: Now::read().wall_ms,
             page,
@@ -167,7 +170,7 @@ impl Kept {
     fn source(&self, page: &KeptPage) -> Source {
         Source {
             name: page.url.clone(),
-            place: Place::File(self.folder.join(&page.file)),
+            place: SourcePlace::File(self.folder.join(&page.file)),
             url: Url::parse(&page.url).ok(),
             content_type: page.content_type.clone(),
             is_found: false,
@@ -175,7 +178,7 @@ impl Kept {
     }
 }
 
-impl Line {
+impl RequestLine {
     fn ago(&self) -> Duration {
         let ago_ms = Now::read().wall_ms.saturating_sub(self.asked_at_ms);
         Duration::from_millis(u64::try_from(ago_ms).unwrap_or_default())

@@ -28,21 +28,21 @@ use webfill_worker::PageReader;
 
 use self::archive::Archive;
 use self::folder::Folder;
-use self::gathered::{Gathered, Gathering, Pages};
-use self::listed::Listed;
+use self::gathered::{GatheredPage, PageGatherer, Pages};
+use self::listed::ListedRecords;
 use self::records::{KnownRecord, KnownRecords};
-use self::said::SaidOfPages;
+use self::said::PageStatements;
 use self::stored::StoredCrawl;
 use crate::cli::MappingLearnOptions;
 use crate::settings::Settings;
 
 /// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: MappingLearnOptions) -> Result<ExitStatus, Fault> {
-    on_thread("learn", move || learn(&options))
+    run_on_thread("learn", move || learn(&options))
 }
 
 /// Runs a function on a thread whose stack is large enough for reading pages.
-pub fn on_thread(
+pub fn run_on_thread(
     name: &str,
     run: impl FnOnce() -> Result<ExitStatus, Fault> + Send + 'static,
 ) -> Result<ExitStatus, Fault> {
@@ -64,7 +64,7 @@ pub fn runtime() -> Result<Runtime, Fault> {
 }
 
 fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
-    let said = said::read(options)?;
+    let said = said::read_statements(options)?;
     check(options, &said)?;
     let runtime = runtime()?;
     let (pages, records) = gather(options, &said, &runtime)?;
@@ -85,7 +85,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         mappings: Vec::new(),
         left_out: Vec::new(),
     };
-    let mut listed = Listed::new(&pages, &records, options.rows);
+    let mut listed = ListedRecords::new(&pages, &records, options.rows);
     if !listed.is_empty() {
         if options.fields.is_empty() {
             join::leave_out_unusable_rows(&mut listed);
@@ -97,7 +97,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         .iter()
         .enumerate()
         .filter(|(at, _)| !listed.lists(*at));
-    let single: Vec<Gathered> = single.map(|(_, page)| page.clone()).collect();
+    let single: Vec<GatheredPage> = single.map(|(_, page)| page.clone()).collect();
     // Pages that do not list records are used if records link to them.
     if listed.is_empty() || join::is_any_known(&single, &records, &said) {
         let mut joined = join::join(&single, &records, &said)?;
@@ -126,8 +126,8 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Refuses useless combinations of flags, before anything is opened.
-fn check(options: &MappingLearnOptions, said: &SaidOfPages) -> Result<(), Fault> {
-    output::check(&options.to)?;
+fn check(options: &MappingLearnOptions, said: &PageStatements) -> Result<(), Fault> {
+    output::refuse_existing(&options.to)?;
     if options.records.records.is_none() && said.is_empty() {
         return Err(Fault::usage(
             "no known values: give records with --records, or values with --example URL FIELD=VALUE",
@@ -144,18 +144,18 @@ fn check(options: &MappingLearnOptions, said: &SaidOfPages) -> Result<(), Fault>
     Ok(())
 }
 
-fn is_said(said: &SaidOfPages, field: &str) -> bool {
+fn is_said(said: &PageStatements, field: &str) -> bool {
     said.values().any(|fields| fields.contains_key(field))
 }
 
 /// A set of URLs, stored as hashes because a crawl may have millions.
 #[derive(Default)]
-struct Urls {
+struct UrlSet {
     hasher: RandomState,
     hashes: HashSet<u64>,
 }
 
-impl Urls {
+impl UrlSet {
     fn add(&mut self, url: &str) {
         self.hashes.insert(self.hasher.hash_one(url));
     }
@@ -171,12 +171,12 @@ impl Urls {
 
 fn gather(
     options: &MappingLearnOptions,
-    said: &SaidOfPages,
+    said: &PageStatements,
     runtime: &Runtime,
 ) -> Result<(Pages, KnownRecords), Fault> {
     let from = &options.from;
-    let mut urls = Urls::default();
-    let read_records = |urls: &Urls| {
+    let mut urls = UrlSet::default();
+    let read_records = |urls: &UrlSet| {
         let is_wanted = |record: &KnownRecord| options.rows || urls.has_any_of(record);
         KnownRecords::read(&options.records, runtime, &is_wanted, &|_| false)
     };
@@ -190,7 +190,7 @@ fn gather(
     if let Some(path) = &from.warc {
         let settings = Settings::load(options.web.config.as_deref())?;
         let mut archive = Archive::open(path, settings.fetch.max_body_bytes)?;
-        archive.urls(&mut |url| urls.add(url))?;
+        archive.for_each_url(&mut |url| urls.add(url))?;
         let records = read_records(&urls)?;
         let pages = gather_with(&records, said, |gathering| archive.gather(gathering))?;
         return Ok((pages, records));
@@ -203,7 +203,7 @@ fn gather(
         let crawl = CrawlId::new(&from.app, crawl);
         let uri = settings.store_uri()?;
         let mut stored = runtime.block_on(StoredCrawl::open(&uri, crawl))?;
-        runtime.block_on(stored.urls(&mut |url| urls.add(url)))?;
+        runtime.block_on(stored.for_each_url(&mut |url| urls.add(url)))?;
         let records = read_records(&urls)?;
         let pages = gather_with(&records, said, |gathering| {
             runtime.block_on(stored.gather(gathering, |_, _| true))
@@ -216,11 +216,11 @@ fn gather(
 /// Gathers pages, and prefers those with known values.
 fn gather_with(
     records: &KnownRecords,
-    said: &SaidOfPages,
-    gather: impl FnOnce(&mut Gathering<'_>) -> Result<(), Fault>,
+    said: &PageStatements,
+    gather: impl FnOnce(&mut PageGatherer<'_>) -> Result<(), Fault>,
 ) -> Result<Pages, Fault> {
     let is_known = |url: &str| records.has_link(url) || said.contains_key(url);
-    let mut gathering = Gathering::new(&is_known);
+    let mut gathering = PageGatherer::new(&is_known);
     gather(&mut gathering)?;
     if gathering.passed_over > 0 {
         let (pages, more) = (gathering.pages.len(), gathering.passed_over);
@@ -230,7 +230,7 @@ fn gather_with(
 }
 
 /// The name given by `--name`, or else the name of the first page's site.
-fn name(options: &MappingLearnOptions, pages: &[Gathered]) -> String {
+fn name(options: &MappingLearnOptions, pages: &[GatheredPage]) -> String {
     if let Some(name) = &options.name {
         return name.clone();
     }

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// The path of this file in the folder. The error says why the file does not belong to the folder.
-pub fn in_folder(folder: &Path, name: &str) -> Result<PathBuf, String> {
+pub fn path_in_folder(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let outside = || format!("`{name}` is outside of the folder {}", folder.display());
     if name.is_empty() || !Path::new(name).components().all(is_below) {
@@ -33,7 +33,7 @@ mod tests {
         std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
         std::os::unix::fs::symlink("one/page.html", inside.join("same")).unwrap();
         for name in ["one/page.html", "./one/page.html", "same", "missing.html"] {
-            assert_eq!(in_folder(&inside, name), Ok(inside.join(name)));
+            assert_eq!(path_in_folder(&inside, name), Ok(inside.join(name)));
         }
         let absolute = folder.path().join("secret").display().to_string();
         for name in [
@@ -44,7 +44,7 @@ mod tests {
             "/etc/passwd",
             "",
         ] {
-            assert!(in_folder(&inside, name).is_err(), "{name}");
+            assert!(path_in_folder(&inside, name).is_err(), "{name}");
         }
     }
 }

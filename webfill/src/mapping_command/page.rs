@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use webfill_mapping::{
-    Engine, ExtractError, Extraction, MappingIndex, Metadatum, PageInput, PageKind, Trace, Wants,
+    Engine, ExtractError, Extraction, MappingIndex, Metadatum, PageInput, PageKind, RequestedParts,
+    Trace,
 };
 use webfill_reader::Status;
 use webfill_service::Fault;
@@ -14,8 +15,8 @@ use webfill_urls::Url;
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::{ReadDocument, is_document, read_document};
 
-use super::fetching::Fetching;
-use super::sources::{Place, Source};
+use super::fetching::PageProvider;
+use super::sources::{Source, SourcePlace};
 
 /// The time limit of one page.
 pub const PAGE_TIME: Duration = Duration::from_secs(30);
@@ -37,15 +38,19 @@ pub struct Page {
 
 impl Page {
     /// Reads a page, after fetching it if necessary.
-    pub fn read(source: &Source, fetching: &mut Fetching<'_>) -> Result<Page, Fault> {
+    pub fn read(source: &Source, fetching: &mut PageProvider<'_>) -> Result<Page, Fault> {
         match &source.place {
-            Place::File(path) => Page::saved(source, path, fetching),
-            Place::Web(url) => Page::read(&fetching.source(url)?, fetching),
+            SourcePlace::File(path) => Page::read_saved(source, path, fetching),
+            SourcePlace::Web(url) => Page::read(&fetching.source_of(url)?, fetching),
         }
     }
 
     /// Reads a saved page; `-` is standard input.
-    fn saved(source: &Source, path: &Path, fetching: &Fetching<'_>) -> Result<Page, Fault> {
+    fn read_saved(
+        source: &Source,
+        path: &Path,
+        fetching: &PageProvider<'_>,
+    ) -> Result<Page, Fault> {
         let content_type = source.content_type.as_deref();
         let body = read_body(path)?;
         let base = match &source.url {
@@ -106,7 +111,7 @@ impl Page {
         &self,
         engine: &Engine,
         mapping: MappingIndex,
-        wants: Wants,
+        wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
         match &self.metadata {
             Some(metadata) => {

@@ -19,19 +19,19 @@ use self::merge::{chains_of, mapping_of, set_chains};
 use self::reading::{Reader, Readings, are_same};
 use self::report::Repair;
 use self::tally::{ORDERS, Trials};
-use super::learn::{on_thread, output, runtime};
+use super::learn::{output, run_on_thread, runtime};
 use crate::cli::MappingRepairOptions;
 use crate::mapping_files::load_files;
 use crate::stdout::print;
 
 /// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: MappingRepairOptions) -> Result<ExitStatus, Fault> {
-    on_thread("repair", move || repair(&options))
+    run_on_thread("repair", move || repair(&options))
 }
 
 fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
-    output::check(&options.to)?;
-    let broken = Broken::load(options)?;
+    output::refuse_existing(&options.to)?;
+    let broken = BrokenMapping::load(options)?;
     let mut evidence = Evidence::gather(options, &broken.name, &runtime()?)?;
     if options.pages.is_some() || options.warc.is_some() {
         evidence.now.retain(|page| broken.reader.is_for(page));
@@ -77,12 +77,12 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         .extend(of_rows.map(|name| (name.clone(), ROWS_STAY.to_owned())));
     for field in &fields {
         let pages = broken.pages(&evidence, &former, field);
-        match anew::learn(&mapping, field, &pages) {
+        match anew::relearn_field(&mapping, field, &pages) {
             Ok(new) => repair.accepted.push(new),
             Err(why) => repair.refused.push((field.clone(), why)),
         }
     }
-    broken.mend(&evidence, former, &mut repair)?;
+    broken.replace_chains(&evidence, former, &mut repair)?;
     repair.finish(options, &broken, &evidence)
 }
 
@@ -97,7 +97,7 @@ fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
 }
 
 /// The mapping to be repaired.
-struct Broken {
+struct BrokenMapping {
     /// The content of the mapping file.
     file: Value,
     name: String,
@@ -105,8 +105,8 @@ struct Broken {
     declared: Vec<String>,
 }
 
-impl Broken {
-    fn load(options: &MappingRepairOptions) -> Result<Broken, Fault> {
+impl BrokenMapping {
+    fn load(options: &MappingRepairOptions) -> Result<BrokenMapping, Fault> {
         let shown = options.file.display();
         if options.file.is_dir() {
             return Err(Fault::usage(format!(
@@ -118,7 +118,7 @@ impl Broken {
             Some(name) => name.clone(),
             None => only_name(set.names(), &options.file)?,
         };
-        let Some(index) = set.by_name(&name) else {
+        let Some(index) = set.find_by_name(&name) else {
             return Err(Fault::usage(format!(
                 "{shown}: no mapping `{name}`; there is {}",
                 set.names().collect::<Vec<_>>().join(", ")
@@ -129,7 +129,7 @@ impl Broken {
             .sources()
             .first()
             .map_or("", |source| source.text.as_str());
-        Ok(Broken {
+        Ok(BrokenMapping {
             file: serde_json::from_str(text).map_err(Fault::usage)?,
             reader: Reader::new(&shown.to_string(), text, &name)?,
             declared: declared.collect(),
@@ -204,7 +204,7 @@ impl Broken {
     /// Gives the learned fields their new chains, combined with the former ones in the order that reads most pages
     /// correctly. Refuses chains that read no more pages correctly than the former ones. All fields are tried together,
     /// so each page is read once for each order.
-    fn mend(
+    fn replace_chains(
         &self,
         evidence: &Evidence,
         former: Readings,

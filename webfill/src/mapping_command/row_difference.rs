@@ -9,7 +9,7 @@ const LINES_SHOWN: usize = 20;
 const VALUE_CHARS: usize = 80;
 
 /// The differences, one per line; `expected` is the `rows` of a case.
-pub fn lines(expected: &Value, found: &[Listing]) -> Vec<String> {
+pub fn difference_lines(expected: &Value, found: &[Listing]) -> Vec<String> {
     let mut lines = Vec::new();
     let expected: Vec<&Value> = expected.as_array().into_iter().flatten().collect();
     for index in 0..expected.len().max(found.len()) {
@@ -82,7 +82,9 @@ fn pairs(
     found: &[&Map<String, Value>],
     key: &[String],
 ) -> Vec<(usize, Option<usize>)> {
-    if let (Some(of_expected), Some(of_found)) = (by_key(expected, key), by_key(found, key)) {
+    if let (Some(of_expected), Some(of_found)) =
+        (unique_keys(expected, key), unique_keys(found, key))
+    {
         let places: HashMap<&String, usize> = of_found.iter().zip(0..).collect();
         let places = of_expected.iter().map(|key| places.get(key).copied());
         return places.enumerate().collect();
@@ -92,7 +94,7 @@ fn pairs(
 }
 
 /// The keys of all rows, if they are unique.
-fn by_key(rows: &[&Map<String, Value>], key: &[String]) -> Option<Vec<String>> {
+fn unique_keys(rows: &[&Map<String, Value>], key: &[String]) -> Option<Vec<String>> {
     let key_of = |row: &&Map<String, Value>| {
         let values: Vec<&Value> = key.iter().filter_map(|name| row.get(name)).collect();
         let is_known = values.iter().any(|value| !value.is_null());
@@ -216,7 +218,7 @@ mod tests {
                 rows: found.into_iter().enumerate().map(row).collect(),
                 ..Listing::default()
             };
-            assert_eq!(lines(&expected, &[found]), wanted, "{what}");
+            assert_eq!(difference_lines(&expected, &[found]), wanted, "{what}");
         }
     }
 
@@ -224,7 +226,7 @@ mod tests {
     fn rows_of_no_rule_and_those_of_a_new_one_are_named() {
         let expected = json!([{"dataset": "d", "rows": []}]);
         assert_eq!(
-            lines(&expected, &[]),
+            difference_lines(&expected, &[]),
             ["- rows of d: the mapping has no such rows"]
         );
         let found = Listing {
@@ -232,7 +234,7 @@ mod tests {
             ..Listing::default()
         };
         assert_eq!(
-            lines(&json!([]), &[found]),
+            difference_lines(&json!([]), &[found]),
             ["+ rows of e: the case has none"]
         );
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use webfill_mapping::Listing;
 
-use crate::demand::table::{cell, table, visible};
+use crate::demand::table::{cell, table, without_control_characters};
 
 const ROWS_SHOWN: usize = 20;
 const CELL_CHARS: usize = 40;
@@ -19,7 +19,7 @@ const GAP: usize = 2;
 
 /// The table for the rows of one rule. Writing to a string cannot fail.
 pub fn text(listing: &Listing) -> String {
-    let dataset = visible(&listing.dataset);
+    let dataset = without_control_characters(&listing.dataset);
     let count = match listing.rows.len() {
         0 => return format!("rows of {dataset}: none"),
         1 => "1 row".to_owned(),
@@ -58,7 +58,7 @@ pub fn text(listing: &Listing) -> String {
         );
     }
     for (name, field) in &listing.from_record {
-        let field = visible(field.as_str().unwrap_or_default());
+        let field = without_control_characters(field.as_str().unwrap_or_default());
         let _ = write!(
             output,
             "\n{name}: `{field}` of the record for which a crawl fetches the page"
@@ -79,7 +79,7 @@ fn leads(listing: &Listing) -> String {
         return format!("\nno row leads to a page that could fill {want}");
     };
     let rows = 1 + leading.count();
-    let url = visible(&first.links[0]);
+    let url = without_control_characters(&first.links[0]);
     format!(
         "\n{rows} of the rows lead to pages that may fill {want}: row {} to {url}",
         first.position

@@ -11,7 +11,7 @@ use webfill_mapping::{Engine, Extraction, Listing, MappingIndex, ParallelLists};
 
 use super::page::Page;
 use super::save::wants;
-use side_by_side::{SideBySide, lists_of};
+use side_by_side::{AdjacentLists, lists_of};
 
 /// A warning, and the mapping to write instead.
 pub struct Warning {
@@ -33,24 +33,28 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
         let parallel = set.parallel_lists(index);
         let written: HashSet<&String> = parallel.iter().flat_map(|lists| &lists.fields).collect();
         let open = |name: &&str| !written.contains(&(*name).to_owned());
-        let open: Vec<&str> = set.lists_of(index).into_iter().filter(open).collect();
+        let open: Vec<&str> = set
+            .lists_without_positions(index)
+            .into_iter()
+            .filter(open)
+            .collect();
         let shown = match open.len() {
-            0 | 1 => SideBySide::default(),
+            0 | 1 => AdjacentLists::default(),
             _ => lists_of(engine, index, &open, &own),
         };
         let name = set.name(index);
         let has_rows = !set.rows_of(index).is_empty();
         let seen = shown.rows.into_iter().map(|(entries, fields)| {
-            let rewrite = set.as_rows(index, &entries, &fields);
+            let rewrite = set.rows_rule(index, &entries, &fields);
             rewrite.ok_or(fields)
         });
         for lists in parallel.into_iter().map(Ok).chain(seen) {
-            warnings.push(of_lists(name, lists, has_rows));
+            warnings.push(lists_warning(name, lists, has_rows));
         }
         for fields in shown.alike {
-            warnings.push(of_lengths(name, &fields));
+            warnings.push(equal_lengths_warning(name, &fields));
         }
-        of_rules(name, engine, index, &own, &mut warnings);
+        add_rule_warnings(name, engine, index, &own, &mut warnings);
         let mut lacking: Vec<&str> = set
             .complete_rows(index)
             .filter_map(|(dataset, is_so)| {
@@ -67,7 +71,11 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
     warnings
 }
 
-fn of_lists(mapping: &str, lists: Result<ParallelLists, Vec<String>>, has_rows: bool) -> Warning {
+fn lists_warning(
+    mapping: &str,
+    lists: Result<ParallelLists, Vec<String>>,
+    has_rows: bool,
+) -> Warning {
     let (fields, rewrite) = match lists {
         Ok(lists) => (lists.fields, Some(lists.rewrite)),
         Err(fields) => (fields, None),
@@ -89,7 +97,7 @@ fn of_lists(mapping: &str, lists: Result<ParallelLists, Vec<String>>, has_rows: 
     Warning { text, rewrite }
 }
 
-fn of_lengths(mapping: &str, fields: &[String]) -> Warning {
+fn equal_lengths_warning(mapping: &str, fields: &[String]) -> Warning {
     let fields = fields.join(", ");
     let text = format!(
         "mapping {mapping}: the lists of fields {fields} are as long as each other on all golden cases: if they belong \
@@ -114,14 +122,14 @@ fn not_complete(mapping: &str, dataset: &str) -> Warning {
 
 /// Whether lists that mark missing rows as gone can be followed to their next page, over all pages.
 #[derive(Default)]
-struct Continuing {
+struct ContinuationCheck {
     /// The number of pages with links, and of those whose next page the mapping itself reads.
     with_links: usize,
     with_next: usize,
     without_count: usize,
 }
 
-impl Continuing {
+impl ContinuationCheck {
     fn add(&mut self, extraction: &Extraction) {
         let Some(continuation) = &extraction.continuation else {
             return;
@@ -152,7 +160,7 @@ impl Continuing {
 
 /// The flaws in the rows of one rule, over all pages.
 #[derive(Default)]
-struct Lacks {
+struct RowFlaws {
     dataset: String,
     rows: usize,
     /// For each field of the key, the number of rows that lack it.
@@ -162,7 +170,7 @@ struct Lacks {
     example: Option<String>,
 }
 
-fn of_rules(
+fn add_rule_warnings(
     mapping: &str,
     engine: &Engine,
     index: MappingIndex,
@@ -177,9 +185,9 @@ fn of_rules(
         .set()
         .complete_rows(index)
         .any(|(_, complete)| complete);
-    let mut continuing = Continuing::default();
-    let mut lacks: Vec<Lacks> = Vec::new();
-    lacks.resize_with(rules, Lacks::default);
+    let mut continuing = ContinuationCheck::default();
+    let mut lacks: Vec<RowFlaws> = Vec::new();
+    lacks.resize_with(rules, RowFlaws::default);
     for page in pages {
         let Ok(extraction) = page.extract(engine, index, wants()) else {
             return;
@@ -201,7 +209,7 @@ fn of_rules(
     }));
 }
 
-impl Lacks {
+impl RowFlaws {
     fn add(&mut self, listing: &Listing) {
         self.dataset.clone_from(&listing.dataset);
         self.rows += listing.rows.len();

@@ -4,29 +4,30 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use webfill_mapping::{Engine, Limits, Wants};
+use webfill_mapping::{Engine, Limits, RequestedParts};
 use webfill_service::{ExitStatus, Fault};
 
-use super::fetching::Fetching;
+use super::fetching::PageProvider;
 use super::golden::{self, NewCase};
-use super::kept::Kept;
+use super::kept::PageFolder;
 use super::page::{PAGE_TIME, Page};
 use super::row_table;
-use super::sources::{Place, Source, of_web};
+use super::sources::{Source, SourcePlace, from_url_text};
 use crate::cli::MappingSaveOptions;
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 use crate::mapping_files::load_files;
 use crate::stdout::print;
 
 pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     let set = Arc::new(load_files(&options.file)?);
     let mut source = source(options)?;
-    let mut fetching = Fetching::open(&options.web, &options.file, std::slice::from_ref(&source))?;
-    if let Place::Web(url) = &source.place {
-        source = fetching.source(&url.clone())?;
+    let mut fetching =
+        PageProvider::open(&options.web, &options.file, std::slice::from_ref(&source))?;
+    if let SourcePlace::Web(url) = &source.place {
+        source = fetching.source_of(&url.clone())?;
     }
     let page = Page::read(&source, &mut fetching)?;
-    let (Some(url), Place::File(file)) = (&page.url, &source.place) else {
+    let (Some(url), SourcePlace::File(file)) = (&page.url, &source.place) else {
         return Err(Fault::usage(format!(
             "{}: unknown URL: give it with --url",
             options.page
@@ -59,7 +60,10 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     print(format_args!("{}", path.display()))?;
     for field in set.fields_of(index) {
         match extraction.fields.get(field) {
-            Some(value) => print(format_args!("  {field}  {}", visible(&value.to_string())))?,
+            Some(value) => print(format_args!(
+                "  {field}  {}",
+                without_control_characters(&value.to_string())
+            ))?,
             None => print(format_args!("  {field}  has no value here"))?,
         }
     }
@@ -70,15 +74,15 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The values that a golden case compares, including links.
-pub fn wants() -> Wants {
-    Wants {
+pub fn wants() -> RequestedParts {
+    RequestedParts {
         mapped_links: true,
         row_links: true,
         all_links: false,
         feeds: false,
         shell: false,
         deadline: Some(Instant::now() + PAGE_TIME),
-        ..Wants::default()
+        ..RequestedParts::default()
     }
 }
 
@@ -99,7 +103,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
                 "--url and --content-type are for a saved page",
             ));
         }
-        return of_web(page);
+        return from_url_text(page);
     }
     let path = Path::new(page);
     if !path.is_file() {
@@ -107,7 +111,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
             "{page}: no such file: name a saved page or a URL"
         )));
     }
-    let mut source = kept(path)?.unwrap_or_else(|| Source::file(path, false));
+    let mut source = find_kept(path)?.unwrap_or_else(|| Source::from_file(path, false));
     if let Some(url) = &options.url {
         let url = webfill_urls::canonical(url, None);
         source.url = Some(url.map_err(|refusal| Fault::usage(format!("--url: {refusal}")))?);
@@ -119,11 +123,11 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
 }
 
 /// The page as described by the index in its folder, if there is one.
-fn kept(path: &Path) -> Result<Option<Source>, Fault> {
+fn find_kept(path: &Path) -> Result<Option<Source>, Fault> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    if !Kept::is_in(folder) {
+    if !PageFolder::has_pages(folder) {
         return Ok(None);
     }
-    let is_it = |source: &Source| matches!(&source.place, Place::File(file) if file == path);
-    Ok(Kept::open(folder)?.pages().into_iter().find(is_it))
+    let is_it = |source: &Source| matches!(&source.place, SourcePlace::File(file) if file == path);
+    Ok(PageFolder::open(folder)?.pages().into_iter().find(is_it))
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use webfill_service::Fault;
 use webfill_urls::Url;
 
-use super::kept::Kept;
+use super::kept::PageFolder;
 use crate::cli::MappingTestOptions;
 
 /// A page to read.
 pub struct Source {
     /// The name shown to people.
     pub name: String,
-    pub place: Place,
+    pub place: SourcePlace,
     pub url: Option<Url>,
     pub content_type: Option<String>,
     /// Whether the page was found in a folder, which may contain other files than pages.
@@ -22,27 +22,27 @@ pub struct Source {
 }
 
 /// The place where a page is.
-pub enum Place {
+pub enum SourcePlace {
     /// The path of a file; `-` is standard input.
     File(PathBuf),
     Web(Url),
 }
 
 impl Source {
-    pub fn file(path: &Path, is_found: bool) -> Source {
+    pub fn from_file(path: &Path, is_found: bool) -> Source {
         Source {
             name: path.display().to_string(),
-            place: Place::File(path.to_owned()),
+            place: SourcePlace::File(path.to_owned()),
             url: None,
             content_type: None,
             is_found,
         }
     }
 
-    pub fn web(url: &Url) -> Source {
+    pub fn from_url(url: &Url) -> Source {
         Source {
             name: url.to_string(),
-            place: Place::Web(url.clone()),
+            place: SourcePlace::Web(url.clone()),
             url: Some(url.clone()),
             content_type: None,
             is_found: false,
@@ -51,34 +51,34 @@ impl Source {
 
     /// Whether the page is a file that exists.
     pub fn is_there(&self) -> bool {
-        matches!(&self.place, Place::File(path) if path.is_file())
+        matches!(&self.place, SourcePlace::File(path) if path.is_file())
     }
 
     /// The path of the page's file, or its URL.
     pub fn shown_path(&self) -> String {
         match &self.place {
-            Place::File(path) => path.display().to_string(),
-            Place::Web(url) => url.to_string(),
+            SourcePlace::File(path) => path.display().to_string(),
+            SourcePlace::Web(url) => url.to_string(),
         }
     }
 }
 
 /// The pages named on the command line, and whether there may be several.
-pub fn of_command(options: &MappingTestOptions) -> Result<(Vec<Source>, bool), Fault> {
+pub fn from_options(options: &MappingTestOptions) -> Result<(Vec<Source>, bool), Fault> {
     let mut sources = Vec::new();
     let mut are_several = options.pages.len() > 1;
     for page in &options.pages {
         let path = Path::new(page);
         if page.starts_with("http://") || page.starts_with("https://") {
-            sources.push(of_web(page)?);
-        } else if Kept::is_in(path) {
+            sources.push(from_url_text(page)?);
+        } else if PageFolder::has_pages(path) {
             are_several = true;
-            sources.extend(Kept::open(path)?.pages());
+            sources.extend(PageFolder::open(path)?.pages());
         } else if path.is_dir() {
             are_several = true;
-            sources.extend(of_folder(path)?);
+            sources.extend(from_folder(path)?);
         } else {
-            sources.push(Source::file(path, false));
+            sources.push(Source::from_file(path, false));
         }
     }
     let [only] = sources.as_mut_slice() else {
@@ -86,7 +86,7 @@ pub fn of_command(options: &MappingTestOptions) -> Result<(Vec<Source>, bool), F
         check_flags_of_one(options)?;
         return Ok((sources, are_several));
     };
-    if are_several || matches!(only.place, Place::Web(_)) {
+    if are_several || matches!(only.place, SourcePlace::Web(_)) {
         check_flags_of_one(options)?;
         return Ok((sources, are_several));
     }
@@ -104,12 +104,12 @@ fn check_flags_of_one(options: &MappingTestOptions) -> Result<(), Fault> {
     }
 }
 
-pub fn of_web(text: &str) -> Result<Source, Fault> {
+pub fn from_url_text(text: &str) -> Result<Source, Fault> {
     let url = webfill_urls::canonical(text, None);
     let url = url.map_err(|refusal| Fault::usage(format!("{text}: {refusal}")))?;
     Ok(Source {
         name: url.to_string(),
-        place: Place::Web(url),
+        place: SourcePlace::Web(url),
         url: None,
         content_type: None,
         is_found: false,
@@ -122,7 +122,7 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
 
 /// The pages of a folder, sorted by name: all its files except hidden ones. A `.json` beside a page of the same name
 /// has the expected result of that page, so it is left out.
-fn of_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
+fn from_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));
     let mut paths = BTreeSet::new();
@@ -143,7 +143,7 @@ fn of_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
     let stems: BTreeSet<Option<&OsStr>> = pages.iter().map(|page| page.file_stem()).collect();
     let is_page = |path: &&PathBuf| !is_json(path) || !stems.contains(&path.file_stem());
     let found = paths.iter().filter(is_page);
-    let found = found.map(|path| Source::file(path, true));
+    let found = found.map(|path| Source::from_file(path, true));
     let found: Vec<Source> = found.collect();
     match found.is_empty() {
         true => Err(Fault::usage(format!("{}: no page in it", folder.display()))),

@@ -9,14 +9,18 @@ use webfill_mapping::{
 };
 
 use super::row_table;
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 
 /// The most values shown for a step, and the most characters of each.
 const VALUES_SHOWN: usize = 3;
 const CHARS_SHOWN: usize = 80;
 
 pub fn text(trace: &Trace, page: &str) -> String {
-    let mut text = format!("mapping {} on {}\n", trace.mapping, visible(page));
+    let mut text = format!(
+        "mapping {} on {}\n",
+        trace.mapping,
+        without_control_characters(page)
+    );
     for field in &trace.fields {
         render_field(&mut text, field);
     }
@@ -34,7 +38,10 @@ pub fn text(trace: &Trace, page: &str) -> String {
 /// The result of a mapping, without its steps.
 pub fn result(extraction: &Extraction, page: &str) -> String {
     let mapping = extraction.mapping.as_deref().unwrap_or("none");
-    let mut text = format!("mapping {mapping} on {}\n\n", visible(page));
+    let mut text = format!(
+        "mapping {mapping} on {}\n\n",
+        without_control_characters(page)
+    );
     for (name, value) in &extraction.fields {
         let _ = writeln!(text, "field {name}: {}", shortened(&value.to_string()));
     }
@@ -42,7 +49,7 @@ pub fn result(extraction: &Extraction, page: &str) -> String {
         let _ = writeln!(text, "{}\n", row_table::text(listing));
     }
     for link in &extraction.links {
-        let _ = writeln!(text, "link {}", visible(link));
+        let _ = writeln!(text, "link {}", without_control_characters(link));
     }
     render_notes(&mut text, &extraction.truncated, &extraction.warnings);
     text.trim_end().to_owned()
@@ -76,7 +83,7 @@ fn render_rows(text: &mut String, rows: &RowsTrace) {
     let _ = writeln!(
         text,
         "\nrows of {}: {} selected",
-        visible(&rows.dataset),
+        without_control_characters(&rows.dataset),
         rows.count
     );
     render_steps(text, &rows.select);
@@ -113,7 +120,7 @@ fn render_steps(text: &mut String, steps: &[StepTrace]) {
         let _ = writeln!(text, "  {} {}", index + 1, head.trim_end());
         let _ = writeln!(text, "      reads {}", values(&step.input));
         for node in &step.reading.nodes {
-            let path = visible(&node.path);
+            let path = without_control_characters(&node.path);
             let _ = writeln!(text, "      finds {path}  {}", quoted(&node.text));
         }
         for found in &step.reading.matches {
@@ -122,7 +129,7 @@ fn render_steps(text: &mut String, steps: &[StepTrace]) {
         }
         let _ = writeln!(text, "      gives {}", values(&step.output));
         if let Some(hint) = &step.reading.hint {
-            let _ = writeln!(text, "      {}", visible(hint));
+            let _ = writeln!(text, "      {}", without_control_characters(hint));
         }
     }
 }
@@ -132,8 +139,8 @@ fn parameters(step: &StepTrace) -> String {
     let mut parameters = step.parameters.iter();
     match (parameters.next(), parameters.next()) {
         (None, _) => String::new(),
-        (Some((_, Value::String(only))), None) => visible(only),
-        _ => visible(&Value::Object(step.parameters.clone()).to_string()),
+        (Some((_, Value::String(only))), None) => without_control_characters(only),
+        _ => without_control_characters(&Value::Object(step.parameters.clone()).to_string()),
     }
 }
 
@@ -142,7 +149,7 @@ fn values(values: &Values) -> String {
     if let [only] = values.shown.as_slice()
         && only.starts_with("(the page, ")
     {
-        return visible(only.trim_matches(['(', ')']));
+        return without_control_characters(only.trim_matches(['(', ')']));
     }
     let shown = values.shown.iter().take(VALUES_SHOWN);
     let shown: Vec<String> = shown.map(|value| quoted(value)).collect();
@@ -163,7 +170,7 @@ fn quoted(text: &str) -> String {
         Some((end, _)) => (&text[..end], true),
         None => (text, false),
     };
-    let quoted = visible(&Value::from(shown).to_string());
+    let quoted = without_control_characters(&Value::from(shown).to_string());
     if is_cut {
         format!("{quoted}…")
     } else {
@@ -173,7 +180,7 @@ fn quoted(text: &str) -> String {
 
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(2 * CHARS_SHOWN) {
-        Some((end, _)) => format!("{}…", visible(&text[..end])),
-        None => visible(text),
+        Some((end, _)) => format!("{}…", without_control_characters(&text[..end])),
+        None => without_control_characters(text),
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Extraction, Limits, Listing, MappingIndex, Trace, Wants};
+use webfill_mapping::{Engine, Extraction, Limits, Listing, MappingIndex, RequestedParts, Trace};
 use webfill_service::{ExitStatus, Fault};
 use webfill_urls::Url;
 
 use super::all;
-use super::chosen::Chosen;
-use super::fetching::Fetching;
+use super::chosen::ChosenMappings;
+use super::fetching::PageProvider;
 use super::fill_rates::FillRates;
 use super::page::{PAGE_TIME, Page};
 use super::sources::{self, Source};
@@ -23,8 +23,8 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     if options.all {
         return all::run(options);
     }
-    let chosen = Chosen::load(options)?;
-    let (sources, are_several) = sources::of_command(options)?;
+    let chosen = ChosenMappings::load(options)?;
+    let (sources, are_several) = sources::from_options(options)?;
     let is_long = options.trace || are_several || chosen.has_rows();
     let for_people = is_long && std::io::stdout().is_terminal();
     let trial = Trial {
@@ -37,15 +37,15 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
             false => TrialFormat::Json,
         }),
     };
-    let mut fetching = Fetching::open(&options.web, &options.file, &sources)?;
+    let mut fetching = PageProvider::open(&options.web, &options.file, &sources)?;
     match (sources.as_slice(), are_several) {
-        ([only], false) => trial.on_one(only, &mut fetching),
-        _ => trial.on_several(&sources, &mut fetching),
+        ([only], false) => trial.print_one(only, &mut fetching),
+        _ => trial.print_rates(&sources, &mut fetching),
     }
 }
 
 struct Trial {
-    chosen: Chosen,
+    chosen: ChosenMappings,
     engine: Engine,
     trace: bool,
     /// The positions of the rows to trace.
@@ -55,7 +55,11 @@ struct Trial {
 
 impl Trial {
     /// Prints the result of the mapping on a page.
-    fn on_one(&self, source: &Source, fetching: &mut Fetching<'_>) -> Result<ExitStatus, Fault> {
+    fn print_one(
+        &self,
+        source: &Source,
+        fetching: &mut PageProvider<'_>,
+    ) -> Result<ExitStatus, Fault> {
         let page = Page::read(source, fetching)?;
         let index = self.chosen.for_only_page(page.url.as_ref())?;
         match (self.trace, self.format) {
@@ -77,10 +81,10 @@ impl Trial {
     }
 
     /// Prints how often the mappings fill their fields. As JSON, it also prints a line for each page.
-    fn on_several(
+    fn print_rates(
         &self,
         sources: &[Source],
-        fetching: &mut Fetching<'_>,
+        fetching: &mut PageProvider<'_>,
     ) -> Result<ExitStatus, Fault> {
         let mut rates = FillRates::default();
         for source in sources {
@@ -91,7 +95,7 @@ impl Trial {
                         "webfill: {name} is skipped: neither a page nor a document"
                     );
                 }
-                Ok(page) => self.on_one_of_several(&page, &mut rates)?,
+                Ok(page) => self.add_page(&page, &mut rates)?,
                 Err(fault) => {
                     webfill_service::say!("webfill: {fault}");
                     rates.add_failed(name);
@@ -108,7 +112,7 @@ impl Trial {
         })
     }
 
-    fn on_one_of_several(&self, page: &Page, rates: &mut FillRates) -> Result<(), Fault> {
+    fn add_page(&self, page: &Page, rates: &mut FillRates) -> Result<(), Fault> {
         let Some(index) = self.chosen.for_page(page.url.as_ref())? else {
             rates.add_without_mapping(&page.name);
             return Ok(());
@@ -157,14 +161,14 @@ impl Trial {
     }
 
     fn extracted(&self, index: MappingIndex, page: &Page) -> Result<Extraction, Fault> {
-        let wants = Wants {
+        let wants = RequestedParts {
             mapped_links: true,
             row_links: true,
             all_links: false,
             feeds: false,
             shell: false,
             deadline: Some(Instant::now() + PAGE_TIME),
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         let extraction = page.extract(&self.engine, index, wants);
         extraction.map_err(Fault::error)
@@ -179,7 +183,7 @@ fn result_json(extraction: &Extraction) -> Value {
         "links": extraction.links,
     });
     if !extraction.listings.is_empty() {
-        report["rows"] = extraction.listings.iter().map(Listing::json).collect();
+        report["rows"] = extraction.listings.iter().map(Listing::to_json).collect();
     }
     if let Some(truncated) = &extraction.truncated {
         report["truncated"] = json!(truncated);

@@ -36,7 +36,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> 
                     continue;
                 }
                 let subject = format!("{place}field {}", field.name);
-                let is_open = is_open(step.processor, &step.parameters);
+                let is_open = has_no_setting(step.processor, &step.parameters);
                 let step_of = (trace.mapping.clone(), subject, step.processor, is_open);
                 inputs.entry(step_of).or_default().push(step.input.shown);
             }
@@ -50,7 +50,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> 
 }
 
 /// Whether a processor has no setting that decides how it reads.
-fn is_open(processor: &str, parameters: &Map<String, Value>) -> bool {
+fn has_no_setting(processor: &str, parameters: &Map<String, Value>) -> bool {
     match processor {
         "number" => !parameters.contains_key("decimal") && !parameters.contains_key("group"),
         "date" => !parameters.contains_key("order") && !parameters.contains_key("formats"),
@@ -65,7 +65,7 @@ fn two_readings(
     if !is_open {
         return None;
     }
-    let of_page = |page: &Vec<String>| undecided(processor, page, 0);
+    let of_page = |page: &Vec<String>| find_undecided(processor, page, 0);
     let left_out: Vec<&String> = pages
         .iter()
         .flat_map(|page| page.iter().zip(of_page(page)))
@@ -74,7 +74,7 @@ fn two_readings(
     let example = left_out.first()?;
     let all: Vec<String> = pages.iter().flatten().cloned().collect();
     let count = |setting| {
-        undecided(processor, &all, setting)
+        find_undecided(processor, &all, setting)
             .into_iter()
             .filter(|is| *is)
             .count()
@@ -118,7 +118,7 @@ fn several_numbers(
 
 /// For each text, whether it is undecided: without a setting (`setting` 0), or with the first or the second possible
 /// one.
-fn undecided(processor: &str, texts: &[String], setting: usize) -> Vec<bool> {
+fn find_undecided(processor: &str, texts: &[String], setting: usize) -> Vec<bool> {
     if processor == "number" {
         let notation = NumberNotation {
             decimal: [None, Some('.'), Some(',')][setting],

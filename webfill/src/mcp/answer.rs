@@ -18,24 +18,24 @@ pub const REFUSAL_NOTICE: &str = "the sentence above may repeat text of a table 
 
 /// The limits of texts (in characters), and of lists and objects (in entries). They are tried in this order until the
 /// whole is small enough.
-const STEPS: [Most; 5] = [
-    Most {
+const STEPS: [SizeLimits; 5] = [
+    SizeLimits {
         characters: 8_000,
         entries: 500,
     },
-    Most {
+    SizeLimits {
         characters: 2_000,
         entries: 200,
     },
-    Most {
+    SizeLimits {
         characters: 500,
         entries: 50,
     },
-    Most {
+    SizeLimits {
         characters: 100,
         entries: 20,
     },
-    Most {
+    SizeLimits {
         characters: 40,
         entries: 6,
     },
@@ -83,7 +83,7 @@ pub fn size(value: &Value) -> usize {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Most {
+struct SizeLimits {
     characters: usize,
     entries: usize,
 }
@@ -94,7 +94,7 @@ fn bounded(value: Value) -> (Value, Option<String>) {
         return (value, None);
     }
     for most in STEPS {
-        let mut cuts = Cuts::default();
+        let mut cuts = Shortener::default();
         let short = cuts.shorten(&value, most);
         if size(&short) <= MOST_BYTES {
             return (short, Some(cuts.sentence(most)));
@@ -108,13 +108,13 @@ fn bounded(value: Value) -> (Value, Option<String>) {
 }
 
 #[derive(Debug, Default)]
-struct Cuts {
+struct Shortener {
     texts: usize,
     lists: usize,
 }
 
-impl Cuts {
-    fn shorten(&mut self, value: &Value, most: Most) -> Value {
+impl Shortener {
+    fn shorten(&mut self, value: &Value, most: SizeLimits) -> Value {
         match value {
             Value::String(text) => match text.char_indices().nth(most.characters) {
                 Some((end, _)) => {
@@ -140,7 +140,7 @@ impl Cuts {
         }
     }
 
-    fn sentence(&self, most: Most) -> String {
+    fn sentence(&self, most: SizeLimits) -> String {
         let texts = format!("{} at {} characters", self.texts, most.characters);
         let lists = format!("{} at {} entries", self.lists, most.entries);
         match (self.texts, self.lists) {

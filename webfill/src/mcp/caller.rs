@@ -63,11 +63,11 @@ impl Caller {
         tokio::select! {
             came = what => Some(came),
             () = tokio::time::sleep_until(deadline) => None,
-            () = closed(&mut self.closing) => None,
+            () = wait_until_closed(&mut self.closing) => None,
         }
     }
 }
 
-async fn closed(closing: &mut watch::Receiver<bool>) {
+async fn wait_until_closed(closing: &mut watch::Receiver<bool>) {
     let _ = closing.wait_for(|closing| *closing).await;
 }

@@ -21,7 +21,7 @@ const MOST_READ: u64 = 100_000;
 /// An entry of one of the files, or the reason why it cannot be read.
 type Entry = Result<Value, Fault>;
 
-pub fn read(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault> {
+pub fn read_results(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault> {
     let path = match given.what {
         WhatArgument::Evidence => project.evidence("jsonl"),
         WhatArgument::Doubts => project.doubts(),

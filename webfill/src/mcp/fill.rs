@@ -63,7 +63,7 @@ impl Tables {
             .start(&table, &given.table, &arguments, given.dry_run)?;
         // If the call is cancelled, the run is stopped as well.
         let mut stopping = StopOnDrop(Some(Arc::clone(&fill)));
-        wait(&fill, given.wait_seconds, caller).await;
+        wait_for_run(&fill, given.wait_seconds, caller).await;
         stopping.0 = None;
         self.show(&table, Some(&*fill)).await
     }
@@ -115,7 +115,7 @@ impl Tables {
             _ => None,
         };
         match &fill {
-            Some(fill) => wait(fill, given.wait_seconds, caller).await,
+            Some(fill) => wait_for_run(fill, given.wait_seconds, caller).await,
             None => wait_elsewhere(&table, given.wait_seconds, caller).await?,
         }
         self.show(&table, fill.as_deref()).await
@@ -137,18 +137,18 @@ impl Tables {
             }));
         };
         fill.stop();
-        wait(&fill, given.wait_seconds, caller).await;
+        wait_for_run(&fill, given.wait_seconds, caller).await;
         self.show(&table, Some(&*fill)).await
     }
 
     pub async fn results(&self, given: Result<ResultsArguments, Fault>) -> Result<Answer, Fault> {
         let given = given?;
         let table = self.table(&given.table).await?;
-        aside(move || cells::read(&Project::of(&table), &given)).await?
+        aside(move || cells::read_results(&Project::new(&table), &given)).await?
     }
 
     /// Ends all runs.
-    pub async fn end(&self, signals: &mut Signals) {
+    pub async fn end_runs(&self, signals: &mut Signals) {
         self.fills.end(signals).await;
     }
 
@@ -159,7 +159,7 @@ impl Tables {
             .map(|fill| fill.state.borrow().clone())
             .unwrap_or_default();
         let name = self.folder.name_of(table);
-        let overview = Project::of(table).overview();
+        let overview = Project::new(table).overview();
         let summary = aside(move || summary(&overview)).await?;
         let state = match (&end, fill) {
             _ if is_elsewhere => ELSEWHERE,
@@ -196,7 +196,7 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 
 /// Whether any process completes the table.
 async fn is_running(table: &Path) -> Result<bool, Fault> {
-    let project = Project::of(table);
+    let project = Project::new(table);
     aside(move || project.is_running()).await
 }
 
@@ -240,7 +240,7 @@ fn summary(overview: &Path) -> Value {
     read.unwrap_or_default()
 }
 
-async fn wait(fill: &Fill, seconds: u64, caller: &mut Caller) {
+async fn wait_for_run(fill: &Fill, seconds: u64, caller: &mut Caller) {
     let deadline = Caller::deadline(seconds);
     let mut state = fill.state.clone();
     loop {

@@ -125,7 +125,7 @@ impl Fills {
                 fills.iter().for_each(|fill| fill.stop());
             }
             tokio::select! {
-                () = all_ended(&fills) => return,
+                () = wait_for_all(&fills) => return,
                 () = tokio::time::sleep(patience) => {}
                 () = signals.next() => {}
             }
@@ -134,9 +134,9 @@ impl Fills {
     }
 }
 
-async fn all_ended(fills: &[Arc<Fill>]) {
+async fn wait_for_all(fills: &[Arc<Fill>]) {
     for fill in fills {
-        fill.ended().await;
+        fill.wait().await;
     }
 }
 
@@ -161,7 +161,7 @@ impl Fill {
         let (states, state) = watch::channel(FillState::default());
         let child = Arc::new(Mutex::new(started));
         let attended = Arc::clone(&child);
-        std::thread::spawn(move || attend(&attended, stdout, stderr, &states));
+        std::thread::spawn(move || follow_run(&attended, stdout, stderr, &states));
         Ok(Fill {
             child,
             was_asked_to_stop: AtomicBool::new(false),
@@ -179,7 +179,7 @@ impl Fill {
     }
 
     /// Waits for the end of the run.
-    pub async fn ended(&self) {
+    pub async fn wait(&self) {
         let mut state = self.state.clone();
         // An error means that the thread which follows the run is gone.
         let _ = state.wait_for(|state| state.end.is_some()).await;
@@ -192,7 +192,7 @@ impl Fill {
         let mut child = lock(&self.child);
         // The child was not waited for, so the id is still its own.
         if let Ok(None) = child.try_wait() {
-            child::ask_to_drain(&child);
+            child::request_drain(&child);
         }
     }
 
@@ -213,7 +213,7 @@ impl Drop for StopOnDrop {
 }
 
 /// Follows a run to its end.
-fn attend(
+fn follow_run(
     child: &Mutex<Child>,
     stdout: ChildStdout,
     stderr: ChildStderr,

@@ -48,7 +48,7 @@ impl Fleet {
             )));
         }
         let fed = self
-            .ask(move |connection| demand::feed_list(connection, &requests))
+            .run_blocking(move |connection| demand::feed_list(connection, &requests))
             .await;
         Ok(Answer::new(fed?, WHOLE))
     }
@@ -89,7 +89,7 @@ impl Fleet {
             appid,
             crawlid,
         } = given?;
-        let asked = self.ask(move |connection| {
+        let asked = self.run_blocking(move |connection| {
             demand::request_why(connection, &url, appid.as_deref(), crawlid.as_deref())
         });
         Ok(Answer::new(asked.await?, WHOLE))
@@ -107,11 +107,11 @@ impl Fleet {
     }
 
     async fn act(&self, action: Value) -> Result<Value, Fault> {
-        self.ask(move |connection| demand::act(connection, &action))
+        self.run_blocking(move |connection| demand::send_action(connection, &action))
             .await
     }
 
-    async fn ask(
+    async fn run_blocking(
         &self,
         ask: impl FnOnce(&ConnectionOptions) -> Result<Value, Fault> + Send + 'static,
     ) -> Result<Value, Fault> {
@@ -152,7 +152,7 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let asked = fleet.ask(move |_| {
+            let asked = fleet.run_blocking(move |_| {
                 let _ = ended.recv();
                 Ok(Value::Null)
             });

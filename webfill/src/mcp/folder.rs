@@ -37,12 +37,12 @@ impl Folder {
     /// to files in the folder.
     pub fn table(&self, name: &str) -> Result<PathBuf, Fault> {
         let table = self.file(name)?;
-        let outputs = format!("{}.", Project::of(&table).name());
+        let outputs = format!("{}.", Project::new(&table).name());
         let beside = table.parent().unwrap_or(&self.0);
         for entry in entries(beside) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(&outputs) {
-                self.refuse_ways_out(&entry)?;
+                self.refuse_escapes(&entry)?;
             }
         }
         Ok(table)
@@ -54,12 +54,12 @@ impl Folder {
         name.display().to_string()
     }
 
-    fn refuse_ways_out(&self, path: &Path) -> Result<(), Fault> {
+    fn refuse_escapes(&self, path: &Path) -> Result<(), Fault> {
         let Ok(found) = path.symlink_metadata() else {
             return Ok(());
         };
         if found.is_dir() {
-            return entries(path).try_for_each(|entry| self.refuse_ways_out(&entry));
+            return entries(path).try_for_each(|entry| self.refuse_escapes(&entry));
         }
         if found.is_symlink() && !self.has_target(path) {
             return Err(Fault::usage(format!(

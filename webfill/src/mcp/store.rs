@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use webfill_service::Fault;
 use webfill_store::{
-    Browsing, CrawlId, DatasetName, PageFilter, PageRow, Place, RecordFilter, RecordRow,
-    RecordState, Slice, StoreError, StoreUri, iso_time, open_to_browse, page_id, record_key,
+    BrowseHandles, CrawlId, DatasetName, ListPage, PageFilter, PageRow, Place, RecordFilter,
+    RecordRow, RecordState, StoreError, StoreUri, iso_time, open_to_browse, page_id, record_key,
 };
 use webfill_wire::Outcome;
 
@@ -25,11 +25,11 @@ const MOST_READS: usize = 50;
 const WHOLE: &str = "`webfill export` has the whole";
 
 /// A read of one part of a list.
-type Reading<T> = Pin<Box<dyn Future<Output = Result<Slice<T>, StoreError>> + Send>>;
+type Reading<T> = Pin<Box<dyn Future<Output = Result<ListPage<T>, StoreError>> + Send>>;
 
 pub struct StoredData {
     uri: StoreUri,
-    opened: Mutex<Option<Browsing>>,
+    opened: Mutex<Option<BrowseHandles>>,
 }
 
 impl StoredData {
@@ -41,7 +41,7 @@ impl StoredData {
     }
 
     /// The store, opened when it is first used: a fleet may create it later, and a server may become reachable again.
-    async fn browsing(&self) -> Result<Browsing, Fault> {
+    async fn browsing(&self) -> Result<BrowseHandles, Fault> {
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
             return Ok(opened.clone());

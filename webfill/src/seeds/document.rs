@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use webfill_store::{DatasetDocument, SourceDocument, has_value};
 
-use super::{Found, Seed, SeedFault, json, judge, shown};
+use super::{LineContent, Seed, SeedFault, check_urls, json, shown};
 
 /// How a crawl reads documents.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +36,8 @@ pub fn read_document(
         members,
     } = document;
     let name = shown(record.as_bytes());
-    let judged = match found(record, members, rules) {
-        Ok(found) => judge(number, found),
+    let judged = match parse_members(record, members, rules) {
+        Ok(found) => check_urls(number, found),
         Err(reason) => vec![Err(SeedFault::new(number, reason, b""))],
     };
     let of_document = |seed: Result<Seed, SeedFault>| match seed {
@@ -58,15 +58,15 @@ pub fn read_document(
     judged.into_iter().map(of_document).collect()
 }
 
-fn found(
+fn parse_members(
     record: String,
     mut members: Map<String, Value>,
     rules: &DocumentRules,
-) -> Result<Found, String> {
+) -> Result<LineContent, String> {
     let mut urls = Vec::new();
     for key in ["urls", "url"] {
         if let Some(links) = members.shift_remove(key) {
-            gather(key, links, &mut urls)?;
+            add_links(key, links, &mut urls)?;
         }
     }
     if urls.is_empty() {
@@ -93,7 +93,7 @@ fn found(
     }
     let is_absent = |name: &String| !fields.contains_key(name);
     wanted.extend(want.into_iter().flatten().filter(is_absent));
-    Ok(Found {
+    Ok(LineContent {
         id: Some(record),
         urls,
         fields,
@@ -106,14 +106,14 @@ fn found(
 
 /// Adds the links of a document. They are a text, a list, or a list of lists, which projections may create. Empty ones
 /// are ignored.
-fn gather(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
+fn add_links(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
     match links {
         Value::Null => {}
         Value::String(url) if webfill_values::is_blank(&url) => {}
         Value::String(url) => urls.push(url),
         Value::Array(links) => {
             for link in links {
-                gather(key, link, urls)?;
+                add_links(key, link, urls)?;
             }
         }
         other => {

@@ -3,27 +3,27 @@
 
 use serde_json::{Map, Value};
 
-use super::Found;
+use super::LineContent;
 use super::table::Column;
 use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 
 const NO_URL: &str = "no URL: the record was stored before its URLs were kept";
 
 /// Reads an exported object; `None` if the object is not from an export.
-pub(super) fn read(object: &Map<String, Value>) -> Option<Result<Found, String>> {
+pub(super) fn read(object: &Map<String, Value>) -> Option<Result<LineContent, String>> {
     let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
     if has(&["_id", "fields", "sources", "missing"]) {
         return Some(read_record(object));
     }
     let url = object.get("url").and_then(Value::as_str);
     let url = url.filter(|_| has(&["_id", "app_id", "crawl_id", "outcome"]))?;
-    Some(Ok(Found {
+    Some(Ok(LineContent {
         urls: vec![url.to_owned()],
-        ..Found::default()
+        ..LineContent::default()
     }))
 }
 
-fn read_record(object: &Map<String, Value>) -> Result<Found, String> {
+fn read_record(object: &Map<String, Value>) -> Result<LineContent, String> {
     let document = Value::Object(object.clone());
     let urls = urls_of_record(&document);
     if urls.is_empty() {
@@ -31,7 +31,7 @@ fn read_record(object: &Map<String, Value>) -> Result<Found, String> {
     }
     let id = document.get("record_id").unwrap_or(&document["_id"]);
     let missing = document["missing"].as_array().into_iter().flatten();
-    Ok(Found {
+    Ok(LineContent {
         id: id.as_str().map(str::to_owned),
         urls,
         fields: document["fields"].as_object().cloned().unwrap_or_default(),
@@ -39,7 +39,7 @@ fn read_record(object: &Map<String, Value>) -> Result<Found, String> {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect(),
-        ..Found::default()
+        ..LineContent::default()
     })
 }
 
@@ -61,10 +61,10 @@ pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
     let fields_end = names
         .windows(behind.len())
         .rposition(|some| some == behind)?;
-    (names[0] == "id" && fields_end > 0).then(|| of_records(names, fields_end))
+    (names[0] == "id" && fields_end > 0).then(|| columns_of_records(names, fields_end))
 }
 
-fn of_records(names: &[String], fields_end: usize) -> Vec<Column> {
+fn columns_of_records(names: &[String], fields_end: usize) -> Vec<Column> {
     let column = |(number, name): (usize, &String)| {
         let is_field = number < fields_end;
         match name.as_str() {

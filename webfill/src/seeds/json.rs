@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use webfill_api::{RequestParser, nearest, request_keys};
 
 use super::request::SeedRequest;
-use super::{Found, SeedFault, exported};
+use super::{LineContent, SeedFault, exported};
 
 /// The keys of a record. `url` is a short form of `urls` with one URL, as in CSV.
 const RECORD_KEYS: [&str; 5] = ["id", "url", "urls", "fields", "want"];
@@ -17,7 +17,7 @@ const ONLY_OF_RECORDS: [&str; 4] = ["id", "urls", "fields", "want"];
 const NEAR: usize = 2;
 
 /// Reads a line.
-pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found, SeedFault> {
+pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<LineContent, SeedFault> {
     let fault = |reason: String| SeedFault::new(0, reason, text);
     let parsed = webfill_api::parse(text).map_err(|refusal| fault(refusal.message))?;
     let Value::Object(object) = parsed else {
@@ -30,20 +30,20 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
         return read_record(object).map_err(fault);
     }
     if let (1, Some(Value::String(url))) = (object.len(), object.get("url")) {
-        return Ok(Found {
+        return Ok(LineContent {
             urls: vec![url.clone()],
-            ..Found::default()
+            ..LineContent::default()
         });
     }
     if let Some(reason) = misspelt_record(&object) {
         return Err(fault(reason));
     }
     let (url, request) = SeedRequest::parse(object, text.len(), parser)
-        .map_err(|refusal| SeedFault::of_request(0, refusal, text))?;
-    Ok(Found {
+        .map_err(|refusal| SeedFault::from_refusal(0, refusal, text))?;
+    Ok(LineContent {
         urls: vec![url],
         request: Some(Box::new(request)),
-        ..Found::default()
+        ..LineContent::default()
     })
 }
 
@@ -61,9 +61,9 @@ fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
     })
 }
 
-fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
+fn read_record(mut object: Map<String, Value>) -> Result<LineContent, String> {
     refuse_unknown_keys(&object, &RECORD_KEYS)?;
-    let urls = urls(&mut object)?;
+    let urls = take_urls(&mut object)?;
     let fields = match object.remove("fields") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(fields)) => fields,
@@ -91,7 +91,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         }
         Some(_) => return Err(String::from("`id`: expected a text or a number")),
     };
-    Ok(Found {
+    Ok(LineContent {
         id,
         urls,
         fields,
@@ -101,7 +101,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
     })
 }
 
-fn urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+fn take_urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
     let mut urls = match object.remove("urls") {
         None => Vec::new(),
         Some(urls) => texts("urls", urls)?,

@@ -68,29 +68,29 @@ impl Lines {
     /// immediately.
     pub(crate) fn open(path: &Path) -> Result<Lines, String> {
         if path.as_os_str() == "-" {
-            return Lines::of(Box::new(io::stdin()));
+            return Lines::from_reader(Box::new(io::stdin()));
         }
         let file = File::open(path).map_err(|error| error.to_string())?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(String::from("is a folder"));
         }
-        Lines::of(Box::new(file))
+        Lines::from_reader(Box::new(file))
     }
 
     /// The lines of any input.
-    pub(crate) fn of(input: Box<dyn Read + Send>) -> Result<Lines, String> {
+    pub(crate) fn from_reader(input: Box<dyn Read + Send>) -> Result<Lines, String> {
         let (beginning, input) = begin(input).map_err(|error| error.to_string())?;
         if !beginning.starts_with(&GZIP) {
-            return Lines::of_text(&beginning, input);
+            return Lines::from_text(&beginning, input);
         }
         let unpacked = MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, input));
         let (beginning, unpacked) =
             begin(Box::new(unpacked)).map_err(|error| format!("broken gzip: {error}"))?;
-        Lines::of_text(&beginning, unpacked)
+        Lines::from_text(&beginning, unpacked)
     }
 
     /// The lines of an input whose first bytes are `beginning`. `input` still returns these bytes.
-    fn of_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
+    fn from_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
         match beginning {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
                 return Err(String::from("UTF-16: save it as UTF-8"));
@@ -119,7 +119,7 @@ impl Lines {
 
     /// The mark after this many lines; `None` if there are fewer.
     pub(crate) fn mark_at(mut self, line: u64) -> Option<Mark> {
-        while self.read.line < line && self.read_on().is_some() {}
+        while self.read.line < line && self.next_line().is_some() {}
         (self.read.line == line).then_some(self.read)
     }
 
@@ -131,12 +131,12 @@ impl Lines {
     }
 
     pub(crate) fn next(&mut self) -> Option<Line> {
-        let line = self.unread.pop_front().or_else(|| self.read_on())?;
+        let line = self.unread.pop_front().or_else(|| self.next_line())?;
         self.taken = line.mark;
         Some(line)
     }
 
-    fn read_on(&mut self) -> Option<Line> {
+    fn next_line(&mut self) -> Option<Line> {
         if self.has_failed {
             return None;
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use webfill_values::{is_blank, trimmed};
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
-use super::{Found, ListCells, SeedFault, exported, exported_cell, utf8};
+use super::{LineContent, ListCells, SeedFault, exported, exported_cell, utf8};
 
 /// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
@@ -39,13 +39,13 @@ pub(super) enum Column {
 
 /// Whether a first line is a header: it has a column named `url` or `urls`, and holds no URL.
 pub(super) fn is_header(line: &[u8]) -> bool {
-    let cells = cells(line).unwrap_or_default();
-    let names_urls = |cell: &String| Column::named(cell).holds_urls();
+    let cells = parse_cells(line).unwrap_or_default();
+    let names_urls = |cell: &String| Column::from_name(cell).holds_urls();
     cells.iter().any(names_urls) && !cells.iter().any(|cell| cell.contains("://"))
 }
 
 impl Column {
-    fn named(name: &str) -> Column {
+    fn from_name(name: &str) -> Column {
         let name = trimmed(name);
         match name.to_ascii_lowercase().as_str() {
             "id" => Column::Id,
@@ -69,7 +69,7 @@ impl Header {
         let row =
             Row::gather(text, lines).map_err(|fault| format!("its header: {}", fault.reason))?;
         let names = row.cells().map_err(|reason| format!("header: {reason}"))?;
-        let named = || names.iter().map(|name| Column::named(name)).collect();
+        let named = || names.iter().map(|name| Column::from_name(name)).collect();
         let columns: Vec<Column> = exported::columns(&names).unwrap_or_else(named);
         if !columns.iter().any(Column::holds_urls) {
             let names: Vec<String> = names
@@ -99,7 +99,7 @@ impl Header {
         })
     }
 
-    pub(super) fn read_lists(&mut self, lists: ListCells) {
+    pub(super) fn set_lists(&mut self, lists: ListCells) {
         self.lists = Some(lists);
     }
 
@@ -110,9 +110,13 @@ impl Header {
 
     /// Reads the row that begins with the line `first`. After a fault, the lines after the first are
     /// put back, to be read again.
-    pub(super) fn read_row(&self, first: Vec<u8>, lines: &mut Lines) -> Result<Found, SeedFault> {
+    pub(super) fn read_row(
+        &self,
+        first: Vec<u8>,
+        lines: &mut Lines,
+    ) -> Result<LineContent, SeedFault> {
         let row = Row::gather(first, lines)?;
-        let found = row.cells().and_then(|cells| self.found(cells));
+        let found = row.cells().and_then(|cells| self.parse_row(cells));
         found.map_err(|reason| {
             let first_bytes = row.text.len() - row.rest_bytes();
             let fault = SeedFault::new(0, reason, &row.text[..first_bytes]);
@@ -121,7 +125,7 @@ impl Header {
         })
     }
 
-    fn found(&self, cells: Vec<String>) -> Result<Found, String> {
+    fn parse_row(&self, cells: Vec<String>) -> Result<LineContent, String> {
         if cells.len() != self.columns.len() {
             return Err(format!(
                 "the row has {} cells, but the header {} columns",
@@ -129,7 +133,7 @@ impl Header {
                 self.columns.len()
             ));
         }
-        let mut found = Found::default();
+        let mut found = LineContent::default();
         for (column, cell) in self.columns.iter().zip(cells) {
             match column {
                 Column::Id | Column::Url | Column::Urls if cell.contains('\n') => {
@@ -221,7 +225,7 @@ impl Row {
     /// Gathers the lines of a row: further ones are added as long as a quote is open.
     fn gather(first: Vec<u8>, lines: &mut Lines) -> Result<Row, SeedFault> {
         let mut quotes = Quotes::default();
-        quotes.read(&first);
+        quotes.read_line(&first);
         let first_bytes = first.len();
         let mut row = Row {
             text: first,
@@ -239,7 +243,7 @@ impl Row {
             };
             row.text.push(b'\n');
             row.text.extend_from_slice(text);
-            quotes.read(text);
+            quotes.read_line(text);
             let is_too_long = row.text.len() > MAX_LINE_BYTES || row.rest.len() >= MAX_ROW_LINES;
             if is_too_long && quotes.are_open() {
                 return Err(row.give_up(first_bytes, line, lines));
@@ -256,7 +260,7 @@ impl Row {
         if self.is_askew && !self.rest.is_empty() {
             return Err(String::from(UNCLOSED));
         }
-        cells(&self.text)
+        parse_cells(&self.text)
     }
 
     fn give_up(mut self, first_bytes: usize, last: Option<Line>, lines: &mut Lines) -> SeedFault {
@@ -298,7 +302,7 @@ impl Quotes {
         self.state == QuoteState::Quoted
     }
 
-    fn read(&mut self, line: &[u8]) {
+    fn read_line(&mut self, line: &[u8]) {
         if !self.are_open() && !line.contains(&b'"') {
             return;
         }
@@ -323,7 +327,7 @@ impl QuoteState {
 }
 
 /// The cells of a row.
-pub(super) fn cells(row: &[u8]) -> Result<Vec<String>, String> {
+pub(super) fn parse_cells(row: &[u8]) -> Result<Vec<String>, String> {
     let row = utf8(row).map_err(|fault| fault.reason)?;
     let mut cells = Vec::new();
     let mut cell = String::new();

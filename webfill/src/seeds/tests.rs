@@ -89,7 +89,7 @@ fn text_is_a_url_per_line_with_comments() {
     assert_eq!(seeds.len(), 3);
     assert_eq!(
         seeds[0].as_ref().unwrap(),
-        &Seed::of_url(3, String::from("https://a.example/"))
+        &Seed::from_url(3, String::from("https://a.example/"))
     );
 }
 
@@ -125,7 +125,7 @@ fn a_record_without_an_id_goes_by_its_first_url() {
 
 #[test]
 fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
-    let plain = Seed::of_url(1, String::from("https://a.example/"));
+    let plain = Seed::from_url(1, String::from("https://a.example/"));
     assert_eq!(seed("seeds", r#"{"url": "https://a.example/"}"#), plain);
     assert_eq!(
         seed("seeds", r#"{"id": "1", "urls": ["https://a.example/"]}"#),

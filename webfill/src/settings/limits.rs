@@ -67,7 +67,7 @@ fn check_bounds(settings: &Settings) -> Result<(), Fault> {
             Some((section, key)) => table.get(section).and_then(|section| section.get(key)),
             None => table.get(setting.key),
         };
-        let refusal = value.and_then(|value| out_of_bounds(value, setting.kind));
+        let refusal = value.and_then(|value| bounds_message(value, setting.kind));
         if let (Some(value), Some(refusal)) = (value, refusal) {
             return Err(Fault::usage(format!(
                 "{} = {value}: {refusal}",
@@ -78,7 +78,7 @@ fn check_bounds(settings: &Settings) -> Result<(), Fault> {
     Ok(())
 }
 
-fn out_of_bounds(value: &toml::Value, kind: Kind) -> Option<String> {
+fn bounds_message(value: &toml::Value, kind: Kind) -> Option<String> {
     match kind {
         Kind::Whole(least, most) => {
             let number = value.as_integer()?;

@@ -40,7 +40,7 @@ pub(super) fn overlay(
         };
         let value = value_of(&text, kind)
             .ok_or_else(|| Fault::usage(format!("{variable}={text}: {}", expected(kind))))?;
-        put(table, key, value);
+        insert_at_path(table, key, value);
     }
     Ok(())
 }
@@ -136,7 +136,7 @@ fn expected(kind: Kind) -> &'static str {
     }
 }
 
-fn put(table: &mut Table, path: &str, value: Value) {
+fn insert_at_path(table: &mut Table, path: &str, value: Value) {
     match path.split_once('.') {
         None => {
             table.insert(path.to_owned(), value);

@@ -125,7 +125,7 @@ pub const SECTIONS: &[Section] = &[
     section("log", "Logs", ""),
 ];
 
-const fn set(key: &'static str, kind: Kind, meaning: &'static str) -> Setting {
+const fn setting(key: &'static str, kind: Kind, meaning: &'static str) -> Setting {
     Setting {
         key,
         kind,
@@ -135,7 +135,7 @@ const fn set(key: &'static str, kind: Kind, meaning: &'static str) -> Setting {
 }
 
 /// A setting without a default.
-const fn unset(
+const fn setting_without_default(
     key: &'static str,
     kind: Kind,
     meaning: &'static str,
@@ -153,607 +153,607 @@ const fn unset(
 use Kind::{Lines, List, Number, Switch, Text, Timeout, Wait, Waits, Whole};
 
 pub const SETTINGS: &[Setting] = &[
-    set(
+    setting(
         "store",
         Text,
         "Store of records, pages and crawls: `sqlite:FILE`, or `mongodb://...` ([mongodb.md](../how-to/mongodb.md)). If it holds a password, let only the owner read the settings file.",
     ),
-    unset(
+    setting_without_default(
         "cache",
         Text,
         "Cache of robots.txt files and site clocks, in the same form.",
         "\"sqlite:cache.db\"",
         "the store",
     ),
-    unset(
+    setting_without_default(
         "dataset",
         Text,
         "Dataset of the records of `webfill crawl`. Ids are unique within a dataset.",
         "\"people\"",
         "the name of the seeds file or collection, or `stdin`",
     ),
-    unset(
+    setting_without_default(
         "list_separator",
         Text,
         "Separator of list values in a cell of CSV seeds, as `--list-separator` of `webfill crawl`; in a fleet, for the seeds of its watches.",
         "\";\"",
         "a cell is one text",
     ),
-    set(
+    setting(
         "state",
         Text,
         "State folder: the dispatcher's files, sockets and logs.",
     ),
-    set("mappings", Text, "Folder of mapping files."),
-    unset(
+    setting("mappings", Text, "Folder of mapping files."),
+    setting_without_default(
         "keys",
         Text,
         "Folder of keys ([security.md](../explanation/security.md)).",
         "\"keys\"",
         "webfill communicates within this machine only",
     ),
-    set(
+    setting(
         "dispatcher.listen",
         Text,
         "Host name or address to listen on. Anything but loopback needs keys.",
     ),
     // The dispatcher uses the next three ports as well.
-    set(
+    setting(
         "dispatcher.port",
         Whole(1, 65_532),
         "Port of the tasks socket; outcomes, control and firehose use the next three.",
     ),
-    set(
+    setting(
         "dispatcher.http",
         Text,
         "Address for HTTP requests, `ADDRESS:PORT` or `off`; beyond loopback only [with TLS and tokens](../explanation/security.md#requests-by-http).",
     ),
-    unset(
+    setting_without_default(
         "dispatcher.http_certificate",
         Text,
         "PEM file of the certificate for HTTP, and of its intermediates.",
         "\"/etc/webfill/http.pem\"",
         "plain HTTP",
     ),
-    unset(
+    setting_without_default(
         "dispatcher.http_key",
         Text,
         "PEM file of the certificate's key. Only its owner may be able to read it.",
         "\"/etc/webfill/http.key\"",
         "plain HTTP",
     ),
-    unset(
+    setting_without_default(
         "dispatcher.http_tokens",
         Text,
         "File of the tokens that HTTP requests need. Only its owner may be able to read it.",
         "\"/etc/webfill/tokens\"",
         "no request needs a token",
     ),
-    set(
+    setting(
         "dispatcher.window_sites",
         Whole(1, 100_000_000),
         "Sites held in memory at once. The others wait on disk.",
     ),
-    set(
+    setting(
         "dispatcher.seen_memory_mib",
         Whole(1, 1 << 20),
         "Memory for the keys of seen URLs, in MiB. Pages of `dispatcher.db` get a quarter as much, and at least 16 MiB.",
     ),
-    set(
+    setting(
         "dispatcher.lease",
         Timeout,
         "How long a supervisor may start fetches after its last message to the dispatcher. Stops and pauses wait this long for a supervisor that does not answer.",
     ),
-    unset(
+    setting_without_default(
         "dispatcher.exclude_sites",
         Text,
         "File of domains that are never crawled, `FILE` or `FILE:N` for its first N: one domain or `rank,domain` per line; may be .gz or .zip. URLs that are queued already end in `stopped`.",
         "\"top-sites.csv:1000\"",
         "none are excluded",
     ),
-    set(
+    setting(
         "dispatcher.restored",
         Switch,
         "Start from a restored backup in the state folder: wait until requests of the earlier fleet have ended. As `--restored`, for units with a fixed command. Other files are opened as usual ([operate.md](../how-to/operate.md#starting-from-a-backup)).",
     ),
-    unset(
+    setting_without_default(
         "dispatcher.patience",
         Wait,
         "How long to wait for dead and failing sites before their URLs fail, as [`--patience`](data.md#dead-sites-and-the-end-of-a-crawl) of `webfill crawl`.",
         "120.0",
         "120 seconds in `webfill crawl`; in a fleet as long as `retries` and `backoff` say",
     ),
-    set(
+    setting(
         "dispatcher.drop_parameters",
         List,
         "Query parameters that do not change a page: names, or beginnings of names with `*`. A crawl fetches only one of the URLs that differ only in these, as found.",
     ),
-    unset(
+    setting_without_default(
         "watches.seeds_dir",
         Text,
         "Folder of the files that watches may read as `seeds`.",
         "\"/srv/webfill/seeds\"",
         "they may read no files",
     ),
-    set(
+    setting(
         "watches.records",
         List,
         "Databases that watches may read as `records`: `mongodb://HOST[:PORT]/DATABASE`, or `store` for that of the store.",
     ),
-    unset(
+    setting_without_default(
         "notifications.smtp",
         Text,
         "Mail server: `smtp://HOST[:PORT]` (STARTTLS), `smtps://HOST[:PORT]` or `plain://127.0.0.1[:PORT]`.",
         "\"smtp://mx.b.example\"",
         "no mail is sent",
     ),
-    unset(
+    setting_without_default(
         "notifications.smtp_user",
         Text,
         "User name at the mail server.",
         "\"webfill\"",
         "no login",
     ),
-    unset(
+    setting_without_default(
         "notifications.smtp_password_file",
         Text,
         "File with the user's password.",
         "\"/etc/webfill/smtp.password\"",
         "no login",
     ),
-    unset(
+    setting_without_default(
         "notifications.mail_from",
         Text,
         "Sender of mail.",
         "\"webfill@b.example\"",
         "mail needs one",
     ),
-    set(
+    setting(
         "notifications.mail_to",
         List,
         "Addresses that watches may write to, or `@DOMAIN` for all of a domain.",
     ),
-    set(
+    setting(
         "notifications.commands",
         List,
         "Programs that watches may run: the full path of one without arguments, or a list of the path and all of its arguments, such as `[\"/usr/local/bin/page\", \"--team\", \"data\"]`.",
     ),
-    unset(
+    setting_without_default(
         "notifications.files_dir",
         Text,
         "Folder of the files that watches may append to.",
         "\"/srv/webfill/notifications\"",
         "they may append to none",
     ),
-    unset(
+    setting_without_default(
         "notifications.secrets_dir",
         Text,
         "Folder of the keys that watches may sign with, each in a folder named after its host, such as `hooks.example`.",
         "\"/etc/webfill/hooks\"",
         "they may sign nothing",
     ),
-    set(
+    setting(
         "notifications.allow_private_webhooks",
         Switch,
         "Allow watches to post to private addresses.",
     ),
-    unset(
+    setting_without_default(
         "notifications.ca_file",
         Text,
         "PEM file of certificate authorities to trust in addition to the system's.",
         "\"/etc/webfill/ca.pem\"",
         "those of the system",
     ),
-    set(
+    setting(
         "notifications.undelivered_after",
         Number,
         "Time after which an unreached recipient raises an alert: 1 to 86400 seconds.",
     ),
-    set(
+    setting(
         "metrics.dispatcher",
         Text,
         "Where the dispatcher serves metrics: `ADDRESS:PORT` on loopback, or `off`.",
     ),
-    set(
+    setting(
         "metrics.supervisor",
         Text,
         "Where a supervisor serves metrics of itself and its workers.",
     ),
-    set(
+    setting(
         "metrics.allow_network",
         Switch,
         "Allow addresses that other machines can reach. Anyone who reaches them can read the metrics.",
     ),
-    set(
+    setting(
         "probes.dispatcher",
         Text,
         "Where the dispatcher answers `GET /healthz` and `GET /readyz`: `ADDRESS:PORT` on loopback, or `off`.",
     ),
-    set(
+    setting(
         "probes.supervisor",
         Text,
         "Where a supervisor answers them.",
     ),
-    set(
+    setting(
         "probes.allow_network",
         Switch,
         "Allow addresses that other machines can reach. There the answers give no reason.",
     ),
-    set(
+    setting(
         "supervisor.dispatcher",
         Text,
         "Address of the dispatcher's tasks socket. Outcomes go to the next port.",
     ),
-    unset(
+    setting_without_default(
         "supervisor.id",
         Text,
         "Name of this supervisor, unique in the fleet.",
         "\"vm-01\"",
         "the host name",
     ),
-    set(
+    setting(
         "supervisor.lane",
         Text,
         "`http`, or `browser` for workers that run the scripts of pages in Chromium, for crawls that need it.",
     ),
-    set(
+    setting(
         "supervisor.workers",
         Whole(0, 999),
         "Worker processes. 0: one per core; in the lane `browser`, one.",
     ),
-    set(
+    setting(
         "supervisor.queue",
         Whole(0, u32::MAX as u64),
         "Maximum number of tasks held, plus up to 512 for each worker that wait for a name server. 0: four for each possible concurrent fetch or browser tab.",
     ),
     // With a lower limit, a long URL could never be sent.
-    set(
+    setting(
         "supervisor.queue_url_bytes",
         Whole(MAX_URL_BYTES as u64, 1 << 40),
         "Maximum bytes of URLs held.",
     ),
-    set(
+    setting(
         "worker.concurrency",
         Whole(1, 10_000),
         "Concurrent fetches per worker.",
     ),
     // With a lower limit, many real pages would be truncated.
-    set(
+    setting(
         "worker.memory_mib",
         Whole(32, 1 << 20),
         "Memory of each worker for pages in flight, in MiB: a quarter for bodies, half for the page being read, a quarter for unsaved results. Fetches wait for memory. A page that needs more is cut off ([operate.md](../how-to/operate.md#memory)).",
     ),
-    set(
+    setting(
         "worker.page_deadline",
         Timeout,
         "Maximum time for the extraction of one page.",
     ),
-    set(
+    setting(
         "politeness.delay",
         Wait,
         "Time between two requests to a site without a `Crawl-delay` in its robots.txt.",
     ),
-    set(
+    setting(
         "politeness.max_delay",
         Wait,
         "Maximum wait that a server can demand (`Crawl-delay`, `Retry-After`). Longer ones are cut to this; nothing is dropped.",
     ),
-    unset(
+    setting_without_default(
         "politeness.address_delay",
         Wait,
         "Time between the starts of two requests to one address, or to all sites of one provider (those below a private suffix of the public suffix list, such as github.io), over all workers and machines.",
         "1.0",
         "0.2 seconds and 8 requests for public addresses and providers. If this or `politeness.address_in_flight` is set, they hold for loopback and private addresses, too",
     ),
-    unset(
+    setting_without_default(
         "politeness.address_in_flight",
         Whole(1, 1_000_000),
         "Maximum number of concurrent requests to one address or provider.",
         "4",
         "as above",
     ),
-    unset(
+    setting_without_default(
         "politeness.contact",
         Text,
         "URL of a page that explains the crawl, sent in the user agent. Required for public addresses. [deploy/crawler-page.html](../../deploy/crawler-page.html) is a template.",
         "\"https://example.org/crawler.html\"",
         "public addresses are refused",
     ),
-    set(
+    setting(
         "politeness.useragent_replaces_name",
         Switch,
         "The `useragent` of a crawl request replaces `webfill/VERSION` in the user agent instead of following it. The contact is sent in either case.",
     ),
-    set(
+    setting(
         "politeness.ignore_robots",
         Switch,
         "Skip the robots.txt of loopback and private addresses.",
     ),
-    set(
+    setting(
         "politeness.allow_private_networks",
         Switch,
         "Allow loopback, private and link-local addresses.",
     ),
-    set(
+    setting(
         "politeness.adaptive",
         Switch,
         "After a slow answer, leave the site alone for at least as long as the answer took to begin.",
     ),
-    set(
+    setting(
         "politeness.clock",
         Text,
         "Place of a site's clock: `owner`, in the worker with the site's tasks; or `shared`, in the cache, where each request reserves the next start. Independent crawls with one cache need `shared`.",
     ),
-    set(
+    setting(
         "fetch.lookup_timeout",
         Timeout,
         "Maximum time for a name lookup, which happens before a request takes one of the concurrent fetches.",
     ),
-    set(
+    setting(
         "fetch.connect_timeout",
         Timeout,
         "Maximum time for connect and TLS handshake together.",
     ),
-    set(
+    setting(
         "fetch.head_timeout",
         Timeout,
         "Maximum time until the response head has arrived.",
     ),
-    set(
+    setting(
         "fetch.body_timeout",
         Timeout,
         "Maximum pause between two pieces of a body.",
     ),
-    set(
+    setting(
         "fetch.total_timeout",
         Timeout,
         "Maximum time for the whole request.",
     ),
-    set(
+    setting(
         "fetch.max_body_bytes",
         Whole(1, 1 << 40),
         "Maximum size of a body, in bytes after decompression.",
     ),
-    unset(
+    setting_without_default(
         "fetch.proxy",
         Text,
         "HTTP(S) or SOCKS5 proxy for all fetches. Proxy variables of the environment are ignored.",
         "\"http://proxy.example.org:3128\"",
         "no proxy",
     ),
-    set(
+    setting(
         "fetch.resolve",
         List,
         "List of `HOST:PORT:ADDR[:PORT]`, as curl's `--resolve`; `*` matches every host.",
     ),
-    unset(
+    setting_without_default(
         "fetch.ca_file",
         Text,
         "PEM file of certificate authorities to trust in addition to the system's.",
         "\"ca.pem\"",
         "those of the system",
     ),
-    set(
+    setting(
         "fetch.headers",
         Lines,
         "Request headers for the pages of a site and its subdomains, without robots.txt: `SITE NAME: VALUE`, such as `\"shop.example Accept-Language: de\"`; `*` is every site; the longest site wins. Allowed: `Accept`, `Accept-Language`, `DNT`, `Save-Data`, `Sec-GPC`, `X-Requested-With`. The `headers` of a [mapping](../../etl-mappings/README.md#keys) override it.",
     ),
-    unset(
+    setting_without_default(
         "archive.warc",
         Text,
         "Folder for WARC files of all fetches.",
         "\"warc\"",
         "nothing is archived",
     ),
-    set(
+    setting(
         "archive.warc_mib",
         Whole(1, 1 << 20),
         "Size at which a WARC file is complete, in MiB.",
     ),
-    set(
+    setting(
         "documents.read",
         Switch,
         "Read documents as pages: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text.",
     ),
-    unset(
+    setting_without_default(
         "documents.keep",
         Text,
         "Folder for the original files of documents, named by their SHA-256. Implies `documents.read`.",
         "\"documents\"",
         "none are kept",
     ),
-    set(
+    setting(
         "documents.readers",
         Whole(1, 1_000),
         "Documents that a worker reads at the same time, each in its own process.",
     ),
-    set(
+    setting(
         "documents.deadline",
         Timeout,
         "CPU time for one document; three times as much by the clock.",
     ),
     // With a lower limit, many real documents would be too large.
-    set(
+    setting(
         "documents.memory_mib",
         Whole(64, 1 << 20),
         "Memory for one document, in MiB.",
     ),
-    set(
+    setting(
         "bodies.max_mib",
         Whole(1, 1 << 30),
         "Maximum size of all page bodies in the store, compressed, in MiB. The oldest are dropped.",
     ),
-    set(
+    setting(
         "bodies.max_body_mib",
         Whole(1, 1 << 10),
         "Maximum size of one page body before compression, in MiB. Larger ones are not kept.",
     ),
-    set(
+    setting(
         "browser.command",
         Text,
         "Chromium or a browser based on it: a program in the `PATH`, or a file.",
     ),
-    set(
+    setting(
         "browser.sandbox",
         Switch,
         "Use Chromium's sandbox, which does not work for root.",
     ),
-    set(
+    setting(
         "browser.tabs",
         Whole(1, 1_000),
         "Pages rendered at once per worker.",
     ),
-    set(
+    setting(
         "browser.settle",
         Timeout,
         "Time after which a page is read, by its virtual clock, which stands still while a request waits for its answer.",
     ),
-    set(
+    setting(
         "browser.page_deadline",
         Timeout,
         "Maximum time that the scripts of a page may run without a request.",
     ),
-    set(
+    setting(
         "browser.max_requests",
         Whole(0, 10_000),
         "Maximum number of scripts and data requests of one page.",
     ),
-    set(
+    setting(
         "browser.memory_mib",
         Whole(256, 1 << 20),
         "Memory limit of each browser process, in MiB. A quarter is for the JavaScript heap of a page.",
     ),
-    set(
+    setting(
         "browser.pages",
         Whole(1, 1_000_000),
         "Number of pages after which a browser is restarted, because its memory grows.",
     ),
-    set(
+    setting(
         "browser.auto",
         Switch,
         "In crawls of the lane `http`, try pages that are empty without their scripts [in the browser](../how-to/browser.md#only-where-it-is-needed).",
     ),
-    set(
+    setting(
         "browser.sites",
         List,
         "Sites (registrable domains) whose pages are always read after their scripts have run, in every lane.",
     ),
-    set(
+    setting(
         "browser.not_sites",
         List,
         "Sites whose pages are never rendered in crawls of the lane `http`.",
     ),
-    set("retries.timeout", Waits, "After a timeout or a 408."),
-    set(
+    setting("retries.timeout", Waits, "After a timeout or a 408."),
+    setting(
         "retries.network_error",
         Waits,
         "After a connection that was refused or broke.",
     ),
-    set(
+    setting(
         "retries.dns_error",
         Waits,
         "After a name that does not resolve.",
     ),
-    set("retries.tls_error", Waits, "After a failed TLS handshake."),
-    set(
+    setting("retries.tls_error", Waits, "After a failed TLS handshake."),
+    setting(
         "retries.robots_unreachable",
         Waits,
         "After a robots.txt that could not be fetched.",
     ),
-    set(
+    setting(
         "retries.http_429",
         Waits,
         "After 429 (too many requests), or another status from 400 to 499 by which a limiter refuses.",
     ),
-    set("retries.http_500", Waits, "After 500."),
-    set("retries.http_502", Waits, "After 502, 520, 521 and 523."),
-    set("retries.http_503", Waits, "After 503, 425 and 529."),
-    set("retries.http_504", Waits, "After 504, 522 and 524."),
-    set(
+    setting("retries.http_500", Waits, "After 500."),
+    setting("retries.http_502", Waits, "After 502, 520, 521 and 523."),
+    setting("retries.http_503", Waits, "After 503, 425 and 529."),
+    setting("retries.http_504", Waits, "After 504, 522 and 524."),
+    setting(
         "backoff.robots",
         Waits,
         "While its robots.txt cannot be fetched.",
     ),
-    set(
+    setting(
         "backoff.unreachable",
         Waits,
         "While requests get no connection or no answer.",
     ),
-    set("backoff.dns", Waits, "While its name does not resolve."),
-    set(
+    setting("backoff.dns", Waits, "While its name does not resolve."),
+    setting(
         "backoff.busy",
         Waits,
         "While it answers 429 or 503, or a limiter refuses with another status.",
     ),
-    set(
+    setting(
         "backoff.blocked",
         Waits,
         "While it blocks. After the last one it backs off until `webfill site SITE --wake`.",
     ),
-    unset(
+    setting_without_default(
         "applications.NAME.max_pages",
         Number,
         "Maximum number of pages over all crawls of the application. The rest of its queue waits for a higher limit.",
         "100000",
         "no limit",
     ),
-    unset(
+    setting_without_default(
         "applications.NAME.pages_per_second",
         Number,
         "Pages handed out per second.",
         "5.0",
         "no limit",
     ),
-    unset(
+    setting_without_default(
         "applications.NAME.max_sites",
         Number,
         "Sites requested at the same time.",
         "50",
         "no limit",
     ),
-    set(
+    setting(
         "retention.pages_days",
         Whole(0, MAX_DAYS),
         "Drop pages that were fetched more than this many days ago. Records keep the values of dropped pages. 0: never.",
     ),
-    set(
+    setting(
         "retention.log_days",
         Whole(0, MAX_DAYS),
         "Drop entries of MongoDB's log of pages that are more than this many days old. Slower readers of `webfill export --since` get an error. 0: together with the pages.",
     ),
-    set(
+    setting(
         "retention.samples_mib",
         Whole(0, 1 << 20),
         "Maximum size of the page texts that are kept [to repair mappings](../explanation/health.md#kept-page-texts), of all mappings together, in MiB. 0: none.",
     ),
-    set(
+    setting(
         "disk.floor_mib",
         Whole(0, 1 << 40),
         "Pause below this free space on a disk, in MiB, until a quarter more is free: no tasks, fetches or new requests. Disks: state folder, SQLite files, archive, kept documents. 0: never; a full disk ends the process with 17.",
     ),
-    unset(
+    setting_without_default(
         "log.folder",
         Text,
         "Folder of the log files. Each process of a fleet needs its own.",
         "\"/var/log/webfill/dispatcher\"",
         "`logs` in the state folder",
     ),
-    set(
+    setting(
         "log.level",
         Text,
         "`error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`; `info,journey=debug` logs each step of each task ([operate.md](../how-to/operate.md#history-of-a-url)).",
     ),
-    set(
+    setting(
         "log.keep",
         Whole(1, 100_000),
         "Log files kept per process. A new one begins each day, and when one is full.",
     ),
-    set(
+    setting(
         "log.max_mib",
         Whole(1, 1 << 20),
         "Maximum size of a log file, in MiB.",
     ),
-    set(
+    setting(
         "log.audit_keep",
         Whole(1, 100_000),
         "Files kept of the dispatcher's [audit log](../explanation/security.md#the-audit-log), including the current one. A new one begins each day, and when one is full.",

@@ -4,7 +4,7 @@ use super::names::*;
 use super::table::Kind;
 use super::*;
 
-fn with(variables: &[(&str, &str)]) -> Result<Table, Fault> {
+fn overlay_variables(variables: &[(&str, &str)]) -> Result<Table, Fault> {
     let mut table = Table::new();
     let owned = variables
         .iter()
@@ -36,7 +36,8 @@ fn every_setting_has_its_variable() {
             (_, Kind::Switch) => "true",
             _ => "7",
         };
-        let table = with(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
+        let table =
+            overlay_variables(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
         let read: Result<Settings, _> = table.try_into();
         assert!(read.is_ok(), "{path}: {read:?}");
     }
@@ -69,7 +70,7 @@ fn a_file_that_cannot_be_read_is_refused_by_line_and_shows_no_secret() {
 
 #[test]
 fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
-    let message = |name: &str| with(&[(name, "1")]).unwrap_err().message;
+    let message = |name: &str| overlay_variables(&[(name, "1")]).unwrap_err().message;
     assert_eq!(
         message("WEBFILL_POLITNESS_DELAY"),
         "WEBFILL_POLITNESS_DELAY: unknown variable, did you mean WEBFILL_POLITENESS_DELAY?"
@@ -112,8 +113,8 @@ fn an_unknown_key_of_the_file_is_answered_with_the_key_that_was_meant() {
 
 #[test]
 fn unknown_names_and_wrong_values_are_refused() {
-    assert!(with(&[("WEBFILL_POLITENESS_DELY", "1")]).is_err());
-    let wrong = with(&[("WEBFILL_WORKER_CONCURRENCY", "many")]).unwrap_err();
+    assert!(overlay_variables(&[("WEBFILL_POLITENESS_DELY", "1")]).is_err());
+    let wrong = overlay_variables(&[("WEBFILL_WORKER_CONCURRENCY", "many")]).unwrap_err();
     assert!(wrong.message.contains("many") && wrong.message.contains("whole number"));
     assert!(
         "polite = 1"

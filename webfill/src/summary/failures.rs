@@ -19,7 +19,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn of(outcome: Outcome, status_code: Option<u16>) -> Failure {
+    pub fn new(outcome: Outcome, status_code: Option<u16>) -> Failure {
         Failure {
             outcome: outcome.as_str(),
             status_code: status_code.filter(|_| outcome == Outcome::HttpError),
@@ -28,7 +28,7 @@ impl Failure {
 
     /// The name of the failure for `--retry`, if it may be temporary. A missing page mostly stays missing, so it has
     /// none.
-    fn retried_as(&self) -> Option<String> {
+    fn retry_name(&self) -> Option<String> {
         match self.status_code {
             Some(403 | 408 | 425 | 429 | 500..) => Some(format!("{self}")),
             Some(_) => None,
@@ -77,7 +77,7 @@ impl Failures {
     pub fn retry(&self) -> Vec<String> {
         self.by_kind
             .keys()
-            .filter_map(Failure::retried_as)
+            .filter_map(Failure::retry_name)
             .collect()
     }
 
@@ -136,14 +136,14 @@ mod tests {
             (Outcome::HttpError, Some(503), 1),
             (Outcome::Blocked, Some(403), 2),
         ] {
-            failures.by_kind.insert(Failure::of(outcome, status), urls);
+            failures.by_kind.insert(Failure::new(outcome, status), urls);
         }
         assert_eq!(failures.retry(), ["blocked", "dns_error", "503"]);
         let sites = [("a.org", 404, 9), ("b.org", 503, 1)];
         failures.count_sites(
             sites
                 .map(|(site, status, urls)| {
-                    let failure = Failure::of(Outcome::HttpError, Some(status));
+                    let failure = Failure::new(Outcome::HttpError, Some(status));
                     ((site.to_owned(), failure), urls)
                 })
                 .into(),

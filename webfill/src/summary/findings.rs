@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use webfill_followers::run_changes::RunFound;
+use webfill_followers::run_changes::RunResults;
 use webfill_health::{Alert, Warning};
 use webfill_store::{FieldCounts, MappingCounts, RowTotals};
 
@@ -34,7 +34,7 @@ pub struct Findings {
     /// Fields of these mappings that an alternative fills because the first chain no longer yields anything.
     pub warnings: Vec<Warning>,
     /// The number of changed pages and new documents, if the crawl compared pages.
-    pub of_run: Option<RunFound>,
+    pub of_run: Option<RunResults>,
     /// Counts of lists, if some lists mark missing rows as gone.
     pub lists: Option<ListCounts>,
 }
@@ -98,7 +98,7 @@ impl Findings {
             let empty = fields.find(|field| field.filled == 0 && counts.pages > 0);
             let what = match empty {
                 Some(field) => format!("`{}` on none of its pages", field.name),
-                None => rows::nowhere_found(counts)?,
+                None => rows::unfilled_field(counts)?,
             };
             Some(format!("the mapping {mapping} has found {what}"))
         })
@@ -223,10 +223,10 @@ impl Findings {
             for field in fields.iter().take(FIELDS_SHOWN) {
                 let _ = writeln!(text, "            {}", field.text(counts.pages));
             }
-            write_rest(text, fields.len().saturating_sub(FIELDS_SHOWN), "fields");
+            write_more(text, fields.len().saturating_sub(FIELDS_SHOWN), "fields");
             self.write_rows(name, counts, text);
         }
-        write_rest(
+        write_more(
             text,
             mappings.len().saturating_sub(MAPPINGS_SHOWN),
             "mappings",
@@ -302,7 +302,7 @@ fn pages(count: u64) -> String {
     }
 }
 
-fn write_rest(text: &mut String, more: usize, what: &str) {
+fn write_more(text: &mut String, more: usize, what: &str) {
     if more > 0 {
         let _ = writeln!(
             text,

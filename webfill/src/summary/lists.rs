@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use webfill_store::{Doubt, JudgedRows, ListReading, ListState};
+use webfill_store::{CheckedRows, Doubt, ListPass, ListState};
 
 use super::printable;
 
@@ -24,7 +24,7 @@ pub struct ListCounts {
 }
 
 impl ListCounts {
-    pub fn add(&mut self, list: &ListReading, rows: &[JudgedRows]) {
+    pub fn add(&mut self, list: &ListPass, rows: &[CheckedRows]) {
         match list.state {
             ListState::Complete => self.complete += 1,
             ListState::Open => self.open += 1,

@@ -12,7 +12,7 @@ const MOST_FEEDERS: usize = 20;
 
 /// The requests of one feeder to a crawl, according to the audit log.
 #[derive(Debug)]
-struct Fed {
+struct FeederRequests {
     first: Value,
     last: Value,
     lines: u64,
@@ -23,12 +23,12 @@ struct Fed {
 pub(super) struct Feeders {
     /// The crawls, by application and id.
     crawls: BTreeSet<(String, String)>,
-    found: BTreeMap<[String; 5], Fed>,
+    found: BTreeMap<[String; 5], FeederRequests>,
     pub(super) is_cut: bool,
 }
 
 impl Feeders {
-    pub(super) fn of(crawls: impl IntoIterator<Item = (String, String)>) -> Feeders {
+    pub(super) fn new(crawls: impl IntoIterator<Item = (String, String)>) -> Feeders {
         Feeders {
             crawls: crawls.into_iter().collect(),
             ..Feeders::default()
@@ -42,7 +42,7 @@ impl Feeders {
     }
 
     /// Whether a line may be an entry of the audit log about a feed.
-    pub(super) fn may_be_of_feed(text: &str) -> bool {
+    pub(super) fn may_be_feed_line(text: &str) -> bool {
         text.contains("\"action\":\"feed\"")
     }
 
@@ -63,7 +63,7 @@ impl Feeders {
                 return;
             }
             let at = &line["timestamp"];
-            let fed = self.found.entry(feeder).or_insert_with(|| Fed {
+            let fed = self.found.entry(feeder).or_insert_with(|| FeederRequests {
                 first: at.clone(),
                 last: at.clone(),
                 lines: 0,
@@ -82,21 +82,23 @@ impl Feeders {
     /// One step for each feeder, at the time of its first feed.
     pub(super) fn steps(self, place: usize) -> Vec<Step> {
         let each = self.found.into_iter().enumerate();
-        let step =
-            |(index, ([_, crawl_id, who, by, address], fed)): (usize, ([String; 5], Fed))| {
-                let mut line = json!({
-                    "timestamp": fed.first, "event": "fed", "crawl_id": crawl_id,
-                    "message": "URLs of its crawl were fed", "by": by,
-                });
-                let more = [("fed_by", who), ("address", address)];
-                for (key, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
-                    line[key] = value.into();
-                }
-                if fed.lines > 1 {
-                    line["last"] = fed.last;
-                }
-                Step::of_line("audit".into(), &line, place + index)
-            };
+        let step = |(index, ([_, crawl_id, who, by, address], fed)): (
+            usize,
+            ([String; 5], FeederRequests),
+        )| {
+            let mut line = json!({
+                "timestamp": fed.first, "event": "fed", "crawl_id": crawl_id,
+                "message": "URLs of its crawl were fed", "by": by,
+            });
+            let more = [("fed_by", who), ("address", address)];
+            for (key, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
+                line[key] = value.into();
+            }
+            if fed.lines > 1 {
+                line["last"] = fed.last;
+            }
+            Step::from_line("audit".into(), &line, place + index)
+        };
         each.map(step).collect()
     }
 }
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn each_feeder_of_the_crawl_is_listed_once_at_its_first_feed() {
-        let mut feeders = Feeders::of([("app".to_owned(), "c".to_owned())]);
+        let mut feeders = Feeders::new([("app".to_owned(), "c".to_owned())]);
         for line in [
             line("2026-11-23T10:00:05Z", "shop", 2, &[("app", "c")]),
             line(
@@ -131,7 +133,7 @@ mod tests {
             line("2026-11-23T10:00:02Z", "other", 9, &[("other", "c")]),
             line("2026-11-23T10:00:03Z", "chief", 1, &[("app", "c")]),
         ] {
-            assert!(Feeders::may_be_of_feed(&line.to_string()));
+            assert!(Feeders::may_be_feed_line(&line.to_string()));
             feeders.note_feed(&line);
         }
         let reported: Vec<Value> = feeders.steps(0).iter().map(Step::json).collect();
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_number_of_listed_feeders_is_bounded() {
-        let mut feeders = Feeders::of([("app".to_owned(), "c".to_owned())]);
+        let mut feeders = Feeders::new([("app".to_owned(), "c".to_owned())]);
         for n in 0..2 * MOST_FEEDERS {
             feeders.note_feed(&line(
                 "2026-11-23T10:00:05Z",

@@ -29,7 +29,7 @@ pub(super) struct TaskName {
 
 impl TaskName {
     /// The task of a crawl in the answer of `webfill why`.
-    pub(super) fn of_crawl(crawl: &Value) -> Option<TaskName> {
+    pub(super) fn from_crawl(crawl: &Value) -> Option<TaskName> {
         Some(TaskName {
             task: crawl["task"].as_u64()?,
             crawl_id: crawl["crawlid"].as_str()?.to_owned(),
@@ -37,7 +37,7 @@ impl TaskName {
     }
 
     /// The task that a line is about.
-    fn of_line(line: &Value) -> Option<TaskName> {
+    fn from_line(line: &Value) -> Option<TaskName> {
         let of = |key: &str| match &line[key] {
             Value::Null => &line["span"][key],
             own => own,
@@ -51,12 +51,12 @@ impl TaskName {
 
 /// Selects crawls of a history; `None` selects any.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wanted<'a> {
+pub(super) struct CrawlFilter<'a> {
     pub(super) app: Option<&'a str>,
     pub(super) crawl: Option<&'a str>,
 }
 
-impl Wanted<'_> {
+impl CrawlFilter<'_> {
     /// Whether a line may be about a selected crawl. This includes lines that name no application.
     fn fits(self, line: &Value) -> bool {
         let of = |key: &str| line[key].as_str().or(line["span"][key].as_str());
@@ -73,13 +73,13 @@ impl Wanted<'_> {
 
 /// The lines found in a folder of logs, and notes on what could not be read or is left out.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundLines {
     pub(super) steps: Vec<Step>,
     pub(super) missing: BTreeSet<String>,
 }
 
-impl Found {
-    fn miss(&mut self, path: &Path, error: &io::Error) {
+impl FoundLines {
+    fn note_unreadable(&mut self, path: &Path, error: &io::Error) {
         let what = format!("the logs in {}: {error}", path.display());
         self.missing.insert(what);
     }
@@ -90,11 +90,11 @@ impl Found {
 pub(super) fn read_logs(
     folder: &Path,
     url: &str,
-    wanted: Wanted<'_>,
+    wanted: CrawlFilter<'_>,
     known: Vec<TaskName>,
     mut feeders: Feeders,
-) -> Found {
-    let mut found = Found::default();
+) -> FoundLines {
+    let mut found = FoundLines::default();
     let mut files = Vec::new();
     collect_files(folder, MOST_DEEP, &mut files, &mut found);
     files.sort();
@@ -102,19 +102,19 @@ pub(super) fn read_logs(
     let is_wanted = |line: &Value| line["url"] == url && wanted.fits(line);
     let mut tasks: BTreeSet<TaskName> = known.into_iter().collect();
     for file in &files {
-        let read = each_line(file, |text| {
+        let read = for_each_line(file, |text| {
             if let Some(line) = parse_if(text, text.contains(&in_json)).filter(is_wanted) {
-                tasks.extend(TaskName::of_line(&line));
+                tasks.extend(TaskName::from_line(&line));
                 feeders.note_crawl(&line);
             }
         });
-        read.unwrap_or_else(|error| found.miss(file, &error));
+        read.unwrap_or_else(|error| found.note_unreadable(file, &error));
     }
     let mut seen = BTreeSet::new();
     for file in &files {
         let (mut steps, mut is_cut) = (std::mem::take(&mut found.steps), false);
-        let read = each_line(file, |text| {
-            let may_be_of_feed = Feeders::may_be_of_feed(text);
+        let read = for_each_line(file, |text| {
+            let may_be_of_feed = Feeders::may_be_feed_line(text);
             let may_belong = text.contains(&in_json) || text.contains("\"task\":");
             let Some(line) = parse_if(text, may_be_of_feed || may_belong) else {
                 return;
@@ -122,7 +122,7 @@ pub(super) fn read_logs(
             if may_be_of_feed {
                 feeders.note_feed(&line);
             }
-            let belongs = match TaskName::of_line(&line) {
+            let belongs = match TaskName::from_line(&line) {
                 Some(task) => tasks.contains(&task),
                 None => line["url"] == url,
             };
@@ -132,12 +132,12 @@ pub(super) fn read_logs(
                 return;
             }
             match steps.len() < MOST_LINES {
-                true => steps.push(Step::of_line(place_of(folder, file), &line, steps.len())),
+                true => steps.push(Step::from_line(place_of(folder, file), &line, steps.len())),
                 false => is_cut = true,
             }
         });
         found.steps = steps;
-        read.unwrap_or_else(|error| found.miss(file, &error));
+        read.unwrap_or_else(|error| found.note_unreadable(file, &error));
         if is_cut {
             let what = format!("further lines of the logs: only {MOST_LINES} are shown");
             found.missing.insert(what);
@@ -158,17 +158,17 @@ fn parse_if(text: &str, may_be_wanted: bool) -> Option<Value> {
 }
 
 /// Collects log files from this folder and those below it.
-fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &mut Found) {
+fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &mut FoundLines) {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) => return found.miss(folder, &error),
+        Err(error) => return found.note_unreadable(folder, &error),
     };
     for entry in entries {
         let kind = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
         let (kind, entry) = match kind {
             Ok(known) => known,
             Err(error) => {
-                found.miss(folder, &error);
+                found.note_unreadable(folder, &error);
                 continue;
             }
         };
@@ -198,7 +198,7 @@ fn place_of(folder: &Path, file: &Path) -> String {
 
 /// Passes each line to `each`. Invalid UTF-8 is replaced; such a line is not part of the history. Neither is one that
 /// is too long.
-fn each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
+fn for_each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut line = Vec::new();
     let mut is_backoff = false;
@@ -246,7 +246,7 @@ mod tests {
         let reported = read_logs(
             folder.path(),
             "http://a.org/",
-            Wanted::default(),
+            CrawlFilter::default(),
             Vec::new(),
             Feeders::default(),
         );
@@ -275,7 +275,7 @@ mod tests {
         let lines = [long, line("one"), line("another")].join("\n");
         std::fs::write(path.join("dispatcher.log"), lines).unwrap();
         std::fs::write(path.join("notes.txt"), line("one")).unwrap();
-        let wanted = Wanted {
+        let wanted = CrawlFilter {
             app: Some("one"),
             crawl: None,
         };
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(found.steps.len(), 1, "{found:?}");
         assert!(found.missing.is_empty(), "{found:?}");
 
-        let mut found = Found::default();
+        let mut found = FoundLines::default();
         let gone = folder.path().join("gone");
         collect_files(&gone, 1, &mut Vec::new(), &mut found);
         assert!(found.missing.iter().any(|what| what.contains("gone")));
@@ -305,7 +305,7 @@ mod tests {
         let found = read_logs(
             folder.path(),
             "http://a.org/",
-            Wanted::default(),
+            CrawlFilter::default(),
             Vec::new(),
             Feeders::default(),
         );

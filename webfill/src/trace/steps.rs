@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use webfill_store::parse_iso_time;
 
-use crate::demand::table::{table, visible};
+use crate::demand::table::{table, without_control_characters};
 
 /// Members of a line that are shown elsewhere or do not interest people.
 const SHOWN_ELSEWHERE: [&str; 10] = [
@@ -39,7 +39,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub(super) fn of_line(process: String, line: &Value, place: usize) -> Step {
+    pub(super) fn from_line(process: String, line: &Value, place: usize) -> Step {
         let of = |key: &str| match &line[key] {
             Value::Null => &line["span"][key],
             own => own,
@@ -69,7 +69,7 @@ impl Step {
     }
 
     /// The present state of the page in the store, as a step.
-    pub(super) fn of_page(page: &Value) -> Step {
+    pub(super) fn from_page(page: &Value) -> Step {
         let known = [
             "outcome",
             "status_code",
@@ -116,12 +116,12 @@ impl Step {
     }
 
     fn sentence(&self) -> String {
-        let mut parts = vec![visible(&self.message)];
+        let mut parts = vec![without_control_characters(&self.message)];
         for (key, value) in &self.more {
             let value = match value {
                 Value::Null => continue,
-                Value::String(text) => visible(text),
-                other => visible(&other.to_string()),
+                Value::String(text) => without_control_characters(text),
+                other => without_control_characters(&other.to_string()),
             };
             parts.push(format!("{} {value}", key.replace('_', " ")));
         }
@@ -147,9 +147,9 @@ fn microseconds(at: &str) -> i64 {
 
 /// The history as a table, after the present state of the URL.
 pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
-    let mut parts = vec![visible(url)];
+    let mut parts = vec![without_control_characters(url)];
     for crawl in crawls {
-        let text = |key: &str| visible(crawl[key].as_str().unwrap_or_default());
+        let text = |key: &str| without_control_characters(crawl[key].as_str().unwrap_or_default());
         parts.push(format!(
             "{}/{}: {}",
             text("appid"),
@@ -164,19 +164,21 @@ pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[Str
     }
     let missing = missing
         .iter()
-        .map(|what| format!("\nmissing: {}", visible(what)));
+        .map(|what| format!("\nmissing: {}", without_control_characters(what)));
     parts.extend(missing);
     parts.join("\n")
 }
 
 fn row(step: &Step) -> Vec<String> {
     vec![
-        visible(&step.at),
-        visible(&step.process),
-        step.crawl_id.as_deref().map_or("-".into(), visible),
+        without_control_characters(&step.at),
+        without_control_characters(&step.process),
+        step.crawl_id
+            .as_deref()
+            .map_or("-".into(), without_control_characters),
         step.delivery
             .map_or("-".into(), |number| number.to_string()),
-        visible(&step.event),
+        without_control_characters(&step.event),
         step.sentence(),
     ]
 }
@@ -189,7 +191,7 @@ mod tests {
     fn steps_of_one_millisecond_have_the_order_of_their_microseconds() {
         let step = |at: &str, place| {
             let line = json!({"timestamp": at, "event": "e"});
-            Step::of_line("a".into(), &line, place).order()
+            Step::from_line("a".into(), &line, place).order()
         };
         assert!(step("2026-11-23T10:00:01.123456Z", 1) < step("2026-11-23T10:00:01.1235Z", 0));
         assert!(step("2026-11-23T10:00:01.123Z", 1) < step("2026-11-23T10:00:01.123001Z", 0));
@@ -202,9 +204,9 @@ mod tests {
             "timestamp": "2026-11-23T10:00:01.5Z", "level": "DEBUG", "event": "leased", "task": 7, "crawl_id": "c",
             "attempt": 2, "supervisor": "one", "message": "leased", "url": "http://a.org/",
         });
-        let leased = Step::of_line("dispatcher".into(), &line, 3);
+        let leased = Step::from_line("dispatcher".into(), &line, 3);
         let page = json!({"started_at": "2026-11-23T10:00:01.2Z", "outcome": "ok", "attempts": 2, "crawl_id": "c"});
-        let page = Step::of_page(&page);
+        let page = Step::from_page(&page);
         assert!(page.order() < leased.order());
         let known = [json!({"appid": "a", "crawlid": "c", "text": "it ended with `ok`"})];
         let reported = render(

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use webfill_api::{Refusal, Watch, WatchRun};
-use webfill_notifications::wait_ms;
-use webfill_service::signals::{self, Asked};
+use webfill_notifications::retry_wait_ms;
+use webfill_service::signals::{self, SignalRequest};
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault, child};
 
@@ -37,7 +37,7 @@ pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
     crawl.config = crawl.config.or(config);
     match options.once {
         true => crawl::run(crawl),
-        false => Attendance::begin(watch, crawl, file, options)?.attend(),
+        false => WatchRunner::begin(watch, crawl, file, options)?.run_until_stopped(),
     }
 }
 
@@ -86,7 +86,7 @@ fn crawl_options(watch: &Watch, options: &RunOptions, file: &Path) -> Result<Cra
 }
 
 /// Waits for due times, and runs the watch at each.
-struct Attendance {
+struct WatchRunner {
     watch: Watch,
     file: PathBuf,
     runs: RunFile,
@@ -96,18 +96,18 @@ struct Attendance {
     since_ms: i64,
     /// No run begins before this time. Set after a run that could not begin.
     not_before_ms: i64,
-    left: LeftNotifications,
+    left: RemainingNotifications,
     /// Held so that only one process at a time waits for a watch.
     _lock: StateFolder,
 }
 
-impl Attendance {
+impl WatchRunner {
     fn begin(
         watch: Watch,
         crawl: CrawlOptions,
         file: PathBuf,
         options: &RunOptions,
-    ) -> Result<Attendance, Fault> {
+    ) -> Result<WatchRunner, Fault> {
         let config = crawl.config.as_ref();
         let config = config.map(|config| format!("--config={}", config.display()));
         let prepared = Crawl::prepare(crawl)?;
@@ -118,8 +118,8 @@ impl Attendance {
             format!("--progress={}", name_of(&options.progress)),
         ];
         arguments.extend(config);
-        let runs = RunFile::of(lock.path(), &watch.name);
-        Ok(Attendance {
+        let runs = RunFile::new(lock.path(), &watch.name);
+        Ok(WatchRunner {
             last: runs.last()?,
             runs,
             arguments,
@@ -128,15 +128,15 @@ impl Attendance {
             file,
             since_ms: now_ms(),
             not_before_ms: 0,
-            left: LeftNotifications::new(prepared.notifications()),
+            left: RemainingNotifications::new(prepared.notifications()),
             _lock: lock,
         })
     }
 
-    fn attend(mut self) -> Result<ExitStatus, Fault> {
+    fn run_until_stopped(mut self) -> Result<ExitStatus, Fault> {
         let mut printed_ms = None;
         loop {
-            if signals::asked() >= Asked::Drain {
+            if signals::requested() >= SignalRequest::Drain {
                 return Ok(ExitStatus::Done);
             }
             let Some(due_ms) = self.next_due_ms() else {
@@ -151,13 +151,13 @@ impl Attendance {
                 }
                 if self.last.is_some() {
                     let due_ms = due_ms.max(self.not_before_ms);
-                    self.left.try_again(|| due_ms <= now_ms());
+                    self.left.retry_if_due(|| due_ms <= now_ms());
                 }
                 std::thread::sleep(CHECK_EVERY);
                 continue;
             }
             let status = self.run_once(due_ms)?;
-            if signals::asked() >= Asked::Drain || status == ExitStatus::Usage {
+            if signals::requested() >= SignalRequest::Drain || status == ExitStatus::Usage {
                 return Ok(status);
             }
         }
@@ -170,7 +170,7 @@ impl Attendance {
             Some(run) => self
                 .watch
                 .schedule
-                .next_due_ms(run.last().as_ref(), self.since_ms),
+                .next_due_ms(run.times().as_ref(), self.since_ms),
             None => self.watch.schedule.next_due_ms(None, self.since_ms),
         }
     }
@@ -219,16 +219,16 @@ impl Attendance {
 }
 
 /// Notifications that a run may have left undelivered.
-struct LeftNotifications {
+struct RemainingNotifications {
     notifications: Option<RunNotifications>,
     failures: u32,
     /// When to try again; `None` if nothing is left.
     try_at: Option<Instant>,
 }
 
-impl LeftNotifications {
-    fn new(notifications: Option<RunNotifications>) -> LeftNotifications {
-        LeftNotifications {
+impl RemainingNotifications {
+    fn new(notifications: Option<RunNotifications>) -> RemainingNotifications {
+        RemainingNotifications {
             notifications,
             failures: 0,
             try_at: Some(Instant::now()),
@@ -241,16 +241,17 @@ impl LeftNotifications {
     }
 
     /// Delivers what is left, if it is time to. The wait grows after each failure.
-    fn try_again(&mut self, is_due: impl Fn() -> bool) {
+    fn retry_if_due(&mut self, is_due: impl Fn() -> bool) {
         let (Some(notifications), Some(try_at)) = (&self.notifications, self.try_at) else {
             return;
         };
         if Instant::now() < try_at {
             return;
         }
-        let is_left = notifications.deliver_left(|| is_due() || signals::asked() >= Asked::Drain);
+        let is_left = notifications
+            .deliver_remaining(|| is_due() || signals::requested() >= SignalRequest::Drain);
         self.failures += 1;
-        let wait = Duration::from_millis(wait_ms(self.failures).unsigned_abs());
+        let wait = Duration::from_millis(retry_wait_ms(self.failures).unsigned_abs());
         self.try_at = is_left.then(|| Instant::now() + wait);
     }
 }
@@ -263,28 +264,28 @@ fn name_of(value: &impl ValueEnum) -> String {
 
 /// Waits for the end of a run, and passes on signals to this process.
 fn wait(run: &mut Child) -> ExitStatus {
-    let mut passed_on = Asked::Nothing;
+    let mut passed_on = SignalRequest::Nothing;
     loop {
         match run.try_wait() {
             Ok(Some(status)) => return status_of(status, passed_on),
             Err(_) => return ExitStatus::Error,
             Ok(None) => {}
         }
-        let asked = signals::asked();
+        let asked = signals::requested();
         if asked > passed_on {
-            child::ask_to_drain(run);
+            child::request_drain(run);
             passed_on = match passed_on {
-                Asked::Nothing => Asked::Drain,
-                _ => Asked::Stop,
+                SignalRequest::Nothing => SignalRequest::Drain,
+                _ => SignalRequest::Stop,
             };
         }
         std::thread::sleep(CHECK_EVERY / 4);
     }
 }
 
-fn status_of(status: std::process::ExitStatus, passed_on: Asked) -> ExitStatus {
+fn status_of(status: std::process::ExitStatus, passed_on: SignalRequest) -> ExitStatus {
     // A run that is asked to drain before it listens to signals dies of the first. It had not begun.
-    if passed_on > Asked::Nothing && status.signal() == Some(libc::SIGTERM) {
+    if passed_on > SignalRequest::Nothing && status.signal() == Some(libc::SIGTERM) {
         return ExitStatus::Interrupted;
     }
     let is_this = |known: &ExitStatus| status.code() == Some(known.code().into());
@@ -299,9 +300,12 @@ mod tests {
     #[test]
     fn a_run_that_dies_of_the_signal_that_was_passed_on_was_interrupted() {
         let of = |raw, passed_on| status_of(std::process::ExitStatus::from_raw(raw), passed_on);
-        assert_eq!(of(libc::SIGTERM, Asked::Drain), ExitStatus::Interrupted);
-        assert_eq!(of(libc::SIGTERM, Asked::Nothing), ExitStatus::Error);
-        assert_eq!(of(libc::SIGKILL, Asked::Drain), ExitStatus::Error);
-        assert_eq!(of(12 << 8, Asked::Drain), ExitStatus::Limit);
+        assert_eq!(
+            of(libc::SIGTERM, SignalRequest::Drain),
+            ExitStatus::Interrupted
+        );
+        assert_eq!(of(libc::SIGTERM, SignalRequest::Nothing), ExitStatus::Error);
+        assert_eq!(of(libc::SIGKILL, SignalRequest::Drain), ExitStatus::Error);
+        assert_eq!(of(12 << 8, SignalRequest::Drain), ExitStatus::Limit);
     }
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::{ROOT, defaults, settings_of_a_crawl, text, webfill};
+use crate::program::{ROOT, defaults, run_webfill, settings_of_a_crawl, text};
 
 const EXAMPLE: &str = "deploy/webfill.toml";
 
@@ -60,6 +60,6 @@ fn with_every_key_in_force_the_program_accepts_it() {
         "--fail-on",
         "never",
     ];
-    let ran = webfill(folder.path(), &crawl);
+    let ran = run_webfill(folder.path(), &crawl);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
 }

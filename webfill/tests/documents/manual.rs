@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::markdown::Document;
-use crate::program::{commands, webfill};
+use crate::program::{commands, run_webfill};
 
 /// The text of each page, by its name.
 fn pages() -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let written = webfill(folder.path(), &["manual", "."]);
+    let written = run_webfill(folder.path(), &["manual", "."]);
     assert!(written.status.success(), "{written:?}");
     let files = std::fs::read_dir(folder.path()).expect("our own folder");
     files

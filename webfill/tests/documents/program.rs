@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-pub fn webfill(folder: &Path, arguments: &[&str]) -> Output {
+pub fn run_webfill(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_webfill"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("WEBFILL_") {
@@ -25,7 +25,7 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// The commands that `webfill --help` lists.
 pub fn commands() -> BTreeSet<String> {
-    let help = text(&webfill(Path::new(ROOT), &["--help"]).stdout);
+    let help = text(&run_webfill(Path::new(ROOT), &["--help"]).stdout);
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty());
     let first_words = commands.filter_map(|line| line.split_whitespace().next());
@@ -53,7 +53,7 @@ pub fn settings_of_a_crawl(folder: &Path, flags: &[&str]) -> Table {
         "--fail-on",
         "never",
     ];
-    let ran = webfill(folder, &[&crawl[..], &contact[..], flags].concat());
+    let ran = run_webfill(folder, &[&crawl[..], &contact[..], flags].concat());
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let written = std::fs::read_to_string(folder.join(".webfill/webfill.toml"));
     let mut table: Table = written

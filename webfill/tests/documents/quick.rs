@@ -34,7 +34,7 @@ const CHANGES: &[(&str, &str)] = &[
 
 #[test]
 fn changes_run_the_tests_nearest_to_them() {
-    let copy = Copy::new();
+    let copy = RepositoryCopy::new();
     for (file, expected) in CHANGES {
         assert_eq!(copy.chosen(file), *expected, "{file}");
     }
@@ -48,14 +48,14 @@ fn changes_run_the_tests_nearest_to_them() {
 }
 
 /// A repository with the manifests of this one, and a fake cargo that records its arguments.
-struct Copy {
+struct RepositoryCopy {
     folder: tempfile::TempDir,
 }
 
-impl Copy {
-    fn new() -> Copy {
+impl RepositoryCopy {
+    fn new() -> RepositoryCopy {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let copy = Copy { folder };
+        let copy = RepositoryCopy { folder };
         let manifests = Repository::read().files.into_iter();
         let manifests = manifests.filter(|path| path.ends_with("Cargo.toml"));
         for path in manifests.chain(["tests/quick.sh".to_owned()]) {

@@ -1,7 +1,7 @@
 //! Tests that `README.md` is short, and that the demo prints the output shown in it.
 
 use crate::markdown::Document;
-use crate::program::{text, webfill};
+use crate::program::{run_webfill, text};
 
 /// The most bytes: people read it before they decide, and everything else has its own page.
 const MOST_BYTES: usize = 12_288;
@@ -18,7 +18,7 @@ fn it_is_short_enough_to_be_read() {
 #[test]
 fn the_demo_prints_what_is_shown() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let ran = webfill(folder.path(), &["demo", "--folder", "demo"]);
+    let ran = run_webfill(folder.path(), &["demo", "--folder", "demo"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let printed = text(&ran.stdout);
     let readme = Document::read("README.md");

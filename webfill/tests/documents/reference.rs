@@ -3,12 +3,12 @@
 use webfill_service::ExitStatus;
 
 use crate::markdown::Document;
-use crate::program::webfill;
+use crate::program::run_webfill;
 
 #[test]
 fn what_is_made_from_the_program_is_up_to_date() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let written = webfill(folder.path(), &["manual", "."]);
+    let written = run_webfill(folder.path(), &["manual", "."]);
     assert!(written.status.success(), "{written:?}");
     for (made, kept) in [
         ("commands.md", "docs/reference/commands.md"),

@@ -71,7 +71,7 @@ impl Repository {
     fn take_source(&mut self, path: &str, text: &str) {
         for line in text.lines() {
             self.words.extend(words(line).map(str::to_owned));
-            for name in declared_in(line) {
+            for name in declared_names(line) {
                 let files = self.declared.entry(name.to_owned()).or_default();
                 if files.last().is_none_or(|last| last != path) {
                     files.push(path.to_owned());
@@ -159,7 +159,7 @@ pub fn words(line: &str) -> impl Iterator<Item = &str> {
 
 /// The names that a line of Rust declares. Items are recognised by their keywords, fields and variants by their
 /// position at the beginning.
-fn declared_in(line: &str) -> Vec<&str> {
+fn declared_names(line: &str) -> Vec<&str> {
     const KEYWORDS: &[&str] = &[
         "fn", "struct", "enum", "trait", "const", "static", "type", "mod", "union",
     ];

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::markdown::Document;
-use crate::program::{ROOT, text, webfill};
+use crate::program::{ROOT, run_webfill, text};
 
 #[test]
 fn the_mapping_in_the_readme_works_as_shown() {
@@ -53,7 +53,7 @@ fn run_mapping_tests(document: &Document, commands: usize) {
 }
 
 fn check_output(folder: &Path, arguments: &[&str], output: &str) {
-    let ran = webfill(folder, &[&["mapping", "test"], arguments].concat());
+    let ran = run_webfill(folder, &[&["mapping", "test"], arguments].concat());
     let said = text(&ran.stdout);
     for line in output.lines().filter(|line| line.trim() != "...") {
         assert!(

@@ -10,7 +10,7 @@ fn lines(ran: &Ran) -> Vec<Value> {
 }
 
 /// Creates three pages, and files that are not pages. One page has no name, and all lack the year.
-fn with_pages() -> Work {
+fn work_with_pages() -> Work {
     let work = Work::new();
     work.write("pages/ada.html", ADA);
     work.write("pages/ada.json", r#"{"name": "Ada"}"#);
@@ -24,7 +24,7 @@ fn with_pages() -> Work {
 
 #[test]
 fn a_folder_gives_a_table_of_fill_rates() {
-    let work = with_pages();
+    let work = work_with_pages();
     let ran = work.test("mappings/people.json pages --format text");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let expected = "mapping people on 3 pages
@@ -38,7 +38,7 @@ born        0      3    0.0 %  pages/ada.html, pages/bob.html, pages/nobody.html
 
 #[test]
 fn programs_get_a_line_for_each_page_and_one_for_all() {
-    let work = with_pages();
+    let work = work_with_pages();
     let ran = work.test("mappings/people.json pages/ada.html pages/bob.html --field name");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines = lines(&ran);
@@ -57,7 +57,7 @@ fn programs_get_a_line_for_each_page_and_one_for_all() {
 
 #[test]
 fn a_page_that_cannot_be_read_does_not_stop_the_others_but_counts() {
-    let work = with_pages();
+    let work = work_with_pages();
     let ran = work.test("mappings/people.json pages/bob.html missing.html");
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("missing.html"), "{}", ran.stderr);
@@ -68,7 +68,7 @@ fn a_page_that_cannot_be_read_does_not_stop_the_others_but_counts() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    let work = with_pages();
+    let work = work_with_pages();
     work.write("nothing/.keep", "");
     for (arguments, message) in [
         ("mappings/people.json nothing", "no page in it"),
@@ -90,7 +90,7 @@ fn what_cannot_be_meant_is_refused() {
 
 #[test]
 fn each_page_of_several_can_be_traced() {
-    let work = with_pages();
+    let work = work_with_pages();
     let ran = work.test("mappings/people.json pages --trace --format text --field name");
     assert_eq!(
         ran.stdout.matches("field name: ").count(),

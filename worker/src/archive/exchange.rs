@@ -54,7 +54,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// Starts an exchange with the head of the answer. The body is added later.
-    pub fn begun(url: &Url, request: &SentRequest, response: &Response) -> Exchange {
+    pub fn from_response(url: &Url, request: &SentRequest, response: &Response) -> Exchange {
         let version = response.version();
         Exchange {
             url: url[..Position::AfterQuery].to_owned(),

@@ -86,7 +86,7 @@ mod tests {
             id: RecordId::random(),
             url,
             started_ms: 0,
-            digest: Sha1Digest::of(&[&number.to_le_bytes()]),
+            digest: Sha1Digest::from_parts(&[&number.to_le_bytes()]),
         }
     }
 

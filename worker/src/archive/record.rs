@@ -31,7 +31,7 @@ impl Display for RecordId {
 pub struct Sha1Digest([u8; 20]);
 
 impl Sha1Digest {
-    pub fn of(parts: &[&[u8]]) -> Sha1Digest {
+    pub fn from_parts(parts: &[&[u8]]) -> Sha1Digest {
         let mut digest = Sha1::new();
         for part in parts {
             digest.update(part);
@@ -90,7 +90,7 @@ impl<'a> Record<'a> {
         self.block = block;
         let length = block[0].len() + block[1].len();
         self.field("Content-Type", content_type)
-            .field("WARC-Block-Digest", Sha1Digest::of(&block))
+            .field("WARC-Block-Digest", Sha1Digest::from_parts(&block))
             .field("Content-Length", length)
     }
 
@@ -138,7 +138,7 @@ mod tests {
              WARC-Date: 2026-11-23T05:40:40.007Z\r\nWARC-Target-URI: http://a.org/\r\n\
              WARC-Truncated: length\r\nContent-Type: application/http;msgtype=response\r\n\
              WARC-Block-Digest: {}\r\nContent-Length: 12\r\n\r\nhead\r\n\r\nbody\r\n\r\n",
-            Sha1Digest::of(&[b"head\r\n\r\nbody"])
+            Sha1Digest::from_parts(&[b"head\r\n\r\nbody"])
         );
         assert_eq!(text, expected);
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn digests_and_ids_have_the_usual_form() {
         // RFC 3174's first example, in base 32.
-        let digest = Sha1Digest::of(&[b"a", b"bc"]).to_string();
+        let digest = Sha1Digest::from_parts(&[b"a", b"bc"]).to_string();
         assert_eq!(digest, "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5");
         let id = RecordId::random().to_string();
         assert!(id.starts_with("<urn:uuid:") && id.ends_with('>') && id.len() == 47);

@@ -28,10 +28,10 @@ pub fn recover(folder: &Path) {
             continue;
         };
         match recover_file(&path, name) {
-            Ok(Recovered::Completed { cut }) => {
+            Ok(Recovery::Completed { cut }) => {
                 tracing::info!(event = "warc_recovered", path = %path.display(), cut_bytes = cut, "an archive file of a killed process was completed");
             }
-            Ok(Recovered::Empty | Recovered::InUse) => {}
+            Ok(Recovery::Empty | Recovery::InUse) => {}
             Err(error) => {
                 tracing::warn!(event = "warc_not_recovered", path = %path.display(), %error, "an archive file of a killed process could not be completed");
             }
@@ -40,7 +40,7 @@ pub fn recover(folder: &Path) {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Recovered {
+enum Recovery {
     Completed {
         cut: u64,
     },
@@ -49,28 +49,28 @@ enum Recovered {
     InUse,
 }
 
-fn recover_file(path: &Path, name: &str) -> io::Result<Recovered> {
+fn recover_file(path: &Path, name: &str) -> io::Result<Recovery> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recovered::InUse),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recovery::InUse),
         Err(error) => return Err(error),
     };
     match file.try_lock() {
         Ok(()) if is_at(&file, path) => {}
         // Another process completed the file first, or is still writing it.
-        Ok(()) | Err(TryLockError::WouldBlock) => return Ok(Recovered::InUse),
+        Ok(()) | Err(TryLockError::WouldBlock) => return Ok(Recovery::InUse),
         Err(TryLockError::Error(error)) => return Err(error),
     }
     let whole = whole_bytes(&file)?;
     if whole == 0 {
         std::fs::remove_file(path)?;
-        return Ok(Recovered::Empty);
+        return Ok(Recovery::Empty);
     }
     let cut = file.metadata()?.len() - whole;
     file.set_len(whole)?;
     file.sync_all()?;
     complete(path, &path.with_file_name(name.trim_end_matches(OPEN)))?;
-    Ok(Recovered::Completed { cut })
+    Ok(Recovery::Completed { cut })
 }
 
 /// The length of the file's whole gzip members, each of which is a record.

@@ -51,7 +51,7 @@ impl Writer {
             }
         };
         let id = RecordId::random();
-        let digest = Sha1Digest::of(&[&exchange.payload]);
+        let digest = Sha1Digest::from_parts(&[&exchange.payload]);
         let earlier = earlier(&self.originals, &exchange, &digest);
         let warcinfo = file.warcinfo();
         file.append(&answer_record(&exchange, id, warcinfo, &digest, earlier))?;

@@ -43,13 +43,13 @@ impl<'a> Inspected<'a> {
         }
     }
 
-    fn brief(&self) -> &Scan<'a> {
+    fn brief_scan(&self) -> &Scan<'a> {
         self.brief
             .get_or_init(|| scan_briefly(self.beginning, SHORT_CHARACTERS))
     }
 
-    /// Costs more than [`Inspected::brief`]; use it only for pages that are already suspect.
-    pub fn full(&self) -> &Scan<'a> {
+    /// Costs more than [`Inspected::brief_scan`]; use it only for pages that are already suspect.
+    pub fn full_scan(&self) -> &Scan<'a> {
         self.full
             .get_or_init(|| scan_all(self.beginning, self.response.url, self.limit))
     }
@@ -59,17 +59,17 @@ impl<'a> Inspected<'a> {
         if !self.is_whole || self.beginning.is_empty() {
             return false;
         }
-        let brief = self.brief().visible;
+        let brief = self.brief_scan().visible;
         match limit <= SHORT_CHARACTERS {
             true => brief < limit,
-            false => brief < SHORT_CHARACTERS || self.full().visible < limit,
+            false => brief < SHORT_CHARACTERS || self.full_scan().visible < limit,
         }
     }
 
     /// The title in lower case with single spaces.
     pub fn title(&self) -> &str {
         self.title.get_or_init(|| {
-            let title = self.brief().title.unwrap_or_default();
+            let title = self.brief_scan().title.unwrap_or_default();
             let words: Vec<&str> = title.split_whitespace().collect();
             words.join(" ").to_lowercase()
         })
@@ -89,7 +89,7 @@ impl<'a> Inspected<'a> {
     fn refreshes(&self) -> impl Iterator<Item = Refresh<'a>> {
         let header = self.response.headers.get(REFRESH);
         let header = header.and_then(|value| Refresh::read(value.to_str().ok()?));
-        header.into_iter().chain(self.brief().refresh)
+        header.into_iter().chain(self.brief_scan().refresh)
     }
 
     pub fn contains(&self, text: &str) -> bool {

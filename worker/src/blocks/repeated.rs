@@ -121,7 +121,12 @@ struct Run {
 impl RepeatedPages {
     /// Notes an answer: a served page or a redirect. Returns a sign if the site gives this answer for every URL, or is
     /// suspected to. `may_wait`: the task can be retried to find out.
-    pub fn note(&mut self, site: &str, response: &Response<'_>, may_wait: bool) -> Option<Sign> {
+    pub fn note_answer(
+        &mut self,
+        site: &str,
+        response: &Response<'_>,
+        may_wait: bool,
+    ) -> Option<Sign> {
         let Some((likeness, answer)) = likeness_of(response) else {
             // A redirect does not end a run: the site may block at its target.
             if response.redirect.is_none() {
@@ -130,7 +135,7 @@ impl RepeatedPages {
             return None;
         };
         let run = self.run_of(site);
-        let is_new = run.note(answer, url_key(response.url));
+        let is_new = run.note_url(answer, url_key(response.url));
         let is_strong = likeness == Likeness::Strong
             && run.acquitted != Some(answer)
             && run.acquittals < MOST_ACQUITTALS;
@@ -143,7 +148,7 @@ impl RepeatedPages {
             return Some(suspicion(response));
         }
         // The suspected answer came again, with nothing else in between.
-        run.acquit();
+        run.clear_suspicion();
         None
     }
 
@@ -155,7 +160,7 @@ impl RepeatedPages {
 
     fn end_run(&mut self, site: &str) {
         let is_forgotten = |run: &mut Run| {
-            run.acquit();
+            run.clear_suspicion();
             run.length = 0;
             run.acquitted.is_none()
         };
@@ -178,9 +183,9 @@ impl RepeatedPages {
 
 impl Run {
     /// Notes that a URL got this answer. Returns whether the URL is new in the run.
-    fn note(&mut self, answer: u64, url: u64) -> bool {
+    fn note_url(&mut self, answer: u64, url: u64) -> bool {
         if answer != self.answer || self.length == 0 {
-            self.acquit();
+            self.clear_suspicion();
             *self = Run {
                 answer,
                 acquitted: self.acquitted,
@@ -197,7 +202,7 @@ impl Run {
     }
 
     /// The suspected answer has turned out to be a page.
-    fn acquit(&mut self) {
+    fn clear_suspicion(&mut self) {
         if std::mem::take(&mut self.is_suspected) && self.length < SHORT_RUN {
             self.acquitted = Some(self.answer);
             self.acquittals = self.acquittals.saturating_add(1);
@@ -273,7 +278,7 @@ fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
         && !page.features.is_shell
         && !page.features.has_fields
         && !leads_elsewhere(&page, response)
-        && !says_one_of(&page, &WORDS_OF_MISSING_PAGES);
+        && !has_one_of(&page, &WORDS_OF_MISSING_PAGES);
     let features = page.features;
     let has_more = features.has_links || features.has_media || features.moves_away;
     may_be_a_block.then(|| match has_more {
@@ -300,7 +305,7 @@ fn masked(response: &Response<'_>) -> String {
 
 fn resembles_a_challenge(page: &Scan<'_>, body: &str) -> bool {
     let mut scripts = SCRIPTS_OF_CHALLENGES.iter();
-    says_one_of(page, &WORDS_OF_CHALLENGES)
+    has_one_of(page, &WORDS_OF_CHALLENGES)
         || (page.features.has_script && scripts.any(|script| body.contains(script)))
 }
 
@@ -322,7 +327,7 @@ fn leads_elsewhere(page: &Scan<'_>, response: &Response<'_>) -> bool {
     target.is_some_and(|target| !is_same_path(&target, response.url))
 }
 
-fn says_one_of(page: &Scan<'_>, words: &[&str]) -> bool {
+fn has_one_of(page: &Scan<'_>, words: &[&str]) -> bool {
     let title = page.title.unwrap_or_default().to_lowercase();
     let mut words = words.iter();
     words.any(|word| title.contains(word) || page.text.contains(word))

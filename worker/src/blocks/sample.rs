@@ -3,7 +3,7 @@
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use webfill_urls::Url;
 
-use super::{Response, Sign, judge};
+use super::{Response, Sign, find_block};
 
 /// A sample: a line with status and URL, headers, an empty line, the body.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ impl Sample {
         }
     }
 
-    pub fn judge(&self) -> Option<Sign> {
-        judge(&self.response())
+    pub fn find_block(&self) -> Option<Sign> {
+        find_block(&self.response())
     }
 
     fn header(&self, name: &str) -> Option<&str> {

@@ -149,7 +149,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         while at < bytes.len() {
             let text_end =
                 memchr::memchr(b'<', &bytes[at..]).map_or(bytes.len(), |found| at + found);
-            self.show(&self.page[at..text_end]);
+            self.add_text(&self.page[at..text_end]);
             if text_end == bytes.len() || (self.url.is_none() && self.found.visible >= self.limit) {
                 break;
             }
@@ -159,7 +159,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
     }
 
     /// Adds shown text. Anything between two texts counts as white space.
-    fn show(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         self.after_space = true;
         for character in text.chars() {
             if self.found.visible >= self.limit {
@@ -194,7 +194,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         }
         let name = tag_name(self.page, start);
         if name.is_empty() {
-            self.show("<");
+            self.add_text("<");
             return start + 1;
         }
         let end = end_of_tag(self.page.as_bytes(), start);
@@ -258,7 +258,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             return;
         }
         let features = &mut self.found.features;
-        features.is_shell |= is_of_shell(name, tag);
+        features.is_shell |= is_app_shell_tag(name, tag);
         features.has_links |= name.eq_ignore_ascii_case("a") && attribute(tag, "href").is_some();
         features.has_media |= self.found.media != 0;
         if name.eq_ignore_ascii_case("script") {
@@ -283,7 +283,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
 
 /// Whether a tag belongs to an application's shell (the element it renders into, a custom element, or a module
 /// script) or to a page of frames.
-fn is_of_shell(name: &str, tag: &str) -> bool {
+fn is_app_shell_tag(name: &str, tag: &str) -> bool {
     let is = |attribute_name, values: &[&str]| {
         attribute(tag, attribute_name).is_some_and(|value| values.contains(&value))
     };

@@ -23,8 +23,8 @@ const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
 /// ordinary redirect. Challenges that set a cookie may add a query to the address.
 pub fn reloads(script: &str, url: &Url) -> bool {
     moves(script).any(|found| match found {
-        Move::Reload => true,
-        Move::To(target) => is_own_address(target, script, url),
+        AddressChange::Reload => true,
+        AddressChange::To(target) => is_own_address(target, script, url),
     })
 }
 
@@ -32,21 +32,21 @@ pub fn reloads(script: &str, url: &Url) -> bool {
 /// name a challenge.
 pub fn moves_away(script: &str, url: &Url) -> bool {
     moves(script).any(|found| {
-        let Move::To(target) = found else {
+        let AddressChange::To(target) = found else {
             return false;
         };
         let target = literal(target).and_then(|target| url.join(target).ok());
         target.is_some_and(|target| {
             !is_same_path(&target, url)
                 && !names_a_challenge(&target, url)
-                && !hands_in_a_token(&target, url)
+                && !submits_token(&target, url)
         })
     })
 }
 
 /// Whether an address is the front page of the same host with a token, which is how challenges submit their result.
 /// Anything the script appends to the address is ignored.
-fn hands_in_a_token(target: &Url, url: &Url) -> bool {
+fn submits_token(target: &Url, url: &Url) -> bool {
     let is_front = target.host_str() == url.host_str() && target.path() == "/";
     is_front && target.query_pairs().any(|(_, value)| is_token(&value))
 }
@@ -57,11 +57,11 @@ fn is_token(value: &str) -> bool {
     value.is_empty() || value.len() >= LONG_TOKEN || (is_mixed && value.len() >= SHORT_TOKEN)
 }
 
-fn moves(script: &str) -> impl Iterator<Item = Move<'_>> {
+fn moves(script: &str) -> impl Iterator<Item = AddressChange<'_>> {
     let places = memmem::find_iter(script.as_bytes(), b"location");
     let moves = places
         .filter(|at| !is_inside_a_name(script, *at))
-        .filter_map(|at| Move::read(&script[at + "location".len()..]));
+        .filter_map(|at| AddressChange::read(&script[at + "location".len()..]));
     moves.take(MOST_MOVES)
 }
 
@@ -76,26 +76,26 @@ fn literal(expression: &str) -> Option<&str> {
 }
 
 /// A statement that changes the address.
-enum Move<'a> {
+enum AddressChange<'a> {
     Reload,
     /// Goes to a new address, which the text begins with.
     To(&'a str),
 }
 
-impl<'a> Move<'a> {
+impl<'a> AddressChange<'a> {
     /// Reads what follows `location`.
-    fn read(after: &'a str) -> Option<Move<'a>> {
-        if call(after, ".reload").is_some() {
-            return Some(Move::Reload);
+    fn read(after: &'a str) -> Option<AddressChange<'a>> {
+        if parse_call(after, ".reload").is_some() {
+            return Some(AddressChange::Reload);
         }
-        call(after, ".replace")
-            .or_else(|| call(after, ".assign"))
+        parse_call(after, ".replace")
+            .or_else(|| parse_call(after, ".assign"))
             .or_else(|| assignment(after.strip_prefix(".href").unwrap_or(after)))
-            .map(Move::To)
+            .map(AddressChange::To)
     }
 }
 
-fn call<'a>(after: &'a str, method: &str) -> Option<&'a str> {
+fn parse_call<'a>(after: &'a str, method: &str) -> Option<&'a str> {
     let arguments = after.strip_prefix(method)?.trim_ascii_start();
     Some(arguments.strip_prefix('(')?.trim_ascii_start())
 }

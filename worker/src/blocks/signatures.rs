@@ -95,11 +95,11 @@ impl Signatures {
     }
 
     /// Judges a response by all signatures. Returns the first sign of the strongest grade.
-    pub fn judge(&'static self, response: &Response<'_>) -> Option<Sign> {
+    pub fn find_block(&'static self, response: &Response<'_>) -> Option<Sign> {
         let inspected = Inspected::new(response, self.most_characters());
         let of_grade = |grade| {
             let mut candidates = self.signatures.iter().filter(move |one| one.grade == grade);
-            candidates.find_map(|signature| signature.judge(&inspected))
+            candidates.find_map(|signature| signature.match_response(&inspected))
         };
         of_grade(Grade::Certain).or_else(|| of_grade(Grade::Structural))
     }
@@ -115,7 +115,7 @@ impl Signatures {
 }
 
 impl Signature {
-    fn judge(&'static self, inspected: &Inspected<'_>) -> Option<Sign> {
+    fn match_response(&'static self, inspected: &Inspected<'_>) -> Option<Sign> {
         let mut evidence = Evidence::default();
         self.when.hold(inspected, &mut evidence).then(|| Sign {
             signature: &self.id,
@@ -213,7 +213,7 @@ impl Conditions {
         self.all_texts.iter().all(|text| inspected.contains(text))
             && any_of(&self.any_text, evidence, |text| inspected.contains(text))
             && any_of(&self.words, evidence, |word| {
-                inspected.full().text.contains(word)
+                inspected.full_scan().text.contains(word)
             })
     }
 
@@ -251,7 +251,7 @@ fn is_like(title: &str, wanted: &str) -> bool {
 
 impl Feature {
     fn is_on(self, inspected: &Inspected<'_>) -> bool {
-        let features = inspected.full().features;
+        let features = inspected.full_scan().features;
         match self {
             Feature::ReloadsItself => features.reloads_itself,
             Feature::RefreshesItself => inspected.refreshes_itself(),

@@ -25,9 +25,9 @@ fn samples_in(folder: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-fn judge_page(body: &str) -> Option<Sign> {
+fn find_block_in_page(body: &str) -> Option<Sign> {
     let url = Url::parse("https://site.example/page").unwrap();
-    judge(&Response {
+    find_block(&Response {
         status: 200,
         headers: &HeaderMap::new(),
         url: &url,
@@ -40,14 +40,14 @@ fn judge_page(body: &str) -> Option<Sign> {
 #[test]
 fn every_signature_recognises_its_sample_and_not_its_healthy_counterpart() {
     for signature in &Signatures::built_in().signatures {
-        let sign = read(&samples().join(&signature.sample)).judge();
+        let sign = read(&samples().join(&signature.sample)).find_block();
         let found = sign.as_ref().map(|sign| (sign.signature, sign.grade));
         assert_eq!(
             found,
             Some((signature.id.as_str(), signature.grade)),
             "{sign:?}"
         );
-        let healthy = read(&samples().join(&signature.healthy)).judge();
+        let healthy = read(&samples().join(&signature.healthy)).find_block();
         assert_eq!(healthy, None, "{}", signature.healthy);
     }
 }
@@ -56,7 +56,7 @@ fn every_signature_recognises_its_sample_and_not_its_healthy_counterpart() {
 fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
     for path in samples_in("blocked") {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let sign = read(&path).judge();
+        let sign = read(&path).find_block();
         let found = sign.map(|sign| sign.signature);
         assert_eq!(found, name.split('.').next(), "{name}");
     }
@@ -65,19 +65,19 @@ fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
 #[test]
 fn no_healthy_sample_is_recognised() {
     for path in samples_in("healthy") {
-        assert_eq!(read(&path).judge(), None, "{path:?}");
+        assert_eq!(read(&path).find_block(), None, "{path:?}");
     }
 }
 
 #[test]
 fn evidence_is_short_and_names_the_findings() {
     for path in samples_in("blocked") {
-        let evidence = read(&path).judge().unwrap().evidence;
+        let evidence = read(&path).find_block().unwrap().evidence;
         assert!((10..=200).contains(&evidence.len()), "{path:?}: {evidence}");
         assert!(!evidence.contains(char::is_control), "{path:?}: {evidence}");
     }
     let sample = samples().join("blocked/aws-waf-action.http");
-    let sign = read(&sample).judge().unwrap();
+    let sign = read(&sample).find_block().unwrap();
     assert_eq!(sign.evidence, "x-amzn-waf-action: challenge");
     let version = Signatures::built_in().version;
     assert_eq!(
@@ -97,22 +97,22 @@ fn a_body_that_was_not_read_is_judged_by_status_and_headers_alone() {
         body: "",
         is_html: true,
     };
-    assert!(judge(&response(403, &sample.headers)).is_some());
+    assert!(find_block(&response(403, &sample.headers)).is_some());
     let none = HeaderMap::new();
     for status in [200, 204, 401, 403, 404, 429, 500, 503] {
-        assert_eq!(judge(&response(status, &none)), None, "{status}");
+        assert_eq!(find_block(&response(status, &none)), None, "{status}");
     }
 }
 
 #[test]
 fn a_large_page_is_no_short_page_however_little_it_shows_at_first() {
     let challenge = "<script>location.reload()</script>";
-    assert!(judge_page(challenge).is_some());
+    assert!(find_block_in_page(challenge).is_some());
     let large = format!(
         "{challenge}<style>{}</style>",
         "p{} ".repeat(BEGINNING_BYTES / 4)
     );
-    assert_eq!(judge_page(&large), None);
+    assert_eq!(find_block_in_page(&large), None);
     assert!(!is_short(&large));
     assert!(is_short(challenge));
     assert!(!is_short(&"<p>text".repeat(SHORT_CHARACTERS)));
@@ -122,7 +122,7 @@ fn a_large_page_is_no_short_page_however_little_it_shows_at_first() {
 fn only_the_beginning_of_a_body_is_inspected() {
     let filler = "é".repeat(BEGINNING_BYTES);
     let page = format!("<p>{filler}<script>window._cf_chl_opt={{}}</script>");
-    assert_eq!(judge_page(&page), None);
+    assert_eq!(find_block_in_page(&page), None);
 }
 
 /// Pages that repeat one thing until they are much longer than the inspected beginning.
@@ -180,7 +180,7 @@ fn hostile_pages_cost_no_more_than_a_moment() {
                 is_html: true,
             };
             // Quadratic time over 64 KiB takes seconds, even optimised.
-            let (_, took) = cpu_time_of(|| judge(&response));
+            let (_, took) = cpu_time_of(|| find_block(&response));
             assert!(
                 took < Duration::from_millis(700),
                 "{prefix}{piece}...: {took:?}"
@@ -202,7 +202,7 @@ fn every_beginning_of_every_sample_is_judged_without_a_panic() {
             .filter(|end| body.is_char_boundary(*end))
         {
             sample.body = body[..end].to_owned();
-            sample.judge();
+            sample.find_block();
         }
     }
 }
@@ -223,6 +223,6 @@ fn bytes_that_are_no_text_are_judged_without_a_panic() {
                 }
             })
             .collect();
-        judge_page(&String::from_utf8_lossy(&bytes));
+        find_block_in_page(&String::from_utf8_lossy(&bytes));
     }
 }

@@ -185,7 +185,7 @@ impl Message {
     }
 
     /// Reads a truncated message. Only its id is known, if the message begins like `{"id":12,...`.
-    fn cut(head: &[u8]) -> Message {
+    fn from_truncated(head: &[u8]) -> Message {
         let digits = head.strip_prefix(b"{\"id\":").unwrap_or_default();
         let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
         let id = digits.fold(None, |id: Option<u64>, digit| {
@@ -225,7 +225,7 @@ fn read(from_browser: impl Read, max_bytes: usize, inbox: &mpsc::Sender<Message>
                     continue;
                 }
             },
-            Frame::Cut(head) => Message::cut(&head),
+            Frame::Cut(head) => Message::from_truncated(&head),
         };
         if inbox.blocking_send(message).is_err() {
             return;

@@ -85,7 +85,7 @@ impl Process {
         let words = child
             .stderr
             .take()
-            .map(last_stderr_line)
+            .map(spawn_stderr_reader)
             .unwrap_or_default();
         let (Some(from_browser), Some(to_browser)) = (child.stdout.take(), child.stdin.take())
         else {
@@ -154,7 +154,7 @@ fn command(config: &BrowserConfig, profile: &Path) -> Command {
 }
 
 /// Reads the browser's standard error and keeps the last line, which says why a start failed.
-fn last_stderr_line(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+fn spawn_stderr_reader(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     let words = Arc::new(Mutex::new(String::from("it ended immediately")));
     let kept = Arc::clone(&words);
     let reader = move || {

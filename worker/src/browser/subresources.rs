@@ -60,7 +60,7 @@ pub fn is_received(name: &str) -> bool {
 
 impl SubresourceRequest {
     /// Reads the event `Fetch.requestPaused`. An error says why the request is refused.
-    pub fn read(event: &Event, page_site: &str) -> Result<SubresourceRequest, &'static str> {
+    pub fn from_event(event: &Event, page_site: &str) -> Result<SubresourceRequest, &'static str> {
         let request = &event.params["request"];
         let is_script = match event.params["resourceType"].as_str() {
             Some("Script") => true,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn read(kind: &str, method: &str, url: &str) -> Result<SubresourceRequest, &'static str> {
-        SubresourceRequest::read(&paused(kind, method, url), "a.example")
+        SubresourceRequest::from_event(&paused(kind, method, url), "a.example")
     }
 
     #[test]

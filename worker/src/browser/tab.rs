@@ -139,7 +139,7 @@ impl Tab {
         let patience = Duration::from_secs_f64(config.page_deadline);
         let mut visit = PageVisit::new(page, config);
         let mut patient_until = Instant::now() + patience;
-        let mut under_way: Option<UnderWay<'_>> = None;
+        let mut under_way: Option<PendingFetch<'_>> = None;
         loop {
             if under_way.is_none()
                 && let Some((id, request)) = visit.waiting.pop_front()
@@ -156,7 +156,7 @@ impl Tab {
                         Step::AtRest => break,
                     }
                 }
-                (id, part) = arrival(&mut under_way) => {
+                (id, part) = next_arrival(&mut under_way) => {
                     under_way = None;
                     self.answer_request(&id, part.map_err(|_| ReadError::Denied)?);
                     patient_until = Instant::now() + patience;
@@ -178,7 +178,7 @@ impl Tab {
             "Fetch.requestPaused" if self.is_main_document(event) => match visit.stage {
                 Stage::Opened => {
                     visit.stage = Stage::Delivered;
-                    self.deliver(event, visit.page);
+                    self.deliver_document(event, visit.page);
                 }
                 _ => return Ok(self.moves(event, visit.page)),
             },
@@ -214,7 +214,7 @@ impl Tab {
             && event.params["frameId"] == self.target.as_str()
     }
 
-    fn deliver(&self, event: &Event, page: &Page<'_>) {
+    fn deliver_document(&self, event: &Event, page: &Page<'_>) {
         let answer = json!({
             "requestId": event.params["requestId"],
             "responseCode": 200,
@@ -226,7 +226,7 @@ impl Tab {
 
     /// The page navigates to another URL, by a script or a refresh. A page that only reloads itself is read as it is.
     fn moves(&self, event: &Event, page: &Page<'_>) -> Step {
-        self.refuse(event);
+        self.refuse_request(event);
         let request = &event.params["request"];
         let target = request["url"].as_str().unwrap_or_default();
         match canonical(target, None) {
@@ -250,11 +250,11 @@ impl Tab {
                 refusal,
                 "a request of a page was refused"
             );
-            self.refuse(event);
+            self.refuse_request(event);
         }
     }
 
-    fn refuse(&self, event: &Event) {
+    fn refuse_request(&self, event: &Event) {
         let params = json!({
             "requestId": event.params["requestId"], "errorReason": "BlockedByClient",
         });
@@ -296,9 +296,11 @@ impl Tab {
     }
 }
 
-type UnderWay<'a> = Pin<Box<dyn Future<Output = (String, Result<Subresource, Denied>)> + 'a>>;
+type PendingFetch<'a> = Pin<Box<dyn Future<Output = (String, Result<Subresource, Denied>)> + 'a>>;
 
-async fn arrival(under_way: &mut Option<UnderWay<'_>>) -> (String, Result<Subresource, Denied>) {
+async fn next_arrival(
+    under_way: &mut Option<PendingFetch<'_>>,
+) -> (String, Result<Subresource, Denied>) {
     match under_way {
         Some(request) => request.await,
         None => std::future::pending().await,
@@ -343,7 +345,7 @@ impl<'a> PageVisit<'a> {
 
     /// Queues a request, or returns why it is refused.
     fn add(&mut self, event: &Event) -> Result<(), &'static str> {
-        let request = SubresourceRequest::read(event, self.page.site)?;
+        let request = SubresourceRequest::from_event(event, self.page.site)?;
         let left = self.left.checked_sub(1);
         self.left = left.ok_or("the page exceeds its limit of requests")?;
         let id = event.params["requestId"].as_str().unwrap_or_default();

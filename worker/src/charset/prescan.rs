@@ -30,7 +30,7 @@ pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
 
 /// The encoding that a label names. A declaration that is readable as ASCII cannot be in UTF-16, so a declared UTF-16
 /// means UTF-8 (HTML Standard).
-fn of_label(label: &[u8]) -> Option<&'static Encoding> {
+fn encoding_of_label(label: &[u8]) -> Option<&'static Encoding> {
     match Encoding::for_label(label)? {
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => Some(UTF_8),
         encoding if encoding == X_USER_DEFINED => Some(WINDOWS_1252),
@@ -50,7 +50,7 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     if !matches!(quote, b'"' | b'\'') {
         return None;
     }
-    of_label(value.split(|b| b == quote).next()?)
+    encoding_of_label(value.split(|b| b == quote).next()?)
 }
 
 /// The encoding declared by `<meta charset>` or `<meta http-equiv=content-type content>`, outside comments, other tags
@@ -74,7 +74,7 @@ fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
             }
             // Skips the rest of the tag, including quoted angle brackets.
             while attributes.next().is_some() {}
-            rest = behind_text(attributes.name, attributes.rest)?;
+            rest = skip_text_element(attributes.name, attributes.rest)?;
         } else {
             rest = behind;
         }
@@ -83,7 +83,7 @@ fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
 
 /// The rest after the text of the element with this name, whose start tag was just read; `None` if the text does not
 /// end. Elements outside [`TEXT_ELEMENTS`] have no such text.
-fn behind_text<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
+fn skip_text_element<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     let is_name = |known: &&&[u8]| name.eq_ignore_ascii_case(known);
     let Some(name) = TEXT_ELEMENTS.iter().find(is_name) else {
         return Some(content);
@@ -138,7 +138,7 @@ fn encoding_of_meta(attributes: &mut Attributes<'_>) -> Option<&'static Encoding
         }
     }
     let label = charset.or(content.filter(|_| is_content_type))?;
-    of_label(label)
+    encoding_of_label(label)
 }
 
 /// The label after `charset=` within the value of a `content` attribute.

@@ -17,7 +17,7 @@ use webfill_reader::process::report_of_death;
 use webfill_reader::{Limits, NotADocument, Report, Status, coarse_kind};
 use webfill_service::child::kill_with_parent;
 
-use super::{DocumentsConfig, NoDocument, Try};
+use super::{Attempt, DocumentsConfig, NoDocument};
 
 /// The path of this program itself, even if its file has since been replaced by a newer version.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -42,7 +42,7 @@ const PATIENCE: u32 = 3;
 pub(super) async fn read(
     body: &[u8],
     config: &DocumentsConfig,
-    this_try: Try,
+    this_try: Attempt,
 ) -> Result<Report, NoDocument> {
     let deadline = Duration::from_secs_f64(config.deadline);
     let limits = Limits {
@@ -54,11 +54,11 @@ pub(super) async fn read(
     let not_started = |error: io::Error| {
         NoDocument::NotRead(format!("a reader of documents cannot be started: {error}"))
     };
-    let mut child = start(limits).map_err(not_started)?;
-    let Ok(ended) = timeout(deadline * PATIENCE, converse(&mut child, body)).await else {
+    let mut child = spawn_reader(limits).map_err(not_started)?;
+    let Ok(ended) = timeout(deadline * PATIENCE, run_to_end(&mut child, body)).await else {
         // A process that cannot be killed is already ending.
         let _ = child.kill().await;
-        return cut_off(
+        return result_of_killed_reader(
             body,
             this_try,
             "it needs more time than a document may take",
@@ -70,16 +70,20 @@ pub(super) async fn read(
 }
 
 /// The reader was ended from outside. The document may be the cause, so the last try decides.
-fn cut_off(body: &[u8], this_try: Try, reason: &str) -> Result<Report, NoDocument> {
+fn result_of_killed_reader(
+    body: &[u8],
+    this_try: Attempt,
+    reason: &str,
+) -> Result<Report, NoDocument> {
     match this_try {
-        Try::Last => Ok(Report::failed(coarse_kind(body), Status::TooLarge, reason)),
-        Try::Early => Err(NoDocument::NotRead(
+        Attempt::Last => Ok(Report::failed(coarse_kind(body), Status::TooLarge, reason)),
+        Attempt::Early => Err(NoDocument::NotRead(
             "a reader of documents was ended before it was done".into(),
         )),
     }
 }
 
-fn start(limits: Limits) -> io::Result<Child> {
+fn spawn_reader(limits: Limits) -> io::Result<Child> {
     let mut command = std::process::Command::new(OWN_PROGRAM);
     command
         .arg0("webfill")
@@ -97,13 +101,13 @@ fn start(limits: Limits) -> io::Result<Child> {
 }
 
 /// A process that has ended.
-struct Ended {
+struct EndedReader {
     status: std::process::ExitStatus,
     output: Vec<u8>,
     words: String,
 }
 
-async fn converse(child: &mut Child, body: &[u8]) -> io::Result<Ended> {
+async fn run_to_end(child: &mut Child, body: &[u8]) -> io::Result<EndedReader> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
@@ -116,7 +120,7 @@ async fn converse(child: &mut Child, body: &[u8]) -> io::Result<Ended> {
         beginning(stdout, MAX_HEAD_BYTES + MAX_TEXT_BYTES),
         end(stderr, MAX_WORDS_BYTES),
     );
-    Ok(Ended {
+    Ok(EndedReader {
         status: child.wait().await?,
         output,
         words: String::from_utf8_lossy(&words).into_owned(),
@@ -147,8 +151,8 @@ async fn end(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
     last
 }
 
-impl Ended {
-    fn report(self, body: &[u8], this_try: Try) -> Result<Report, NoDocument> {
+impl EndedReader {
+    fn report(self, body: &[u8], this_try: Attempt) -> Result<Report, NoDocument> {
         let kind = coarse_kind(body);
         if self.status.success() {
             let report = Report::parse(self.output, MAX_TEXT_BYTES)
@@ -171,7 +175,7 @@ impl Ended {
         );
         if signal == libc::SIGKILL {
             // Killed by the kernel for lack of memory, or by an operator.
-            return cut_off(body, this_try, "its reader was killed repeatedly");
+            return result_of_killed_reader(body, this_try, "its reader was killed repeatedly");
         }
         Ok(report_of_death(kind, &self.words, signal))
     }
@@ -184,8 +188,8 @@ mod tests {
     use super::*;
 
     /// Turns the end of a process into a document's status, or the reason why there is none.
-    fn made_of(wait_status: i32, words: &str, this_try: Try) -> Result<&'static str, String> {
-        let ended = Ended {
+    fn made_of(wait_status: i32, words: &str, this_try: Attempt) -> Result<&'static str, String> {
+        let ended = EndedReader {
             status: ExitStatus::from_raw(wait_status),
             output: Vec::new(),
             words: words.into(),
@@ -199,19 +203,19 @@ mod tests {
 
     #[test]
     fn faults_of_the_machine_are_not_blamed_on_the_document() {
-        for this_try in [Try::Early, Try::Last] {
+        for this_try in [Attempt::Early, Attempt::Last] {
             let refused = made_of(1 << 8, "cannot read a document: not permitted\n", this_try);
             let reason = refused.unwrap_err();
             assert!(reason.ends_with("not permitted"), "{reason}");
             assert!(made_of(127 << 8, "", this_try).is_err());
         }
-        assert!(made_of(libc::SIGKILL, "", Try::Early).is_err());
-        assert_eq!(made_of(libc::SIGKILL, "", Try::Last), Ok("too_large"));
+        assert!(made_of(libc::SIGKILL, "", Attempt::Early).is_err());
+        assert_eq!(made_of(libc::SIGKILL, "", Attempt::Last), Ok("too_large"));
     }
 
     #[test]
     fn faults_of_the_document_are_reported_immediately() {
-        let made = |signal, words| made_of(signal, words, Try::Early);
+        let made = |signal, words| made_of(signal, words, Attempt::Early);
         assert_eq!(made(libc::SIGXCPU, ""), Ok("too_large"));
         let no_memory = "memory allocation of 99 bytes failed";
         assert_eq!(made(libc::SIGABRT, no_memory), Ok("too_large"));

@@ -35,14 +35,19 @@ pub(super) fn read(
         );
     }
     if let Some(sitemap) = sitemap {
-        take(mappings, result, sitemap, deadline);
+        add_entries(mappings, result, sitemap, deadline);
     }
     is_sitemap
 }
 
 /// Takes the entries of a sitemap: all of them or, in crawls that follow mapped links only, those that a mapping
 /// matches. The site chooses the URLs and thereby how long matching takes, so it stops at the deadline.
-fn take(mappings: &MappingSet, result: &mut TaskResult, mut sitemap: Sitemap, deadline: Instant) {
+fn add_entries(
+    mappings: &MappingSet,
+    result: &mut TaskResult,
+    mut sitemap: Sitemap,
+    deadline: Instant,
+) {
     let entries = sitemap.urls.len();
     let by_mapping = sitemap.lists == LinkKind::Listed && result.crawl.follow == Follow::Mapped;
     let mut gave_up = 0;
@@ -53,7 +58,7 @@ fn take(mappings: &MappingSet, result: &mut TaskResult, mut sitemap: Sitemap, de
                 sitemap.cut = Some(why.to_owned());
                 break;
             }
-            let is_mapped = mappings.matches(url.as_str());
+            let is_mapped = mappings.has_mapping_for(url.as_str());
             gave_up += usize::from(is_mapped.is_none());
             if !is_mapped.unwrap_or(false) {
                 continue;
@@ -62,7 +67,7 @@ fn take(mappings: &MappingSet, result: &mut TaskResult, mut sitemap: Sitemap, de
         result.listed.push((sitemap.lists, url.into()));
     }
     result.document = Some(metadata(&sitemap, entries, result.listed.len()));
-    log(result, &sitemap, entries, gave_up);
+    log_entries(result, &sitemap, entries, gave_up);
 }
 
 /// The metadata stored with the page. It distinguishes a sitemap from pages that a mapping should match.
@@ -81,7 +86,7 @@ fn metadata(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Valu
     metadata
 }
 
-fn log(result: &TaskResult, sitemap: &Sitemap, entries: usize, gave_up: usize) {
+fn log_entries(result: &TaskResult, sitemap: &Sitemap, entries: usize, gave_up: usize) {
     tracing::info!(
         event = "sitemap",
         url = result.task.url,
@@ -132,7 +137,7 @@ mod tests {
         MappingSet::from_sources(vec![source]).unwrap()
     }
 
-    fn of_a_task() -> TaskResult {
+    fn result_of_task() -> TaskResult {
         let settings = CrawlSettings {
             key: 1,
             app_id: "app".into(),
@@ -168,7 +173,7 @@ mod tests {
         TaskResult::unfetched(task, crawl, Outcome::Ok)
     }
 
-    fn taken_by(deadline: Instant) -> TaskResult {
+    fn result_with_deadline(deadline: Instant) -> TaskResult {
         let url = |text| Url::parse(text).unwrap();
         let sitemap = Sitemap {
             lists: LinkKind::Listed,
@@ -176,14 +181,14 @@ mod tests {
             cut: None,
             left_out: 3,
         };
-        let mut result = of_a_task();
-        take(&mappings(), &mut result, sitemap, deadline);
+        let mut result = result_of_task();
+        add_entries(&mappings(), &mut result, sitemap, deadline);
         result
     }
 
     #[test]
     fn entries_that_a_mapping_matches_are_taken() {
-        let result = taken_by(Instant::now() + Duration::from_secs(60));
+        let result = result_with_deadline(Instant::now() + Duration::from_secs(60));
         let item = (LinkKind::Listed, String::from("http://a.org/item/1"));
         assert_eq!(result.listed, [item]);
         let metadata = json!({"type": "sitemap", "entries": 2, "taken": 1, "left_out": 3});
@@ -192,14 +197,14 @@ mod tests {
 
     #[test]
     fn the_comparison_with_mappings_ends_at_the_deadline() {
-        let result = taken_by(Instant::now());
+        let result = result_with_deadline(Instant::now());
         assert!(result.listed.is_empty());
         assert!(result.document.unwrap()["reason"].is_string());
     }
 
     #[test]
     fn entries_are_reported_even_after_the_records_are_complete() {
-        let mut result = taken_by(Instant::now() + Duration::from_secs(60));
+        let mut result = result_with_deadline(Instant::now() + Duration::from_secs(60));
         result.links = vec!["http://a.org/link".into()];
         let done = result.into_task_done(
             Saved {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use webfill_mapping::{Continuation, Listing as Found};
-use webfill_store::{Lack, ListedRow, Listing, PageOfList};
+use webfill_store::{ListedRow, Listing, PageLack, PageOfList};
 use webfill_wire::Follow;
 
 use crate::task_result::TaskResult;
@@ -42,19 +42,19 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
         result.crawl.follow != Follow::None && result.task.depth < result.crawl.max_depth;
     let is_empty = result.rows() == 0 && result.fields.is_empty();
     let lacks = [
-        (is_cut || continuation.is_cut, Lack::Cut),
-        (is_empty, Lack::Empty),
+        (is_cut || continuation.is_cut, PageLack::Cut),
+        (is_empty, PageLack::Empty),
         (
             result
                 .row_counts
                 .iter()
                 .any(|counts| counts.without_key > 0),
-            Lack::RowsWithoutKey,
+            PageLack::RowsWithoutKey,
         ),
-        (continuation.lacks_count, Lack::NoCount),
+        (continuation.lacks_count, PageLack::NoCount),
         (
             !is_followed && !continuation.next.is_empty(),
-            Lack::NotFollowed,
+            PageLack::NotFollowed,
         ),
     ];
     let first_lack = lacks.into_iter().find(|(is_so, _)| *is_so);
@@ -69,7 +69,7 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
     });
 }
 
-pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
+pub(super) fn into_listings(found: Vec<Found>) -> Vec<Listing> {
     let stored = found.into_iter().filter_map(|found| {
         Some(Listing {
             // A mapping with an invalid name is refused when it is loaded.

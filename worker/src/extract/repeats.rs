@@ -5,7 +5,7 @@
 //!
 //! - [`SAME`] URLs of its crawl and site have shown exactly the same title, text and pictures;
 //! - as many have shown almost the same, and differ only in parts of the address that do not identify the page: a
-//!   session id, circles in the path ([`Address::essence`]);
+//!   session id, circles in the path ([`Address::identifying_part`]);
 //! - it is one of a long row of pages at addresses of the same shape, and none of them had anything new
 //!   ([`Branches`]).
 //!
@@ -76,8 +76,8 @@ struct Page<'a> {
 impl Default for Repeats {
     fn default() -> Repeats {
         Repeats {
-            contents: Remembered::of(MOST_CONTENTS),
-            features: Remembered::of(MOST_FEATURES),
+            contents: Remembered::with_capacity(MOST_CONTENTS),
+            features: Remembered::with_capacity(MOST_FEATURES),
             branches: Branches::default(),
         }
     }
@@ -85,7 +85,7 @@ impl Default for Repeats {
 
 impl Repeats {
     /// Notes a read page. If it only repeats others, its result gets the evidence.
-    pub(crate) fn note(&mut self, result: &mut TaskResult, url: &Url, text: &str) {
+    pub(crate) fn note_page(&mut self, result: &mut TaskResult, url: &Url, text: &str) {
         if result.task.depth < LEAST_DEPTH || result.crawl.max_depth <= LEAST_DEPTH {
             return;
         }
@@ -93,8 +93,8 @@ impl Repeats {
         let page = Page {
             scope: hash(&(result.task.crawl, &result.task.site)),
             url,
-            address: Address::of(url),
-            shown: &blocks::shown(text),
+            address: Address::from_url(url),
+            shown: &blocks::visible_content(text),
             fields: is_read.then(|| hash(&format!("{:?}", result.fields))),
             links: &result.links,
         };
@@ -111,7 +111,7 @@ impl Repeats {
     fn repetition(&mut self, page: &Page<'_>) -> Option<String> {
         let is_same = self.is_same(page);
         let is_same_but_for_address = self.is_same_but_for_address(page);
-        let is_of_long_row = self.branches.note(&mut self.features, page);
+        let is_of_long_row = self.branches.note_page(&mut self.features, page);
         let is_repeated = is_same || is_same_but_for_address;
         if !is_repeated && !is_of_long_row || self.branches.leads_on(&mut self.features, page) {
             return None;
@@ -128,7 +128,7 @@ impl Repeats {
     fn is_same(&mut self, page: &Page<'_>) -> bool {
         let shown = address::without_address(page.url, page.shown.text.clone());
         let content = hash(&(page.scope, shown, page.shown.media));
-        self.is_of_many(content, page.url)
+        self.note_url_of_content(content, page.url)
     }
 
     fn is_same_but_for_address(&mut self, page: &Page<'_>) -> bool {
@@ -138,17 +138,17 @@ impl Repeats {
         let scope = hash(&(page.scope, essence));
         let shown = address::without_address(page.url, page.shown.text.clone());
         let mut new_words = 0;
-        for word in words::plain(&shown) {
+        for word in words::words_without_digits(&shown) {
             new_words += usize::from(self.features.insert(hash(&(scope, word))));
         }
         for picture in page.shown.pictures() {
             new_words += usize::from(self.features.insert(hash(&(scope, "picture", picture))));
         }
-        self.is_of_many(scope, page.url) && new_words <= NEW_WORDS
+        self.note_url_of_content(scope, page.url) && new_words <= NEW_WORDS
     }
 
     /// Notes that a URL has this content. Returns whether enough other URLs had it.
-    fn is_of_many(&mut self, content: u64, url: &Url) -> bool {
+    fn note_url_of_content(&mut self, content: u64, url: &Url) -> bool {
         let url = hash(&url.as_str()) as u32;
         let urls = self.contents.entry(content);
         if urls.hashes[..urls.count].contains(&url) {

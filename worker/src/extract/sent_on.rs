@@ -23,7 +23,7 @@ pub(crate) fn end_if_sent_on(result: &mut TaskResult, url: &Url, html: Option<&s
     }
     let header = result.refresh.as_deref().and_then(Refresh::read);
     let target = header
-        .and_then(|refresh| target_of(refresh, url, None))
+        .and_then(|refresh| refresh_target(refresh, url, None))
         .or_else(|| html.and_then(|html| target_of_page(html, url)));
     if let Some(target) = target {
         end_as_redirect(result, target);
@@ -39,11 +39,11 @@ fn target_of_page(html: &str, url: &Url) -> Option<Url> {
     if is_for_no_script && !blocks::is_short(html) {
         return None;
     }
-    target_of(refresh, url, base)
+    refresh_target(refresh, url, base)
 }
 
 /// The target of a refresh of the page at `url`, if it leads elsewhere, and soon.
-fn target_of(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url> {
+fn refresh_target(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url> {
     if refresh.seconds > LONGEST_REFRESH_SECONDS {
         return None;
     }
@@ -63,7 +63,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split('&');
     let mut decoded = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        let read = numbered(piece).or_else(|| named(piece));
+        let read = parse_numeric_reference(piece).or_else(|| parse_named_reference(piece));
         let (character, rest) = read.unwrap_or(('&', piece));
         decoded.push(character);
         decoded.push_str(rest);
@@ -72,7 +72,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
 }
 
 /// Reads a numeric reference such as `#47;` or `#x2F;`: the character, and the text after it.
-fn numbered(piece: &str) -> Option<(char, &str)> {
+fn parse_numeric_reference(piece: &str) -> Option<(char, &str)> {
     let number = piece.strip_prefix('#')?;
     let (digits, radix) = match number.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16),
@@ -84,7 +84,7 @@ fn numbered(piece: &str) -> Option<(char, &str)> {
     Some((character, rest.strip_prefix(';').unwrap_or(rest)))
 }
 
-fn named(piece: &str) -> Option<(char, &str)> {
+fn parse_named_reference(piece: &str) -> Option<(char, &str)> {
     const NAMES: [(&str, char); 14] = [
         ("amp;", '&'),
         ("AMP;", '&'),

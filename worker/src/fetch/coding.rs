@@ -52,7 +52,7 @@ pub(super) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding>
     for name in named.split(',') {
         let name = name.trim().to_ascii_lowercase();
         if !is_no_coding(&name) {
-            codings.push(of_name(&name).ok_or(UnknownCoding(name))?);
+            codings.push(from_name(&name).ok_or(UnknownCoding(name))?);
         }
     }
     match codings.len() > MOST_CODINGS {
@@ -75,7 +75,7 @@ pub(super) fn transfer_coding_left(headers: &HeaderMap) -> Option<String> {
     (!names.all(is_undone)).then_some(named)
 }
 
-fn of_name(name: &str) -> Option<Coding> {
+fn from_name(name: &str) -> Option<Coding> {
     match name {
         "gzip" | "x-gzip" => Some(Coding::Gzip),
         "deflate" | "x-deflate" => Some(Coding::Deflate),
@@ -101,7 +101,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// Creates a decoder for these codings. `None` if there is nothing to decode.
-    pub fn of(codings: Vec<Coding>) -> Option<Decoder> {
+    pub fn new(codings: Vec<Coding>) -> Option<Decoder> {
         if codings.is_empty() {
             return None;
         }
@@ -164,16 +164,16 @@ impl Decoder {
 fn undone(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read> {
     match coding {
         Coding::Gzip => Box::new(Members::new(coded)),
-        Coding::Deflate => Box::new(Inflated::new(coded)),
+        Coding::Deflate => Box::new(DeflateDecoder::new(coded)),
         Coding::Brotli => {
             let mut decoder = Decompressor::new(coded, PIECE_BYTES);
             // Large windows are not part of `br` (RFC 7932), and take up to 1 GiB.
             decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
-            Box::new(UpToEnd::of(decoder))
+            Box::new(FusedDecoder::new(decoder))
         }
         Coding::Zstd => match of_zstd(coded) {
-            Ok(decoder) => Box::new(UpToEnd::of(decoder)),
-            Err(error) => Box::new(Failed(Some(error))),
+            Ok(decoder) => Box::new(FusedDecoder::new(decoder)),
+            Err(error) => Box::new(FailedDecoder(Some(error))),
         },
     }
 }
@@ -251,15 +251,15 @@ impl<R: BufRead> Read for Members<R> {
 }
 
 /// `deflate`: in the zlib format (RFC 9110, 8.4.1.2), or without it, as some servers send it.
-struct Inflated<R> {
+struct DeflateDecoder<R> {
     coded: R,
     inflater: Option<Decompress>,
     is_at_end: bool,
 }
 
-impl<R: BufRead> Inflated<R> {
-    fn new(coded: R) -> Inflated<R> {
-        Inflated {
+impl<R: BufRead> DeflateDecoder<R> {
+    fn new(coded: R) -> DeflateDecoder<R> {
+        DeflateDecoder {
             coded,
             inflater: None,
             is_at_end: false,
@@ -267,7 +267,7 @@ impl<R: BufRead> Inflated<R> {
     }
 }
 
-impl<R: BufRead> Read for Inflated<R> {
+impl<R: BufRead> Read for DeflateDecoder<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while !self.is_at_end {
             let coded = self.coded.fill_buf()?;
@@ -299,37 +299,37 @@ impl<R: BufRead> Read for Inflated<R> {
 
 /// A decoder that is not called again after its end. Some would then return bytes from after the end, or report
 /// success after an error.
-struct UpToEnd<D> {
+struct FusedDecoder<D> {
     decoder: D,
-    over: Option<Over>,
+    over: Option<StreamOutcome>,
 }
 
 #[derive(Clone, Copy)]
-enum Over {
+enum StreamOutcome {
     AtEnd,
     Broken,
 }
 
-impl<D: Read> UpToEnd<D> {
-    fn of(decoder: D) -> UpToEnd<D> {
-        UpToEnd {
+impl<D: Read> FusedDecoder<D> {
+    fn new(decoder: D) -> FusedDecoder<D> {
+        FusedDecoder {
             decoder,
             over: None,
         }
     }
 }
 
-impl<D: Read> Read for UpToEnd<D> {
+impl<D: Read> Read for FusedDecoder<D> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self.over {
-            Some(Over::AtEnd) => return Ok(0),
-            Some(Over::Broken) => return Err(ErrorKind::InvalidData.into()),
+            Some(StreamOutcome::AtEnd) => return Ok(0),
+            Some(StreamOutcome::Broken) => return Err(ErrorKind::InvalidData.into()),
             None => {}
         }
         let read = self.decoder.read(into);
         self.over = match &read {
-            Ok(0) => Some(Over::AtEnd),
-            Err(error) if error.kind() != ErrorKind::WouldBlock => Some(Over::Broken),
+            Ok(0) => Some(StreamOutcome::AtEnd),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Some(StreamOutcome::Broken),
             _ => None,
         };
         read
@@ -337,9 +337,9 @@ impl<D: Read> Read for UpToEnd<D> {
 }
 
 /// A decoder that could not be created.
-struct Failed(Option<io::Error>);
+struct FailedDecoder(Option<io::Error>);
 
-impl Read for Failed {
+impl Read for FailedDecoder {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(self.0.take().unwrap_or(ErrorKind::InvalidData.into()))
     }

@@ -29,7 +29,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
             let reason = "the server sent only a part of the body, unrequested";
             (Outcome::HttpError, Some(reason.to_owned()))
         }
-        200..=299 => match undecodable(headers, rule) {
+        200..=299 => match undecodable_reason(headers, rule) {
             Some(reason) => (Outcome::UnsupportedType, Some(reason)),
             None => (outcome_of_type(content_type.as_deref(), rule), None),
         },
@@ -69,7 +69,7 @@ fn is_part(headers: &HeaderMap) -> bool {
 
 /// Why a body cannot be decoded, if so. It matters for robots.txt, too, because the file might forbid anything. The
 /// browser judges the answers to its own requests itself.
-fn undecodable(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
+fn undecodable_reason(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
     if let Some(name) = coding::transfer_coding_left(headers) {
         return Some(format!("unknown transfer coding {name:?}"));
     }

@@ -25,12 +25,12 @@ pub(super) struct IncomingBody {
 impl IncomingBody {
     /// Separates the body from its head. The head then describes the decoded body, without its coding and length. An
     /// unknown coding stays in the head. `keep` is for the archive.
-    pub fn of(response: Response, keep: Option<Kept>) -> (Parts, IncomingBody) {
+    pub fn of(response: Response, keep: Option<RawCopy>) -> (Parts, IncomingBody) {
         let (mut head, body) = http::Response::from(response).into_parts();
         let decoder = match coding::codings(&head.headers) {
             Ok(codings) => {
                 head.headers.remove(CONTENT_ENCODING);
-                Decoder::of(codings)
+                Decoder::new(codings)
             }
             Err(_) => None,
         };
@@ -82,7 +82,7 @@ impl IncomingBody {
     }
 
     /// The body kept for the archive.
-    pub fn into_kept(mut self) -> Option<Kept> {
+    pub fn into_kept(mut self) -> Option<RawCopy> {
         self.sent.kept.take()
     }
 }
@@ -91,7 +91,7 @@ impl IncomingBody {
 /// long.
 pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
     let codings = coding::codings(headers).ok()?;
-    let Some(mut decoder) = Decoder::of(codings) else {
+    let Some(mut decoder) = Decoder::new(codings) else {
         return (sent.len() <= max_bytes).then_some(sent);
     };
     decoder.add(sent.into());
@@ -108,7 +108,7 @@ pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Op
 
 /// A body as it was sent, for the archive.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct RawCopy {
     pub bytes: Vec<u8>,
     pub truncated: Option<Truncated>,
     /// The body is complete, so nothing will be added.
@@ -116,9 +116,9 @@ pub(super) struct Kept {
     most_bytes: usize,
 }
 
-impl Kept {
-    pub fn new(most_bytes: usize) -> Kept {
-        Kept {
+impl RawCopy {
+    pub fn new(most_bytes: usize) -> RawCopy {
+        RawCopy {
             bytes: Vec::new(),
             truncated: None,
             is_complete: false,
@@ -161,7 +161,7 @@ impl Kept {
 /// A body before it is decoded.
 struct SentBody {
     body: reqwest::Body,
-    kept: Option<Kept>,
+    kept: Option<RawCopy>,
 }
 
 impl Body for SentBody {
@@ -228,7 +228,7 @@ mod tests {
             .header("content-length", body.len())
             .body(reqwest::Body::from(body))
             .unwrap();
-        IncomingBody::of(response.into(), Some(Kept::new(most_bytes)))
+        IncomingBody::of(response.into(), Some(RawCopy::new(most_bytes)))
     }
 
     async fn decoded(body: &mut IncomingBody) -> Result<Vec<u8>, FetchError> {

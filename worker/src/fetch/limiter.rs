@@ -44,7 +44,7 @@ const EPOCH_MILLISECONDS: f64 = 1e12;
 pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     match status {
         429 => too_many(headers),
-        503 | 529 => overloaded(headers),
+        503 | 529 => overloaded_answer(headers),
         // Both statuses mean that there is no such page, whatever headers come with them.
         404 | 410 => Answer::Served,
         400.. => refusal(headers),
@@ -53,15 +53,15 @@ pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
 }
 
 /// The site asks for a pause; the headers give its length.
-pub fn overloaded(headers: &HeaderMap) -> Answer {
+pub fn overloaded_answer(headers: &HeaderMap) -> Answer {
     Answer::Overloaded {
-        retry_after: wait(headers),
+        retry_after: requested_wait(headers),
     }
 }
 
 fn too_many(headers: &HeaderMap) -> Answer {
     Answer::TooMany {
-        retry_after: wait(headers),
+        retry_after: requested_wait(headers),
     }
 }
 
@@ -75,7 +75,7 @@ fn refusal(headers: &HeaderMap) -> Answer {
 }
 
 /// The wait that the server asks for, if any.
-fn wait(headers: &HeaderMap) -> Option<Duration> {
+fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     named_wait(headers).or_else(|| limit(headers).more_in)
 }
 
@@ -91,13 +91,13 @@ fn texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str
 
 /// A limit, as given by headers.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Limit {
+struct RateLimit {
     /// Whether no request is left.
     is_spent: bool,
     more_in: Option<Duration>,
 }
 
-impl Limit {
+impl RateLimit {
     fn add(&mut self, left: Option<&str>, more: Option<Duration>) {
         let is_spent = left.is_some_and(is_zero);
         self.is_spent |= is_spent;
@@ -107,8 +107,8 @@ impl Limit {
     }
 }
 
-fn limit(headers: &HeaderMap) -> Limit {
-    let mut limit = Limit::default();
+fn limit(headers: &HeaderMap) -> RateLimit {
+    let mut limit = RateLimit::default();
     let left = LEFT.iter().flat_map(|name| texts(headers, name));
     // One header may hold several windows.
     let mut left: Vec<&str> = left.flat_map(|left| left.split(',')).collect();
@@ -118,13 +118,13 @@ fn limit(headers: &HeaderMap) -> Limit {
     let more = more.filter_map(|text| time_until(text, now)).max();
     limit.add(left.first().copied(), more);
     for text in texts(headers, BOTH) {
-        read_both(text, &mut limit);
+        parse_combined_header(text, &mut limit);
     }
     limit
 }
 
 /// Reads `limit=10, remaining=0, reset=5`, or `"hour";r=0;t=5, "day";r=3;t=9000`.
-fn read_both(text: &str, limit: &mut Limit) {
+fn parse_combined_header(text: &str, limit: &mut RateLimit) {
     let (mut left, mut more) = (None, None);
     for policy in text.split(',') {
         let (mut left_of_policy, mut more_of_policy) = (None, None);

@@ -30,7 +30,7 @@ pub struct PageRequest<'a> {
 
 impl<'a> PageRequest<'a> {
     /// A request for a page without any particulars.
-    pub fn plain(url: &'a Url) -> PageRequest<'a> {
+    pub fn from_url(url: &'a Url) -> PageRequest<'a> {
         PageRequest {
             url,
             user_agent: None,
@@ -53,7 +53,7 @@ pub(super) struct RequestSpec<'a> {
 }
 
 impl<'a> RequestSpec<'a> {
-    pub(super) fn page(asked: PageRequest<'a>) -> RequestSpec<'a> {
+    pub(super) fn for_page(asked: PageRequest<'a>) -> RequestSpec<'a> {
         RequestSpec {
             url: asked.url,
             user_agent: asked.user_agent,

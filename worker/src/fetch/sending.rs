@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use webfill_wire::Outcome;
 
 use super::coding::ACCEPTED_CODINGS;
-use super::incoming::{IncomingBody, Kept};
+use super::incoming::{IncomingBody, RawCopy};
 use super::{BodyRule, Fetched, Fetcher, Received, RequestSpec};
 use crate::archive::{Exchange, SentRequest};
 use crate::connections::Ends;
@@ -38,7 +38,7 @@ struct NoAnswer {
 
 impl Fetcher {
     /// Sends the request, if necessary twice, and waits for the head of the answer.
-    pub(super) async fn answer(
+    pub(super) async fn send_with_retry(
         &self,
         spec: &RequestSpec<'_>,
         connection_stays: bool,
@@ -53,13 +53,13 @@ impl Fetcher {
             answered = self.send(spec, connection_stays).await;
         }
         let (response, sent) = answered.map_err(|failed| failed.fetched)?;
-        if let Err(refusal) = self.resolver.judge_peer(response.remote_addr()) {
+        if let Err(refusal) = self.resolver.check_peer(response.remote_addr()) {
             return Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into());
         }
         let exchange = sent.map(|sent| self.exchange(spec, &sent, &response));
         let kept = exchange
             .is_some()
-            .then(|| Kept::new(self.most_bytes(spec.rule)));
+            .then(|| RawCopy::new(self.most_bytes(spec.rule)));
         let (head, body) = IncomingBody::of(response, kept);
         Ok(Received {
             head,
@@ -81,7 +81,7 @@ impl Fetcher {
         let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
         let Ok(response) = timeout(limit, client.execute(request)).await else {
             let late = Fetched::refused(Outcome::Timeout, "no answer in time");
-            return Err(NoAnswer::of(late, false));
+            return Err(NoAnswer::new(late, false));
         };
         let response = response.map_err(|error| self.failed(error))?;
         let ends = response.extensions().get::<HttpInfo>().map(ends_of);
@@ -89,7 +89,7 @@ impl Fetcher {
         // A server may send 408 unasked before it closes an idle connection (RFC 9110, 15.5.9).
         if is_reused && response.status() == StatusCode::REQUEST_TIMEOUT && closes(&response) {
             let late = Fetched::refused(Outcome::HttpError, "the server has closed the connection");
-            return Err(NoAnswer::of(late, true));
+            return Err(NoAnswer::new(late, true));
         }
         Ok((response, sent))
     }
@@ -101,11 +101,11 @@ impl Fetcher {
         if let Some(ends) = ends {
             used.forget(ends);
         }
-        let is_unprocessed = is_refused(&error) || is_reused && is_closed(&error);
+        let is_unprocessed = is_refused(&error) || is_reused && is_connection_closed(&error);
         let error = FetchError::from(error);
         let mut fetched = Fetched::refused(error.outcome, error.reason);
         fetched.no_route = error.no_route;
-        NoAnswer::of(fetched, is_unprocessed)
+        NoAnswer::new(fetched, is_unprocessed)
     }
 
     fn request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
@@ -143,7 +143,7 @@ impl Fetcher {
         sent: &SentRequest,
         response: &Response,
     ) -> Box<Exchange> {
-        let mut exchange = Exchange::begun(spec.url, sent, response);
+        let mut exchange = Exchange::from_response(spec.url, sent, response);
         if self.config.proxy.is_some() {
             // The connection's address is the proxy's.
             exchange.peer = None;
@@ -153,7 +153,7 @@ impl Fetcher {
 }
 
 impl NoAnswer {
-    fn of(fetched: Fetched, is_unprocessed: bool) -> NoAnswer {
+    fn new(fetched: Fetched, is_unprocessed: bool) -> NoAnswer {
         NoAnswer {
             fetched: Box::new(fetched),
             is_unprocessed,
@@ -193,7 +193,7 @@ fn is_refused(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// Whether the connection was closed while waiting for the answer.
-fn is_closed(error: &(dyn Error + 'static)) -> bool {
+fn is_connection_closed(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             return error.is_incomplete_message() || error.is_closed() || error.is_canceled();
@@ -287,7 +287,7 @@ mod tests {
         ] {
             let error = ended_by(frames).await;
             assert_eq!(is_refused(&error), refused, "{name}: {error:?}");
-            assert_eq!(is_closed(&error), closed, "{name}: {error:?}");
+            assert_eq!(is_connection_closed(&error), closed, "{name}: {error:?}");
         }
     }
 }

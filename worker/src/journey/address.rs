@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use webfill_urls::Url;
-use webfill_urls::address::{Judgement, judge};
+use webfill_urls::address::{AddressClass, classify};
 use webfill_wire::{AddressBounds, Task};
 
 use super::state::Journey;
@@ -17,7 +17,7 @@ const MOST_NAMES_KEPT: usize = 4_096;
 
 impl Journey {
     /// The address that the task must be counted for, if it was counted for another one. Must be called before the
-    /// first request for the task. Holds no fetch slot.
+    /// first request for the task. Holds no fetch permit.
     pub(super) async fn counted_elsewhere(
         &self,
         task: &Task,
@@ -27,7 +27,7 @@ impl Journey {
         if task.address_bounds == AddressBounds::None {
             return None;
         }
-        let name = self.look_up(url, permit).await;
+        let name = self.look_up_host(url, permit).await;
         if self.is_called_back(permit) {
             return None;
         }
@@ -45,9 +45,9 @@ impl Journey {
 /// Names of tasks that were given back to be counted elsewhere. Each is held until the task returns, unless that
 /// takes long, so the same lookup serves it.
 #[derive(Debug, Default)]
-pub struct NamesGivenBack(HashMap<String, (HeldName, Instant)>);
+pub struct ReturnedTaskNames(HashMap<String, (HeldName, Instant)>);
 
-impl NamesGivenBack {
+impl ReturnedTaskNames {
     fn keep(&mut self, url: &Url, name: HeldName) {
         let now = Instant::now();
         if self.0.len() >= MOST_NAMES_KEPT {
@@ -76,7 +76,7 @@ pub fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<I
     if counted.is_some_and(|address| addresses.contains(&address)) {
         return None;
     }
-    let is_bounded = |address: &&IpAddr| of_private || judge(**address) == Judgement::Public;
+    let is_bounded = |address: &&IpAddr| of_private || classify(**address) == AddressClass::Public;
     addresses.iter().filter(is_bounded).min().copied()
 }
 

@@ -10,7 +10,7 @@ use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 use super::redirects;
 use super::state::Journey;
 use crate::archive::Exchange;
-use crate::block_outcome::{self, Before};
+use crate::block_outcome::{self, EarlierAnswers};
 use crate::blocks::Sign;
 use crate::conditions;
 use crate::extract::FetchedPage;
@@ -38,13 +38,13 @@ impl Request {
         Request {
             started: Now::read(),
             delay,
-            page: PageKey::of(url.as_str()),
+            page: PageKey::from_url(url.as_str()),
         }
     }
 }
 
 impl Journey {
-    pub(super) fn fetched(
+    pub(super) fn build_page(
         &self,
         task: Task,
         crawl: Arc<CrawlSettings>,
@@ -54,7 +54,7 @@ impl Journey {
         memory: MemoryPermit,
     ) -> FetchedPage {
         let site = task.site.clone();
-        let block = self.judge(&mut fetched, url, &task, crawl.lane);
+        let block = self.recognise_block(&mut fetched, url, &task, crawl.lane);
         let is_compared = fetched.outcome == Outcome::Ok && crawl.lane == Lane::Http;
         let likeness = self.repeated_pages.borrow().likeness(&site);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
@@ -72,7 +72,8 @@ impl Journey {
         let documents = self.documents.as_ref();
         result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
         let mut result = result.with_fetched(&mut fetched);
-        self.counts.page_fetched(&result, request.started.instant);
+        self.counts
+            .note_page_fetched(&result, request.started.instant);
         if let Some(sign) = &block {
             block_outcome::end_as_blocked(&mut result, sign);
         }
@@ -91,7 +92,7 @@ impl Journey {
     }
 
     /// Recognises a block, before the site's clock moves.
-    pub(super) fn judge(
+    pub(super) fn recognise_block(
         &self,
         fetched: &mut Fetched,
         url: &Url,
@@ -100,14 +101,14 @@ impl Journey {
     ) -> Option<Sign> {
         let attempts = task.failed_attempts.iter();
         let blocks = attempts.filter(|attempt| attempt.outcome == Outcome::Blocked);
-        let before = Before {
+        let before = EarlierAnswers {
             repeated: &mut self.repeated_pages.borrow_mut(),
             site: &task.site,
             // Pages for the browser are not compared: many applications serve it the same short page for all URLs.
             compares_pages: lane == Lane::Http,
             may_wait: blocks.count() < MOST_SUSPICIONS,
         };
-        block_outcome::judge_fetched(fetched, url, Some(before))
+        block_outcome::find_block_in_response(fetched, url, Some(before))
     }
 
     /// Moves the site's clock.
@@ -124,7 +125,9 @@ impl Journey {
             page: Some(request.page),
         };
         let pace = self.politeness.pace(request.delay);
-        self.sites.borrow_mut().page_answered(site, answered, pace);
+        self.sites
+            .borrow_mut()
+            .note_page_answer(site, answered, pace);
     }
 
     /// Waits until an exchange is archived. False if there was none.
@@ -132,7 +135,7 @@ impl Journey {
         let (Some(archive), Some(exchange)) = (&self.archive, exchange) else {
             return false;
         };
-        archive.keep(exchange).await;
+        archive.write_exchange(exchange).await;
         true
     }
 }

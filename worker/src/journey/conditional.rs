@@ -21,7 +21,7 @@ pub(super) struct Condition {
 
 impl Journey {
     /// The condition for the request of a task's page; without headers if the request is unconditional.
-    pub(super) async fn condition(&self, task: &Task, crawl: &CrawlSettings) -> Condition {
+    pub(super) async fn load_condition(&self, task: &Task, crawl: &CrawlSettings) -> Condition {
         let mappings = self.mappings.borrow().clone();
         let Some(mappings) = mappings.filter(|_| conditions::are_wanted(crawl)) else {
             return Condition::default();
@@ -75,7 +75,7 @@ impl Journey {
             Err(GivenBack(Box::new(page.result.task)))
         };
         match (stored, found) {
-            (Some(Value::Object(stored)), _) => fill(&mut page.result, stored, known),
+            (Some(Value::Object(stored)), _) => fill_from_stored(&mut page.result, stored, known),
             // The page was dropped meanwhile, together with its validators, so the next request is unconditional.
             (_, Ok(_)) => return given_back("it is no longer stored", page),
             (_, Err(error)) => return given_back(&error.to_string(), page),
@@ -86,7 +86,7 @@ impl Journey {
     }
 }
 
-fn fill(result: &mut TaskResult, mut stored: Map<String, Value>, known: KnownPage) {
+fn fill_from_stored(result: &mut TaskResult, mut stored: Map<String, Value>, known: KnownPage) {
     let mut text = |name: &str| match stored.remove(name) {
         Some(Value::String(text)) => Some(text),
         _ => None,

@@ -4,17 +4,17 @@ use webfill_wire::{Feature, Outcome, Task};
 
 use super::rendering::GivenBack;
 use super::state::Journey;
-use crate::documents::{self, Documents, NoDocument, Try};
+use crate::documents::{self, Attempt, Documents, NoDocument};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;
 
 /// A task whose document the machine could not read is given back, up to this delivery.
 const MAX_DELIVERIES: u32 = 3;
 
-fn try_of(task: &Task) -> Try {
+fn try_of(task: &Task) -> Attempt {
     match task.delivery.number < MAX_DELIVERIES {
-        true => Try::Early,
-        false => Try::Last,
+        true => Attempt::Early,
+        false => Attempt::Last,
     }
 }
 
@@ -66,7 +66,7 @@ impl Journey {
                     reason,
                     "this machine could not read a document"
                 );
-                if this_try == Try::Early {
+                if this_try == Attempt::Early {
                     return Err(GivenBack(Box::new(page.result.task)));
                 }
                 page.result.outcome = Outcome::ExtractError;
@@ -87,7 +87,7 @@ impl Journey {
         documents: &'d Documents,
         permit: &Permit,
     ) -> Option<tokio::sync::SemaphorePermit<'d>> {
-        let mut place = std::pin::pin!(documents.place());
+        let mut place = std::pin::pin!(documents.take_reader_permit());
         while !self.is_called_back(permit) {
             tokio::select! {
                 place = &mut place => return place,

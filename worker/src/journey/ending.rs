@@ -11,7 +11,7 @@ use crate::snapshot;
 use crate::task_result::TaskResult;
 
 impl Journey {
-    pub(super) async fn hand_on(&self, mut page: FetchedPage) {
+    pub(super) async fn send_to_extraction(&self, mut page: FetchedPage) {
         let is_ok = page.result.outcome == Outcome::Ok;
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             if is_ok {
@@ -22,8 +22,8 @@ impl Journey {
                     end_if_sent_on(&mut page.result, &url, None);
                 }
             }
-            page.result.snapshot = snapshot::without_page(&page.result);
-            return self.report(page.result).await;
+            page.result.snapshot = snapshot::snapshot_without_page(&page.result);
+            return self.send_to_saver(page.result).await;
         }
         // The channel closes only after the last runner is done.
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
@@ -46,10 +46,10 @@ impl Journey {
             .next_start_after_refusal(site, evidence.is_some());
         result.error = evidence.as_ref().map(|evidence| evidence.sign.clone());
         result.evidence = evidence;
-        self.report(result).await;
+        self.send_to_saver(result).await;
     }
 
-    pub(super) async fn report(&self, mut result: TaskResult) {
+    pub(super) async fn send_to_saver(&self, mut result: TaskResult) {
         if result.memory.is_none() {
             let memory = self.results_memory.take(result.memory_bytes()).await;
             result.memory = Some(memory);

@@ -31,7 +31,7 @@ impl Journey {
     pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();
-        let clock = sites.request_cut_short(site, delay, Now::read());
+        let clock = sites.note_cut_short(site, delay, Now::read());
         drop(sites);
         self.return_as(ReturnCause::CutShort, task, Some(clock));
     }

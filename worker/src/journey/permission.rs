@@ -27,7 +27,7 @@ impl Journey {
             let turn = Turn::Page(delay);
             return (Permission::Allowed { delay, turn }, None);
         }
-        if let Err(refusal) = self.resolver.judge_literal(url) {
+        if let Err(refusal) = self.resolver.check_literal(url) {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
             let refused = Permission::Refused {
                 outcome: Outcome::UnsafeAddress,
@@ -37,13 +37,13 @@ impl Journey {
         }
         let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
-        self.carry_out(check, &task.site, permit).await
+        self.run_check(check, &task.site, permit).await
     }
 
     /// Whether all addresses of the URL's host are private or loopback ones. Also false if the task is called back
     /// meanwhile.
     pub(super) async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
-        let _name = self.look_up(url, permit).await;
+        let _name = self.look_up_host(url, permit).await;
         !self.is_called_back(permit) && self.resolver.is_private_host(url).await
     }
 

@@ -24,7 +24,7 @@ impl Rechecks {
         fruitless.is_multiple_of(Self::ONE_OF)
     }
 
-    pub(super) fn note(&mut self, site: &str, has_shown_something: bool) {
+    pub(super) fn note_result(&mut self, site: &str, has_shown_something: bool) {
         if has_shown_something {
             self.0.remove(site);
             return;

@@ -24,7 +24,7 @@ use crate::browser::{
 use crate::charset::{self, Kind};
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
-use crate::fetch_slots::FetchSlot;
+use crate::fetch_permits::FetchPermit;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
 use crate::politeness::{self, Answered};
@@ -50,9 +50,9 @@ impl Journey {
         site: &str,
         url: &Url,
         permit: &Permit,
-    ) -> Option<FetchSlot<'a>> {
+    ) -> Option<FetchPermit<'a>> {
         self.wait_for(turn, site, permit).await;
-        self.look_up(url, permit).await;
+        self.look_up_host(url, permit).await;
         self.wait_for_tab(browser, permit).await
     }
 
@@ -61,7 +61,7 @@ impl Journey {
         &self,
         browser: &'a Browser,
         permit: &Permit,
-    ) -> Option<FetchSlot<'a>> {
+    ) -> Option<FetchPermit<'a>> {
         let mut tab = std::pin::pin!(browser.take_tab(permit.priority()));
         while !self.is_called_back(permit) {
             tokio::select! {
@@ -146,8 +146,8 @@ impl Journey {
         request: Request,
     ) -> Option<Sign> {
         let sign = match rendered {
-            Ok(Rendered::Text(document)) => block_outcome::judge_rendered(url, document),
-            Ok(Rendered::MovedTo(target)) => block_outcome::judge_move(url, target),
+            Ok(Rendered::Text(document)) => block_outcome::find_block_in_document(url, document),
+            Ok(Rendered::MovedTo(target)) => block_outcome::find_block_in_navigation(url, target),
             Err(_) => None,
         }?;
         let overloaded = politeness::Answer::Overloaded { retry_after: None };
@@ -158,7 +158,9 @@ impl Journey {
             answer: overloaded,
             page: Some(request.page),
         };
-        self.sites.borrow_mut().page_answered(site, answered, pace);
+        self.sites
+            .borrow_mut()
+            .note_page_answer(site, answered, pace);
         Some(sign)
     }
 
@@ -213,7 +215,7 @@ impl Journey {
         request: SubresourceRequest,
         bytes: &Cell<u64>,
     ) -> Result<Subresource, Denied> {
-        if let Some(cached) = browser.cached(&request) {
+        if let Some(cached) = browser.cached_answer(&request) {
             return Ok(cached);
         }
         let site = &task.site;
@@ -231,9 +233,9 @@ impl Journey {
         let mut slot = slot.ok_or(Denied::NotStarted)?;
         let asked = Request::now(&request.url, delay);
         let agent = self.user_agent_of(crawl);
-        let asking = self
-            .gate
-            .subresource(permit, &request, agent.as_deref(), &mut slot.memory);
+        let asking =
+            self.gate
+                .fetch_subresource(permit, &request, agent.as_deref(), &mut slot.memory);
         let mut fetched = asking.await?;
         self.archive(fetched.exchange.take()).await;
         drop(slot);

@@ -13,7 +13,7 @@ use crate::sites::Turn;
 
 /// The turn that a check has taken, and its site.
 #[derive(Default)]
-struct Held<'a> {
+struct HeldTurn<'a> {
     turn: Option<TakenTurn<'a>>,
     of: String,
     has_asked: bool,
@@ -26,13 +26,13 @@ struct Held<'a> {
 impl Journey {
     /// Takes the steps of a permission check. If the task is called back meanwhile, it is given back. Returns the
     /// rules that decided.
-    pub(super) async fn carry_out(
+    pub(super) async fn run_check(
         &self,
         check: PermissionCheck,
         site: &str,
         permit: &Permit,
     ) -> (Permission, Option<Rules>) {
-        let mut held = Held::default();
+        let mut held = HeldTurn::default();
         let permission = self.take_steps(check, site, permit, &mut held).await;
         if held.of != site {
             self.end_held(&mut held, site).await;
@@ -54,7 +54,7 @@ impl Journey {
         mut check: PermissionCheck,
         site: &str,
         permit: &Permit,
-        held: &mut Held<'a>,
+        held: &mut HeldTurn<'a>,
     ) -> Option<Permission> {
         loop {
             match check.step() {
@@ -62,23 +62,23 @@ impl Journey {
                     let found = self.cache.robots(&origin, now_ms()).await;
                     // If the cache is unreachable, which it logs itself, the file is fetched from the web.
                     let entry = found.ok().flatten();
-                    check.looked_up(entry.as_ref(), self.known(), Now::read());
+                    check.note_cache_entry(entry.as_ref(), self.known(), Now::read());
                 }
                 Step::AwaitTurn(of) => {
                     let url = check.awaits();
                     match self.take_robots_turn(of, site, url, permit, held).await {
-                        Ok(()) => check.turn_came(self.known(), Now::read()),
-                        Err(NoTurn::Anothers) => check.no_turn(self.known(), Now::read()),
+                        Ok(()) => check.note_turn(self.known(), Now::read()),
+                        Err(NoTurn::Anothers) => check.note_no_turn(self.known(), Now::read()),
                         Err(NoTurn::CalledBack) => return None,
                     }
                 }
                 Step::Request(url) => {
-                    let answer = self.robots_answer(permit, &url, held).await;
+                    let answer = self.request_robots(permit, &url, held).await;
                     if answer.is_ok() {
                         held.has_asked = true;
                         self.note_use(&held.of);
                     }
-                    check.answered(answer, self.known(), Now::read());
+                    check.note_response(answer, self.known(), Now::read());
                 }
                 Step::Decided(permission) => {
                     held.rules = check.take_rules();
@@ -97,18 +97,18 @@ impl Journey {
         }
     }
 
-    async fn robots_answer(
+    async fn request_robots(
         &self,
         permit: &Permit,
         url: &Url,
-        held: &mut Held<'_>,
+        held: &mut HeldTurn<'_>,
     ) -> Result<RobotsResponse, Denied> {
         // Every request has a turn.
         let memory = &mut held.turn.as_mut().ok_or(Denied::NotStarted)?.memory;
         let asking = self.gate.robots(permit, url, robots::MOST_BYTES, memory);
         let mut answer = asking.await;
         if let Ok(fetched) = &mut answer {
-            self.counts.robots_fetched();
+            self.counts.note_robots_fetched();
             self.archive(fetched.exchange.take()).await;
         }
         // Only the rules that were read from the body are kept.
@@ -118,7 +118,7 @@ impl Journey {
 
     /// Ends the turn that is held, if there is one. Its reservation ends first, because the next waiter in this
     /// process must not take it over.
-    async fn end_held(&self, held: &mut Held<'_>, site: &str) {
+    async fn end_held(&self, held: &mut HeldTurn<'_>, site: &str) {
         let Some(turn) = held.turn.take() else {
             return;
         };
@@ -137,7 +137,7 @@ impl Journey {
         site: &str,
         url: &Url,
         permit: &Permit,
-        held: &mut Held<'a>,
+        held: &mut HeldTurn<'a>,
     ) -> Result<(), NoTurn> {
         self.end_held(held, site).await;
         let turn = if of == site {

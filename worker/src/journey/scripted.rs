@@ -14,9 +14,9 @@ use super::state::Journey;
 use super::turns::TakenTurn;
 use crate::browser::Browser;
 use crate::extract::FetchedPage;
-use crate::fetch_slots::FetchSlot;
+use crate::fetch_permits::FetchPermit;
 use crate::permits::Permit;
-use crate::scripts::{self, PageKind, Rendering, Unread};
+use crate::scripts::{self, PageKind, Rendering, UnreadPage};
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
@@ -53,7 +53,7 @@ impl Journey {
                 layout: String::from(Finding::SET),
             };
             let seen = "a mapping or a setting requires a browser";
-            scripts::report(&mut page.result, Finding::Wanted, (&kind, true), seen);
+            scripts::report_finding(&mut page.result, Finding::Wanted, (&kind, true), seen);
         }
     }
 
@@ -61,7 +61,7 @@ impl Journey {
     pub(super) async fn read_and_render(
         &self,
         page: FetchedPage,
-        (slot, place): (Option<TakenTurn<'_>>, Option<FetchSlot<'_>>),
+        (slot, place): (Option<TakenTurn<'_>>, Option<FetchPermit<'_>>),
         url: &Url,
         request: Request,
         permit: &Permit,
@@ -74,15 +74,15 @@ impl Journey {
                 self.render_unread(first, unread, place, (url, request, permit))
                     .await
             }
-            None => self.report(first).await,
+            None => self.send_to_saver(first).await,
         }
     }
 
     pub(super) async fn render_unread(
         &self,
         mut first: TaskResult,
-        mut unread: Unread,
-        place: Option<FetchSlot<'_>>,
+        mut unread: UnreadPage,
+        place: Option<FetchPermit<'_>>,
         (url, request, permit): (&Url, Request, &Permit),
     ) {
         let site = first.task.site.clone();
@@ -94,20 +94,23 @@ impl Journey {
                     "{}; not tried, because similar pages were empty in a browser, too",
                     unread.seen
                 );
-                scripts::report(&mut first, Finding::Empty, (kind, is_shell), &seen);
+                scripts::report_finding(&mut first, Finding::Empty, (kind, is_shell), &seen);
             }
-            return self.report(first).await;
+            return self.send_to_saver(first).await;
         }
         let is_broken = self.scripted_pages.borrow().is_broken();
         let Some(browser) = self.browser.as_ref().filter(|_| !is_broken) else {
-            scripts::report(&mut first, Finding::Wanted, (kind, is_shell), &unread.seen);
+            scripts::report_finding(&mut first, Finding::Wanted, (kind, is_shell), &unread.seen);
             // Once there is a browser, the page must be fetched in full.
             first.validators = None;
-            return self.report(first).await;
+            return self.send_to_saver(first).await;
         };
         let place = match place {
             Some(place) => Some(place),
-            None => self.wait_with(&mut unread, browser, permit).await,
+            None => {
+                self.wait_for_tab_with_body(&mut unread, browser, permit)
+                    .await
+            }
         };
         if place.is_none() {
             return self.return_cut_short(&site, &first.task, request.delay);
@@ -115,7 +118,7 @@ impl Journey {
         let (body, memory) = (std::mem::take(&mut unread.body), unread.memory.take());
         let page = FetchedPage {
             body,
-            ..FetchedPage::to_read_again(first.to_read_again(), memory)
+            ..FetchedPage::for_rereading(first.for_rereading(), memory)
         };
         let second = match self.render(browser, page, url, request, permit).await {
             Ok(page) if page.result.outcome == Outcome::Ok => self.read(page, None).await,
@@ -130,12 +133,12 @@ impl Journey {
 
     /// Waits for a tab. Meanwhile the body has a permit of the memory for held results, because pages that have tabs
     /// may be waiting for the memory for bodies. `None` if there is no room or the task is called back.
-    async fn wait_with<'a>(
+    async fn wait_for_tab_with_body<'a>(
         &self,
-        unread: &mut Unread,
+        unread: &mut UnreadPage,
         browser: &'a Browser,
         permit: &Permit,
-    ) -> Option<FetchSlot<'a>> {
+    ) -> Option<FetchPermit<'a>> {
         let _held = self.held.try_take(unread.body.len())?;
         drop(unread.memory.take());
         self.wait_for_tab(browser, permit).await
@@ -147,10 +150,10 @@ impl Journey {
         &self,
         mut first: TaskResult,
         second: TaskResult,
-        unread: &Unread,
+        unread: &UnreadPage,
         request: Request,
     ) {
-        let Unread {
+        let UnreadPage {
             kind,
             is_shell,
             seen,
@@ -162,11 +165,11 @@ impl Journey {
             _ => None,
         };
         let site = first.task.site.clone();
-        let found = self
-            .scripted_pages
-            .borrow_mut()
-            .note(&site, kind, *is_shell, gain.is_some());
-        let fills = self.scripted_pages.borrow().fills(&site, kind);
+        let found =
+            self.scripted_pages
+                .borrow_mut()
+                .note_result(&site, kind, *is_shell, gain.is_some());
+        let fills = self.scripted_pages.borrow().has_filled_kind(&site, kind);
         let is_failure = !matches!(second.outcome, Outcome::Ok | Outcome::Redirected);
         let is_second =
             gain.is_some() || second.outcome == Outcome::Blocked || (is_failure && fills);
@@ -193,8 +196,8 @@ impl Journey {
                 seen,
                 "a kind of pages was tried in the browser"
             );
-            scripts::report(&mut better, finding, (kind, *is_shell), &seen);
+            scripts::report_finding(&mut better, finding, (kind, *is_shell), &seen);
         }
-        self.report(better).await;
+        self.send_to_saver(better).await;
     }
 }

@@ -19,12 +19,12 @@ use super::state::Journey;
 use super::turns::TakenTurn;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::PageRequest;
-use crate::fetch_slots::FetchSlot;
+use crate::fetch_permits::FetchPermit;
 use crate::now::Now;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
 use crate::sites::Turn;
-use crate::snapshot::{self, Known, Recheck};
+use crate::snapshot::{self, KnownVersions, Recheck};
 use crate::task_result::TaskResult;
 
 /// How a page is compared with its earlier versions.
@@ -42,7 +42,7 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 impl Journey {
     /// Whether the crawl compares pages, and has versions of this one. Rendered pages are fetched once.
-    pub(super) async fn check_kind(&self, task: &Task, crawl: &CrawlSettings) -> CheckKind {
+    pub(super) async fn load_check_kind(&self, task: &Task, crawl: &CrawlSettings) -> CheckKind {
         if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.unreachable.is_some() {
             return CheckKind::Only;
         }
@@ -59,13 +59,13 @@ impl Journey {
         &self,
         check: CheckKind,
         page: FetchedPage,
-        (slot, place): (Option<TakenTurn<'_>>, Option<FetchSlot<'_>>),
+        (slot, place): (Option<TakenTurn<'_>>, Option<FetchPermit<'_>>),
         url: &Url,
         request: Request,
         permit: &Permit,
     ) {
         if !has_text(&page) {
-            return self.hand_on(page).await;
+            return self.send_to_extraction(page).await;
         }
         // Without room for its result, which is hardly longer than its body, the first fetch must suffice.
         let Some(mut held) = self.held.try_take(page.body.len()) else {
@@ -75,7 +75,7 @@ impl Journey {
                     self.read_and_render(page, waiting, url, request, permit)
                         .await
                 }
-                false => self.hand_on(page).await,
+                false => self.send_to_extraction(page).await,
             };
         };
         let Some(mut first) = self.read(page, slot).await else {
@@ -89,16 +89,22 @@ impl Journey {
         }
         held.set(first.memory_bytes());
         if first.mapping.is_none() && first.snapshot.is_some() {
-            self.recheck(check, &mut first, url, permit).await;
+            self.recheck_page(check, &mut first, url, permit).await;
             let turn = Turn::Page(first.delay.unwrap_or(self.politeness.delay()));
             first.next_start = self.sites.borrow().next_start(&first.task.site, turn);
         }
-        self.report(first).await;
+        self.send_to_saver(first).await;
     }
 
     /// Fetches a page again if it is new or differs from its known versions, and notes the parts that differ at each
     /// fetch.
-    async fn recheck(&self, check: CheckKind, first: &mut TaskResult, url: &Url, permit: &Permit) {
+    async fn recheck_page(
+        &self,
+        check: CheckKind,
+        first: &mut TaskResult,
+        url: &Url,
+        permit: &Permit,
+    ) {
         let Some(recheck) = self.wanted_recheck(check, first).await else {
             return;
         };
@@ -109,13 +115,13 @@ impl Journey {
         if !self.wait_for_clock(recheck.wait, permit).await {
             return;
         }
-        let Some(second) = self.fetch_again(first, url, permit).await else {
+        let Some(second) = self.refetch_page(first, url, permit).await else {
             return;
         };
         let is_unsteady = note_second(first, second).await;
         if check == CheckKind::Later {
             let mut rechecks = self.rechecks.borrow_mut();
-            rechecks.note(&first.task.site, is_unsteady);
+            rechecks.note_result(&first.task.site, is_unsteady);
         }
     }
 
@@ -134,13 +140,13 @@ impl Journey {
         let at_ms = first.started_at_ms;
         // Off the main thread, because it compares thousands of texts.
         let compare = move || {
-            let known = Known {
-                page: page.and_then(|state| PageVersions::unpacked(&state).ok()),
+            let known = KnownVersions {
+                page: page.and_then(|state| PageVersions::unpack(&state).ok()),
                 site: site
-                    .and_then(|state| SiteBlocks::unpacked(&state).ok())
+                    .and_then(|state| SiteBlocks::unpack(&state).ok())
                     .unwrap_or_default(),
             };
-            snapshot::recheck(&seen, at_ms, &known)
+            snapshot::needed_recheck(&seen, at_ms, &known)
         };
         tokio::task::spawn_blocking(compare).await.ok()?
     }
@@ -172,7 +178,7 @@ impl Journey {
     }
 
     /// The result of another request for the page. `None` if there was none, or it returned no page.
-    async fn fetch_again(
+    async fn refetch_page(
         &self,
         first: &TaskResult,
         url: &Url,
@@ -218,7 +224,7 @@ impl Journey {
         let memory = slot.memory.take();
         let exchange = fetched.exchange.take();
         let (task, crawl) = (task.clone(), first.crawl.clone());
-        let mut page = self.fetched(task, crawl, url, request, fetched, memory);
+        let mut page = self.build_page(task, crawl, url, request, fetched, memory);
         self.end_turn(site).await;
         if self.archive(exchange).await {
             page.memory.set(page.body.capacity());
@@ -232,7 +238,7 @@ impl Journey {
     fn note_cut_short(&self, site: &str, delay: Duration) {
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();
-        sites.request_cut_short(site, delay, Now::read());
+        sites.note_cut_short(site, delay, Now::read());
     }
 }
 

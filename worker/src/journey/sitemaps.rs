@@ -65,6 +65,6 @@ impl Journey {
         let named = named.into_iter();
         result.listed = named.map(|url| (LinkKind::Sitemap, url)).collect();
         result.next_start = self.sites.borrow().next_start_after_refusal(site, false);
-        self.report(result).await;
+        self.send_to_saver(result).await;
     }
 }

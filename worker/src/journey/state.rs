@@ -11,7 +11,7 @@ use webfill_store::{Cache, Store};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, CrawlSettings, Delivery, TaskReturned};
 
-use super::address::NamesGivenBack;
+use super::address::ReturnedTaskNames;
 use super::rechecks::Rechecks;
 use crate::archive::Archive;
 use crate::blocks::RepeatedPages;
@@ -19,7 +19,7 @@ use crate::browser::Browser;
 use crate::counts::Counts;
 use crate::documents::Documents;
 use crate::extract::Work;
-use crate::fetch_slots::FetchSlots;
+use crate::fetch_permits::FetchPermits;
 use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::permits::Permit;
@@ -44,7 +44,7 @@ pub struct Journey {
     /// The archive of exchanges as they were sent, if there is one.
     pub archive: Option<Archive>,
     pub resolver: Resolver,
-    pub names_given_back: RefCell<NamesGivenBack>,
+    pub names_given_back: RefCell<ReturnedTaskNames>,
     pub cache: Arc<dyn Cache>,
     pub store: Arc<dyn Store>,
     pub stored_pages: StoredPages,
@@ -62,7 +62,7 @@ pub struct Journey {
     /// Sites where recent second fetches of changed pages showed nothing.
     pub rechecks: RefCell<Rechecks>,
     /// Bounds the fetches in flight.
-    pub slots: FetchSlots,
+    pub slots: FetchPermits,
     pub counts: Counts,
     /// The longest body that is kept, in crawls that keep bodies.
     pub kept_body_bytes: usize,

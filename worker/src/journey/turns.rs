@@ -1,5 +1,5 @@
 //! A request gets its turn when this worker has no other request at its site, the site's clock allows it, its host's
-//! name is resolved, and a fetch slot and memory for a body are free. It gets none if its task is recalled before. If
+//! name is resolved, and a fetch permit and memory for a body are free. It gets none if its task is recalled before. If
 //! the site's clock is shared, the request is reserved there, too. A *visit* is a request to a site that this worker
 //! does not own. It is always reserved, and gets no turn while another worker owns the site, because the owner keeps
 //! the site's clock and would not know of the request.
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use webfill_urls::Url;
 
 use super::state::Journey;
-use crate::fetch_slots::FetchSlot;
+use crate::fetch_permits::FetchPermit;
 use crate::memory::MemoryPermit;
 use crate::now::{Now, now_ms};
 use crate::permits::Permit;
@@ -24,7 +24,7 @@ use crate::sites::{RECHECK_AFTER, Turn};
 pub(super) struct TakenTurn<'a> {
     /// The memory for the body of the answer.
     pub memory: MemoryPermit,
-    _slot: FetchSlot<'a>,
+    _slot: FetchPermit<'a>,
     _alone: OwnedSemaphorePermit,
     /// The addresses that the request uses.
     _name: Option<HeldName>,
@@ -54,7 +54,9 @@ impl Journey {
         url: &Url,
         permit: &Permit,
     ) -> Option<TakenTurn<'_>> {
-        self.take(turn, site, url, permit, false).await.ok()
+        self.wait_for_turn(turn, site, url, permit, false)
+            .await
+            .ok()
     }
 
     /// Takes a turn for a visit, in the same way.
@@ -65,10 +67,10 @@ impl Journey {
         url: &Url,
         permit: &Permit,
     ) -> Result<TakenTurn<'_>, NoTurn> {
-        self.take(turn, site, url, permit, true).await
+        self.wait_for_turn(turn, site, url, permit, true).await
     }
 
-    async fn take(
+    async fn wait_for_turn(
         &self,
         turn: Turn,
         site: &str,
@@ -77,14 +79,14 @@ impl Journey {
         is_visit: bool,
     ) -> Result<TakenTurn<'_>, NoTurn> {
         let is_shared = self.politeness.clock == ClockOwner::Shared;
-        let alone = self.be_alone(site, permit).await;
+        let alone = self.take_site_permit(site, permit).await;
         let alone = alone.ok_or(NoTurn::CalledBack)?;
         loop {
             self.wait_for(turn, site, permit).await;
-            let name = self.look_up(url, permit).await;
+            let name = self.look_up_host(url, permit).await;
             let slot = self.take_slot(permit).await.ok_or(NoTurn::CalledBack)?;
             let memory = self.take_memory(permit).await.ok_or(NoTurn::CalledBack)?;
-            if is_visit && !is_shared && self.is_anothers(site).await {
+            if is_visit && !is_shared && self.belongs_to_another_worker(site).await {
                 return Err(NoTurn::Anothers);
             }
             let reserved = match is_visit || is_shared {
@@ -100,7 +102,7 @@ impl Journey {
                 });
             };
             drop((slot, memory));
-            self.wait_until(Instant::now() + wait, permit).await;
+            self.sleep_until(Instant::now() + wait, permit).await;
         }
     }
 
@@ -121,17 +123,17 @@ impl Journey {
             let Some(entry) = entry else { return };
             let now = Now::read();
             self.sites.borrow_mut().take_shared_clock(&entry, now);
-            let Some(wait) = entry.recheck_in(now.wall_ms) else {
+            let Some(wait) = entry.recheck_after(now.wall_ms) else {
                 return;
             };
-            self.wait_until(now.instant + wait, permit).await;
+            self.sleep_until(now.instant + wait, permit).await;
         }
-        self.sites.borrow_mut().clock_lookup_failed(site);
+        self.sites.borrow_mut().note_failed_lookup(site);
     }
 
     /// Whether another worker owns a site, according to the cache: the last request there was its own, and the next one
     /// may be under way. If the cache is unreachable, the visit gets no reservation either.
-    async fn is_anothers(&self, site: &str) -> bool {
+    async fn belongs_to_another_worker(&self, site: &str) -> bool {
         if self.sites.borrow().is_owned(site) {
             return false;
         }
@@ -145,8 +147,8 @@ impl Journey {
     }
 
     /// Waits until this worker has no other request at the site. `None` if the task is called back.
-    async fn be_alone(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
-        let alone = self.sites.borrow().alone(site)?;
+    async fn take_site_permit(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
+        let alone = self.sites.borrow().request_semaphore(site)?;
         let mut alone = pin!(alone.acquire_owned());
         while !self.is_called_back(permit) {
             tokio::select! {
@@ -159,7 +161,7 @@ impl Journey {
 
     /// Waits until the host's name is resolved or the task is called back. If there is no address, the request
     /// reports it. A long wait is reported to the supervisor.
-    pub(super) async fn look_up(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
+    pub(super) async fn look_up_host(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
         let name = self.resolver.hold(url)?;
         {
             let (mut looked_up, mut moment) = (pin!(name.look_up()), pin!(sleep(MOMENT)));
@@ -179,7 +181,7 @@ impl Journey {
     }
 
     /// Waits for a slot, by the task's priority. `None` if the task is called back.
-    async fn take_slot(&self, permit: &Permit) -> Option<FetchSlot<'_>> {
+    async fn take_slot(&self, permit: &Permit) -> Option<FetchPermit<'_>> {
         let mut slot = pin!(self.slots.take(permit.priority()));
         while !self.is_called_back(permit) {
             tokio::select! {
@@ -244,7 +246,7 @@ impl Journey {
             let next = self.sites.borrow().next_start(site, turn);
             match next {
                 Some(next) if next > Instant::now() && !self.is_called_back(permit) => {
-                    self.wait_until(next, permit).await;
+                    self.sleep_until(next, permit).await;
                 }
                 _ => return,
             }
@@ -252,7 +254,7 @@ impl Journey {
     }
 
     /// Sleeps, but at most until tasks are called back.
-    pub(super) async fn wait_until(&self, until: Instant, permit: &Permit) {
+    pub(super) async fn sleep_until(&self, until: Instant, permit: &Permit) {
         if !self.is_called_back(permit) {
             tokio::select! {
                 () = tokio::time::sleep_until(until.into()) => {}

@@ -70,13 +70,13 @@ fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut check = bench.begin(false, now);
     assert_eq!(check.step(), looks_up());
-    check.looked_up(None, bench.known(), now);
+    check.note_cache_entry(None, bench.known(), now);
     assert_eq!(check.step(), awaits("a.org"));
-    check.turn_came(bench.known(), now);
+    check.note_turn(bench.known(), now);
     let url = Url::parse("http://a.org/robots.txt").unwrap();
     assert_eq!(check.step(), Step::Request(url));
     let file = "User-agent: *\nCrawl-delay: 3\n";
-    check.answered(Ok(response(200, file, now)), bench.known(), now);
+    check.note_response(Ok(response(200, file, now)), bench.known(), now);
     let delay = Duration::from_secs(3);
     let turn = Turn::PageAfterRobots(delay);
     let allowed = Permission::Allowed { delay, turn };
@@ -91,8 +91,8 @@ fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
 fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut check = bench.begin(true, now);
-    check.looked_up(None, bench.known(), now);
-    check.turn_came(bench.known(), now);
+    check.note_cache_entry(None, bench.known(), now);
+    check.note_turn(bench.known(), now);
     assert_eq!(check.step(), looks_up());
     let entry = RobotsEntry {
         origin: String::from("http://a.org"),
@@ -101,7 +101,7 @@ fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
         fetched_at_ms: now.wall_ms,
         expires_at_ms: now.wall_ms + 1_000,
     };
-    check.looked_up(Some(&entry), bench.known(), now);
+    check.note_cache_entry(Some(&entry), bench.known(), now);
     let refused = Permission::Refused {
         outcome: Outcome::Disallowed,
         evidence: None,
@@ -114,14 +114,14 @@ fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
 fn a_failed_fetch_refuses_the_page_and_a_denied_one_gives_the_task_back() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut denied = bench.begin(false, now);
-    denied.looked_up(None, bench.known(), now);
-    denied.turn_came(bench.known(), now);
-    denied.answered(Err(Denied::NotStarted), bench.known(), now);
+    denied.note_cache_entry(None, bench.known(), now);
+    denied.note_turn(bench.known(), now);
+    denied.note_response(Err(Denied::NotStarted), bench.known(), now);
     assert_eq!(denied.step(), Step::Decided(Permission::NotAsked));
     let mut failed = bench.begin(false, now);
-    failed.looked_up(None, bench.known(), now);
-    failed.turn_came(bench.known(), now);
-    failed.answered(Ok(response(500, "", now)), bench.known(), now);
+    failed.note_cache_entry(None, bench.known(), now);
+    failed.note_turn(bench.known(), now);
+    failed.note_response(Ok(response(500, "", now)), bench.known(), now);
     assert_eq!(outcome_of(&failed), Some(Outcome::RobotsUnreachable));
 }
 
@@ -150,10 +150,10 @@ fn each_failure_is_a_request_that_waits_longer_than_the_one_before() {
     bench.politeness.delay = 0.0;
     for wait_s in [1, 2, 4] {
         let mut check = bench.begin(false, now);
-        check.looked_up(None, bench.known(), now);
+        check.note_cache_entry(None, bench.known(), now);
         assert_eq!(check.step(), awaits("a.org"), "nothing is remembered");
-        check.turn_came(bench.known(), now);
-        check.answered(Ok(response(500, "", now)), bench.known(), now);
+        check.note_turn(bench.known(), now);
+        check.note_response(Ok(response(500, "", now)), bench.known(), now);
         assert_eq!(outcome_of(&check), Some(Outcome::RobotsUnreachable));
         let next = bench.sites.borrow().next_start("a.org", Turn::Robots);
         let wait = Duration::from_secs(wait_s);
@@ -173,14 +173,14 @@ fn later(now: Now, by: Duration) -> Now {
 fn pages_go_on_under_the_last_good_file_while_a_new_one_cannot_be_had() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut first = bench.begin(false, now);
-    first.looked_up(None, bench.known(), now);
-    first.turn_came(bench.known(), now);
-    first.answered(Ok(response(200, "", now)), bench.known(), now);
+    first.note_cache_entry(None, bench.known(), now);
+    first.note_turn(bench.known(), now);
+    first.note_response(Ok(response(200, "", now)), bench.known(), now);
     let expired = later(now, Duration::from_secs(3_600));
     let mut second = bench.begin(false, expired);
-    second.looked_up(None, bench.known(), expired);
-    second.turn_came(bench.known(), expired);
-    second.answered(Ok(response(503, "", expired)), bench.known(), expired);
+    second.note_cache_entry(None, bench.known(), expired);
+    second.note_turn(bench.known(), expired);
+    second.note_response(Ok(response(503, "", expired)), bench.known(), expired);
     let is_allowed =
         |check: &PermissionCheck| matches!(check.step(), Step::Decided(Permission::Allowed { .. }));
     assert!(is_allowed(&second));
@@ -196,18 +196,18 @@ fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_no
     let (bench, now) = (Bench::default(), Now::read());
     let moved = |to: &str| {
         let mut check = bench.begin(false, now);
-        check.looked_up(None, bench.known(), now);
-        check.turn_came(bench.known(), now);
+        check.note_cache_entry(None, bench.known(), now);
+        check.note_turn(bench.known(), now);
         let redirect = RobotsResponse {
             redirect: Some(to.to_owned()),
             ..response(301, "", now)
         };
-        check.answered(Ok(redirect), bench.known(), now);
+        check.note_response(Ok(redirect), bench.known(), now);
         check
     };
     let mut within = moved("/rules");
     assert_eq!(within.step(), awaits("a.org"));
-    within.turn_came(bench.known(), now);
+    within.note_turn(bench.known(), now);
     assert!(matches!(within.step(), Step::Request(_)));
     let mut elsewhere = moved("http://b.org/robots.txt");
     let origin = String::from("http://b.org");
@@ -219,7 +219,7 @@ fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_no
         fetched_at_ms: now.wall_ms,
         expires_at_ms: now.wall_ms + 1_000,
     };
-    elsewhere.looked_up(Some(&entry), bench.known(), now);
+    elsewhere.note_cache_entry(Some(&entry), bench.known(), now);
     let refused = Permission::Refused {
         outcome: Outcome::Disallowed,
         evidence: None,
@@ -233,22 +233,22 @@ fn a_redirect_to_another_site_is_a_turn_of_that_site_and_one_file_is_asked_for_o
     let (bench, now) = (Bench::default(), Now::read());
     let redirected = || {
         let mut check = bench.begin(false, now);
-        check.looked_up(None, bench.known(), now);
-        check.turn_came(bench.known(), now);
+        check.note_cache_entry(None, bench.known(), now);
+        check.note_turn(bench.known(), now);
         let redirect = RobotsResponse {
             redirect: Some(String::from("http://b.org/robots.txt")),
             ..response(301, "", now)
         };
-        check.answered(Ok(redirect), bench.known(), now);
-        check.looked_up(None, bench.known(), now);
+        check.note_response(Ok(redirect), bench.known(), now);
+        check.note_cache_entry(None, bench.known(), now);
         assert_eq!(check.step(), awaits("b.org"));
         check
     };
     let (mut first, mut second) = (redirected(), redirected());
-    first.turn_came(bench.known(), now);
-    first.answered(Ok(response(200, "", now)), bench.known(), now);
+    first.note_turn(bench.known(), now);
+    first.note_response(Ok(response(200, "", now)), bench.known(), now);
     assert_eq!(first.take_fetched().len(), 2, "as the file of both origins");
-    second.turn_came(bench.known(), now);
+    second.note_turn(bench.known(), now);
     let is_allowed = matches!(second.step(), Step::Decided(Permission::Allowed { .. }));
     assert!(is_allowed, "without a request");
 }

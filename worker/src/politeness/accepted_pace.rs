@@ -51,13 +51,13 @@ pub struct AcceptedPace {
     refused: Option<(Duration, Instant)>,
     /// The first answer since the last refusals, and the number of answers since.
     answers: Option<(Instant, u32)>,
-    too_many: Option<Row>,
+    too_many: Option<RefusalRun>,
     stretches: Stretches,
 }
 
 /// A row of answers with status 429.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct RefusalRun {
     length: u32,
     /// The time of the last of these answers.
     last: Instant,
@@ -68,7 +68,7 @@ struct Row {
 
 impl AcceptedPace {
     /// Starts with the pace learnt before, by another worker or in another run.
-    pub fn known(spacing: Duration) -> AcceptedPace {
+    pub fn from_spacing(spacing: Duration) -> AcceptedPace {
         AcceptedPace {
             spacing: spacing.min(SLOWEST_NAMED),
             ..AcceptedPace::default()
@@ -85,8 +85,8 @@ impl AcceptedPace {
         !self.spacing.is_zero() || self.stretches.have_other_cause()
     }
 
-    pub fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) {
-        if let Some(spacing) = self.stretches.refused(self.spacing, at) {
+    pub fn note_refusal(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) {
+        if let Some(spacing) = self.stretches.note_refusal(self.spacing, at) {
             (self.spacing, self.refused) = (spacing, None);
             return;
         }
@@ -106,8 +106,8 @@ impl AcceptedPace {
     }
 
     /// Notes a request that was answered with 429: there were too many requests.
-    pub fn counted_as_too_many(&mut self, page: Option<PageKey>, at: Instant) {
-        let row = self.too_many.get_or_insert(Row {
+    pub fn note_too_many(&mut self, page: Option<PageKey>, at: Instant) {
+        let row = self.too_many.get_or_insert(RefusalRun {
             length: 0,
             last: at,
             page,
@@ -118,12 +118,12 @@ impl AcceptedPace {
         row.is_of_one_page &= row.page == page;
     }
 
-    pub fn served(&mut self, page: Option<PageKey>, at: Instant) {
+    pub fn note_served(&mut self, page: Option<PageKey>, at: Instant) {
         self.learn_from_row(page);
-        self.stretches.served(at);
+        self.stretches.note_served(at);
         let (since, answers) = self.answers.unwrap_or((at, 0));
         self.answers = Some((since, answers.saturating_add(1)));
-        self.raise(at);
+        self.raise_pace(at);
     }
 
     /// Learns from a row of refusals, now that the site answers again.
@@ -147,7 +147,7 @@ impl AcceptedPace {
         }
     }
 
-    fn raise(&mut self, at: Instant) {
+    fn raise_pace(&mut self, at: Instant) {
         if self.spacing.is_zero() {
             return;
         }
@@ -188,20 +188,20 @@ mod tests {
         let mut refused = Vec::new();
         let mut in_a_row = 0;
         for number in 0..requests {
-            let page = Some(PageKey::of(&number.to_string()));
+            let page = Some(PageKey::from_url(&number.to_string()));
             if number == requests / 2 {
                 half = at;
             }
             let latency = Duration::from_millis(2);
             let mut wait = Duration::ZERO;
             if bucket.accepts(at) {
-                pace.served(page, at);
+                pace.note_served(page, at);
                 in_a_row = 0;
             } else {
                 refused.push(number);
-                pace.counted_as_too_many(page, at);
+                pace.note_too_many(page, at);
                 if in_a_row == 0 {
-                    pace.refused(delay, retry_after, at);
+                    pace.note_refusal(delay, retry_after, at);
                 }
                 wait = retry_after.unwrap_or_default();
                 wait = wait.max(Duration::from_secs(1) * 2u32.pow(in_a_row));
@@ -262,45 +262,45 @@ mod tests {
         for number in 0..1_000 {
             match number % 25 {
                 0 => {
-                    pace.counted_as_too_many(None, at);
-                    pace.refused(Duration::ZERO, None, at);
+                    pace.note_too_many(None, at);
+                    pace.note_refusal(Duration::ZERO, None, at);
                 }
                 // Servers that answer 503 do not count the requests.
-                5 | 10 | 15 => pace.refused(Duration::ZERO, None, at),
-                _ => pace.served(None, at),
+                5 | 10 | 15 => pace.note_refusal(Duration::ZERO, None, at),
+                _ => pace.note_served(None, at),
             }
         }
         assert!(pace.spacing() <= SLOWEST);
-        pace.refused(Duration::ZERO, Some(Duration::from_secs(3_600)), at);
+        pace.note_refusal(Duration::ZERO, Some(Duration::from_secs(3_600)), at);
         assert!(pace.spacing() <= SLOWEST_NAMED);
     }
 
     #[test]
     fn the_learnt_pace_is_forgotten_when_the_site_accepts_more() {
         let (mut pace, at) = (AcceptedPace::default(), Instant::now());
-        pace.refused(Duration::ZERO, None, at);
+        pace.note_refusal(Duration::ZERO, None, at);
         assert!(pace.is_known());
         let later = at + REFUSAL_COUNTS_FOR;
         for _ in 0..1_000 {
-            pace.served(None, later);
+            pace.note_served(None, later);
         }
         assert!(!pace.is_known());
     }
 
     #[test]
     fn a_row_of_one_page_counts_only_if_that_page_is_served_in_the_end() {
-        let page = |name| Some(PageKey::of(name));
+        let page = |name| Some(PageKey::from_url(name));
         for (row, served, is_learnt) in [
             (["closed", "closed"], "other", false),
             (["limited", "limited"], "limited", true),
             (["one", "two"], "other", true),
         ] {
             let (mut pace, start) = (AcceptedPace::default(), Instant::now());
-            pace.served(None, start);
+            pace.note_served(None, start);
             for (number, name) in (1..).zip(row) {
-                pace.counted_as_too_many(page(name), start + number * Duration::from_secs(10));
+                pace.note_too_many(page(name), start + number * Duration::from_secs(10));
             }
-            pace.served(page(served), start + Duration::from_secs(30));
+            pace.note_served(page(served), start + Duration::from_secs(30));
             assert_eq!(pace.is_known(), is_learnt, "{row:?}, then {served}");
         }
     }

@@ -45,7 +45,7 @@ const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
 impl Clock {
     /// When the next request may start, with `delay` between two requests.
-    pub fn next(&self, delay: Duration) -> Option<Instant> {
+    pub fn next_start(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
     }
@@ -55,14 +55,14 @@ impl Clock {
         delay.max(self.accepted.spacing())
     }
 
-    pub fn accepted(&self) -> AcceptedPace {
+    pub fn accepted_pace(&self) -> AcceptedPace {
         self.accepted
     }
 
     /// Takes over the accepted pace learnt by another worker or an earlier run.
-    pub fn accepts(&mut self, spacing: Duration) {
+    pub fn set_accepted_pace(&mut self, spacing: Duration) {
         if !self.accepted.is_known() {
-            self.accepted = AcceptedPace::known(spacing);
+            self.accepted = AcceptedPace::from_spacing(spacing);
         }
     }
 
@@ -81,13 +81,13 @@ impl Clock {
     }
 
     /// Notes that another worker may have had a request to the site under way until `at`.
-    pub fn another_asked(&mut self, at: Instant) {
+    pub fn note_foreign_request(&mut self, at: Instant) {
         self.last = self.last.max(Some(at));
         self.last_page = self.last_page.max(Some(at));
     }
 
     /// Notes that the last request was for a page.
-    pub fn page_answered(&mut self, at: Instant) {
+    pub fn note_page_answer(&mut self, at: Instant) {
         self.last_page = self.last_page.max(Some(at));
     }
 
@@ -97,14 +97,14 @@ impl Clock {
     }
 
     /// Notes that a request was answered, or ended without an answer.
-    pub fn answered(&mut self, request: Answered, pace: Pace) {
+    pub fn note_answer(&mut self, request: Answered, pace: Pace) {
         self.last = self.last.max(Some(request.at));
         let wait = match request.answer {
             Answer::Served => {
                 self.failures = 0;
-                self.accepted.served(request.page, request.at);
+                self.accepted.note_served(request.page, request.at);
                 if let Some(page) = request.page {
-                    self.refused_pages.served(page);
+                    self.refused_pages.note_served(page);
                 }
                 Duration::ZERO
             }
@@ -138,7 +138,9 @@ impl Clock {
         delay: Duration,
         retry_after: Option<Duration>,
     ) -> Duration {
-        let is_own = request.page.map(|page| self.refused_pages.refused(page));
+        let is_own = request
+            .page
+            .map(|page| self.refused_pages.note_refused(page));
         if is_own != Some(true) {
             self.learn_from_refusal(request, delay, retry_after);
         }
@@ -156,11 +158,11 @@ impl Clock {
     ) {
         // If the server names a time, the pace is learnt from that alone.
         if matches!(request.answer, Answer::TooMany { retry_after: None }) {
-            self.accepted.counted_as_too_many(request.page, request.at);
+            self.accepted.note_too_many(request.page, request.at);
         }
         // Further refusals in a row come after a backoff, and indicate an outage rather than a pace.
         if self.failures == 0 {
-            self.accepted.refused(delay, retry_after, request.at);
+            self.accepted.note_refusal(delay, retry_after, request.at);
         }
     }
 
@@ -174,7 +176,7 @@ impl Clock {
     /// The time when the clock can be forgotten: nothing holds the next request back, and failures in a row no longer
     /// count. `None` if the clock is empty.
     pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
-        let next = self.next(delay)?;
+        let next = self.next_start(delay)?;
         Some(match self.failures {
             _ if self.accepted.is_known() => next + ACCEPTED_PACE_COUNTS_FOR,
             0 => next,
@@ -200,11 +202,11 @@ mod tests {
     #[test]
     fn the_delay_counts_from_the_answer() {
         let mut clock = Clock::default();
-        assert_eq!(clock.next(SECOND), None);
+        assert_eq!(clock.next_start(SECOND), None);
         let answer_at = Instant::now() + 5 * SECOND;
-        clock.answered(quick(answer_at, Answer::Served), PACE);
-        assert_eq!(clock.next(SECOND), Some(answer_at + SECOND));
-        assert_eq!(clock.next(3 * SECOND), Some(answer_at + 3 * SECOND));
+        clock.note_answer(quick(answer_at, Answer::Served), PACE);
+        assert_eq!(clock.next_start(SECOND), Some(answer_at + SECOND));
+        assert_eq!(clock.next_start(3 * SECOND), Some(answer_at + 3 * SECOND));
     }
 
     #[test]
@@ -214,13 +216,13 @@ mod tests {
         let asked = Answer::Overloaded {
             retry_after: Some(20 * SECOND),
         };
-        clock.answered(quick(at, asked), PACE);
-        assert_eq!(clock.next(SECOND), Some(at + 20 * SECOND));
+        clock.note_answer(quick(at, asked), PACE);
+        assert_eq!(clock.next_start(SECOND), Some(at + 20 * SECOND));
         let too_much = Answer::Overloaded {
             retry_after: Some(5_000 * SECOND),
         };
-        clock.answered(quick(at, too_much), PACE);
-        assert_eq!(clock.next(SECOND), Some(at + LONGEST));
+        clock.note_answer(quick(at, too_much), PACE);
+        assert_eq!(clock.next_start(SECOND), Some(at + LONGEST));
     }
 
     #[test]
@@ -230,11 +232,11 @@ mod tests {
         let refused = Answer::Refused {
             retry_after: 900 * SECOND,
         };
-        clock.answered(quick(at, refused), PACE);
-        assert_eq!(clock.next(SECOND), Some(at + 60 * SECOND));
+        clock.note_answer(quick(at, refused), PACE);
+        assert_eq!(clock.next_start(SECOND), Some(at + 60 * SECOND));
         let again = at + 60 * SECOND;
-        clock.answered(quick(again, refused), PACE);
-        assert_eq!(clock.next(SECOND), Some(again + 900 * SECOND));
+        clock.note_answer(quick(again, refused), PACE);
+        assert_eq!(clock.next_start(SECOND), Some(again + 900 * SECOND));
     }
 
     #[test]
@@ -242,27 +244,27 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         for wait in [1, 2, 4, 8, 8] {
-            clock.answered(quick(at, Answer::Silent), PACE);
-            assert_eq!(clock.next(SECOND), Some(at + wait * SECOND));
+            clock.note_answer(quick(at, Answer::Silent), PACE);
+            assert_eq!(clock.next_start(SECOND), Some(at + wait * SECOND));
         }
         let later = at + 100 * SECOND;
-        clock.answered(quick(later, Answer::Served), PACE);
-        clock.answered(quick(later, Answer::Silent), PACE);
-        assert_eq!(clock.next(SECOND), Some(later + SECOND));
+        clock.note_answer(quick(later, Answer::Served), PACE);
+        clock.note_answer(quick(later, Answer::Silent), PACE);
+        assert_eq!(clock.next_start(SECOND), Some(later + SECOND));
     }
 
     #[test]
     fn a_page_need_not_wait_for_its_robots_txt_but_for_the_page_before() {
         let at = Instant::now();
         let mut clock = Clock::default();
-        clock.answered(quick(at, Answer::Served), PACE);
+        clock.note_answer(quick(at, Answer::Served), PACE);
         assert_eq!(clock.next_after_robots(SECOND), None);
-        clock.page_answered(at);
-        clock.answered(quick(at + SECOND, Answer::Served), PACE);
+        clock.note_page_answer(at);
+        clock.note_answer(quick(at + SECOND, Answer::Served), PACE);
         assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 5 * SECOND));
-        clock.another_asked(at + 2 * SECOND);
+        clock.note_foreign_request(at + 2 * SECOND);
         assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 7 * SECOND));
-        assert_eq!(clock.next(SECOND), Some(at + 3 * SECOND));
+        assert_eq!(clock.next_start(SECOND), Some(at + 3 * SECOND));
     }
 
     #[test]
@@ -270,8 +272,8 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         let overloaded = Answer::Overloaded { retry_after: None };
-        clock.answered(quick(at, overloaded), NO_DELAY);
-        assert_eq!(clock.next(Duration::ZERO), Some(at + SECOND));
+        clock.note_answer(quick(at, overloaded), NO_DELAY);
+        assert_eq!(clock.next_start(Duration::ZERO), Some(at + SECOND));
     }
 
     #[test]
@@ -281,8 +283,8 @@ mod tests {
             retry_after: Some(SECOND),
         };
         for wait in [1, 2, 4, 8, 16, 32, 64, 64] {
-            clock.answered(quick(at, overloaded), NO_DELAY);
-            assert_eq!(clock.next(Duration::ZERO), Some(at + wait * SECOND));
+            clock.note_answer(quick(at, overloaded), NO_DELAY);
+            assert_eq!(clock.next_start(Duration::ZERO), Some(at + wait * SECOND));
             at += wait * SECOND;
         }
     }
@@ -298,8 +300,8 @@ mod tests {
         };
         let next = |request: Answered, pace| {
             let mut clock = Clock::default();
-            clock.answered(request, pace);
-            clock.next(SECOND)
+            clock.note_answer(request, pace);
+            clock.next_start(SECOND)
         };
         let served = slow(5 * SECOND, Answer::Served);
         assert_eq!(next(served, PACE), Some(served.at + 5 * SECOND));
@@ -324,16 +326,16 @@ mod tests {
                 0 => Answer::Overloaded { retry_after: None },
                 _ => Answer::Served,
             };
-            clock.answered(quick(at, answer), NO_DELAY);
+            clock.note_answer(quick(at, answer), NO_DELAY);
         }
         assert_eq!(clock.spacing(Duration::ZERO), Duration::ZERO);
         assert_eq!(
             clock.passes_at(Duration::ZERO),
             clock
-                .next(Duration::ZERO)
+                .next_start(Duration::ZERO)
                 .map(|next| next + ACCEPTED_PACE_COUNTS_FOR)
         );
-        clock.accepts(SECOND);
+        clock.set_accepted_pace(SECOND);
         assert_eq!(clock.spacing(Duration::ZERO), Duration::ZERO);
     }
 
@@ -341,9 +343,9 @@ mod tests {
     fn a_redirect_on_the_way_to_robots_txt_does_not_end_a_row_of_failures() {
         let (mut clock, at) = (Clock::default(), Instant::now());
         for wait in [1, 2, 4] {
-            clock.answered(quick(at, Answer::Redirect), NO_DELAY);
-            clock.answered(quick(at, Answer::NoRules), NO_DELAY);
-            assert_eq!(clock.next(Duration::ZERO), Some(at + wait * SECOND));
+            clock.note_answer(quick(at, Answer::Redirect), NO_DELAY);
+            clock.note_answer(quick(at, Answer::NoRules), NO_DELAY);
+            assert_eq!(clock.next_start(Duration::ZERO), Some(at + wait * SECOND));
         }
     }
 

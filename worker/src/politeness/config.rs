@@ -80,7 +80,7 @@ impl PolitenessConfig {
     }
 
     pub fn delay(&self) -> Duration {
-        self.bounded(self.delay)
+        self.bounded_delay(self.delay)
     }
 
     pub fn longest_wait(&self) -> Duration {
@@ -108,7 +108,7 @@ impl PolitenessConfig {
         }
     }
 
-    fn bounded(&self, seconds: f64) -> Duration {
+    fn bounded_delay(&self, seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds.clamp(0.0, self.longest_wait().as_secs_f64()))
     }
 

@@ -16,7 +16,7 @@ const MOST_PAGES: usize = 8;
 pub struct PageKey(u64);
 
 impl PageKey {
-    pub fn of(url: &str) -> PageKey {
+    pub fn from_url(url: &str) -> PageKey {
         let mut hasher = DefaultHasher::new();
         url.hash(&mut hasher);
         PageKey(hasher.finish())
@@ -25,7 +25,7 @@ impl PageKey {
 
 /// Whether other pages were answered since the page was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Others {
+enum OtherPages {
     Nothing,
     Answers,
     Refusals,
@@ -33,35 +33,35 @@ enum Others {
 
 /// The pages that their site refuses again and again; see the module. The latest refused ones are at the end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RefusedPages(Vec<(PageKey, Others)>);
+pub(super) struct RefusedPages(Vec<(PageKey, OtherPages)>);
 
 impl RefusedPages {
     /// Notes a refused page. Returns whether the refusal is the page's own.
-    pub(super) fn refused(&mut self, page: PageKey) -> bool {
+    pub(super) fn note_refused(&mut self, page: PageKey) -> bool {
         let known = self.0.iter_mut().find(|(known, _)| *known == page);
         if let Some((_, others)) = known {
-            let is_own = *others == Others::Answers;
+            let is_own = *others == OtherPages::Answers;
             if !is_own {
-                *others = Others::Nothing;
+                *others = OtherPages::Nothing;
             }
             return is_own;
         }
         for (_, others) in &mut self.0 {
-            *others = Others::Refusals;
+            *others = OtherPages::Refusals;
         }
         if self.0.len() == MOST_PAGES {
             self.0.remove(0);
         }
-        self.0.push((page, Others::Nothing));
+        self.0.push((page, OtherPages::Nothing));
         false
     }
 
     /// Notes an answered page.
-    pub(super) fn served(&mut self, page: PageKey) {
+    pub(super) fn note_served(&mut self, page: PageKey) {
         self.0.retain(|(known, _)| *known != page);
         for (_, others) in &mut self.0 {
-            if *others == Others::Nothing {
-                *others = Others::Answers;
+            if *others == OtherPages::Nothing {
+                *others = OtherPages::Answers;
             }
         }
     }
@@ -106,11 +106,11 @@ mod tests {
             let mut pages = RefusedPages::default();
             let mut judged = String::new();
             for letter in requests.chars() {
-                let page = PageKey::of(&letter.to_lowercase().to_string());
+                let page = PageKey::from_url(&letter.to_lowercase().to_string());
                 match letter.is_uppercase() {
-                    true if pages.refused(page) => judged.push('-'),
+                    true if pages.note_refused(page) => judged.push('-'),
                     true => judged.push('+'),
-                    false => pages.served(page),
+                    false => pages.note_served(page),
                 }
             }
             assert_eq!(judged, expected, "{case}: {requests}");
@@ -122,8 +122,8 @@ mod tests {
         let mut pages = RefusedPages::default();
         for _ in 0..3 {
             for number in 0..=MOST_PAGES {
-                assert!(!pages.refused(PageKey::of(&number.to_string())));
-                pages.served(PageKey::of("other"));
+                assert!(!pages.note_refused(PageKey::from_url(&number.to_string())));
+                pages.note_served(PageKey::from_url("other"));
             }
         }
     }

@@ -61,12 +61,12 @@ struct OtherCause {
 impl Stretches {
     /// Notes a refusal that follows an answer. Returns the learnt spacing to return to, if the refusal has another
     /// cause than the pace; `spacing` is the one in force.
-    pub(super) fn refused(&mut self, spacing: Duration, at: Instant) -> Option<Duration> {
+    pub(super) fn note_refusal(&mut self, spacing: Duration, at: Instant) -> Option<Duration> {
         let current = self.current.as_mut()?;
         current.is_refused = true;
         current.spacing = spacing;
         if let Some(cause) = &mut self.other_cause {
-            cause.short_in_a_row = match current.says_much() {
+            cause.short_in_a_row = match current.is_conclusive() {
                 true => 0,
                 false => cause.short_in_a_row + 1,
             };
@@ -93,9 +93,9 @@ impl Stretches {
         self.other_cause.is_some()
     }
 
-    pub(super) fn served(&mut self, at: Instant) {
+    pub(super) fn note_served(&mut self, at: Instant) {
         match &mut self.current {
-            Some(current) if !current.is_refused => current.answer(at),
+            Some(current) if !current.is_refused => current.count_answer(at),
             Some(ended) => {
                 let ended = (*ended, at.duration_since(ended.since));
                 self.compare(ended);
@@ -110,7 +110,7 @@ impl Stretches {
         let Some((before, took_before)) = self.before else {
             return;
         };
-        if !before.says_much() || !ended.says_much() {
+        if !before.is_conclusive() || !ended.is_conclusive() {
             return;
         }
         let answers = 2 * before.answers.min(ended.answers);
@@ -137,7 +137,7 @@ impl Stretch {
         }
     }
 
-    fn answer(&mut self, at: Instant) {
+    fn count_answer(&mut self, at: Instant) {
         let usual = self.last_answer.duration_since(self.since) / self.answers;
         let gap = at.duration_since(self.last_answer);
         self.had_pause |= gap > PAUSE + usual * USUAL_GAPS;
@@ -145,7 +145,7 @@ impl Stretch {
         self.answers = self.answers.saturating_add(1);
     }
 
-    fn says_much(&self) -> bool {
+    fn is_conclusive(&self) -> bool {
         self.answers >= LEAST_ANSWERS && !self.had_pause
     }
 }
@@ -161,12 +161,12 @@ mod tests {
         for (answers, spacing) in stretches {
             let spacing = Duration::from_millis(*spacing);
             for _ in 0..*answers {
-                found.served(at);
+                found.note_served(at);
                 at += spacing;
             }
             at += pause;
-            found.served(at);
-            found.refused(spacing, at + spacing);
+            found.note_served(at);
+            found.note_refusal(spacing, at + spacing);
             at += Duration::from_secs(1);
         }
         found.have_other_cause()

@@ -192,7 +192,9 @@ fn crawl(pages: &Pages) -> Cost {
     let (mut blocked, mut requests) = (0, 0);
     let mut queue: VecDeque<(u32, usize)> = (0..pages.number).map(|page| (page, 1)).collect();
     while let Some((page, tries)) = queue.pop_front() {
-        at = clock.next(pages.delay).map_or(at, |next| next.max(at));
+        at = clock
+            .next_start(pages.delay)
+            .map_or(at, |next| next.max(at));
         let started = Now {
             instant: at,
             wall_ms: 0,
@@ -209,14 +211,14 @@ fn crawl(pages: &Pages) -> Cost {
             (false, false) => Answer::Served,
         };
         at += LATENCY;
-        let page_key = Some(PageKey::of(&page.to_string()));
+        let page_key = Some(PageKey::from_url(&page.to_string()));
         let answered = Answered {
             started,
             at,
             answer,
             page: page_key,
         };
-        clock.answered(answered, pace);
+        clock.note_answer(answered, pace);
         let is_over = answer == Answer::Served || (is_closed && tries == MOST_TRIES);
         if !is_over {
             queue.insert(OTHERS_BETWEEN.min(queue.len()), (page, tries + 1));

@@ -5,7 +5,7 @@
 //! whether anybody still waits for it or not. There are never more than [`PLACES`] lookups under way. Threads start
 //! on demand and end after [`IDLE`] without work. A thread waiting for an answer takes 18 KiB of memory and a socket.
 //!
-//! Lookups wait in three queues, by the [`Class`] of their name. Each class may take places up to its own ceiling,
+//! Lookups wait in three queues, by the [`LookupClass`] of their name. Each class may take places up to its own ceiling,
 //! and a free place goes to the highest class that may have it. Therefore:
 //!
 //! - names that failed slowly before leave at least 256 places to all others, and 1,500 of them can be tried per
@@ -24,8 +24,8 @@ use std::time::Duration;
 /// The most threads of a worker.
 pub const PLACES: usize = 512;
 
-/// The number of places that may be taken once a lookup of a class has begun, for [`Class::Quick`], [`Class::New`] and
-/// [`Class::Slow`].
+/// The number of places that may be taken once a lookup of a class has begun, for [`LookupClass::Quick`], [`LookupClass::New`] and
+/// [`LookupClass::Slow`].
 const CEILINGS: [usize; 3] = [PLACES, PLACES - 64, PLACES / 2];
 
 /// A thread without work ends after this long.
@@ -36,7 +36,7 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The classes of names, by what is known before a lookup. The highest class comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum LookupClass {
     /// The last lookup found the name quickly.
     Quick,
     New,
@@ -85,13 +85,13 @@ impl LookupThreads {
     /// # Errors
     ///
     /// If there is no thread and the system cannot start one.
-    pub(super) fn begin(&self, class: Class, look_up: LookUp) -> io::Result<()> {
+    pub(super) fn begin(&self, class: LookupClass, look_up: LookUp) -> io::Result<()> {
         let mut state = self.shared.lock();
         state.lines[class as usize].push_back(look_up);
         state.admit();
         while state.ready.len() > state.waiting {
             if let Err(error) = self.start_thread() {
-                return state.without_new_thread(error);
+                return state.handle_thread_failure(error);
             }
             state.threads += 1;
             state.waiting += 1;
@@ -157,7 +157,7 @@ impl State {
     }
 
     /// Handles the failure to start a thread: existing threads take the lookup, and if there are none, it is dropped.
-    fn without_new_thread(&mut self, error: io::Error) -> io::Result<()> {
+    fn handle_thread_failure(&mut self, error: io::Error) -> io::Result<()> {
         if self.threads > 0 {
             return Ok(());
         }
@@ -190,7 +190,7 @@ mod tests {
         }
 
         /// Begins a lookup that ends when the returned sender is dropped.
-        fn begin(&self, class: Class, name: &'static str) -> Sender<()> {
+        fn begin(&self, class: LookupClass, name: &'static str) -> Sender<()> {
             let (end, ended) = channel::<()>();
             let begun = self.begun.0.clone();
             let look_up = move || {
@@ -201,7 +201,12 @@ mod tests {
             end
         }
 
-        fn begin_many(&self, class: Class, name: &'static str, count: usize) -> Vec<Sender<()>> {
+        fn begin_many(
+            &self,
+            class: LookupClass,
+            name: &'static str,
+            count: usize,
+        ) -> Vec<Sender<()>> {
             (0..count).map(|_| self.begin(class, name)).collect()
         }
 
@@ -225,13 +230,13 @@ mod tests {
     #[test]
     fn each_class_leaves_places_to_the_higher_ones() {
         let bench = Bench::new();
-        let slow = bench.begin_many(Class::Slow, "slow", 300);
+        let slow = bench.begin_many(LookupClass::Slow, "slow", 300);
         bench.skip(256);
         assert_eq!(bench.in_lines(), [0, 0, 44]);
-        let new = bench.begin_many(Class::New, "new", 200);
+        let new = bench.begin_many(LookupClass::New, "new", 200);
         bench.skip(192);
         assert_eq!(bench.in_lines(), [0, 8, 44]);
-        let quick = bench.begin_many(Class::Quick, "quick", 70);
+        let quick = bench.begin_many(LookupClass::Quick, "quick", 70);
         bench.skip(64);
         assert_eq!(bench.in_lines(), [6, 8, 44]);
         drop((slow, new, quick));
@@ -242,9 +247,9 @@ mod tests {
     #[test]
     fn a_free_place_goes_to_the_highest_class_that_waits() {
         let bench = Bench::new();
-        let mut held = bench.begin_many(Class::Quick, "held", PLACES);
+        let mut held = bench.begin_many(LookupClass::Quick, "held", PLACES);
         bench.skip(PLACES);
-        let _waiting = [(Class::Slow, "slow"), (Class::Quick, "quick")]
+        let _waiting = [(LookupClass::Slow, "slow"), (LookupClass::Quick, "quick")]
             .map(|(class, name)| bench.begin(class, name));
         held.pop();
         assert_eq!(bench.next(), "quick");
@@ -255,7 +260,7 @@ mod tests {
     fn threads_are_used_again_and_no_more_are_started_than_needed() {
         let bench = Bench::new();
         for _ in 0..100 {
-            drop(bench.begin(Class::New, "one"));
+            drop(bench.begin(LookupClass::New, "one"));
             bench.next();
             while bench.threads.shared.lock().taken > 0 {
                 thread::yield_now();

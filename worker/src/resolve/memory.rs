@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::lookup_threads::Class;
+use super::lookup_threads::LookupClass;
 use super::names::Answer;
 use super::refusal::LookupError;
 
@@ -31,7 +31,7 @@ pub const MOMENT: Duration = Duration::from_millis(500);
 const GENERATION: usize = 4_096;
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct NameMemory {
     /// The names used since `old` was the young generation.
     young: HashMap<Box<str>, Entry>,
     old: HashMap<Box<str>, Entry>,
@@ -46,7 +46,7 @@ enum Entry {
     },
 }
 
-impl Memory {
+impl NameMemory {
     /// The failure of the name's last lookup, as long as it is valid.
     pub(super) fn failure(&mut self, name: &str, now: Instant) -> Option<Arc<LookupError>> {
         match self.entry(name)? {
@@ -55,11 +55,11 @@ impl Memory {
         }
     }
 
-    pub(super) fn class(&mut self, name: &str) -> Class {
+    pub(super) fn class(&mut self, name: &str) -> LookupClass {
         match self.entry(name) {
-            Some(Entry::FoundQuickly) => Class::Quick,
-            Some(Entry::Failed { was_slow: true, .. }) => Class::Slow,
-            Some(Entry::Failed { .. }) | None => Class::New,
+            Some(Entry::FoundQuickly) => LookupClass::Quick,
+            Some(Entry::Failed { was_slow: true, .. }) => LookupClass::Slow,
+            Some(Entry::Failed { .. }) | None => LookupClass::New,
         }
     }
 
@@ -143,12 +143,12 @@ mod tests {
     #[test]
     fn a_failure_holds_for_a_time_that_depends_on_its_kind() {
         for (answer, took, holds_for, class) in [
-            (missing(), QUICKLY, NOT_FOUND_FOR, Class::New),
-            (missing(), SLOWLY, NOT_FOUND_FOR, Class::New),
-            (failed(), QUICKLY, FAILED_FOR, Class::New),
-            (failed(), SLOWLY, UNANSWERED_FOR, Class::Slow),
+            (missing(), QUICKLY, NOT_FOUND_FOR, LookupClass::New),
+            (missing(), SLOWLY, NOT_FOUND_FOR, LookupClass::New),
+            (failed(), QUICKLY, FAILED_FOR, LookupClass::New),
+            (failed(), SLOWLY, UNANSWERED_FOR, LookupClass::Slow),
         ] {
-            let (mut memory, now) = (Memory::default(), Instant::now());
+            let (mut memory, now) = (NameMemory::default(), Instant::now());
             memory.note("a", &answer, took, now);
             let last = now + holds_for - Duration::from_millis(1);
             assert!(memory.failure("a", last).is_some());
@@ -159,18 +159,18 @@ mod tests {
 
     #[test]
     fn only_a_name_that_was_found_at_once_is_quick() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (NameMemory::default(), Instant::now());
         memory.note("a", &failed(), SLOWLY, now);
         memory.note("a", &found(), QUICKLY, now);
-        assert_eq!(memory.class("a"), Class::Quick);
+        assert_eq!(memory.class("a"), LookupClass::Quick);
         assert!(memory.failure("a", now).is_none());
         memory.note("a", &found(), SLOWLY, now);
-        assert_eq!(memory.class("a"), Class::New);
+        assert_eq!(memory.class("a"), LookupClass::New);
     }
 
     #[test]
     fn the_names_of_one_site_are_forgotten() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (NameMemory::default(), Instant::now());
         for name in ["a.org", "www.a.org", "aa.org", "b.org"] {
             memory.note(name, &missing(), QUICKLY, now);
         }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_number_of_names_is_bounded_and_used_names_stay() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (NameMemory::default(), Instant::now());
         memory.note("used", &missing(), QUICKLY, now);
         for number in 0..10 * GENERATION {
             memory.note(&format!("name-{number}"), &missing(), QUICKLY, now);

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
 
 use super::lookup_threads::LookupThreads;
-use super::memory::Memory;
+use super::memory::NameMemory;
 use super::refusal::LookupError;
 
 /// The addresses of a name, at least one, with port 0.
@@ -49,13 +49,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    memory: Memory,
-    held: HashMap<Box<str>, Held>,
+    memory: NameMemory,
+    held: HashMap<Box<str>, HeldAnswer>,
     under_way: HashMap<Box<str>, Arc<watch::Sender<Progress>>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldAnswer {
     holders: usize,
     answer: Option<(Answer, Instant)>,
 }
@@ -91,7 +91,7 @@ impl Names {
 
     /// The held answer, however old, or a new one.
     pub(super) async fn addresses(&self, name: &str) -> Answer {
-        self.answer(name, Duration::MAX).await
+        self.answer_within_age(name, Duration::MAX).await
     }
 
     /// Forgets which names of a site could not be found.
@@ -100,18 +100,18 @@ impl Names {
     }
 
     /// The held answer if it is not older than `most_age`, or a new one.
-    async fn answer(&self, name: &str, most_age: Duration) -> Answer {
-        let mut progress = match self.ask(name, most_age) {
+    async fn answer_within_age(&self, name: &str, most_age: Duration) -> Answer {
+        let mut progress = match self.join_or_start_lookup(name, most_age) {
             Ok(progress) => progress,
             Err(answer) => return answer,
         };
-        let begun = reach(&mut progress, |progress| progress.begun);
+        let begun = wait_for_progress(&mut progress, |progress| progress.begun);
         let begun = match timeout(LONGEST_WAIT_IN_LINE, begun).await {
             Ok(Some(begun)) => begun,
             Ok(None) => return failed(LookupError::BrokenOff),
             Err(_) => return failed(LookupError::NoTurn(LONGEST_WAIT_IN_LINE)),
         };
-        let answer = reach(&mut progress, |progress| progress.answer.clone());
+        let answer = wait_for_progress(&mut progress, |progress| progress.answer.clone());
         match timeout_at((begun + self.shared.limit).into(), answer).await {
             Ok(Some(answer)) => answer,
             Ok(None) => failed(LookupError::BrokenOff),
@@ -121,7 +121,11 @@ impl Names {
 
     /// The progress of a name's lookup, which starts if there is none. If the answer is ready, it is returned as the
     /// error.
-    fn ask(&self, name: &str, most_age: Duration) -> Result<watch::Receiver<Progress>, Answer> {
+    fn join_or_start_lookup(
+        &self,
+        name: &str,
+        most_age: Duration,
+    ) -> Result<watch::Receiver<Progress>, Answer> {
         let mut state = self.shared.lock();
         if let Some(answer) = state.at_hand(name, most_age, Instant::now()) {
             return Err(answer);
@@ -212,7 +216,7 @@ pub struct HeldName {
 impl HeldName {
     /// Looks the name up, unless a fresh answer is held.
     pub async fn look_up(&self) {
-        let answer = self.names.answer(&self.name, FRESH_FOR).await;
+        let answer = self.names.answer_within_age(&self.name, FRESH_FOR).await;
         let mut state = self.names.shared.lock();
         // Addresses are held already. Hold the failure, too, so that the request does not look the name up again.
         if let Some(held) = state.held.get_mut(&self.name).filter(|_| answer.is_err()) {
@@ -238,7 +242,7 @@ fn failed(why: LookupError) -> Answer {
 }
 
 /// Waits until the progress has a result; `None` if the lookup was dropped.
-async fn reach<T>(
+async fn wait_for_progress<T>(
     progress: &mut watch::Receiver<Progress>,
     part: impl Fn(&Progress) -> Option<T>,
 ) -> Option<T> {

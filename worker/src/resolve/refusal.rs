@@ -16,7 +16,7 @@ pub enum ResolveError {
     Unsafe {
         host: String,
         address: IpAddr,
-        refused: Refused,
+        refused: AddressRefusal,
     },
 }
 
@@ -30,7 +30,7 @@ impl ResolveError {
     }
 
     /// Whether the failure is that name servers did not answer.
-    pub fn is_silence(&self) -> bool {
+    pub fn is_name_server_silence(&self) -> bool {
         match self {
             ResolveError::Lookup { why, .. } => {
                 matches!(**why, LookupError::Failed(_) | LookupError::Unanswered(_))
@@ -59,7 +59,7 @@ pub enum LookupError {
 
 /// Why an address is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum AddressRefusal {
     #[error("a loopback, private or link-local address, which --allow-private-networks permits")]
     Private,
     #[error("an address that no host has: unspecified, multicast, documentation or reserved")]

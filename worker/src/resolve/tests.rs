@@ -28,7 +28,7 @@ fn resolver(permitted: Permitted, overrides: &[String]) -> Resolver {
     Resolver::new(&fetch, &politeness).unwrap()
 }
 
-fn private(overrides: &[String]) -> Resolver {
+fn private_permitted(overrides: &[String]) -> Resolver {
     let permitted = Permitted {
         private: true,
         ..Permitted::default()
@@ -36,7 +36,7 @@ fn private(overrides: &[String]) -> Resolver {
     resolver(permitted, overrides)
 }
 
-fn public() -> Resolver {
+fn public_permitted() -> Resolver {
     let permitted = Permitted {
         contact: Some("https://example.com/crawl"),
         ..Permitted::default()
@@ -120,7 +120,7 @@ fn refusal(error: &reqwest::Error) -> &ResolveError {
 #[tokio::test]
 async fn an_override_leads_one_port_of_a_host_to_its_address() {
     let (first, second) = (server("first").await, server("second").await);
-    let clients = clients(&private(&[
+    let clients = clients(&private_permitted(&[
         format!("site.test:80:127.0.0.1:{first}"),
         format!("*:8080:127.0.0.1:{second}"),
         format!("same.test:{first}:127.0.0.1"),
@@ -152,7 +152,7 @@ async fn an_override_leads_one_port_of_a_host_to_its_address() {
 #[tokio::test]
 async fn a_host_at_another_port_is_looked_up() {
     let port = server("first").await;
-    let clients = clients(&private(&["localhost:80:127.0.0.1:1".into()]));
+    let clients = clients(&private_permitted(&["localhost:80:127.0.0.1:1".into()]));
     let text = format!("http://localhost:{port}/");
     assert_eq!(
         answer(&clients, &text).await,
@@ -162,7 +162,7 @@ async fn a_host_at_another_port_is_looked_up() {
 
 #[test]
 fn only_a_changed_port_that_urls_name_keeps_http_2_away() {
-    let resolver = private(&[
+    let resolver = private_permitted(&[
         "a.test:443:127.0.0.1:8443".into(),
         "a.test:4430:127.0.0.1:8443".into(),
         "a.test:4431:127.0.0.1".into(),
@@ -186,7 +186,7 @@ fn only_a_changed_port_that_urls_name_keeps_http_2_away() {
 
 #[tokio::test]
 async fn a_refusal_is_found_in_the_error_of_the_client() {
-    let clients = clients(&public());
+    let clients = clients(&public_permitted());
     let refused = clients
         .get(&url("http://localhost:1/"))
         .send()
@@ -219,7 +219,7 @@ async fn an_override_is_judged_like_any_address() {
 
 #[test]
 fn every_spelling_of_an_address_in_a_url_is_judged() {
-    let resolver = public();
+    let resolver = public_permitted();
     for host in [
         "127.0.0.1",
         "2130706433",
@@ -236,7 +236,7 @@ fn every_spelling_of_an_address_in_a_url_is_judged() {
         "0",
         "255.255.255.255",
     ] {
-        let judged = resolver.judge_literal(&url(&format!("http://{host}/")));
+        let judged = resolver.check_literal(&url(&format!("http://{host}/")));
         assert_eq!(outcome(judged), Some(Outcome::UnsafeAddress), "{host}");
     }
     for host in [
@@ -245,7 +245,7 @@ fn every_spelling_of_an_address_in_a_url_is_judged() {
         "localhost",
         "example.com",
     ] {
-        let judged = resolver.judge_literal(&url(&format!("http://{host}/")));
+        let judged = resolver.check_literal(&url(&format!("http://{host}/")));
         assert_eq!(outcome(judged), None, "{host}");
     }
 }
@@ -256,15 +256,15 @@ fn each_permission_allows_more_addresses() {
     let nobodys = url("http://0.0.0.0/");
     for (resolver, expected) in [
         (nothing_permitted(), [false, false, false]),
-        (public(), [false, true, false]),
-        (private(&[]), [true, false, false]),
+        (public_permitted(), [false, true, false]),
+        (private_permitted(&[]), [true, false, false]),
     ] {
         let judged =
-            [&loopback, &public_address, &nobodys].map(|url| resolver.judge_literal(url).is_ok());
+            [&loopback, &public_address, &nobodys].map(|url| resolver.check_literal(url).is_ok());
         assert_eq!(judged, expected, "{resolver:?}");
     }
     let refused = nothing_permitted()
-        .judge_literal(&public_address)
+        .check_literal(&public_address)
         .unwrap_err();
     assert!(refused.to_string().contains("--contact"), "{refused}");
 }
@@ -278,16 +278,16 @@ fn an_answer_that_mixes_addresses_keeps_the_allowed() {
     };
     let mixed = addresses(&["10.0.0.1:0", "8.8.8.8:0", "[::1]:0", "0.0.0.0:0"]);
     assert_eq!(
-        public().keep_allowed("a.test", mixed).unwrap(),
+        public_permitted().keep_allowed("a.test", mixed).unwrap(),
         addresses(&["8.8.8.8:0"])
     );
-    let refused = public().keep_allowed("a.test", addresses(&["10.0.0.1:0", "[::1]:0"]));
+    let refused = public_permitted().keep_allowed("a.test", addresses(&["10.0.0.1:0", "[::1]:0"]));
     assert_eq!(outcome(refused), Some(Outcome::UnsafeAddress));
 }
 
 #[tokio::test]
 async fn a_private_host_is_one_with_private_addresses_only() {
-    let resolver = private(&[
+    let resolver = private_permitted(&[
         "site.test:80:10.0.0.1".into(),
         "site.test:443:8.8.8.8".into(),
     ]);
@@ -326,7 +326,7 @@ async fn only_the_proxy_itself_may_have_a_private_address() {
         "{addresses:?}"
     );
     assert_eq!(
-        outcome(resolver.judge_peer(Some("127.0.0.1:3128".parse().unwrap()))),
+        outcome(resolver.check_peer(Some("127.0.0.1:3128".parse().unwrap()))),
         None
     );
     for (text, expected) in [
@@ -335,14 +335,14 @@ async fn only_the_proxy_itself_may_have_a_private_address() {
         ("http://site.test/", None),
     ] {
         assert_eq!(
-            outcome(resolver.judge_proxied(&url(text)).await),
+            outcome(resolver.check_proxied(&url(text)).await),
             expected,
             "{text}"
         );
     }
     let only_known_to_the_proxy = url(&format!("https://{}.test/", "a".repeat(64)));
     assert_eq!(
-        outcome(resolver.judge_proxied(&only_known_to_the_proxy).await),
+        outcome(resolver.check_proxied(&only_known_to_the_proxy).await),
         None
     );
 }
@@ -350,8 +350,11 @@ async fn only_the_proxy_itself_may_have_a_private_address() {
 #[test]
 fn the_peer_of_a_connection_is_judged() {
     let peer = |text: &str| Some(text.parse().unwrap());
-    assert_eq!(outcome(public().judge_peer(peer("8.8.8.8:443"))), None);
-    assert_eq!(outcome(public().judge_peer(None)), None);
-    let refused = public().judge_peer(peer("[::ffff:10.0.0.1]:443"));
+    assert_eq!(
+        outcome(public_permitted().check_peer(peer("8.8.8.8:443"))),
+        None
+    );
+    assert_eq!(outcome(public_permitted().check_peer(None)), None);
+    let refused = public_permitted().check_peer(peer("[::ffff:10.0.0.1]:443"));
     assert_eq!(outcome(refused), Some(Outcome::UnsafeAddress));
 }

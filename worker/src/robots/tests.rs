@@ -18,7 +18,7 @@ fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
 /// The file that a fetch finds if its one request is answered like this.
 fn fetched(status: u16, now: Now) -> Option<RobotsEntry> {
     let mut fetch = RobotsFetch::new(ORIGIN);
-    fetch.answered(Ok(response(status, None)));
+    fetch.note_response(Ok(response(status, None)));
     match fetch.finish(now) {
         RobotsAnswer::Files(mut files) => files.pop(),
         _ => None,
@@ -39,7 +39,7 @@ fn five_redirects_are_followed_and_the_sixth_allows_everything() {
     while let Some(url) = fetch.next_request() {
         requests += 1;
         let target = format!("{url}x");
-        fetch.answered(Ok(response(302, Some(&target))));
+        fetch.note_response(Ok(response(302, Some(&target))));
     }
     assert_eq!(requests, 1 + MOST_REDIRECTS);
     let RobotsAnswer::Files(files) = fetch.finish(Now::read()) else {
@@ -51,13 +51,13 @@ fn five_redirects_are_followed_and_the_sixth_allows_everything() {
 #[test]
 fn a_fetch_that_is_denied_after_a_redirect_is_cut_short() {
     let mut fetch = RobotsFetch::new(ORIGIN);
-    fetch.answered(Ok(response(301, Some("/elsewhere"))));
-    fetch.answered(Err(Denied::NotStarted));
+    fetch.note_response(Ok(response(301, Some("/elsewhere"))));
+    fetch.note_response(Err(Denied::NotStarted));
     assert_eq!(fetch.next_request(), None);
     let cut_short = fetch.finish(Now::read());
     assert!(matches!(cut_short, RobotsAnswer::Denied(Denied::CutShort)));
     let mut denied = RobotsFetch::new(ORIGIN);
-    denied.answered(Err(Denied::NotStarted));
+    denied.note_response(Err(Denied::NotStarted));
     let denied = denied.finish(Now::read());
     assert!(matches!(denied, RobotsAnswer::Denied(Denied::NotStarted)));
 }
@@ -66,10 +66,10 @@ fn a_fetch_that_is_denied_after_a_redirect_is_cut_short() {
 fn a_file_that_another_origin_owns_is_known_for_both() {
     let mut fetch = RobotsFetch::new(ORIGIN);
     let moved = response(301, Some("https://b.org/robots.txt"));
-    fetch.answered(Ok(moved));
+    fetch.note_response(Ok(moved));
     let target = fetch.origin_of_next();
     assert_eq!(target.as_deref(), Some("https://b.org"));
-    fetch.answered(Ok(response(200, None)));
+    fetch.note_response(Ok(response(200, None)));
     let RobotsAnswer::Files(files) = fetch.finish(Now::read()) else {
         panic!("it is no failure");
     };
@@ -84,8 +84,8 @@ fn a_file_is_in_force_for_an_hour_and_a_failure_never() {
     let mut files = RobotsFiles::default();
     assert!(files.remember(&fetched(404, now).unwrap(), now).is_some());
     let last = later(now, LIFETIME - Duration::from_millis(1));
-    assert!(files.in_force(ORIGIN, last).is_some());
-    assert!(files.in_force(ORIGIN, later(now, LIFETIME)).is_none());
+    assert!(files.rules_in_force(ORIGIN, last).is_some());
+    assert!(files.rules_in_force(ORIGIN, later(now, LIFETIME)).is_none());
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn the_last_good_file_stands_in_for_a_day_and_is_asked_for_again_after_minutes()
     let expired = later(now, LIFETIME);
     assert!(files.fall_back(ORIGIN, expired).is_some());
     let before = later(expired, TRY_AGAIN_AFTER - Duration::from_millis(1));
-    assert!(files.in_force(ORIGIN, before).is_some());
+    assert!(files.rules_in_force(ORIGIN, before).is_some());
     let again = later(expired, TRY_AGAIN_AFTER);
-    assert!(files.in_force(ORIGIN, again).is_none());
+    assert!(files.rules_in_force(ORIGIN, again).is_none());
     let day = Duration::from_millis(ROBOTS_KEPT_MS as u64);
     let last = later(now, day - Duration::from_millis(1));
     assert!(files.fall_back(ORIGIN, last).is_some());
-    assert!(files.in_force(ORIGIN, later(now, day)).is_none());
+    assert!(files.rules_in_force(ORIGIN, later(now, day)).is_none());
     assert!(files.fall_back(ORIGIN, later(now, day)).is_none());
 }
 
@@ -167,7 +167,7 @@ fn an_answer_that_says_nothing_of_a_file_allows_nothing() {
         let mut fetch = RobotsFetch::new(ORIGIN);
         let mut answer = response(status, None);
         answer.body = body.to_vec();
-        fetch.answered(Ok(answer));
+        fetch.note_response(Ok(answer));
         let found = fetch.finish(Now::read());
         assert_eq!(
             matches!(found, RobotsAnswer::Files(_)),

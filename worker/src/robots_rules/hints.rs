@@ -41,20 +41,20 @@ fn read_by(
     let mut hints = Hints::default();
     // Read one by one, because the library reads only the first of several, but the longest counts.
     for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
-        let delay_s = read(&file("Crawl-delay: ", &[delay]))?.delay;
+        let delay_s = read(&robots_file("Crawl-delay: ", &[delay]))?.delay;
         let delay_s = delay_s.or_else(|| number_of_seconds(delay));
         hints.crawl_delay_ms = hints.crawl_delay_ms.max(delay_s.and_then(milliseconds));
     }
     if !selected.sitemaps.is_empty() {
         let counted = selected.sitemaps.len().min(MAX_SITEMAPS);
-        let sitemaps = read(&file("Sitemap: ", &selected.sitemaps[..counted]))?.sitemaps;
+        let sitemaps = read(&robots_file("Sitemap: ", &selected.sitemaps[..counted]))?.sitemaps;
         hints.sitemaps = sitemaps.into_iter().map(String::into_boxed_str).collect();
     }
     Ok(hints)
 }
 
 /// A robots.txt for everyone, with one line per value.
-fn file(key: &str, values: &[&[u8]]) -> Vec<u8> {
+fn robots_file(key: &str, values: &[&[u8]]) -> Vec<u8> {
     let mut file = b"User-agent: *\n".to_vec();
     for value in values {
         file.extend_from_slice(key.as_bytes());

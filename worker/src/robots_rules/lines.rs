@@ -24,7 +24,7 @@ impl RuleLine<'_> {
     /// parsers differ: for Google's, the blank is a character that no URL has; others read it as `%20` or as the end of
     /// the path. A path that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`, which is
     /// the stricter answer there.
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn is_effective(&self) -> bool {
         !(self.allow && self.path.iter().any(|b| matches!(b, b' ' | b'\t')))
     }
 }
@@ -117,11 +117,11 @@ fn is_line_end(byte: u8) -> bool {
 /// Picks the group of the agent, which may be in several parts; if there is
 /// none, the group of `*` (RFC 9309, 2.2.1).
 pub(super) fn select<'a>(text: &'a [u8], agent_token: &str) -> Selected<'a> {
-    let mut reading = Reading::default();
+    let mut reading = GroupReader::default();
     for line in text.split(|b| is_line_end(*b)) {
         let line = &line[..line.len().min(MAX_LINE_BYTES)];
         if let Some((key, value)) = key_and_value(line) {
-            reading.take(Key::of(key), value, agent_token);
+            reading.read_line(Key::from_key(key), value, agent_token);
         }
     }
     reading.finish()
@@ -140,7 +140,7 @@ enum Key {
 impl Key {
     /// The kind of a line, by its key. Keys are recognised by how they begin, as in Google's parser, whose list of
     /// misspellings this is.
-    fn of(key: &[u8]) -> Self {
+    fn from_key(key: &[u8]) -> Self {
         const KEYS: [(Key, &[&str]); 5] = [
             (Key::UserAgent, &["user-agent", "useragent", "user agent"]),
             (Key::Allow, &["allow"]),
@@ -192,7 +192,7 @@ struct Group<'a> {
 /// The rules read so far. A group begins with one or more agent lines and ends at the first agent line after a
 /// rule; other lines do not end it (RFC 9309, 2.2.4).
 #[derive(Debug, Default)]
-struct Reading<'a> {
+struct GroupReader<'a> {
     ours: Group<'a>,
     everyones: Group<'a>,
     sitemaps: Vec<&'a [u8]>,
@@ -205,10 +205,10 @@ struct Reading<'a> {
     behind_rule: bool,
 }
 
-impl<'a> Reading<'a> {
-    fn take(&mut self, key: Key, value: &'a [u8], agent_token: &str) {
+impl<'a> GroupReader<'a> {
+    fn read_line(&mut self, key: Key, value: &'a [u8], agent_token: &str) {
         match key {
-            Key::UserAgent => self.enter(value, agent_token),
+            Key::UserAgent => self.enter_agent(value, agent_token),
             Key::Allow | Key::Disallow => self.add_rule(RuleLine {
                 allow: key == Key::Allow,
                 path: value,
@@ -219,7 +219,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn enter(&mut self, agent: &[u8], agent_token: &str) {
+    fn enter_agent(&mut self, agent: &[u8], agent_token: &str) {
         if self.behind_rule {
             self.in_ours = false;
             self.in_everyones = false;

@@ -23,7 +23,7 @@ impl Pattern {
     ///
     /// RFC 9309 and Google's cases differ on escaped letters and digits: is `/%62ar` the same as `/bar`? Each side gets
     /// the stricter answer: yes for `Disallow`, no for `Allow`.
-    pub(super) fn of_rule(allow: bool, path: &[u8]) -> Option<Self> {
+    pub(super) fn from_rule(allow: bool, path: &[u8]) -> Option<Self> {
         if path.is_empty() {
             return None;
         }
@@ -50,12 +50,12 @@ impl Pattern {
 
     /// The pattern of a folder, if the rule allows its index page: `Allow: /folder/index.html` also allows `/folder/`,
     /// as in Google's parser.
-    pub(super) fn of_index_page(allow: bool, path: &[u8]) -> Option<Self> {
+    pub(super) fn from_index_page(allow: bool, path: &[u8]) -> Option<Self> {
         let slash = path.iter().rposition(|b| *b == b'/')?;
         if !allow || !path[slash..].starts_with(b"/index.htm") {
             return None;
         }
-        Self::of_rule(true, &[&path[..=slash], b"$"].concat())
+        Self::from_rule(true, &[&path[..=slash], b"$"].concat())
     }
 }
 

@@ -17,7 +17,7 @@ use webfill_wire::{
 
 use crate::extract::Work;
 use crate::journey::Journey;
-use crate::mapping_rules::RulesOfSet;
+use crate::mapping_rules::MappingSetRules;
 use crate::now::Now;
 use crate::supervisor_reporter::SupervisorReporter;
 
@@ -59,13 +59,13 @@ impl Worker {
                     self.journey.resolver.forget_failures(site);
                     self.journey.scripted_pages.borrow_mut().forget(site);
                 }
-                self.reporter.returned(self.take_back_queued(&scope));
+                self.reporter.report_returned(self.take_back_queued(&scope));
                 self.confirm(recall, scope);
             }
             Ok(SupervisorToWorker::Drain) => {
                 self.journey.draining.set(true);
                 let returned = self.take_back_queued(&RecallScope::default());
-                self.reporter.returned(returned);
+                self.reporter.report_returned(returned);
             }
             Err(error) => {
                 tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
@@ -83,7 +83,7 @@ impl Worker {
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
         self.journey.counts.use_mappings(&set);
         let set = Arc::new(set);
-        let rules = Arc::new(RulesOfSet(Arc::clone(&set)));
+        let rules = Arc::new(MappingSetRules(Arc::clone(&set)));
         self.store.set_mapping_rules(rules);
         *self.journey.mappings.borrow_mut() = Some(Arc::clone(&set));
         let _ = self.journey.extraction.send(Work::Mappings(set)).await;
@@ -107,7 +107,7 @@ impl Worker {
         let journey = Rc::clone(&self.journey);
         let site = task.site.clone();
         let default_delay = journey.politeness.delay();
-        journey.counts.task_arrived(task.task);
+        journey.counts.note_task_arrived(task.task);
         if !journey
             .sites
             .borrow_mut()
@@ -143,7 +143,7 @@ impl Worker {
             while !journey.gate.is_settled(&scope) && Instant::now() < deadline {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            reporter.recalled(recall);
+            reporter.confirm_recall(recall);
         });
     }
 
@@ -152,7 +152,7 @@ impl Worker {
         self.journey.called_back.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);
         for task in &queued {
-            self.journey.counts.task_left(task.task);
+            self.journey.counts.note_task_left(task.task);
         }
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,

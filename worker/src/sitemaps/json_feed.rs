@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Found;
+use super::FoundEntries;
 
 /// The beginning of a version, which names the format. In the text, its slashes may be escaped.
 const VERSION: &str = "jsonfeed.org/version/";
@@ -22,7 +22,7 @@ pub(super) fn is_sitemap(beginning: &str) -> bool {
 }
 
 /// Reads item by item, so that the items before a fault are found.
-pub(super) fn read(text: &str, found: &mut Found<'_>) {
+pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
     let text = text.trim_start_matches('\u{feff}');
     let mut json = serde_json::Deserializer::from_str(text);
     if let Err(error) = (&mut json).deserialize_map(Feed(found))
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str, found: &mut Found<'_>) {
     }
 }
 
-struct Feed<'f, 'u>(&'f mut Found<'u>);
+struct Feed<'f, 'u>(&'f mut FoundEntries<'u>);
 
 impl<'de> Visitor<'de> for Feed<'_, '_> {
     type Value = ();
@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for Feed<'_, '_> {
     }
 }
 
-struct Items<'f, 'u>(&'f mut Found<'u>);
+struct Items<'f, 'u>(&'f mut FoundEntries<'u>);
 
 impl<'de> DeserializeSeed<'de> for Items<'_, '_> {
     type Value = ();
@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
         while let Some(item) = items.next_element::<Item>()? {
             let has_room = match item {
                 Item::Object { url: Some(url) } => self.0.add(&url),
-                _ => self.0.leave_out(),
+                _ => self.0.count_invalid(),
             };
             if !has_room {
                 return Err(A::Error::custom(FULL));

@@ -1,6 +1,6 @@
 //! A sitemap that is a text with one URL per line.
 
-use super::Found;
+use super::FoundEntries;
 
 /// Whether every line is a URL, a comment or blank; in a text that robots.txt names as a sitemap, one URL is enough.
 /// The last line may be truncated, unless the text is whole.
@@ -17,11 +17,11 @@ pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> boo
     }
 }
 
-pub(super) fn read(text: &str, found: &mut Found<'_>) {
+pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
     for line in text.lines().filter_map(entry) {
         let has_room = match is_url(line) {
             true => found.add(line),
-            false => found.leave_out(),
+            false => found.count_invalid(),
         };
         if !has_room {
             return;

@@ -6,7 +6,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
 use webfill_wire::LinkKind;
 
-use super::Found;
+use super::FoundEntries;
 
 /// The deepest nesting; no sitemap has more than a few levels.
 const MAX_DEPTH: usize = 100;
@@ -60,8 +60,8 @@ fn reader(text: &str) -> Reader<&[u8]> {
 }
 
 /// Reads all entries. After a break in the XML, it continues with the next entry.
-pub(super) fn read(text: &str, found: &mut Found<'_>) {
-    let mut place = Place::default();
+pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
+    let mut place = ReaderState::default();
     let mut begin = 0;
     while let Some(broken) = read_from(&text[begin..], &mut place, found) {
         let at = begin + broken.at;
@@ -81,16 +81,16 @@ struct Broken {
 }
 
 /// Reads up to the end, or up to a break in the XML.
-fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Broken> {
+fn read_from(text: &str, place: &mut ReaderState, found: &mut FoundEntries<'_>) -> Option<Broken> {
     let mut reader = reader(text);
     loop {
         let goes_on = match reader.read_event() {
             Ok(Event::Start(tag) | Event::Empty(tag)) if is_stray(&tag) => {
                 place.skip_unescaped_bracket(&tag, found)
             }
-            Ok(Event::Start(start)) => place.begin(&start, found),
-            Ok(Event::Empty(start)) => place.begin(&start, found) && place.end_last(found),
-            Ok(Event::End(end)) => place.end(end.local_name().as_ref(), found),
+            Ok(Event::Start(start)) => place.start_element(&start, found),
+            Ok(Event::Empty(start)) => place.start_element(&start, found) && place.end_last(found),
+            Ok(Event::End(end)) => place.end_element(end.local_name().as_ref(), found),
             Ok(Event::Text(text)) => place.text(&text),
             Ok(Event::CData(text)) => place.text(&text),
             Ok(Event::GeneralRef(entity)) => place.entity(&entity),
@@ -137,7 +137,7 @@ fn next_entry(text: &str, from: usize) -> Option<usize> {
 
 /// The reader's position in the sitemap.
 #[derive(Default)]
-struct Place {
+struct ReaderState {
     /// The names of the open elements.
     open: Vec<String>,
     /// The bases of links (`xml:base`), and the depth of the elements that set them.
@@ -145,10 +145,10 @@ struct Place {
     /// The open entry: its depth, and the URLs it has named so far.
     entry: Option<Entry>,
     /// The child of the entry that names its URL, while it is read.
-    naming: Option<Naming>,
+    naming: Option<UrlElement>,
 }
 
-struct Naming {
+struct UrlElement {
     text: String,
     /// The element is a `guid`, which counts if there is no link.
     is_guid: bool,
@@ -160,11 +160,11 @@ struct Entry {
     guid: Option<String>,
 }
 
-impl Place {
+impl ReaderState {
     /// Handles the start of an element. Like the methods below, returns false once nothing more is to be read.
-    fn begin(&mut self, element: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
+    fn start_element(&mut self, element: &BytesStart<'_>, found: &mut FoundEntries<'_>) -> bool {
         let name = element.local_name();
-        if self.is_within_its_like(name.as_ref()) && !self.end(name.as_ref(), found) {
+        if self.is_nested_entry(name.as_ref()) && !self.end_element(name.as_ref(), found) {
             return false;
         }
         self.open.push(name.as_ref().to_owned());
@@ -174,7 +174,7 @@ impl Place {
             found.sitemap.cut = Some(why);
             return false;
         }
-        self.take_base(element, found);
+        self.set_base(element, found);
         let Some(entry) = &mut self.entry else {
             match name.as_ref() {
                 "sitemapindex" if depth == 1 => found.sitemap.lists = LinkKind::Sitemap,
@@ -188,9 +188,9 @@ impl Place {
         }
         match name.as_ref() {
             "link" if entry.link.is_none() => match target(element) {
-                Target::Page(href) => entry.link = Some(href),
-                Target::Other => {}
-                Target::InText => self.begin_naming(false),
+                LinkTarget::Page(href) => entry.link = Some(href),
+                LinkTarget::Other => {}
+                LinkTarget::InText => self.begin_naming(false),
             },
             "loc" => self.begin_naming(false),
             "guid" if is_permanent(element) => self.begin_naming(true),
@@ -200,7 +200,7 @@ impl Place {
     }
 
     /// Whether an entry begins directly within another entry, whose end is missing.
-    fn is_within_its_like(&self, name: &str) -> bool {
+    fn is_nested_entry(&self, name: &str) -> bool {
         self.entry.as_ref().is_some_and(|entry| {
             entry.depth == self.open.len() && self.open.last().is_some_and(|open| open == name)
         })
@@ -208,7 +208,7 @@ impl Place {
 
     fn begin_naming(&mut self, is_guid: bool) {
         let text = String::new();
-        self.naming = Some(Naming { text, is_guid });
+        self.naming = Some(UrlElement { text, is_guid });
     }
 
     fn begin_entry(&mut self) {
@@ -220,16 +220,22 @@ impl Place {
     }
 
     /// Skips an unescaped `<` in a text. If the apparent tag holds the end of an element, that element ends.
-    fn skip_unescaped_bracket(&mut self, tag: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
+    fn skip_unescaped_bracket(
+        &mut self,
+        tag: &BytesStart<'_>,
+        found: &mut FoundEntries<'_>,
+    ) -> bool {
         let text: &str = tag;
         match text.rsplit_once("</") {
-            Some((_, name)) => self.end(name.rsplit(':').next().unwrap_or_default().trim(), found),
+            Some((_, name)) => {
+                self.end_element(name.rsplit(':').next().unwrap_or_default().trim(), found)
+            }
             None => true,
         }
     }
 
     /// Takes the base that an element sets for the links within it.
-    fn take_base(&mut self, element: &BytesStart<'_>, found: &Found<'_>) {
+    fn set_base(&mut self, element: &BytesStart<'_>, found: &FoundEntries<'_>) {
         let mut attributes = element.attributes();
         attributes.with_checks(false);
         let base = attributes
@@ -245,7 +251,7 @@ impl Place {
 
     /// Handles the end of an element, and with it the end of unclosed elements within it, such as a `br`. An end tag
     /// without a start tag is skipped.
-    fn end(&mut self, name: &str, found: &mut Found<'_>) -> bool {
+    fn end_element(&mut self, name: &str, found: &mut FoundEntries<'_>) -> bool {
         let Some(depth) = self.open.iter().rposition(|open| open == name) else {
             return true;
         };
@@ -257,14 +263,14 @@ impl Place {
         true
     }
 
-    fn end_last(&mut self, found: &mut Found<'_>) -> bool {
-        let goes_on = self.end_at(self.open.len(), found);
+    fn end_last(&mut self, found: &mut FoundEntries<'_>) -> bool {
+        let goes_on = self.close_element(self.open.len(), found);
         self.open.pop();
         self.bases.retain(|(depth, _)| *depth <= self.open.len());
         goes_on
     }
 
-    fn end_at(&mut self, ended: usize, found: &mut Found<'_>) -> bool {
+    fn close_element(&mut self, ended: usize, found: &mut FoundEntries<'_>) -> bool {
         let Some(entry) = &mut self.entry else {
             return true;
         };
@@ -324,7 +330,7 @@ impl Place {
 }
 
 /// The meaning of a `link`.
-enum Target {
+enum LinkTarget {
     /// A link to the page of the entry (Atom).
     Page(String),
     /// A link to something else: a picture, the comments, a form to edit the entry.
@@ -333,7 +339,7 @@ enum Target {
     InText,
 }
 
-fn target(link: &BytesStart<'_>) -> Target {
+fn target(link: &BytesStart<'_>) -> LinkTarget {
     let mut href = None;
     let mut rel = None;
     for (name, value) in attributes(link) {
@@ -344,10 +350,10 @@ fn target(link: &BytesStart<'_>) -> Target {
         }
     }
     match (href, rel.as_deref()) {
-        (Some(href), None) => Target::Page(href),
-        (Some(href), Some(rel)) if is_alternate(rel) => Target::Page(href),
-        (Some(_), Some(_)) => Target::Other,
-        (None, _) => Target::InText,
+        (Some(href), None) => LinkTarget::Page(href),
+        (Some(href), Some(rel)) if is_alternate(rel) => LinkTarget::Page(href),
+        (Some(_), Some(_)) => LinkTarget::Other,
+        (None, _) => LinkTarget::InText,
     }
 }
 

@@ -93,7 +93,7 @@ fn only_a_refusal_that_cost_a_request_holds_the_next_task_back() {
     let (mut sites, now) = (Sites::default(), Now::read());
     let delay = PACE.delay;
     sites.add(task(1, "a.org", 50), delay, now);
-    sites.robots_answered("a.org", answered(now, Answer::NoRules), PACE);
+    sites.note_robots_answer("a.org", answered(now, Answer::NoRules), PACE);
     let next = |was_requested| sites.next_start_after_refusal("a.org", was_requested);
     assert_eq!(next(false), None);
     assert_eq!(next(true), Some(now.instant + delay));
@@ -106,7 +106,7 @@ fn a_forgotten_back_off_leaves_the_delay() {
     sites.add(task(1, "a.org", 50), delay, now);
     let retry_after = Some(Duration::from_secs(500));
     let busy = answered(now, Answer::Overloaded { retry_after });
-    sites.page_answered("a.org", busy, PACE);
+    sites.note_page_answer("a.org", busy, PACE);
     let now = now.instant;
     assert!(sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500)));
     sites.forget_back_off("a.org");
@@ -120,7 +120,7 @@ fn a_forgotten_back_off_leaves_the_delay() {
 fn meet(sites: &mut Sites, name: &str, answer: Answer, now: Now) {
     sites.add(task(1, name, 50), PACE.delay, now);
     sites.next_task(name);
-    sites.robots_answered(name, answered(now, answer), PACE);
+    sites.note_robots_answer(name, answered(now, answer), PACE);
     assert_eq!(sites.next_task(name), None);
 }
 
@@ -132,7 +132,7 @@ fn dead_sites_met_in_a_row_are_forgotten() {
         meet(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
         now.instant += Duration::from_millis(100);
         if number % 20 == 0 {
-            sites.moved_clocks("one", now);
+            sites.take_moved_clocks("one", now);
             most = most.max(sites.sites.len());
         }
     }
@@ -149,7 +149,7 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
         meet(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
         now.instant += Duration::from_millis(1);
         if number % 2_000 == 0 {
-            sites.moved_clocks("one", now);
+            sites.take_moved_clocks("one", now);
             most = most.max(sites.sites.len());
         }
     }
@@ -167,10 +167,10 @@ fn failures_count_until_the_site_is_forgotten() {
         let next = sites.next_start("a.org", Turn::Robots);
         assert_eq!(next, Some(now.instant + wait));
         now.instant += wait + Duration::from_secs(50);
-        sites.moved_clocks("one", now);
+        sites.take_moved_clocks("one", now);
     }
     now.instant += Duration::from_secs(10);
-    sites.moved_clocks("one", now);
+    sites.take_moved_clocks("one", now);
     assert!(sites.sites.is_empty());
 }
 
@@ -183,7 +183,7 @@ fn a_wall_clock_that_was_set_and_set_back_makes_nobody_wait_longer() {
         wall_ms: now.wall_ms + hour_ms,
         ..now
     };
-    let entry = sites.moved_clocks("one", ahead).remove(0);
+    let entry = sites.take_moved_clocks("one", ahead).remove(0);
     let mut other = Sites::default();
     other.begin_visit("a.org", Duration::from_secs(5));
     other.take_shared_clock(&entry, now);
@@ -197,9 +197,9 @@ fn a_wall_clock_that_was_set_and_set_back_makes_nobody_wait_longer() {
 fn a_clock_is_listed_once_after_it_has_moved_and_again_if_it_was_not_written() {
     let (mut sites, now) = (Sites::default(), Now::read());
     meet(&mut sites, "a.org", Answer::Served, now);
-    let moved = sites.moved_clocks("one", now);
+    let moved = sites.take_moved_clocks("one", now);
     assert_eq!(moved.len(), 1);
-    assert_eq!(sites.moved_clocks("one", now), []);
-    sites.write_again(moved.clone());
-    assert_eq!(sites.moved_clocks("one", now), moved);
+    assert_eq!(sites.take_moved_clocks("one", now), []);
+    sites.mark_clocks_unsaved(moved.clone());
+    assert_eq!(sites.take_moved_clocks("one", now), moved);
 }

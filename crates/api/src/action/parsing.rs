@@ -49,25 +49,25 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
     };
     match action {
         "info" => {
-            let subject = subject(INFO_KEYS, &request, false)?;
+            let subject = parse_subject(INFO_KEYS, &request, false)?;
             let after = text(&request, "after");
             Ok(Action::Info(InfoQuestion { subject, after }))
         }
-        "stop" => subject(SUBJECT_KEYS, &request, true).map(Action::Stop),
-        "pause" => subject(SUBJECT_KEYS, &request, true).map(Action::Pause),
-        "resume" => subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
-        "retry" => retry(&request).map(Action::Retry),
-        "prune" => prune(&request).map(Action::Prune),
-        "status" => of_fleet(&request).map(|uuid| Action::Status { uuid }),
-        "reload" => of_fleet(&request).map(|uuid| Action::Reload { uuid }),
+        "stop" => parse_subject(SUBJECT_KEYS, &request, true).map(Action::Stop),
+        "pause" => parse_subject(SUBJECT_KEYS, &request, true).map(Action::Pause),
+        "resume" => parse_subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
+        "retry" => parse_retry(&request).map(Action::Retry),
+        "prune" => parse_prune(&request).map(Action::Prune),
+        "status" => parse_fleet_action(&request).map(|uuid| Action::Status { uuid }),
+        "reload" => parse_fleet_action(&request).map(|uuid| Action::Reload { uuid }),
         "drain" => {
             check(DRAIN_KEYS, members(&request), "$")?;
             let (supervisor, uuid) = (text(&request, "supervisor"), text(&request, "uuid"));
             Ok(Action::Drain { supervisor, uuid })
         }
-        "site" => site(&request).map(Action::Site),
-        "sites" => sites(&request).map(Action::Sites),
-        "why" => why(&request).map(Action::Why),
+        "site" => parse_site(&request).map(Action::Site),
+        "sites" => parse_sites(&request).map(Action::Sites),
+        "why" => parse_why(&request).map(Action::Why),
         _ => match parse_watch_action(action, members(&request))? {
             Some(action) => Ok(Action::Watch(action)),
             None => Err(Refusal::new(
@@ -89,12 +89,12 @@ fn text(request: &Value, key: &str) -> Option<String> {
 }
 
 /// Checks the keys of an action that concerns the whole fleet, and returns its `uuid`.
-fn of_fleet(request: &Value) -> Result<Option<String>, Refusal> {
+fn parse_fleet_action(request: &Value) -> Result<Option<String>, Refusal> {
     check(FLEET_KEYS, members(request), "$")?;
     Ok(text(request, "uuid"))
 }
 
-fn subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {
+fn parse_subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {
     check(keys, members(request), "$")?;
     let typed = TypedSubject::deserialize(request).map_err(|error| Refusal::new("$", error))?;
     if needs_crawl && typed.crawlid.is_none() {
@@ -108,8 +108,8 @@ fn subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, 
     })
 }
 
-fn retry(request: &Value) -> Result<RetryAction, Refusal> {
-    let subject = subject(RETRY_KEYS, request, true)?;
+fn parse_retry(request: &Value) -> Result<RetryAction, Refusal> {
+    let subject = parse_subject(RETRY_KEYS, request, true)?;
     let typed = TypedRetry::deserialize(request).map_err(|error| Refusal::new("$", error))?;
     Ok(RetryAction {
         subject,
@@ -119,8 +119,8 @@ fn retry(request: &Value) -> Result<RetryAction, Refusal> {
     })
 }
 
-fn prune(request: &Value) -> Result<PruneAction, Refusal> {
-    let subject = subject(PRUNE_KEYS, request, false)?;
+fn parse_prune(request: &Value) -> Result<PruneAction, Refusal> {
+    let subject = parse_subject(PRUNE_KEYS, request, false)?;
     let older_than_s = request.get("older_than").and_then(Value::as_u64);
     if subject.crawl_id.is_none() && older_than_s.is_none() {
         let why = "missing, it is required where no `crawlid` is given";
@@ -132,7 +132,7 @@ fn prune(request: &Value) -> Result<PruneAction, Refusal> {
     })
 }
 
-fn site(request: &Value) -> Result<SiteAction, Refusal> {
+fn parse_site(request: &Value) -> Result<SiteAction, Refusal> {
     check(SITE_KEYS, members(request), "$")?;
     let millis = |key| {
         request
@@ -152,7 +152,7 @@ fn site(request: &Value) -> Result<SiteAction, Refusal> {
     })
 }
 
-fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
+fn parse_sites(request: &Value) -> Result<SitesQuestion, Refusal> {
     check(SITES_KEYS, members(request), "$")?;
     Ok(SitesQuestion {
         uuid: text(request, "uuid"),
@@ -161,7 +161,7 @@ fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
     })
 }
 
-fn why(request: &Value) -> Result<WhyQuestion, Refusal> {
+fn parse_why(request: &Value) -> Result<WhyQuestion, Refusal> {
     check(WHY_KEYS, members(request), "$")?;
     let after = text(request, "after").map(|after| after.parse());
     let after = after.transpose();

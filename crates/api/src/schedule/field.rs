@@ -95,7 +95,7 @@ impl Kind {
             }
         };
         if first > last {
-            return Err(self.wrong(part, "the range ends before it begins"));
+            return Err(self.error_at(part, "the range ends before it begins"));
         }
         Ok((first..=last)
             .step_by(step as usize)
@@ -105,7 +105,7 @@ impl Kind {
     fn step_of(&self, part: &str, step: &str) -> Result<u32, String> {
         match number(step) {
             Some(step @ 1..=60) => Ok(step),
-            _ => Err(self.wrong(part, "a step is a number from 1 to 60")),
+            _ => Err(self.error_at(part, "a step is a number from 1 to 60")),
         }
     }
 
@@ -115,7 +115,7 @@ impl Kind {
         let by_name = by_name.map(|index| self.least + index as u32);
         match by_name.or_else(|| number(text)) {
             Some(value) if (self.least..=self.most).contains(&value) => Ok(value),
-            _ => Err(self.wrong(part, &self.allowed())),
+            _ => Err(self.error_at(part, &self.allowed())),
         }
     }
 
@@ -140,7 +140,7 @@ impl Kind {
         }
     }
 
-    fn wrong(&self, part: &str, why: &str) -> String {
+    fn error_at(&self, part: &str, why: &str) -> String {
         let shown: String = part.chars().take(20).collect();
         format!("{} `{shown}`: {why}", self.name)
     }

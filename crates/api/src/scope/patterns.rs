@@ -33,15 +33,15 @@ impl PatternSet {
 
 /// The compiled lists in use, by the texts of their patterns.
 #[derive(Default)]
-struct InUse {
+struct PatternCache {
     sets: HashMap<Vec<String>, Weak<PatternSet>>,
     /// Unused lists are dropped when there are this many entries.
     prune_at: usize,
 }
 
-static IN_USE: LazyLock<Mutex<InUse>> = LazyLock::new(Mutex::default);
+static IN_USE: LazyLock<Mutex<PatternCache>> = LazyLock::new(Mutex::default);
 
-impl InUse {
+impl PatternCache {
     fn note(&mut self, patterns: &[String], set: &Arc<PatternSet>) {
         if self.sets.len() >= self.prune_at {
             self.sets.retain(|_, set| set.strong_count() > 0);

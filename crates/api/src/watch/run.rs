@@ -42,7 +42,7 @@ pub enum RunEnd {
     /// All remaining sites were backing off for longer than `patience`.
     BackingOff,
     /// The machine could not reach the web for longer than `patience`.
-    CutOff,
+    Offline,
     /// A signal ended it.
     Interrupted,
     /// Its crawl was stopped, or its watch removed.
@@ -58,7 +58,7 @@ impl RunEnd {
             RunEnd::Budget => "budget",
             RunEnd::Window => "window",
             RunEnd::BackingOff => "backing_off",
-            RunEnd::CutOff => "cut_off",
+            RunEnd::Offline => "offline",
             RunEnd::Interrupted => "interrupted",
             RunEnd::Stopped => "stopped",
             RunEnd::Failed => "failed",
@@ -67,7 +67,7 @@ impl RunEnd {
 }
 
 impl WatchRun {
-    pub fn begun(number: u64, due_ms: i64, started_ms: i64) -> WatchRun {
+    pub fn new(number: u64, due_ms: i64, started_ms: i64) -> WatchRun {
         WatchRun {
             number,
             due_ms,
@@ -86,13 +86,13 @@ impl WatchRun {
         self.ended_ms = Some(ended_ms.max(self.started_ms));
         self.how = Some(how);
         self.why = why;
-        if let Some(last) = self.last() {
+        if let Some(last) = self.times() {
             self.skipped = schedule.skipped_by(&last);
         }
     }
 
     /// The times of the run; `None` while it is under way.
-    pub fn last(&self) -> Option<LastRun> {
+    pub fn times(&self) -> Option<LastRun> {
         Some(LastRun {
             due_ms: self.due_ms,
             started_ms: self.started_ms,

@@ -28,9 +28,9 @@ pub enum NotificationTarget {
 
 impl NotificationTarget {
     /// The target as shown to people and in logs. Parts that may be secrets are hidden, such as the paths of webhooks.
-    pub fn shown(&self) -> String {
+    pub fn without_secrets(&self) -> String {
         match self {
-            NotificationTarget::Webhook { url, .. } => format!("webhook {}", shown_url(url)),
+            NotificationTarget::Webhook { url, .. } => format!("webhook {}", redact_url(url)),
             NotificationTarget::Mail(address) => format!("mail {address}"),
             NotificationTarget::Command(argv) => {
                 format!("command {}", argv.first().map_or("", String::as_str))
@@ -47,13 +47,13 @@ struct Kind {
     key: Key,
     /// A further key, and the fault to report if a target of another kind has it.
     more: Option<(Key, &'static str)>,
-    read: fn(&Map<String, Value>) -> Result<NotificationTarget, Wrong>,
+    read: fn(&Map<String, Value>) -> Result<NotificationTarget, TargetFault>,
     /// Makes the displayed form of a target whose text may be a secret.
     hidden: Option<fn(&str) -> String>,
 }
 
 /// A fault, and the index of the faulty entry; no index if the whole value is faulty.
-type Wrong = (Option<usize>, &'static str);
+type TargetFault = (Option<usize>, &'static str);
 
 /// All kinds; an item of `notify` names exactly one target.
 static KINDS: [Kind; 5] = [
@@ -68,7 +68,7 @@ static KINDS: [Kind; 5] = [
             "only webhooks are signed",
         )),
         read: read_webhook,
-        hidden: Some(shown_url),
+        hidden: Some(redact_url),
     },
     Kind {
         key: key("mail", Rule::Text(254), "A mail address."),
@@ -160,7 +160,7 @@ pub(super) fn hide_secrets(item: &mut Value) {
     }
 }
 
-fn read_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, Wrong> {
+fn read_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
     let url = text(members, "webhook").unwrap_or_default();
     check_webhook(&url).map_err(|why| (None, why))?;
     Ok(NotificationTarget::Webhook {
@@ -169,7 +169,7 @@ fn read_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, Wron
     })
 }
 
-fn read_mail(members: &Map<String, Value>) -> Result<NotificationTarget, Wrong> {
+fn read_mail(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
     let address = text(members, "mail").unwrap_or_default();
     match is_address(&address) {
         true => Ok(NotificationTarget::Mail(address)),
@@ -177,7 +177,7 @@ fn read_mail(members: &Map<String, Value>) -> Result<NotificationTarget, Wrong> 
     }
 }
 
-fn read_command(members: &Map<String, Value>) -> Result<NotificationTarget, Wrong> {
+fn read_command(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
     match texts(members, "command") {
         argv if argv.is_empty() => Err((None, "expected a program")),
         argv if !argv[0].starts_with('/') => Err((
@@ -190,7 +190,7 @@ fn read_command(members: &Map<String, Value>) -> Result<NotificationTarget, Wron
 }
 
 /// The address of a webhook for display; its path and query may be a secret.
-fn shown_url(url: &str) -> String {
+fn redact_url(url: &str) -> String {
     match webfill_urls::Url::parse(url) {
         Ok(url) => {
             let origin = url.origin().ascii_serialization();

@@ -19,7 +19,7 @@ impl Web {
         }
     }
 
-    fn check(&mut self, change: impl FnOnce(&mut CheckedPage<'_>)) -> Option<Judged> {
+    fn check(&mut self, change: impl FnOnce(&mut CheckedPage<'_>)) -> Option<CheckOutcome> {
         self.nights += 1;
         let nothing = Map::new();
         let mut check = CheckedPage {
@@ -35,17 +35,17 @@ impl Web {
             mapping: None,
             mapping_version: None,
             fields: &nothing,
-            seen: Seen::nothing(),
+            seen: PageContent::empty(),
         };
         change(&mut check);
-        let judged = self.page.judge(&check, &mut self.site);
-        let packed = self.page.packed(1 << 20);
-        assert_eq!(PageVersions::unpacked(&packed).unwrap(), self.page);
+        let judged = self.page.compare_check(&check, &mut self.site);
+        let packed = self.page.pack(1 << 20);
+        assert_eq!(PageVersions::unpack(&packed).unwrap(), self.page);
         judged
     }
 
     fn text(&mut self, text: &str) -> Verdict {
-        self.check(|check| check.seen = Seen::of_text(text))
+        self.check(|check| check.seen = PageContent::from_text(text))
             .unwrap()
             .verdict
     }
@@ -55,7 +55,7 @@ impl Web {
             .map(|judged| judged.verdict)
     }
 
-    fn fields(&mut self, fields: Value, version: &str) -> Option<Judged> {
+    fn fields(&mut self, fields: Value, version: &str) -> Option<CheckOutcome> {
         let fields = fields.as_object().cloned().unwrap();
         self.nights += 1;
         let check = CheckedPage {
@@ -70,9 +70,9 @@ impl Web {
             mapping: Some("shop"),
             mapping_version: Some(version),
             fields: &fields,
-            seen: Seen::nothing(),
+            seen: PageContent::empty(),
         };
-        self.page.judge(&check, &mut self.site)
+        self.page.compare_check(&check, &mut self.site)
     }
 }
 
@@ -108,7 +108,7 @@ fn a_page_is_gone_at_the_second_check_and_back_with_its_changes() {
     assert_eq!(web.missing(), Some(Verdict::Gone));
     assert_eq!(web.missing(), None, "reported once");
     let back = web
-        .check(|check| check.seen = Seen::of_text("another text"))
+        .check(|check| check.seen = PageContent::from_text("another text"))
         .unwrap();
     assert_eq!(back.verdict, Verdict::Back);
     assert!(!back.difference.is_empty());
@@ -136,7 +136,7 @@ fn a_check_is_judged_once() {
             at_ms: 86_400_000,
             ..CheckKey::default()
         };
-        check.seen = Seen::of_text("other");
+        check.seen = PageContent::from_text("other");
     });
     assert_eq!(again, None);
 }
@@ -222,9 +222,9 @@ impl Pages {
                 mapping: None,
                 mapping_version: None,
                 fields: &nothing,
-                seen: Seen::of_text(&text(number)),
+                seen: PageContent::from_text(&text(number)),
             };
-            let judged = page.judge(&check, &mut self.site).unwrap();
+            let judged = page.compare_check(&check, &mut self.site).unwrap();
             if judged.verdict == Verdict::Changed {
                 reported.push((number, judged.difference));
             }
@@ -314,7 +314,7 @@ fn a_check_repeated_in_its_run_is_one_check() {
     let first = web.check(|check| {
         check.key.at_ms = 110_000;
         check.run_began_ms = Some(100_000);
-        check.seen = Seen::of_text("there");
+        check.seen = PageContent::from_text("there");
     });
     assert_eq!(first.unwrap().verdict, Verdict::New);
     assert_eq!(missing_in(&mut web, 200, 210), None);
@@ -326,7 +326,7 @@ fn a_check_repeated_in_its_run_is_one_check() {
 #[test]
 fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
     let mut web = Web::new();
-    web.check(|check| check.seen = Seen::of_text("there"));
+    web.check(|check| check.seen = PageContent::from_text("there"));
     assert_eq!(missing_in(&mut web, 200, 90_210), None);
     assert_eq!(missing_in(&mut web, 200, 90_250), None, "after a crash");
     assert_eq!(missing_in(&mut web, 300, 90_310), Some(Verdict::Gone));
@@ -335,7 +335,7 @@ fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
 fn unread(web: &mut Web, hash: &'static str) -> Option<Verdict> {
     let judged = web.check(|check| {
         check.content_hash = Some(hash);
-        check.seen = Seen::unread_document();
+        check.seen = PageContent::unread_document();
     });
     judged.map(|judged| judged.verdict)
 }
@@ -347,7 +347,7 @@ fn a_document_that_cannot_be_read_is_new_once_and_changes_when_it_can() {
     assert_eq!(unread(&mut web, "a"), Some(Verdict::Unchanged));
     assert_eq!(unread(&mut web, "b"), None, "bytes are not compared");
     let read = web
-        .check(|check| check.seen = Seen::of_text("text"))
+        .check(|check| check.seen = PageContent::from_text("text"))
         .unwrap();
     assert_eq!(
         (read.verdict, &*read.difference),

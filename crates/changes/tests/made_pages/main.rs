@@ -14,7 +14,9 @@ mod furniture;
 use std::collections::BTreeMap;
 
 use serde_json::Map;
-use webfill_changes::{Answer, CheckKey, CheckedPage, PageVersions, Seen, SiteBlocks, Verdict};
+use webfill_changes::{
+    Answer, CheckKey, CheckedPage, PageContent, PageVersions, SiteBlocks, Verdict,
+};
 use webfill_document::{Document, Limits};
 
 use crate::changes::CHANGES;
@@ -103,8 +105,8 @@ impl Page {
     }
 }
 
-fn seen(html: &str) -> Seen {
-    Seen::of_tree(&Document::parse_html(html, &Limits::default()))
+fn seen(html: &str) -> PageContent {
+    PageContent::from_tree(&Document::parse_html(html, &Limits::default()))
 }
 
 /// A page, and what is known about it.
@@ -130,7 +132,7 @@ impl KnownPage {
         at_ms: i64,
         changing: &str,
         rng: &mut fastrand::Rng,
-    ) -> Seen {
+    ) -> PageContent {
         self.visits += 1;
         let mut fetch = Fetch {
             at_ms,
@@ -152,13 +154,13 @@ impl KnownPage {
     ) -> Verdict {
         self.visits += rng.u64(..50);
         let mut found = self.fetched(furniture, at_ms, changing, rng);
-        if self.versions.is_news(&found, at_ms, site) {
+        if self.versions.has_news(&found, at_ms, site) {
             let mut second_ms = at_ms + 5_000;
             if let Some(step_ms) = found.clock_step_ms(at_ms, site) {
                 second_ms = second_ms.max((at_ms / step_ms + 1) * step_ms + 1_000);
             }
             let second = self.fetched(furniture, second_ms, changing, rng);
-            found = found.of_two_fetches(&second);
+            found = found.merge_second_fetch(&second);
         }
         let check = CheckedPage {
             key: CheckKey {
@@ -175,7 +177,7 @@ impl KnownPage {
             fields: &Map::new(),
             seen: found,
         };
-        self.versions.judge(&check, site).unwrap().verdict
+        self.versions.compare_check(&check, site).unwrap().verdict
     }
 }
 

@@ -9,11 +9,11 @@ use webfill_mapping::Source;
 use webfill_urls::Url;
 
 use super::Editor;
-use super::adding::{self, From};
+use super::adding::{self, PageSource};
 use super::drafts::{Draft, DraftPage};
 use super::host::GoldenCase;
-use super::job::{Order, Pointed, ROWS, Work};
-use super::mappings::{Checked, NotSaved, SavedFile};
+use super::job::{Order, PointedField, ROWS, Work};
+use super::mappings::{CheckResult, NotSaved, SavedFile};
 use super::trial;
 use crate::answer::{Problem, Shown, json as json_answer};
 use crate::form::Form;
@@ -22,9 +22,9 @@ use crate::visit::Visit;
 /// A request of the script.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Asked {
+struct ScriptRequest {
     mapping: Option<Value>,
-    said: Option<std::collections::BTreeMap<String, Vec<Pointed>>>,
+    said: Option<std::collections::BTreeMap<String, Vec<PointedField>>>,
     /// The file to save to, for a mapping that has none yet.
     file: Option<String>,
     field: String,
@@ -32,20 +32,20 @@ struct Asked {
     page: usize,
     /// Pages to keep as golden cases.
     golden: Vec<usize>,
-    add: Option<From>,
+    add: Option<PageSource>,
 }
 
-pub(super) async fn take(visit: &Visit, id: &str, action: &str, form: &Form) -> Shown {
+pub(super) async fn submit(visit: &Visit, id: &str, action: &str, form: &Form) -> Shown {
     let bench = visit.usable_editor()?;
     let answering = async {
         let asked = match form.raw.is_empty() {
-            true => Asked::default(),
+            true => ScriptRequest::default(),
             false => {
                 let asked = form.json().and_then(serde_json::from_value);
-                asked.map_err(Problem::faulty)?
+                asked.map_err(Problem::bad_request)?
             }
         };
-        answer(visit, bench, id, action, asked).await
+        run_action(visit, bench, id, action, asked).await
     };
     Ok(match answering.await {
         Ok(reply) => json_answer(200, &reply),
@@ -53,28 +53,30 @@ pub(super) async fn take(visit: &Visit, id: &str, action: &str, form: &Form) -> 
     })
 }
 
-async fn answer(
+async fn run_action(
     visit: &Visit,
     bench: &Editor,
     id: &str,
     action: &str,
-    mut asked: Asked,
+    mut asked: ScriptRequest,
 ) -> Result<Value, Problem> {
-    keep(bench, id, &mut asked).await?;
-    let draft = bench.draft(id).await?;
+    store_changes(bench, id, &mut asked).await?;
+    let draft = bench.load_draft(id).await?;
     match action {
-        "check" => Ok(state(bench, draft).await),
-        "candidates" => candidates(bench, &draft, &asked.field).await,
+        "check" => Ok(draft_with_faults(bench, draft).await),
+        "candidates" => find_candidates(bench, &draft, &asked.field).await,
         "learn" => learn(bench, &draft).await,
-        "rows" => rows(bench, &draft).await,
+        "rows" => learn_rows(bench, &draft).await,
         "trial" => try_on_pages(bench, &draft).await,
         "trace" => trace(bench, &draft, asked.page).await,
         "repair" => repair(bench, &draft).await,
         "save" => save(visit, bench, draft, &asked.golden).await,
         "add" => {
-            let from = asked.add.ok_or_else(|| Problem::faulty("nothing to add"))?;
+            let from = asked
+                .add
+                .ok_or_else(|| Problem::bad_request("nothing to add"))?;
             let note = adding::add(visit, bench, &draft, from).await?;
-            let mut reply = state(bench, bench.draft(id).await?).await;
+            let mut reply = draft_with_faults(bench, bench.load_draft(id).await?).await;
             reply["note"] = note.into();
             Ok(reply)
         }
@@ -83,15 +85,15 @@ async fn answer(
             bench
                 .with_drafts(move |drafts| drafts.remove_page(&own, page))
                 .await?;
-            Ok(state(bench, bench.draft(id).await?).await)
+            Ok(draft_with_faults(bench, bench.load_draft(id).await?).await)
         }
         "reload" => Ok(visit.ask(json!({"action": "reload"})).await?),
-        _ => Err(Problem::missing(format!("unknown action `{action}`"))),
+        _ => Err(Problem::not_found(format!("unknown action `{action}`"))),
     }
 }
 
 /// Stores the changes that came with a request.
-async fn keep(bench: &Editor, id: &str, asked: &mut Asked) -> Result<(), Problem> {
+async fn store_changes(bench: &Editor, id: &str, asked: &mut ScriptRequest) -> Result<(), Problem> {
     let (mapping, said, file) = (asked.mapping.take(), asked.said.take(), asked.file.take());
     if mapping.is_none() && said.is_none() && file.is_none() {
         return Ok(());
@@ -113,23 +115,26 @@ async fn keep(bench: &Editor, id: &str, asked: &mut Asked) -> Result<(), Problem
 }
 
 /// The draft, and its faults.
-pub(super) async fn state(bench: &Editor, draft: Draft) -> Value {
+pub(super) async fn draft_with_faults(bench: &Editor, draft: Draft) -> Value {
     let checked = check(bench, &draft).await;
     json!({"draft": draft, "faults": checked.faults, "warnings": checked.warnings})
 }
 
-async fn check(bench: &Editor, draft: &Draft) -> Checked {
+async fn check(bench: &Editor, draft: &Draft) -> CheckResult {
     let (edited, mapping) = (draft.edited.clone(), draft.mapping.clone());
     let checking = bench.with_folder(move |folder| folder.check(&edited, &mapping));
     checking.await.unwrap_or_default()
 }
 
 /// The whole set with the draft in its place. Refused while the draft has faults.
-async fn sources(bench: &Editor, draft: &Draft) -> Result<(Vec<Source>, String), Problem> {
+async fn sources_with_draft(
+    bench: &Editor,
+    draft: &Draft,
+) -> Result<(Vec<Source>, String), Problem> {
     let checked = check(bench, draft).await;
     if let Some(fault) = checked.faults.first() {
         let text = format!("{}: {}", fault.path, fault.message);
-        return Err(Problem::faulty(
+        return Err(Problem::bad_request(
             NotSaved::Faults(checked.faults.clone()).to_string() + ": " + &text,
         ));
     }
@@ -138,23 +143,25 @@ async fn sources(bench: &Editor, draft: &Draft) -> Result<(Vec<Source>, String),
 }
 
 /// The pages used for learning and trials.
-fn present(draft: &Draft) -> Vec<&DraftPage> {
+fn usable_pages(draft: &Draft) -> Vec<&DraftPage> {
     draft.pages.iter().filter(|page| !page.is_former).collect()
 }
 
 /// Runs a job on pages of a draft.
-pub(super) async fn run(
+pub(super) async fn run_job(
     bench: &Editor,
     draft: &Draft,
     pages: &[&DraftPage],
     work: Work,
 ) -> Result<Value, Problem> {
     if pages.is_empty() {
-        return Err(Problem::faulty("the draft has no pages: add some first"));
+        return Err(Problem::bad_request(
+            "the draft has no pages: add some first",
+        ));
     }
     let bodies = pages
         .iter()
-        .map(|page| bench.drafts.body(&draft.id, page.number));
+        .map(|page| bench.drafts.body_path(&draft.id, page.number));
     let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
     let heads = pages.iter().map(|page| page.head()).collect();
     let order = Order { work, pages: heads };
@@ -162,11 +169,14 @@ pub(super) async fn run(
 }
 
 /// The statements about a field, with page numbers replaced by positions among these pages.
-fn placed(said: Option<&Vec<Pointed>>, pages: &[&DraftPage]) -> Vec<Pointed> {
+fn with_page_positions(
+    said: Option<&Vec<PointedField>>,
+    pages: &[&DraftPage],
+) -> Vec<PointedField> {
     let said = said.into_iter().flatten();
     let placed = said.filter_map(|pointed| {
         let page = pages.iter().position(|page| page.number == pointed.page)?;
-        Some(Pointed {
+        Some(PointedField {
             page,
             ..pointed.clone()
         })
@@ -178,21 +188,21 @@ fn numbers(pages: &[&DraftPage]) -> Vec<usize> {
     pages.iter().map(|page| page.number).collect()
 }
 
-async fn candidates(bench: &Editor, draft: &Draft, field: &str) -> Result<Value, Problem> {
-    let pages = present(draft);
+async fn find_candidates(bench: &Editor, draft: &Draft, field: &str) -> Result<Value, Problem> {
+    let pages = usable_pages(draft);
     let work = Work::Candidates {
         field: field.to_owned(),
-        said: placed(draft.said.get(field), &pages),
+        said: with_page_positions(draft.said.get(field), &pages),
     };
-    let mut reply = run(bench, draft, &pages, work).await?;
+    let mut reply = run_job(bench, draft, &pages, work).await?;
     reply["of_pages"] = numbers(&pages).into();
     Ok(reply)
 }
 
 async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
-    let pages = present(draft);
+    let pages = usable_pages(draft);
     let said = draft.said.keys().map(|field| {
-        let placed = placed(draft.said.get(field), &pages);
+        let placed = with_page_positions(draft.said.get(field), &pages);
         (field.clone(), placed)
     });
     let work = Work::Learn {
@@ -202,15 +212,20 @@ async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
             .to_owned(),
         said: said.collect(),
     };
-    let learned = run(bench, draft, &pages, work).await?;
+    let learned = run_job(bench, draft, &pages, work).await?;
     Ok(with_difference(draft, learned))
 }
 
 /// The rows that were pointed at, and the rule that reads them.
-async fn rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
-    let pages = present(draft);
+async fn learn_rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
+    let pages = usable_pages(draft);
     let said = draft.said.keys().filter(|name| name.starts_with(ROWS));
-    let said = said.map(|name| (name.clone(), placed(draft.said.get(name), &pages)));
+    let said = said.map(|name| {
+        (
+            name.clone(),
+            with_page_positions(draft.said.get(name), &pages),
+        )
+    });
     let name = draft.mapping["name"].as_str().unwrap_or("learned");
     let of_rule = [&draft.mapping["rows"], &draft.mapping["rows"][0]];
     let dataset = of_rule
@@ -221,17 +236,17 @@ async fn rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
         dataset: dataset.unwrap_or(name).to_owned(),
         said: said.collect(),
     };
-    let mut reply = run(bench, draft, &pages, work).await?;
+    let mut reply = run_job(bench, draft, &pages, work).await?;
     reply["of_pages"] = numbers(&pages).into();
     Ok(reply)
 }
 
 async fn repair(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
-    let pages = present(draft);
+    let pages = usable_pages(draft);
     let work = Work::Repair {
         mapping: draft.mapping.clone(),
     };
-    let repaired = run(bench, draft, &pages, work).await?;
+    let repaired = run_job(bench, draft, &pages, work).await?;
     Ok(with_difference(draft, repaired))
 }
 
@@ -258,22 +273,22 @@ fn with_difference(draft: &Draft, mut proposal: Value) -> Value {
 }
 
 async fn try_on_pages(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
-    let pages = present(draft);
-    let (sources, mapping) = sources(bench, draft).await?;
+    let pages = usable_pages(draft);
+    let (sources, mapping) = sources_with_draft(bench, draft).await?;
     let work = Work::Read {
         sources,
         mapping,
         is_whole: false,
     };
-    let read = run(bench, draft, &pages, work).await?;
-    Ok(trial::shown(draft, &pages, &read))
+    let read = run_job(bench, draft, &pages, work).await?;
+    Ok(trial::result_json(draft, &pages, &read))
 }
 
 async fn trace(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Problem> {
     let page = draft.pages.iter().find(|page| page.number == number);
-    let page = page.ok_or_else(|| Problem::missing("page not found in the draft"))?;
-    let (sources, mapping) = sources(bench, draft).await?;
-    run(bench, draft, &[page], Work::Trace { sources, mapping }).await
+    let page = page.ok_or_else(|| Problem::not_found("page not found in the draft"))?;
+    let (sources, mapping) = sources_with_draft(bench, draft).await?;
+    run_job(bench, draft, &[page], Work::Trace { sources, mapping }).await
 }
 
 /// Saves the mapping first, and then the golden cases, because they mean nothing without it.
@@ -326,21 +341,21 @@ async fn note_saved(visit: &Visit, mapping: &str, saved: &SavedFile) -> Result<(
         "file": shown(&saved.path),
         "former": saved.former.as_ref().map(shown),
     });
-    visit.note("mapping_save", about).await
+    visit.write_audit_entry("mapping_save", about).await
 }
 
 /// Keeps pages as golden cases. Returns their paths, and why some are not kept.
 async fn keep_cases(bench: &Editor, draft: &Draft, golden: &[usize]) -> (Vec<String>, Vec<String>) {
-    let mut pages = present(draft);
+    let mut pages = usable_pages(draft);
     pages.retain(|page| golden.contains(&page.number));
     let read = async {
-        let (sources, mapping) = sources(bench, draft).await?;
+        let (sources, mapping) = sources_with_draft(bench, draft).await?;
         let work = Work::Read {
             sources,
             mapping,
             is_whole: true,
         };
-        run(bench, draft, &pages, work).await
+        run_job(bench, draft, &pages, work).await
     };
     let read = match read.await {
         Ok(read) => read,
@@ -377,7 +392,8 @@ async fn keep_case(
     let links = read["links"].as_array().into_iter().flatten();
     let links = links.filter_map(|link| link["url"].as_str().map(str::to_owned));
     let (id, number) = (draft.id.clone(), page.number);
-    let reading = bench.with_drafts(move |drafts| Ok(std::fs::read(drafts.body(&id, number)?)?));
+    let reading =
+        bench.with_drafts(move |drafts| Ok(std::fs::read(drafts.body_path(&id, number)?)?));
     let body = reading.await.map_err(|problem| problem.text)?;
     let case = GoldenCase {
         mapping: name.to_owned(),

@@ -15,7 +15,7 @@ use crate::visit::Visit;
 /// The source of pages.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum From {
+pub(super) enum PageSource {
     /// Fetched once, politely.
     Url(String),
     /// A page of the store, by its key.
@@ -40,53 +40,54 @@ pub(super) async fn add(
     visit: &Visit,
     bench: &Editor,
     draft: &Draft,
-    from: From,
+    from: PageSource,
 ) -> Result<String, Problem> {
     let pages = match from {
-        From::Url(url) => vec![fetched(visit, bench, draft, &url).await?],
-        From::Stored(id) => {
-            let opened = visit.store().await?;
+        PageSource::Url(url) => vec![fetch(visit, bench, draft, &url).await?],
+        PageSource::Stored(id) => {
+            let opened = visit.open_store().await?;
             vec![
-                stored::page(&*opened.browse, &id)
+                stored::load_page(&*opened.browse, &id)
                     .await
-                    .map_err(Problem::faulty)?,
+                    .map_err(Problem::bad_request)?,
             ]
         }
-        From::Crawl {
+        PageSource::Crawl {
             app,
             crawl,
             url,
             mapping,
             count,
         } => {
-            let opened = visit.store().await?;
+            let opened = visit.open_store().await?;
             let browse = &*opened.browse;
             let found = match canonical(&url, None) {
-                Ok(url) => stored::page(browse, &page_id(&app, &crawl, url.as_str()))
+                Ok(url) => stored::load_page(browse, &page_id(&app, &crawl, url.as_str()))
                     .await
                     .map(|page| vec![page]),
                 Err(refusal) if !url.is_empty() => Err(format!("{url}: {refusal}")),
                 Err(_) => {
                     let mapping = Some(mapping).filter(|name| !name.is_empty());
                     let most = count.clamp(1, MOST_PAGES);
-                    stored::pages_of_crawl(browse, CrawlId::new(&app, &crawl), mapping, most).await
+                    stored::load_pages_of_crawl(browse, CrawlId::new(&app, &crawl), mapping, most)
+                        .await
                 }
             };
-            let mut found = found.map_err(Problem::faulty)?;
+            let mut found = found.map_err(Problem::bad_request)?;
             if let Some(repairs) = &draft.repairs {
-                stored::recall(browse, repairs, &mut found)
+                stored::add_previous_values(browse, repairs, &mut found)
                     .await
-                    .map_err(Problem::away)?;
+                    .map_err(Problem::unavailable)?;
             }
             found
         }
-        From::Golden(mapping) => {
+        PageSource::Golden(mapping) => {
             let room = MOST_PAGES.saturating_sub(draft.pages.len());
             golden_pages(bench, mapping, room).await?
         }
     };
     let found = pages.len();
-    let (added, why) = put(bench, &draft.id, pages).await?;
+    let (added, why) = add_fitting_pages(bench, &draft.id, pages).await?;
     Ok(match (added, found, why) {
         (0, 0, _) => "nothing to add".to_owned(),
         (1, 1, _) => "1 page was added".to_owned(),
@@ -96,7 +97,7 @@ pub(super) async fn add(
 }
 
 /// Adds as many pages as fit. Returns their number, and why no more fit.
-pub(super) async fn put(
+pub(super) async fn add_fitting_pages(
     bench: &Editor,
     id: &str,
     pages: Vec<NewPage>,
@@ -126,19 +127,19 @@ pub(super) async fn golden_pages(
 }
 
 /// If there is a fleet, only the fleet sends requests to sites.
-async fn fetched(
+async fn fetch(
     visit: &Visit,
     bench: &Editor,
     draft: &Draft,
     text: &str,
 ) -> Result<NewPage, Problem> {
     let url = canonical(text.trim(), None);
-    let url = url.map_err(|refusal| Problem::faulty(format!("{text}: {refusal}")))?;
+    let url = url.map_err(|refusal| Problem::bad_request(format!("{text}: {refusal}")))?;
     if visit.has_fleet() && visit.has_store() {
-        return by_fleet::fetched(visit, &draft.id, &url).await;
+        return by_fleet::fetch(visit, &draft.id, &url).await;
     }
     let page = bench.host.fetch(bench.folder.path(), &url).await;
-    let page = page.map_err(Problem::faulty)?;
+    let page = page.map_err(Problem::bad_request)?;
     Ok(NewPage {
         from: "fetched".to_owned(),
         url: page.url,
@@ -150,17 +151,17 @@ async fn fetched(
 }
 
 /// An uploaded file. Without a URL it gets one that cannot be fetched.
-pub(super) fn uploaded(name: &str, url: &str, body: &[u8]) -> Result<NewPage, Problem> {
+pub(super) fn page_from_upload(name: &str, url: &str, body: &[u8]) -> Result<NewPage, Problem> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let given = match url.trim() {
         "" => {
-            let mut made = Url::parse("https://page.invalid/").map_err(Problem::broken)?;
+            let mut made = Url::parse("https://page.invalid/").map_err(Problem::internal_error)?;
             made.set_path(name);
             Ok(made)
         }
         url => canonical(url, None),
     };
-    let url = given.map_err(|refusal| Problem::faulty(format!("{url}: {refusal}")))?;
+    let url = given.map_err(|refusal| Problem::bad_request(format!("{url}: {refusal}")))?;
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_plain = ending.len() <= 10 && ending.chars().all(|c| c.is_ascii_alphanumeric());
     Ok(NewPage {
@@ -182,12 +183,12 @@ mod tests {
 
     #[test]
     fn an_uploaded_file_gets_a_url_that_leads_nowhere() {
-        let page = uploaded("C:\\pages\\Ada & Bob.HTML", "", b"x").unwrap();
+        let page = page_from_upload("C:\\pages\\Ada & Bob.HTML", "", b"x").unwrap();
         assert_eq!(page.url, "https://page.invalid/Ada%20&%20Bob.HTML");
         assert_eq!(page.ending, "html");
-        let page = uploaded("x", "HTTPS://People.example/a#b", b"x").unwrap();
+        let page = page_from_upload("x", "HTTPS://People.example/a#b", b"x").unwrap();
         assert_eq!(page.url, "https://people.example/a");
-        assert!(uploaded("x", "javascript:alert(1)", b"x").is_err());
+        assert!(page_from_upload("x", "javascript:alert(1)", b"x").is_err());
     }
 
     #[test]
@@ -198,8 +199,8 @@ mod tests {
             r#"{"crawl": {"app": "a", "crawl": "c", "count": 5}}"#,
             r#"{"golden": "people"}"#,
         ] {
-            serde_json::from_str::<From>(text).unwrap();
+            serde_json::from_str::<PageSource>(text).unwrap();
         }
-        assert!(serde_json::from_str::<From>(r#"{"file": "/etc/passwd"}"#).is_err());
+        assert!(serde_json::from_str::<PageSource>(r#"{"file": "/etc/passwd"}"#).is_err());
     }
 }

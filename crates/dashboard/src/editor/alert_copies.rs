@@ -14,12 +14,12 @@ use crate::visit::Visit;
 /// The document of the frame for a page of the alert, which the address names.
 pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     let bench = visit.usable_editor()?;
-    let page = visit.asked("page").unwrap_or_default();
-    let opened = visit.store().await?;
+    let page = visit.query_value("page").unwrap_or_default();
+    let opened = visit.open_store().await?;
     let text = stored::text_of_sample(&*opened.store, mapping, page).await;
     let (url, body) = text
-        .map_err(Problem::away)?
-        .ok_or_else(|| Problem::missing("the text of this page was not kept"))?;
+        .map_err(Problem::unavailable)?
+        .ok_or_else(|| Problem::not_found("the text of this page was not kept"))?;
     let head = PageHead {
         url,
         // The text was decoded when it was stored.
@@ -43,7 +43,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
 
 /// Reads the page by the mapping as it is in the folder, if it can be used.
 async fn trace(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
-    let (text, edited) = view::opened(bench, mapping).await?;
+    let (text, edited) = view::open_mapping(bench, mapping).await?;
     let checking = bench.with_folder(move |folder| folder.check(&edited, &text));
     let checked = checking.await?;
     let mapping = mapping.to_owned();

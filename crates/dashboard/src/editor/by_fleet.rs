@@ -11,7 +11,7 @@ use webfill_urls::{Url, canonical, site};
 use super::drafts::NewPage;
 use super::stored;
 use crate::answer::Problem;
-use crate::views::reading::within;
+use crate::views::reading::with_time_limit;
 use crate::views::reasons;
 use crate::visit::Visit;
 
@@ -26,19 +26,19 @@ const POLL_EVERY: Duration = Duration::from_millis(200);
 /// The most consecutive redirects, as in crawls. Each is a task of its own.
 const MOST_REDIRECTS: usize = 5;
 
-enum Stored {
+enum UrlState {
     Page(NewPage),
     /// Nothing is known yet about this URL, the target of the requested one.
     Waits(Url),
 }
 
 /// The page of a URL: from this draft's earlier fetches, or fetched now.
-pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<NewPage, Problem> {
-    let opened = visit.store().await?;
+pub(super) async fn fetch(visit: &Visit, draft: &str, url: &Url) -> Result<NewPage, Problem> {
+    let opened = visit.open_store().await?;
     let crawl = CrawlId::new(APP, draft);
     let mut waits = match stored_state(&*opened.browse, &crawl, url).await? {
-        Stored::Page(page) => return Ok(page),
-        Stored::Waits(waits) => waits,
+        UrlState::Page(page) => return Ok(page),
+        UrlState::Waits(waits) => waits,
     };
     refuse_if_backing_off(visit, url).await?;
     let request = json!({
@@ -48,53 +48,59 @@ pub(super) async fn fetched(visit: &Visit, draft: &str, url: &Url) -> Result<New
     let began = Instant::now();
     while began.elapsed() < WITHIN {
         waits = match stored_state(&*opened.browse, &crawl, url).await? {
-            Stored::Page(page) => return Ok(page),
-            Stored::Waits(waits) => waits,
+            UrlState::Page(page) => return Ok(page),
+            UrlState::Waits(waits) => waits,
         };
         tokio::time::sleep(POLL_EVERY).await;
     }
     let why = reasons::fleet_reason(visit, waits.as_str(), &crawl).await;
     let why = why.unwrap_or_else(|| "no reason given".to_owned());
-    Err(Problem::away(format!(
+    Err(Problem::unavailable(format!(
         "{waits} is not fetched yet: {why}. The fleet continues; add it again later"
     )))
 }
 
 /// The state of the URL in the store.
-async fn stored_state(browse: &dyn Browse, crawl: &CrawlId, url: &Url) -> Result<Stored, Problem> {
+async fn stored_state(
+    browse: &dyn Browse,
+    crawl: &CrawlId,
+    url: &Url,
+) -> Result<UrlState, Problem> {
     let mut url = url.clone();
     for _ in 0..=MOST_REDIRECTS {
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url.as_str());
-        let Some(page) = within(browse.page(&id)).await? else {
-            return Ok(Stored::Waits(url));
+        let Some(page) = with_time_limit(browse.page(&id)).await? else {
+            return Ok(UrlState::Waits(url));
         };
         match page["outcome"].as_str().unwrap_or_default() {
             "ok" | "not_modified" => {
-                let page = stored::page(browse, &id).await.map_err(Problem::faulty)?;
+                let page = stored::load_page(browse, &id)
+                    .await
+                    .map_err(Problem::bad_request)?;
                 let from = "fetched".to_owned();
-                return Ok(Stored::Page(NewPage { from, ..page }));
+                return Ok(UrlState::Page(NewPage { from, ..page }));
             }
             "redirected" => {
                 let target = page["final_url"].as_str().unwrap_or_default();
                 let found = canonical(target, None);
                 url = found.map_err(|refusal| {
-                    Problem::faulty(format!("{url} leads to {target}: {refusal}"))
+                    Problem::bad_request(format!("{url} leads to {target}: {refusal}"))
                 })?;
             }
             outcome => {
-                let why = in_words(outcome, &page);
-                return Err(Problem::faulty(format!(
+                let why = describe_outcome(outcome, &page);
+                return Err(Problem::bad_request(format!(
                     "{url}: {why}; retry it in its crawl, {crawl}"
                 )));
             }
         }
     }
-    Err(Problem::faulty(format!(
+    Err(Problem::bad_request(format!(
         "{url}: more than {MOST_REDIRECTS} redirects in a row"
     )))
 }
 
-fn in_words(outcome: &str, page: &Value) -> String {
+fn describe_outcome(outcome: &str, page: &Value) -> String {
     match (outcome, page["status_code"].as_u64()) {
         ("disallowed", _) => "disallowed by robots.txt".to_owned(),
         ("http_error", Some(status)) => format!("the server returned {status}"),
@@ -108,7 +114,7 @@ async fn refuse_if_backing_off(visit: &Visit, url: &Url) -> Result<(), Problem> 
     let known = visit.ask(json!({"action": "site", "site": site})).await?;
     match known["state"].as_str().unwrap_or("open") {
         "open" => Ok(()),
-        state => Err(Problem::faulty(format!(
+        state => Err(Problem::bad_request(format!(
             "{site} is {}: nothing is requested for now",
             state.replace('_', " ")
         ))),
@@ -121,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_reason_for_a_missing_page_is_shown() {
-        let reported = |outcome: &str, page: Value| in_words(outcome, &page);
+        let reported = |outcome: &str, page: Value| describe_outcome(outcome, &page);
         assert_eq!(
             reported("http_error", json!({"status_code": 404})),
             "the server returned 404"

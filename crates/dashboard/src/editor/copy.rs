@@ -12,7 +12,7 @@ mod elements;
 
 use webfill_document::{Document, NodeRef};
 
-use self::elements::{Shown, shown};
+use self::elements::{Display, display_of};
 
 /// The limits of a copy. Everything beyond them is left out, and the copy says so.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +59,8 @@ pub fn copy(document: &Document, bounds: Bounds) -> Copy {
     writer.steps.reverse();
     while let Some(step) = writer.steps.pop() {
         match step {
-            Step::Open(node) => writer.open(node),
-            Step::Close(tag) => writer.close(tag),
+            Step::Open(node) => writer.write_node(node),
+            Step::Close(tag) => writer.write_end_tag(tag),
         }
     }
     writer.copy
@@ -93,69 +93,76 @@ struct Writer<'d> {
 }
 
 impl<'d> Writer<'d> {
-    fn open(&mut self, node: NodeRef<'d>) {
+    fn write_node(&mut self, node: NodeRef<'d>) {
         if self.copy.html.len() >= self.bounds.bytes {
             self.copy.is_cut = true;
             return;
         }
         if node.is_text() {
-            return self.text(node.text());
+            return self.write_text(node.text());
         }
         let Some(name) = node.tag() else {
             return;
         };
-        match shown(name) {
-            Shown::Nothing => {}
-            Shown::Inside => self.inside(node),
-            Shown::As(tag) => self.element(node, tag),
-            Shown::Void(tag) => {
-                self.start(node, tag, "");
+        match display_of(name) {
+            Display::Nothing => {}
+            Display::Inside => self.push_children(node),
+            Display::As(tag) => self.write_element(node, tag),
+            Display::Void(tag) => {
+                self.write_start_tag(node, tag, "");
             }
-            Shown::Control => self.said(node, "control", control_text(node)),
-            Shown::Image => self.said(node, "image", image_text(node)),
-            Shown::Named => self.said(node, "named", name.to_owned()),
-            Shown::Meta => self.meta(node),
-            Shown::Title => self.said(node, "head", format!("title: {}", node.text())),
+            Display::Control => self.write_description(node, "control", control_text(node)),
+            Display::Image => self.write_description(node, "image", image_text(node)),
+            Display::Named => self.write_description(node, "named", name.to_owned()),
+            Display::Meta => self.write_meta(node),
+            Display::Title => {
+                self.write_description(node, "head", format!("title: {}", node.text()))
+            }
         }
     }
 
-    fn element(&mut self, node: NodeRef<'d>, tag: &'static str) {
+    fn write_element(&mut self, node: NodeRef<'d>, tag: &'static str) {
         if self.depth >= self.bounds.depth {
             self.copy.is_cut = true;
-            return self.inside(node);
+            return self.push_children(node);
         }
-        if self.start(node, tag, class_of(node)) {
+        if self.write_start_tag(node, tag, class_of(node)) {
             self.depth += 1;
             self.steps.push(Step::Close(tag));
-            self.inside(node);
+            self.push_children(node);
         }
     }
 
     /// Writes the content of an element that is not shown itself.
-    fn inside(&mut self, node: NodeRef<'d>) {
+    fn push_children(&mut self, node: NodeRef<'d>) {
         let first = self.steps.len();
         self.steps.extend(node.children().map(Step::Open));
         self.steps[first..].reverse();
     }
 
     /// Writes a description in place of an element's content.
-    fn said(&mut self, node: NodeRef<'d>, class: &'static str, text: String) {
-        if self.start(node, "span", class) {
-            self.text(&text);
+    fn write_description(&mut self, node: NodeRef<'d>, class: &'static str, text: String) {
+        if self.write_start_tag(node, "span", class) {
+            self.write_text(&text);
             self.copy.html.push_str("</span>");
         }
     }
 
-    fn meta(&mut self, node: NodeRef<'d>) {
+    fn write_meta(&mut self, node: NodeRef<'d>) {
         let names = ["name", "property", "itemprop"];
         let name = names.iter().find_map(|name| node.attribute(name));
         if let (Some(name), Some(content)) = (name, node.attribute("content")) {
-            self.said(node, "head", format!("{name}: {content}"));
+            self.write_description(node, "head", format!("{name}: {content}"));
         }
     }
 
     /// Writes a start tag. Returns whether it fitted.
-    fn start(&mut self, node: NodeRef<'d>, tag: &'static str, class: &'static str) -> bool {
+    fn write_start_tag(
+        &mut self,
+        node: NodeRef<'d>,
+        tag: &'static str,
+        class: &'static str,
+    ) -> bool {
         if self.copy.elements >= self.bounds.elements {
             self.copy.is_cut = true;
             return false;
@@ -177,14 +184,14 @@ impl<'d> Writer<'d> {
         true
     }
 
-    fn close(&mut self, tag: &'static str) {
+    fn write_end_tag(&mut self, tag: &'static str) {
         self.depth -= 1;
         self.copy.html.push_str("</");
         self.copy.html.push_str(tag);
         self.copy.html.push('>');
     }
 
-    fn text(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         let room = self.bounds.bytes.saturating_sub(self.copy.html.len());
         let most = text.floor_char_boundary(room.min(text.len()));
         self.copy.is_cut |= most < text.len();

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_service::whole_file::write_private;
 
-use super::job::{MOST_BYTES, MOST_PAGES, PageHead, Pointed};
+use super::job::{MOST_BYTES, MOST_PAGES, PageHead, PointedField};
 use super::mappings::Edited;
 
 /// The most drafts kept.
@@ -38,7 +38,7 @@ pub(crate) struct Draft {
     pub(crate) mapping: Value,
     pub(crate) pages: Vec<DraftPage>,
     /// Statements about fields, with pages by their numbers.
-    pub(crate) said: BTreeMap<String, Vec<Pointed>>,
+    pub(crate) said: BTreeMap<String, Vec<PointedField>>,
     pub(crate) repairs: Option<Repairs>,
 }
 
@@ -136,7 +136,7 @@ impl Drafts {
         repairs: Option<Repairs>,
     ) -> Result<Draft, DraftError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = self.rows()?;
+        let mut rows = self.read_rows()?;
         rows.sort_by_key(|row| row.changed_ms);
         for oldest in rows
             .iter()
@@ -152,13 +152,13 @@ impl Drafts {
             said: BTreeMap::new(),
             repairs,
         };
-        fs::create_dir_all(self.of(id)?)?;
-        self.put(&draft)?;
+        fs::create_dir_all(self.folder_of(id)?)?;
+        self.write_draft(&draft)?;
         Ok(draft)
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Draft, DraftError> {
-        match fs::read(self.of(id)?.join(DRAFT)) {
+        match fs::read(self.folder_of(id)?.join(DRAFT)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(DraftError::Missing),
             read => Ok(serde_json::from_slice(&read?).map_err(io::Error::from)?),
         }
@@ -173,7 +173,7 @@ impl Drafts {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut draft = self.get(id)?;
         let done = change(&mut draft)?;
-        self.put(&draft)?;
+        self.write_draft(&draft)?;
         Ok(done)
     }
 
@@ -187,7 +187,7 @@ impl Drafts {
                 "page too large: at most {most} MiB"
             )));
         }
-        let folder = self.of(id)?;
+        let folder = self.folder_of(id)?;
         self.change(id, |draft| {
             let is_same = |one: &DraftPage| one.url == page.url && one.is_former == page.is_former;
             let former = draft.pages.iter().position(is_same);
@@ -224,7 +224,7 @@ impl Drafts {
             match former {
                 Some(place) => {
                     let former = std::mem::replace(&mut draft.pages[place], page);
-                    forget(draft, &folder, former.number);
+                    remove_page_of(draft, &folder, former.number);
                 }
                 None => draft.pages.push(page),
             }
@@ -233,17 +233,17 @@ impl Drafts {
     }
 
     pub(crate) fn remove_page(&self, id: &str, number: usize) -> Result<(), DraftError> {
-        let folder = self.of(id)?;
+        let folder = self.folder_of(id)?;
         self.change(id, |draft| {
             draft.pages.retain(|page| page.number != number);
-            forget(draft, &folder, number);
+            remove_page_of(draft, &folder, number);
             Ok(())
         })
     }
 
     pub(crate) fn remove(&self, id: &str) -> Result<(), DraftError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        match fs::remove_dir_all(self.of(id)?) {
+        match fs::remove_dir_all(self.folder_of(id)?) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => Ok(removed?),
         }
@@ -251,29 +251,29 @@ impl Drafts {
 
     /// All drafts, the last changed first.
     pub(crate) fn list(&self) -> Result<Vec<DraftRow>, DraftError> {
-        let mut rows = self.rows()?;
+        let mut rows = self.read_rows()?;
         rows.sort_by_key(|row| u64::MAX - row.changed_ms);
         Ok(rows)
     }
 
     /// The file of a page's body.
-    pub(crate) fn body(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
-        Ok(self.of(id)?.join(format!("page-{number}")))
+    pub(crate) fn body_path(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
+        Ok(self.folder_of(id)?.join(format!("page-{number}")))
     }
 
     /// The file of a page's copy, once it is made.
-    pub(crate) fn copy(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
-        Ok(self.of(id)?.join(format!("copy-{number}.json")))
+    pub(crate) fn copy_path(&self, id: &str, number: usize) -> Result<PathBuf, DraftError> {
+        Ok(self.folder_of(id)?.join(format!("copy-{number}.json")))
     }
 
-    fn of(&self, id: &str) -> Result<PathBuf, DraftError> {
+    fn folder_of(&self, id: &str) -> Result<PathBuf, DraftError> {
         match is_id(id) {
             true => Ok(self.folder.join(id)),
             false => Err(DraftError::Missing),
         }
     }
 
-    fn put(&self, draft: &Draft) -> Result<(), DraftError> {
+    fn write_draft(&self, draft: &Draft) -> Result<(), DraftError> {
         let text = serde_json::to_vec(draft).map_err(io::Error::from)?;
         if text.len() > MOST_DRAFT_BYTES {
             let most = MOST_DRAFT_BYTES >> 20;
@@ -281,11 +281,11 @@ impl Drafts {
                 "the draft exceeds {most} MiB, including the data about its pages"
             )));
         }
-        write_private(&self.of(&draft.id)?.join(DRAFT), &text)?;
+        write_private(&self.folder_of(&draft.id)?.join(DRAFT), &text)?;
         Ok(())
     }
 
-    fn rows(&self) -> Result<Vec<DraftRow>, DraftError> {
+    fn read_rows(&self) -> Result<Vec<DraftRow>, DraftError> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             read => read?,
@@ -317,7 +317,7 @@ impl Drafts {
 }
 
 /// Removes a page from its draft.
-fn forget(draft: &mut Draft, folder: &Path, number: usize) {
+fn remove_page_of(draft: &mut Draft, folder: &Path, number: usize) {
     for pointed in draft.said.values_mut() {
         pointed.retain(|one| one.page != number);
     }
@@ -376,9 +376,9 @@ mod tests {
         assert_eq!(drafts.add_page(&draft.id, page("b", 3)).unwrap(), 1);
         drafts
             .change(&draft.id, |draft| {
-                let pointed = Pointed {
+                let pointed = PointedField {
                     page: 0,
-                    ..Pointed::default()
+                    ..PointedField::default()
                 };
                 draft.said.insert("name".into(), vec![pointed]);
                 Ok(())
@@ -398,7 +398,7 @@ mod tests {
             [2, 1]
         );
         assert!(now.said["name"].is_empty());
-        assert!(!drafts.body(&draft.id, 0).unwrap().exists());
+        assert!(!drafts.body_path(&draft.id, 0).unwrap().exists());
         drafts.remove_page(&draft.id, 1).unwrap();
         assert_eq!(drafts.list().unwrap()[0].pages, 1);
         drafts.remove(&draft.id).unwrap();

@@ -22,7 +22,7 @@ use serde_json::Value;
 use webfill_mapping::Source;
 
 pub use child::{Decode, Decoded, run};
-pub use parent::{Jobs, Trouble};
+pub use parent::{JobError, Jobs};
 
 /// The limits of a job: bytes of memory in addition to the program, seconds of CPU time.
 pub const MEMORY_BYTES: u64 = 1 << 30;
@@ -73,17 +73,20 @@ pub enum Work {
         mapping: String,
     },
     /// Finds chains that read the elements pointed at.
-    Candidates { field: String, said: Vec<Pointed> },
+    Candidates {
+        field: String,
+        said: Vec<PointedField>,
+    },
     /// Learns a whole mapping from the known values of the pages.
     Learn {
         name: String,
-        said: BTreeMap<String, Vec<Pointed>>,
+        said: BTreeMap<String, Vec<PointedField>>,
     },
     /// Finds the rows that were pointed at, with the elements pointed at in them.
     Rows {
         name: String,
         dataset: String,
-        said: BTreeMap<String, Vec<Pointed>>,
+        said: BTreeMap<String, Vec<PointedField>>,
     },
     /// Repairs the fields of a mapping that no longer read the known values.
     Repair { mapping: Value },
@@ -96,7 +99,7 @@ pub(super) const ROWS: &str = "#rows";
 /// The statements of a person about a field on one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Pointed {
+pub struct PointedField {
     /// The position among the pages.
     pub page: usize,
     /// Numbers of elements whose text is a value.

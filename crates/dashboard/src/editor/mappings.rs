@@ -29,7 +29,7 @@ pub struct Folder {
 
 /// A mapping of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct MappingEntry {
     pub file: String,
     pub name: String,
     pub description: String,
@@ -37,7 +37,7 @@ pub struct Listed {
 
 /// A fault, for the person who edits the mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct MappingFault {
     /// The file of the fault, if it is not the edited one.
     pub file: Option<String>,
     /// The path within the edited mapping, such as `fields[0].name`.
@@ -47,10 +47,10 @@ pub struct Found {
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct CheckResult {
     /// Faults that keep it from being saved.
-    pub faults: Vec<Found>,
-    pub warnings: Vec<Found>,
+    pub faults: Vec<MappingFault>,
+    pub warnings: Vec<MappingFault>,
     /// The set with the edited file, or that file alone if others have faults.
     #[serde(skip)]
     pub sources: Vec<Source>,
@@ -60,7 +60,7 @@ pub struct Checked {
 #[derive(Debug, thiserror::Error)]
 pub enum NotSaved {
     #[error("fix {} in the mapping first", faults(.0.len()))]
-    Faults(Vec<Found>),
+    Faults(Vec<MappingFault>),
     #[error("{0} has changed since you opened it; compare, then open it again")]
     Changed(String),
     #[error("{0}")]
@@ -107,13 +107,13 @@ impl Folder {
     }
 
     /// All readable mappings, in order of precedence.
-    pub fn list(&self) -> Vec<Listed> {
+    pub fn list(&self) -> Vec<MappingEntry> {
         let mut listed = Vec::new();
         for source in self.sources() {
             let file = file_name(&source);
             for mapping in mappings_of(&source.text) {
                 let text = |name: &str| mapping[name].as_str().unwrap_or_default().to_owned();
-                listed.push(Listed {
+                listed.push(MappingEntry {
                     file: file.clone(),
                     name: text("name"),
                     description: text("description"),
@@ -128,7 +128,7 @@ impl Folder {
     }
 
     /// A mapping by its name, with its position.
-    pub fn open(&self, name: &str) -> Option<(Value, Edited)> {
+    pub fn find(&self, name: &str) -> Option<(Value, Edited)> {
         for source in self.sources() {
             let mappings = mappings_of(&source.text);
             let is_list = source.text.trim_start().starts_with('[');
@@ -161,7 +161,7 @@ impl Folder {
     }
 
     /// Checks a mapping in its future position among the others.
-    pub fn check(&self, edited: &Edited, mapping: &Value) -> Checked {
+    pub fn check(&self, edited: &Edited, mapping: &Value) -> CheckResult {
         let before = match MappingSet::from_sources(self.sources()) {
             Ok(_) => Vec::new(),
             Err(errors) => errors.0,
@@ -175,8 +175,8 @@ impl Folder {
             text: self.text_with(edited, mapping),
         });
         sources.sort_by(|one, other| Path::new(&one.name).cmp(Path::new(&other.name)));
-        let found = |fault: &Fault| found(fault, &own, edited.place);
-        let mut checked = Checked::default();
+        let found = |fault: &Fault| to_mapping_fault(fault, &own, edited.place);
+        let mut checked = CheckResult::default();
         match MappingSet::from_sources(sources.clone()) {
             Ok(set) => {
                 let warnings = set.warnings().iter();
@@ -276,7 +276,7 @@ fn check_file_name(name: &str) -> Result<(), String> {
 }
 
 /// A fault in the form of the editor: with its path within the edited mapping.
-fn found(fault: &Fault, own: &str, place: Option<usize>) -> Found {
+fn to_mapping_fault(fault: &Fault, own: &str, place: Option<usize>) -> MappingFault {
     let prefix = place.map(|place| format!("[{place}]"));
     let path = match &prefix {
         Some(prefix) => fault.path.strip_prefix(prefix.as_str()),
@@ -287,7 +287,7 @@ fn found(fault: &Fault, own: &str, place: Option<usize>) -> Found {
         .unwrap_or(&fault.path)
         .trim_start_matches('.')
         .to_owned();
-    Found {
+    MappingFault {
         file: (!is_own).then(|| fault.source.clone()),
         path,
         message: fault.message.clone(),

@@ -26,7 +26,7 @@ const MOST_CRAWLS: u32 = 20;
 type Values = BTreeMap<String, Vec<String>>;
 
 /// A page with a stored body, and the values of its records. The error is for people.
-pub(super) async fn page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
+pub(super) async fn load_page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
     let unread = |error: StoreError| format!("the store cannot be read: {error}");
     let page = browse.page(page_id).await.map_err(unread)?;
     let page = page.ok_or("page not found in the store")?;
@@ -45,7 +45,7 @@ pub(super) async fn page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, 
         from: format!("crawl {}", page["crawl_id"].as_str().unwrap_or_default()),
         content_type: content_type.map(str::to_owned),
         body: unpacked(&body).map_err(|why| format!("{url}: {why}"))?,
-        known: known_of(browse, &page).await,
+        known: load_known_values(browse, &page).await,
         url,
         ..NewPage::default()
     })
@@ -63,7 +63,7 @@ fn unpacked(body: &Body) -> Result<Vec<u8>, String> {
 }
 
 /// The values of the records that the page was fetched for.
-async fn known_of(browse: &dyn Browse, page: &Value) -> Values {
+async fn load_known_values(browse: &dyn Browse, page: &Value) -> Values {
     let mut known = Values::new();
     let keys = page["records"].as_array().into_iter().flatten();
     for key in keys.filter_map(Value::as_str) {
@@ -81,7 +81,7 @@ async fn known_of(browse: &dyn Browse, page: &Value) -> Values {
 }
 
 /// Pages of a crawl that ended well and have stored bodies, the last ones first.
-pub(super) async fn pages_of_crawl(
+pub(super) async fn load_pages_of_crawl(
     browse: &dyn Browse,
     crawl: CrawlId,
     mapping: Option<String>,
@@ -100,7 +100,7 @@ pub(super) async fn pages_of_crawl(
         if pages.len() >= most {
             break;
         }
-        match page(browse, &row.id).await {
+        match load_page(browse, &row.id).await {
             Ok(page) => pages.push(page),
             Err(why) => last = Some(why),
         }
@@ -115,7 +115,10 @@ pub(super) async fn pages_of_crawl(
 }
 
 /// The standing alert of a mapping.
-pub(super) async fn alert(store: &dyn Store, mapping: &str) -> Result<Option<Alert>, StoreError> {
+pub(super) async fn load_alert(
+    store: &dyn Store,
+    mapping: &str,
+) -> Result<Option<Alert>, StoreError> {
     let states = store.health().await?;
     let mut read = states.iter().filter_map(|state| {
         let is_of_mapping = state.id.starts_with("mapping/");
@@ -137,7 +140,7 @@ pub(super) fn repairs(alert: &Alert) -> Repairs {
 }
 
 /// Adds to pages from after a change the values that the mapping last read on them before it.
-pub(super) async fn recall(
+pub(super) async fn add_previous_values(
     browse: &dyn Browse,
     repairs: &Repairs,
     pages: &mut [NewPage],
@@ -184,7 +187,7 @@ pub(super) async fn text_of_sample(
 }
 
 /// The pages kept by an alert: from before the change, and from after it with the values known before.
-pub(super) async fn pages_of_alert(
+pub(super) async fn load_pages_of_alert(
     store: &dyn Store,
     browse: &dyn Browse,
     alert: &Alert,
@@ -207,7 +210,7 @@ pub(super) async fn pages_of_alert(
         };
         let mut known = before.get(&sample.url).cloned().unwrap_or_default();
         if !is_former {
-            for (field, values) in given_to(store, browse, &sample.page).await? {
+            for (field, values) in load_given_values(store, browse, &sample.page).await? {
                 known.insert(field, values);
             }
         }
@@ -225,7 +228,7 @@ pub(super) async fn pages_of_alert(
             ..NewPage::default()
         });
     }
-    recall(browse, &repairs(alert), &mut pages).await?;
+    add_previous_values(browse, &repairs(alert), &mut pages).await?;
     Ok(pages)
 }
 
@@ -241,7 +244,7 @@ fn values_before(alert: &Alert) -> BTreeMap<String, Values> {
 }
 
 /// Values that users have given to the records of a page: they come from no page, so no change affects them.
-async fn given_to(
+async fn load_given_values(
     store: &dyn Store,
     browse: &dyn Browse,
     page_id: &str,

@@ -20,7 +20,7 @@ struct Row {
 }
 
 /// The result of a trial. `read` has the values that the job read on the pages, in their order.
-pub(super) fn shown(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value {
+pub(super) fn result_json(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value {
     let fields = field_names(&draft.mapping);
     let mut rows = Vec::new();
     for (page, read) in pages
@@ -137,7 +137,7 @@ mod tests {
             {"fields": {"name": "Eve", "town": "Rome"}},
             {"error": "the page took too long"},
         ]});
-        let shown = shown(&draft, &pages, &read);
+        let shown = result_json(&draft, &pages, &read);
         let rows = shown["rows"].as_array().unwrap();
         let reported: Vec<(&str, u64, &str)> = rows
             .iter()

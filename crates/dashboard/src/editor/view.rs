@@ -30,29 +30,32 @@ pub(crate) fn most_bytes(parts: &[&str]) -> usize {
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     let bench = visit.usable_editor()?;
     match parts {
-        [] => start(visit, bench).await,
+        [] => show_start(visit, bench).await,
         ["schema"] => Ok(json_answer(200, &webfill_mapping::schema())),
-        ["draft", id] => draft(visit, bench, id).await,
+        ["draft", id] => show_draft(visit, bench, id).await,
         ["draft", id, "state"] => {
-            let draft = bench.draft(id).await?;
-            Ok(json_answer(200, &actions::state(bench, draft).await))
+            let draft = bench.load_draft(id).await?;
+            Ok(json_answer(
+                200,
+                &actions::draft_with_faults(bench, draft).await,
+            ))
         }
         ["draft", id, "copy", number] => {
             let number = number
                 .parse()
-                .map_err(|_| Problem::missing("no such page"))?;
+                .map_err(|_| Problem::not_found("no such page"))?;
             copies::show(bench, id, number).await
         }
-        _ => Err(Problem::missing("page not found")),
+        _ => Err(Problem::not_found("page not found")),
     }
 }
 
 /// Handles posts below `/dashboard/editor`.
-pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
+pub(crate) async fn submit(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     let bench = visit.usable_editor()?;
     match parts {
-        ["new"] => begin(visit, bench, form).await,
-        ["repair"] => repair(visit, bench, form).await,
+        ["new"] => begin_draft(visit, bench, form).await,
+        ["repair"] => begin_repair(visit, bench, form).await,
         ["draft", id, "remove"] => {
             let id = (*id).to_owned();
             bench.with_drafts(move |drafts| drafts.remove(&id)).await?;
@@ -60,16 +63,16 @@ pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
         }
         ["draft", id, "upload", name] => upload(bench, id, name, "", form).await,
         ["draft", id, "upload", name, url] => upload(bench, id, name, url, form).await,
-        ["draft", id, action] => actions::take(visit, id, action, form).await,
-        _ => Err(Problem::missing("page not found")),
+        ["draft", id, action] => actions::submit(visit, id, action, form).await,
+        _ => Err(Problem::not_found("page not found")),
     }
 }
 
-async fn start(visit: &Visit, bench: &Editor) -> Shown {
+async fn show_start(visit: &Visit, bench: &Editor) -> Shown {
     let mappings = bench.with_folder(Folder::list).await?;
     let drafts = bench.with_drafts(Drafts::list).await?;
     let alerts = match visit.has_store() {
-        true => alerts(visit).await.unwrap_or_default(),
+        true => load_alerted_mappings(visit).await.unwrap_or_default(),
         false => Vec::new(),
     };
     let content = json!({
@@ -78,13 +81,13 @@ async fn start(visit: &Visit, bench: &Editor) -> Shown {
         "drafts": drafts,
         "alerts": alerts,
     });
-    visit.page("editor_start.html", "Editor", content)
+    visit.render_page("editor_start.html", "Editor", content)
 }
 
 /// The mappings with a standing alert; empty without a store.
-async fn alerts(visit: &Visit) -> Result<Vec<String>, Problem> {
-    let opened = visit.store().await?;
-    let states = opened.store.health().await.map_err(Problem::away)?;
+async fn load_alerted_mappings(visit: &Visit) -> Result<Vec<String>, Problem> {
+    let opened = visit.open_store().await?;
+    let states = opened.store.health().await.map_err(Problem::unavailable)?;
     let health = states.iter().filter_map(|state| {
         serde_json::from_str::<webfill_health::MappingHealth>(&state.state).ok()
     });
@@ -92,8 +95,8 @@ async fn alerts(visit: &Visit) -> Result<Vec<String>, Problem> {
     Ok(alerting.map(|health| health.mapping().to_owned()).collect())
 }
 
-async fn draft(visit: &Visit, bench: &Editor, id: &str) -> Shown {
-    let draft = bench.draft(id).await?;
+async fn show_draft(visit: &Visit, bench: &Editor, id: &str) -> Shown {
+    let draft = bench.load_draft(id).await?;
     let name = draft.mapping["name"]
         .as_str()
         .unwrap_or("without a name")
@@ -107,11 +110,11 @@ async fn draft(visit: &Visit, bench: &Editor, id: &str) -> Shown {
         "has_store": visit.has_store(),
         "has_fleet": visit.has_fleet(),
     });
-    visit.page("editor.html", &format!("Mapping {name}"), content)
+    visit.render_page("editor.html", &format!("Mapping {name}"), content)
 }
 
 /// Begins a draft of an existing or a new mapping, with a page of the store if one is named.
-async fn begin(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
+async fn begin_draft(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let given = |name: &str| {
         form.get(name)
             .map(str::trim)
@@ -119,17 +122,17 @@ async fn begin(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     };
     let page = match given("page") {
         Some(id) => {
-            let opened = visit.store().await?;
+            let opened = visit.open_store().await?;
             Some(
-                stored::page(&*opened.browse, id)
+                stored::load_page(&*opened.browse, id)
                     .await
-                    .map_err(Problem::faulty)?,
+                    .map_err(Problem::bad_request)?,
             )
         }
         None => None,
     };
     let (mapping, edited) = match given("mapping") {
-        Some(name) => match opened(bench, name).await {
+        Some(name) => match open_mapping(bench, name).await {
             // The mapping that read the page no longer exists.
             Err(_) if page.is_some() => new_mapping(name),
             opened => opened?,
@@ -145,10 +148,10 @@ async fn begin(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
         }
     };
     let name = mapping["name"].as_str().unwrap_or_default().to_owned();
-    let id = begun(bench, edited, mapping, None).await?;
-    adding::put(bench, &id, page.into_iter().collect()).await?;
+    let id = create_draft(bench, edited, mapping, None).await?;
+    adding::add_fitting_pages(bench, &id, page.into_iter().collect()).await?;
     let pages = adding::golden_pages(bench, name, FIRST_PAGES).await?;
-    adding::put(bench, &id, pages).await?;
+    adding::add_fitting_pages(bench, &id, pages).await?;
     Ok(see_other(&format!("{START}/draft/{id}")))
 }
 
@@ -170,27 +173,27 @@ fn name_after(url: &str) -> String {
 }
 
 /// The id of a new draft.
-async fn begun(
+async fn create_draft(
     bench: &Editor,
     edited: Edited,
     mapping: serde_json::Value,
     repairs: Option<Repairs>,
 ) -> Result<String, Problem> {
-    let secret = new_secret().map_err(Problem::broken)?;
+    let secret = new_secret().map_err(Problem::internal_error)?;
     let id: String = secret.chars().take(32).collect();
     let begin = move |drafts: &Drafts| Ok(drafts.begin(&id, edited, mapping, repairs)?.id);
     bench.with_drafts(begin).await
 }
 
 /// A mapping of the folder, and where it is.
-pub(super) async fn opened(
+pub(super) async fn open_mapping(
     bench: &Editor,
     name: &str,
 ) -> Result<(serde_json::Value, Edited), Problem> {
     let own = name.to_owned();
-    let opened = bench.with_folder(move |folder| folder.open(&own)).await?;
+    let opened = bench.with_folder(move |folder| folder.find(&own)).await?;
     opened.ok_or_else(|| {
-        Problem::missing(format!(
+        Problem::not_found(format!(
             "no mapping in {} has the name {name}",
             bench.folder.path().display()
         ))
@@ -198,24 +201,24 @@ pub(super) async fn opened(
 }
 
 /// Begins a draft of the mapping of an alert, with the pages kept by the alert.
-async fn repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
+async fn begin_repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let name = form.get("mapping").unwrap_or_default();
-    let (mapping, edited) = opened(bench, name).await?;
-    let opened = visit.store().await?;
-    let alert = stored::alert(&*opened.store, name)
+    let (mapping, edited) = open_mapping(bench, name).await?;
+    let opened = visit.open_store().await?;
+    let alert = stored::load_alert(&*opened.store, name)
         .await
-        .map_err(Problem::away)?;
-    let alert = alert.ok_or_else(|| Problem::missing(format!("mapping {name} has no alert")))?;
-    let pages = stored::pages_of_alert(&*opened.store, &*opened.browse, &alert);
-    let pages = pages.await.map_err(Problem::away)?;
-    let id = begun(bench, edited, mapping, Some(stored::repairs(&alert))).await?;
-    adding::put(bench, &id, both_kinds(pages)).await?;
+        .map_err(Problem::unavailable)?;
+    let alert = alert.ok_or_else(|| Problem::not_found(format!("mapping {name} has no alert")))?;
+    let pages = stored::load_pages_of_alert(&*opened.store, &*opened.browse, &alert);
+    let pages = pages.await.map_err(Problem::unavailable)?;
+    let id = create_draft(bench, edited, mapping, Some(stored::repairs(&alert))).await?;
+    adding::add_fitting_pages(bench, &id, select_of_both_kinds(pages)).await?;
     Ok(see_other(&format!("{START}/draft/{id}")))
 }
 
 /// Selects pages within the limit: first those from after the change, which are used for learning, and a few from
 /// before it.
-fn both_kinds(pages: Vec<NewPage>) -> Vec<NewPage> {
+fn select_of_both_kinds(pages: Vec<NewPage>) -> Vec<NewPage> {
     const FORMER: usize = 5;
     let (former, now): (Vec<NewPage>, Vec<NewPage>) =
         pages.into_iter().partition(|page| page.is_former);
@@ -228,12 +231,15 @@ fn both_kinds(pages: Vec<NewPage>) -> Vec<NewPage> {
 
 async fn upload(bench: &Editor, id: &str, name: &str, url: &str, form: &Form) -> Shown {
     let adding = async {
-        let (own, page) = (id.to_owned(), adding::uploaded(name, url, &form.raw)?);
+        let (own, page) = (
+            id.to_owned(),
+            adding::page_from_upload(name, url, &form.raw)?,
+        );
         bench
             .with_drafts(move |drafts| drafts.add_page(&own, page))
             .await?;
-        let draft = bench.draft(id).await?;
-        Ok::<_, Problem>(actions::state(bench, draft).await)
+        let draft = bench.load_draft(id).await?;
+        Ok::<_, Problem>(actions::draft_with_faults(bench, draft).await)
     };
     Ok(match adding.await {
         Ok(state) => json_answer(200, &state),

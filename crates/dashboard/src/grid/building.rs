@@ -50,21 +50,21 @@ const TABLES: &str = "
 
 /// Makes the index of these files in its place. `done` counts the rows.
 pub(super) fn build(files: &Files, done: &AtomicU64) -> Result<(), String> {
-    put(&files.index, |part| fill(files, part, done))
+    build_atomically(&files.index, |part| write_index(files, part, done))
 }
 
 /// Makes an index beside its place, and puts it there once it is whole: whenever the dashboard ends, there is a whole
 /// one or none.
-pub(super) fn put(
+pub(super) fn build_atomically(
     index: &Path,
     make: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<(), String> {
-    let part = part_of(index);
+    let part = part_path(index);
     let _ = fs::remove_file(&part);
     let made = make(&part).and_then(|()| {
         let synced = File::open(&part).and_then(|file| file.sync_all());
         let renamed = synced
-            .and_then(|()| without_journal(index))
+            .and_then(|()| remove_journal(index))
             .and_then(|()| fs::rename(&part, index));
         renamed.map_err(|error| format!("cannot write {}: {error}", index.display()))
     });
@@ -77,7 +77,7 @@ pub(super) fn put(
 
 /// A journal that a broken write has left would be taken for one of the new index, too. Without it the old index is
 /// worth nothing.
-fn without_journal(index: &Path) -> io::Result<()> {
+fn remove_journal(index: &Path) -> io::Result<()> {
     let mut journal = index.as_os_str().to_owned();
     journal.push("-journal");
     let journal = PathBuf::from(journal);
@@ -91,20 +91,20 @@ fn without_journal(index: &Path) -> io::Result<()> {
 }
 
 /// Several dashboards may build at a time, each a file of its own.
-fn part_of(index: &Path) -> PathBuf {
+fn part_path(index: &Path) -> PathBuf {
     let mut part = index.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));
     part.into()
 }
 
-fn fill(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
+fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
     let failed = |error: rusqlite::Error| format!("cannot write {}: {error}", part.display());
     let signature = files.signature();
-    let mut table = webfill_table::open(files.shown()).map_err(|error| error.to_string())?;
+    let mut table = webfill_table::open(files.shown_table()).map_err(|error| error.to_string())?;
     let mut evidence = Lines::open(&files.evidence)?;
     let conn = Connection::open(part).map_err(failed)?;
     conn.execute_batch(TABLES).map_err(failed)?;
-    let mut columns = Columns::of(&table, &fields_of(files));
+    let mut columns = Columns::new(&table, &noted_fields(files));
     let mut sites = Sites::default();
     let mut counts: BTreeMap<(i64, u8), u64> = BTreeMap::new();
     let (mut n, mut has_evidence) = (0_i64, false);
@@ -123,15 +123,15 @@ fn fill(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
             };
             n += 1;
             let cells: Vec<Option<String>> = row.cells.iter().map(text_of).collect();
-            let mut states = columns.states(&cells);
+            let mut states = columns.states_without_evidence(&cells);
             let (mut name, mut begin, mut of_row) = (None, None, BTreeSet::new());
             if let Some(lines) = &mut evidence {
                 while let Some((at, line)) = lines.next_of(row.number)? {
                     begin.get_or_insert(at);
                     if let Some(url) = &line.url {
-                        of_row.insert(sites.key(url));
+                        of_row.insert(sites.get_or_add_key(url));
                     }
-                    columns.take(&line.column, &line.state, &mut states);
+                    columns.apply_evidence(&line.column, &line.state, &mut states);
                     name = Some(line.id);
                 }
             }
@@ -141,7 +141,7 @@ fn fill(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
                 of_site.execute(params![key, n]).map_err(failed)?;
             }
             for (column, byte) in states.iter().enumerate() {
-                if !State::of_byte(*byte).is_marked() {
+                if !State::from_byte(*byte).is_marked() {
                     continue;
                 }
                 for column in [column as i64, ANY] {
@@ -179,7 +179,7 @@ fn fill(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
 }
 
 /// The columns that the command fills or compares, as far as it has noted them.
-fn fields_of(files: &Files) -> BTreeSet<String> {
+fn noted_fields(files: &Files) -> BTreeSet<String> {
     let overview = files.wishes.with_file_name("overview.json");
     let overview = fs::read(overview).ok();
     let overview: Option<Value> = overview.and_then(|json| serde_json::from_slice(&json).ok());
@@ -212,7 +212,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(table: &webfill_table::TableReader, fields: &BTreeSet<String>) -> Columns {
+    fn new(table: &webfill_table::TableReader, fields: &BTreeSet<String>) -> Columns {
         let columns = table.columns().iter();
         let all: Vec<Column> = columns
             .map(|column| Column {
@@ -233,14 +233,14 @@ impl Columns {
     }
 
     /// The states of a row without evidence.
-    fn states(&mut self, cells: &[Option<String>]) -> Vec<u8> {
+    fn states_without_evidence(&mut self, cells: &[Option<String>]) -> Vec<u8> {
         let columns = self.all.iter_mut().zip(&mut self.has_values);
         let states = columns.enumerate().map(|(at, (column, has_values))| {
             let text = cells.get(at).and_then(Option::as_deref);
             let text = text.filter(|text| !text.trim().is_empty());
             if let Some(text) = text {
                 *has_values = true;
-                column.kind = kind_with(column.kind, text);
+                column.kind = merge_kind(column.kind, text);
             }
             let state = match (column.is_field, text) {
                 (false, _) => State::Kept,
@@ -253,8 +253,8 @@ impl Columns {
     }
 
     /// Takes a line of the evidence.
-    fn take(&mut self, column: &str, state: &str, states: &mut [u8]) {
-        if let (Some(&at), Some(state)) = (self.by_name.get(column), State::of_name(state)) {
+    fn apply_evidence(&mut self, column: &str, state: &str, states: &mut [u8]) {
+        if let (Some(&at), Some(state)) = (self.by_name.get(column), State::from_name(state)) {
             self.all[at].is_field = true;
             states[at] = state.byte();
         }
@@ -274,7 +274,7 @@ impl Columns {
 
 /// The kind of values that have been of a kind, and one more. A number is one that is written as programs do: `007` is a
 /// text.
-pub(super) fn kind_with(kind: Kind, text: &str) -> Kind {
+pub(super) fn merge_kind(kind: Kind, text: &str) -> Kind {
     let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|n| n.to_string() == text);
     let is_number = |text: &str| {
         let begins = text.trim_start_matches('-');
@@ -300,7 +300,7 @@ struct Sites {
 }
 
 impl Sites {
-    fn key(&mut self, url: &str) -> i64 {
+    fn get_or_add_key(&mut self, url: &str) -> i64 {
         if self.last.0 == url {
             return self.last.1;
         }
@@ -336,14 +336,14 @@ mod tests {
         let journal = place.path().join("grid.db-journal");
         fs::write(&index, "old").unwrap();
         fs::write(&journal, "left").unwrap();
-        put(&index, |part| {
+        build_atomically(&index, |part| {
             fs::write(part, "new").map_err(|error| error.to_string())
         })
         .unwrap();
         assert_eq!(fs::read_to_string(&index).unwrap(), "new");
         assert!(!journal.exists());
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
-        put(&index, |_| Err(String::from("broken"))).unwrap_err();
+        build_atomically(&index, |_| Err(String::from("broken"))).unwrap_err();
         assert_eq!(fs::read_to_string(&index).unwrap(), "new");
     }
 
@@ -351,7 +351,7 @@ mod tests {
     fn only_plain_numbers_make_a_column_of_numbers() {
         let kind = |texts: &[&str]| {
             let kinds = texts.iter();
-            kinds.fold(Kind::Integer, |kind, text| kind_with(kind, text))
+            kinds.fold(Kind::Integer, |kind, text| merge_kind(kind, text))
         };
         assert_eq!(kind(&["1", "-20", "0"]), Kind::Integer);
         assert_eq!(kind(&["1", "2.50", "0.5"]), Kind::Number);

@@ -18,10 +18,10 @@ use tokio::sync::mpsc::Sender;
 use webfill_store::{Browse, Place, has_value};
 use webfill_table::{Cell, TableReader};
 
-use super::building::{kind_with, text_of};
+use super::building::{merge_kind, text_of};
 use super::files::Files;
-use super::listing::{Filter, Sieve};
-use super::{Column, Grid, Kind, records, unread};
+use super::listing::{Filter, IndexFilter};
+use super::{Column, Grid, Kind, index_error, records};
 
 /// A piece of the answer.
 const PIECE_BYTES: usize = 64 << 10;
@@ -39,7 +39,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    pub(crate) fn of_name(name: &str) -> Option<Format> {
+    pub(crate) fn from_name(name: &str) -> Option<Format> {
         match name {
             "csv" => Some(Format::Csv),
             "json" => Some(Format::Json),
@@ -63,7 +63,7 @@ impl Format {
 pub(crate) struct Download {
     grid: Grid,
     table: TableReader,
-    sieve: Sieve,
+    sieve: IndexFilter,
     format: Format,
 }
 
@@ -74,14 +74,14 @@ impl Download {
         filter: &Filter,
         format: Format,
     ) -> Result<Download, String> {
-        let table = webfill_table::open(files.shown()).map_err(|error| error.to_string())?;
+        let table = webfill_table::open(files.shown_table()).map_err(|error| error.to_string())?;
         // The file that is open is the one of the index, or the whole is refused.
         if files.signature() != grid.meta.signature {
             return Err(String::from(
                 "the table has changed: reload the page and try again",
             ));
         }
-        let sieve = Sieve::of(&grid, filter).map_err(|error| unread(&error))?;
+        let sieve = IndexFilter::new(&grid, filter).map_err(|error| index_error(&error))?;
         Ok(Download {
             grid,
             table,
@@ -93,11 +93,13 @@ impl Download {
     /// Writes all rows. The receiver may go away at any time.
     pub(crate) fn send(mut self, pieces: Sender<Bytes>) {
         let columns = self.grid.meta.columns.clone();
-        send(self.format, &columns, pieces, |rows| self.write(rows));
+        send(self.format, &columns, pieces, |rows| {
+            self.write_all_rows(rows)
+        });
     }
 
-    fn write(&mut self, to: &mut dyn Rows) -> io::Result<()> {
-        let failed = |error: rusqlite::Error| io::Error::other(unread(&error));
+    fn write_all_rows(&mut self, to: &mut dyn RowWriter) -> io::Result<()> {
+        let failed = |error: rusqlite::Error| io::Error::other(index_error(&error));
         let sql = "SELECT states, sites FROM rows ORDER BY n";
         let mut select = self.grid.conn.prepare(sql).map_err(failed)?;
         let mut states = select.query(()).map_err(failed)?;
@@ -115,9 +117,9 @@ impl Download {
             let sites = sites.as_str().map_err(io::Error::other)?;
             if self
                 .sieve
-                .takes(bytes.as_blob().map_err(io::Error::other)?, sites)
+                .matches(bytes.as_blob().map_err(io::Error::other)?, sites)
             {
-                to.take(&row.cells)?;
+                to.write_row(&row.cells)?;
             }
         }
         Ok(())
@@ -148,7 +150,7 @@ impl RecordDownload {
         let columns = found.columns();
         send(self.format, &columns, pieces, |rows| {
             read?;
-            self.each(|document| rows.take(&found.cells(document)))
+            self.each(|document| rows.write_row(&found.cells(document)))
         });
     }
 
@@ -196,7 +198,7 @@ impl Found {
             let value = &document["fields"][name];
             self.kinds[place] = match records::cell_of(value) {
                 Cell::Missing => continue,
-                Cell::Number(text) => kind_with(self.kinds[place], &text),
+                Cell::Number(text) => merge_kind(self.kinds[place], &text),
                 _ if !has_value(value) => continue,
                 _ => Kind::Text,
             };
@@ -236,18 +238,18 @@ fn send(
     format: Format,
     columns: &[Column],
     pieces: Sender<Bytes>,
-    write: impl FnOnce(&mut dyn Rows) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn RowWriter) -> io::Result<()>,
 ) {
-    let out = Pieces {
+    let out = ChunkWriter {
         to: pieces.clone(),
         kept: Vec::with_capacity(PIECE_BYTES),
     };
-    let rows: io::Result<Box<dyn Rows>> = match format {
-        Format::Csv => CsvRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn Rows>),
+    let rows: io::Result<Box<dyn RowWriter>> = match format {
+        Format::Csv => CsvRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn RowWriter>),
         Format::Json => Ok(Box::new(JsonRows::new(out, columns, false))),
         Format::JsonLines => Ok(Box::new(JsonRows::new(out, columns, true))),
         Format::Parquet => {
-            ParquetRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn Rows>)
+            ParquetRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn RowWriter>)
         }
     };
     let written = rows.and_then(|mut rows| {
@@ -267,18 +269,18 @@ fn send(
     }
 }
 
-trait Rows {
-    fn take(&mut self, cells: &[Cell]) -> io::Result<()>;
+trait RowWriter {
+    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()>;
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
 /// Sends what is written in pieces.
-struct Pieces {
+struct ChunkWriter {
     to: Sender<Bytes>,
     kept: Vec<u8>,
 }
 
-impl Write for Pieces {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.kept.extend_from_slice(bytes);
         if self.kept.len() >= PIECE_BYTES {
@@ -297,22 +299,24 @@ impl Write for Pieces {
     }
 }
 
-struct CsvRows(csv::Writer<Pieces>);
+struct CsvRows(csv::Writer<ChunkWriter>);
 
 impl CsvRows {
-    fn new(out: Pieces, columns: &[Column]) -> io::Result<CsvRows> {
+    fn new(out: ChunkWriter, columns: &[Column]) -> io::Result<CsvRows> {
         let mut rows = CsvRows(csv::Writer::from_writer(out));
-        let heads = columns.iter().map(|column| safe(column.name.clone()));
+        let heads = columns
+            .iter()
+            .map(|column| escape_cell(column.name.clone()));
         rows.0.write_record(heads)?;
         Ok(rows)
     }
 }
 
-impl Rows for CsvRows {
-    fn take(&mut self, cells: &[Cell]) -> io::Result<()> {
+impl RowWriter for CsvRows {
+    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
         let texts = cells
             .iter()
-            .map(|cell| safe(text_of(cell).unwrap_or_default()));
+            .map(|cell| escape_cell(text_of(cell).unwrap_or_default()));
         Ok(self.0.write_record(texts)?)
     }
 
@@ -323,8 +327,8 @@ impl Rows for CsvRows {
 }
 
 /// People open it in a spreadsheet: no text may be a formula.
-fn safe(text: String) -> String {
-    match webfill_table::unlike_a_formula(&text) {
+fn escape_cell(text: String) -> String {
+    match webfill_table::escape_formula(&text) {
         std::borrow::Cow::Owned(other) => other,
         std::borrow::Cow::Borrowed(_) => text,
     }
@@ -332,14 +336,14 @@ fn safe(text: String) -> String {
 
 /// An array, or one line for each row.
 struct JsonRows {
-    out: Pieces,
+    out: ChunkWriter,
     names: Vec<String>,
     is_lines: bool,
     has_rows: bool,
 }
 
 impl JsonRows {
-    fn new(out: Pieces, columns: &[Column], is_lines: bool) -> JsonRows {
+    fn new(out: ChunkWriter, columns: &[Column], is_lines: bool) -> JsonRows {
         JsonRows {
             out,
             names: unique_names(columns),
@@ -349,8 +353,8 @@ impl JsonRows {
     }
 }
 
-impl Rows for JsonRows {
-    fn take(&mut self, cells: &[Cell]) -> io::Result<()> {
+impl RowWriter for JsonRows {
+    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
         let members = self.names.iter().zip(cells);
         let object: Map<String, Value> = members
             .map(|(name, cell)| (name.clone(), json_of(cell)))
@@ -387,14 +391,14 @@ fn json_of(cell: &Cell) -> Value {
 }
 
 struct ParquetRows {
-    file: SerializedFileWriter<Pieces>,
+    file: SerializedFileWriter<ChunkWriter>,
     columns: Vec<(Kind, Vec<Option<String>>)>,
     rows: usize,
     bytes: usize,
 }
 
 impl ParquetRows {
-    fn new(out: Pieces, columns: &[Column]) -> io::Result<ParquetRows> {
+    fn new(out: ChunkWriter, columns: &[Column]) -> io::Result<ParquetRows> {
         let schema = Arc::new(schema(columns).map_err(io::Error::other)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -429,8 +433,8 @@ impl ParquetRows {
     }
 }
 
-impl Rows for ParquetRows {
-    fn take(&mut self, cells: &[Cell]) -> io::Result<()> {
+impl RowWriter for ParquetRows {
+    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
         const BESIDE: usize = 24;
         for (at, (_, texts)) in self.columns.iter_mut().enumerate() {
             let text = cells.get(at).and_then(text_of);
@@ -490,7 +494,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
 }
 
 fn write_column(
-    group: &mut SerializedRowGroupWriter<'_, Pieces>,
+    group: &mut SerializedRowGroupWriter<'_, ChunkWriter>,
     kind: Kind,
     texts: &[Option<String>],
 ) -> Result<(), ParquetError> {

@@ -50,13 +50,16 @@ impl Lines {
         let begin = self.at;
         let mut limited = (&mut self.file).take(MOST_BYTES);
         let read = limited.read_until(b'\n', &mut self.text);
-        let length = read.map_err(|error| unread(&error.to_string()))?;
+        let length = read.map_err(|error| evidence_error(&error.to_string()))?;
         self.at += length as u64;
         self.next = match length {
             0 => None,
             _ => {
                 let line = serde_json::from_slice(&self.text);
-                Some((begin, line.map_err(|error| unread(&error.to_string()))?))
+                Some((
+                    begin,
+                    line.map_err(|error| evidence_error(&error.to_string()))?,
+                ))
             }
         };
         Ok(())
@@ -81,17 +84,22 @@ impl Lines {
 }
 
 /// The lines of a cell whose row begins at this byte; none: the file is another one by now.
-pub(crate) fn of_cell(path: &Path, at: u64, row: u64, column: &str) -> Result<Vec<Value>, String> {
-    let mut file = File::open(path).map_err(|error| unread(&error.to_string()))?;
+pub(crate) fn read_cell(
+    path: &Path,
+    at: u64,
+    row: u64,
+    column: &str,
+) -> Result<Vec<Value>, String> {
+    let mut file = File::open(path).map_err(|error| evidence_error(&error.to_string()))?;
     file.seek(SeekFrom::Start(at))
-        .map_err(|error| unread(&error.to_string()))?;
+        .map_err(|error| evidence_error(&error.to_string()))?;
     let mut file = BufReader::new(file);
     let mut found = Vec::new();
     let mut text = Vec::new();
     for _ in 0..MOST_LINES {
         text.clear();
         let read = (&mut file).take(MOST_BYTES).read_until(b'\n', &mut text);
-        read.map_err(|error| unread(&error.to_string()))?;
+        read.map_err(|error| evidence_error(&error.to_string()))?;
         let Ok(line) = serde_json::from_slice::<Value>(&text) else {
             break;
         };
@@ -107,6 +115,6 @@ pub(crate) fn of_cell(path: &Path, at: u64, row: u64, column: &str) -> Result<Ve
     Ok(found)
 }
 
-fn unread(error: &str) -> String {
+fn evidence_error(error: &str) -> String {
     format!("cannot read the evidence of the table: {error}")
 }

@@ -21,7 +21,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// Those of a project folder.
-    pub(crate) fn of(folder: &Path) -> Result<Files, String> {
+    pub(crate) fn from_project_folder(folder: &Path) -> Result<Files, String> {
         let owner = folder.join("table.txt");
         let named = fs::read_to_string(&owner)
             .map_err(|error| format!("cannot read {}: {error}", owner.display()))?;
@@ -48,7 +48,7 @@ impl Files {
     }
 
     /// The table to show: with its gaps filled, once it is.
-    pub(crate) fn shown(&self) -> &Path {
+    pub(crate) fn shown_table(&self) -> &Path {
         match self.filled.is_file() {
             true => &self.filled,
             false => &self.input,
@@ -80,20 +80,20 @@ mod tests {
         let folder = place.path().join("books.v2.webfill");
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("table.txt"), "books.v2.csv.gz").unwrap();
-        let files = Files::of(&folder).unwrap();
+        let files = Files::from_project_folder(&folder).unwrap();
         assert_eq!(files.input, place.path().join("books.v2.csv.gz"));
         assert_eq!(files.filled, place.path().join("books.v2.filled.csv.gz"));
         assert_eq!(files.evidence, place.path().join("books.v2.evidence.jsonl"));
         // Nothing in the folder leads out of it.
         fs::write(folder.join("table.txt"), "../../../etc/passwd").unwrap();
         assert_eq!(
-            Files::of(&folder).unwrap().input,
+            Files::from_project_folder(&folder).unwrap().input,
             place.path().join("passwd")
         );
         // That of a collection is in the folder.
         fs::write(folder.join("table.txt"), "books.v2.jsonl").unwrap();
         fs::write(folder.join("books.v2.jsonl"), "").unwrap();
-        let files = Files::of(&folder).unwrap();
+        let files = Files::from_project_folder(&folder).unwrap();
         assert_eq!(files.filled, folder.join("books.v2.filled.jsonl"));
         assert_eq!(files.evidence, place.path().join("books.v2.evidence.jsonl"));
     }

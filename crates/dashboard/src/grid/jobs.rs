@@ -35,7 +35,7 @@ enum Job {
 }
 
 /// What a visitor gets.
-pub(crate) enum Made {
+pub(crate) enum IndexOutcome {
     Ready(Box<Grid>),
     /// The index is being made or sorted: the number of rows done so far.
     Preparing(u64),
@@ -43,42 +43,48 @@ pub(crate) enum Made {
 
 impl Jobs {
     /// The index of a table; it is made if there is none of its present files. Blocks for a moment.
-    pub(crate) fn grid(&self, files: &Files) -> Result<Made, String> {
+    pub(crate) fn open_or_build(&self, files: &Files) -> Result<IndexOutcome, String> {
         if let Some(grid) = Grid::open(files)? {
-            return Ok(Made::Ready(Box::new(grid)));
+            return Ok(IndexOutcome::Ready(Box::new(grid)));
         }
         let own = files.clone();
-        let done = self.run(&files.index, move |done| building::build(&own, done))?;
+        let done = self.start_or_wait(&files.index, move |done| building::build(&own, done))?;
         match Grid::open(files)? {
-            Some(grid) => Ok(Made::Ready(Box::new(grid))),
-            None => Ok(Made::Preparing(done)),
+            Some(grid) => Ok(IndexOutcome::Ready(Box::new(grid))),
+            None => Ok(IndexOutcome::Preparing(done)),
         }
     }
 
     /// The same with an order by a column.
-    pub(crate) fn sorted(&self, files: &Files, column: usize) -> Result<Made, String> {
-        let grid = match self.grid(files)? {
-            Made::Ready(grid) => grid,
+    pub(crate) fn open_or_sort(
+        &self,
+        files: &Files,
+        column: usize,
+    ) -> Result<IndexOutcome, String> {
+        let grid = match self.open_or_build(files)? {
+            IndexOutcome::Ready(grid) => grid,
             preparing => return Ok(preparing),
         };
         if listing::is_sorted(&grid, column) {
-            return Ok(Made::Ready(grid));
+            return Ok(IndexOutcome::Ready(grid));
         }
         let (own, kind) = (files.clone(), grid.meta.columns[column].kind);
         let rows = grid.meta.rows;
         drop(grid);
         // Under the key of the index itself: two of its changes at a time would lose one.
-        self.run(&files.index, move |_| {
+        self.start_or_wait(&files.index, move |_| {
             listing::sort(&own.index, column, kind)
         })?;
         match Grid::open(files)? {
-            Some(grid) if listing::is_sorted(&grid, column) => Ok(Made::Ready(Box::new(grid))),
-            _ => Ok(Made::Preparing(rows)),
+            Some(grid) if listing::is_sorted(&grid, column) => {
+                Ok(IndexOutcome::Ready(Box::new(grid)))
+            }
+            _ => Ok(IndexOutcome::Preparing(rows)),
         }
     }
 
     /// Starts a job, unless it runs, and waits for its end for a moment. Returns how far it is.
-    fn run(
+    fn start_or_wait(
         &self,
         key: &Path,
         work: impl FnOnce(&AtomicU64) -> Result<(), String> + Send + 'static,

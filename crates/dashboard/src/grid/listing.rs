@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::building::{self, ANY};
 use super::state::State;
-use super::{Grid, Kind, unread};
+use super::{Grid, Kind, index_error};
 
 /// A page ends after checking so many rows, or after this time if few match; the list continues behind
 /// them.
@@ -59,7 +59,7 @@ pub(crate) struct Page {
 }
 
 /// A filter of an index: sites have keys there.
-pub(super) struct Sieve {
+pub(super) struct IndexFilter {
     state: Option<u8>,
     column: Option<usize>,
     site: Option<String>,
@@ -67,11 +67,11 @@ pub(super) struct Sieve {
     is_empty: bool,
 }
 
-impl Sieve {
-    pub(super) fn of(grid: &Grid, filter: &Filter) -> rusqlite::Result<Sieve> {
+impl IndexFilter {
+    pub(super) fn new(grid: &Grid, filter: &Filter) -> rusqlite::Result<IndexFilter> {
         let key = filter.site.as_ref().map(|name| site_key(grid, name));
         let key = key.transpose()?;
-        Ok(Sieve {
+        Ok(IndexFilter {
             state: filter.state.map(State::byte),
             column: filter.column,
             is_empty: matches!(key, Some(None)),
@@ -79,7 +79,7 @@ impl Sieve {
         })
     }
 
-    pub(super) fn takes(&self, states: &[u8], sites: &str) -> bool {
+    pub(super) fn matches(&self, states: &[u8], sites: &str) -> bool {
         let is_in_state = match (self.state, self.column) {
             (None, _) => true,
             (Some(state), Some(column)) => states.get(column) == Some(&state),
@@ -108,7 +108,7 @@ impl Grid {
         wanted: usize,
     ) -> Result<Page, String> {
         self.read_page(filter, order, after, wanted)
-            .map_err(|error| unread(&error))
+            .map_err(|error| index_error(&error))
     }
 
     fn read_page(
@@ -118,7 +118,7 @@ impl Grid {
         after: Option<i64>,
         wanted: usize,
     ) -> rusqlite::Result<Page> {
-        let sieve = Sieve::of(self, filter)?;
+        let sieve = IndexFilter::new(self, filter)?;
         if sieve.is_empty {
             return Ok(Page::default());
         }
@@ -130,15 +130,15 @@ impl Grid {
             page: Page::default(),
         };
         match order.column {
-            Some(column) => search.follow_order(column, order.is_descending, after)?,
-            None => search.follow_table(filter, after)?,
+            Some(column) => search.read_in_column_order(column, order.is_descending, after)?,
+            None => search.read_in_table_order(filter, after)?,
         }
         Ok(search.page)
     }
 
     /// A row by its place.
     pub(crate) fn row(&self, n: i64) -> Result<Option<Row>, String> {
-        self.read_row(n).map_err(|error| unread(&error))
+        self.read_row(n).map_err(|error| index_error(&error))
     }
 
     fn read_row(&self, n: i64) -> rusqlite::Result<Option<Row>> {
@@ -159,17 +159,17 @@ impl Grid {
     }
 
     /// The last row before the line of a person's count.
-    pub(crate) fn before_line(&self, number: u64) -> Result<i64, String> {
+    pub(crate) fn row_before_line(&self, number: u64) -> Result<i64, String> {
         // Lines grow with the rows, so the place is found by halving.
         let (mut low, mut high) = (0, i64::try_from(self.meta.rows).unwrap_or(i64::MAX));
         let mut select = self
             .conn
             .prepare_cached("SELECT number FROM rows WHERE n = ?1")
-            .map_err(|error| unread(&error))?;
+            .map_err(|error| index_error(&error))?;
         while low < high {
             let middle = low + (high - low + 1) / 2;
             let read = select.query_row([middle], |row| row.get::<_, i64>(0));
-            let line = read.map_err(|error| unread(&error))?;
+            let line = read.map_err(|error| index_error(&error))?;
             match line.unsigned_abs() < number {
                 true => low = middle,
                 false => high = middle - 1,
@@ -186,18 +186,18 @@ impl Grid {
             let column = column.map_or(ANY, |column| column as i64);
             let rows = select.query_map([column], |row| {
                 let count: i64 = row.get(1)?;
-                Ok((State::of_byte(row.get(0)?), count.unsigned_abs()))
+                Ok((State::from_byte(row.get(0)?), count.unsigned_abs()))
             })?;
             rows.collect()
         };
-        read().map_err(|error| unread(&error))
+        read().map_err(|error| index_error(&error))
     }
 }
 
 /// A page that is being read.
 struct Search<'g> {
     grid: &'g Grid,
-    sieve: Sieve,
+    sieve: IndexFilter,
     wanted: usize,
     began: Instant,
     page: Page,
@@ -205,7 +205,7 @@ struct Search<'g> {
 
 impl Search<'_> {
     /// In the order of the table, along the index with the fewest rows.
-    fn follow_table(&mut self, filter: &Filter, after: Option<i64>) -> rusqlite::Result<()> {
+    fn read_in_table_order(&mut self, filter: &Filter, after: Option<i64>) -> rusqlite::Result<()> {
         let conn = &self.grid.conn;
         let after = after.unwrap_or(0);
         let marked = filter.state.filter(|state| state.is_marked());
@@ -225,23 +225,24 @@ impl Search<'_> {
                 let sql = "SELECT n FROM marks WHERE col = ?1 AND state = ?2 AND n > ?3 ORDER BY n";
                 let mut select = conn.prepare_cached(sql)?;
                 let rows = select.query(params![column, state.byte(), after])?;
-                self.follow(rows).map(drop)
+                self.collect_rows(rows).map(drop)
             }
             (_, Some((key, _))) => {
                 let sql = "SELECT n FROM site_rows WHERE site = ?1 AND n > ?2 ORDER BY n";
                 let mut select = conn.prepare_cached(sql)?;
-                self.follow(select.query(params![key, after])?).map(drop)
+                self.collect_rows(select.query(params![key, after])?)
+                    .map(drop)
             }
             _ => {
                 let mut select =
                     conn.prepare_cached("SELECT n FROM rows WHERE n > ?1 ORDER BY n")?;
-                self.follow(select.query([after])?).map(drop)
+                self.collect_rows(select.query([after])?).map(drop)
             }
         }
     }
 
     /// By the values of a column; rows without one come last.
-    fn follow_order(
+    fn read_in_column_order(
         &mut self,
         column: usize,
         is_descending: bool,
@@ -254,7 +255,7 @@ impl Search<'_> {
             Some(n) => {
                 let sql = format!(
                     "SELECT coalesce(v, '') FROM (SELECT {} AS v FROM rows WHERE n = ?1)",
-                    expression(column, kind)
+                    sort_expression(column, kind)
                 );
                 let key = conn.query_row(&sql, [n], |row| row.get(0)).optional()?;
                 key.map(|key: Sql| (key, n))
@@ -278,18 +279,18 @@ impl Search<'_> {
                 Some((key, n)) => select.query(params![key, n])?,
                 None => select.query(())?,
             };
-            if self.follow(rows)? {
+            if self.collect_rows(rows)? {
                 return Ok(());
             }
         }
         let after = begin.filter(|_| is_behind_values).map_or(0, |(_, n)| n);
         let sql = format!("SELECT n FROM sort_{column} WHERE is_empty = 1 AND n > ?1 ORDER BY n");
         let mut select = conn.prepare_cached(&sql)?;
-        self.follow(select.query([after])?).map(drop)
+        self.collect_rows(select.query([after])?).map(drop)
     }
 
     /// Takes the rows that the filter takes. Returns whether the page is full.
-    fn follow(&mut self, mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<bool> {
+    fn collect_rows(&mut self, mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<bool> {
         let sql = "SELECT states, sites FROM rows WHERE n = ?1";
         let mut check = self.grid.conn.prepare_cached(sql)?;
         let mut last = None;
@@ -310,7 +311,7 @@ impl Search<'_> {
             last = Some(n);
             let is_taken = check.query_row([n], |row| {
                 let sites = row.get_ref(1)?.as_str()?;
-                Ok(self.sieve.takes(row.get_ref(0)?.as_blob()?, sites))
+                Ok(self.sieve.matches(row.get_ref(0)?.as_blob()?, sites))
             })?;
             if is_taken {
                 self.page.rows.extend(self.grid.read_row(n)?);
@@ -321,7 +322,7 @@ impl Search<'_> {
 }
 
 /// The value that rows are sorted by; NULL: none.
-fn expression(column: usize, kind: Kind) -> String {
+fn sort_expression(column: usize, kind: Kind) -> String {
     let value = format!("json_extract(cells, '$[{column}]')");
     match kind {
         Kind::Integer | Kind::Number => format!("CAST(nullif({value}, '') AS REAL)"),
@@ -340,10 +341,10 @@ pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
 
 /// Sorts the rows of an index by a column: a copy of it, which takes its place.
 pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String> {
-    building::put(index, |part| {
+    building::build_atomically(index, |part| {
         let copied = fs::copy(index, part);
         copied.map_err(|error| format!("cannot write {}: {error}", part.display()))?;
-        write_order(part, column, kind).map_err(|error| unread(&error))
+        write_order(part, column, kind).map_err(|error| index_error(&error))
     })
 }
 
@@ -353,7 +354,7 @@ fn write_order(part: &Path, column: usize, kind: Kind) -> rusqlite::Result<()> {
     conn.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536",
     )?;
-    let value = expression(column, kind);
+    let value = sort_expression(column, kind);
     conn.execute_batch(&format!(
         "BEGIN;
         CREATE TABLE IF NOT EXISTS sort_{column} (is_empty INTEGER, v ANY, n INTEGER, PRIMARY KEY (is_empty, v, n))

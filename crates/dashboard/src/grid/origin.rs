@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use webfill_table::{Cell, Sample, Understanding, Wishes, understand};
+use webfill_table::{Cell, ColumnChoices, Sample, Understanding, understand};
 use webfill_urls::canonical;
 
 use super::files::Files;
@@ -28,11 +28,11 @@ struct Wished {
 impl Origin {
     /// The cell of a line and a column. Reads the table up to it.
     pub(crate) fn find(files: &Files, number: u64, column: &str) -> Result<Origin, String> {
-        let (table, at) = understood(files, column)?;
+        let (table, at) = understand_table(files, column)?;
         let mut reader = webfill_table::open(&files.input).map_err(|error| error.to_string())?;
         while let Some(row) = reader.next_row() {
             match row {
-                Ok(row) if row.number == number => return Ok(Origin::of(&table, &row.cells, at)),
+                Ok(row) if row.number == number => return Ok(Origin::new(&table, &row.cells, at)),
                 Err(fault) if fault.is_end => return Err(fault.reason),
                 _ => {}
             }
@@ -41,13 +41,13 @@ impl Origin {
     }
 
     /// What stands between several values of a column where a person types them.
-    pub(crate) fn separator(files: &Files, column: &str) -> Result<String, String> {
-        let (table, at) = understood(files, column)?;
+    pub(crate) fn find_separator(files: &Files, column: &str) -> Result<String, String> {
+        let (table, at) = understand_table(files, column)?;
         let separator = table.shapes[at].separator.clone();
         Ok(separator.unwrap_or_else(|| String::from("; ")))
     }
 
-    fn of(table: &Understanding, cells: &[Cell], column: usize) -> Origin {
+    fn new(table: &Understanding, cells: &[Cell], column: usize) -> Origin {
         let mut links: Vec<String> = Vec::new();
         let written = table.urls.iter();
         let written = written.flat_map(|urls| urls.links(&cells[urls.column]));
@@ -69,7 +69,7 @@ impl Origin {
                 .filter_map(Cell::text)
                 .map(str::to_owned)
                 .collect(),
-            cell => parted(cell.text().unwrap_or_default(), separator.as_deref()),
+            cell => split_text(cell.text().unwrap_or_default(), separator.as_deref()),
         };
         Origin {
             id: table.id.and_then(|id| cells[id].text()).map(str::to_owned),
@@ -80,12 +80,12 @@ impl Origin {
     }
 
     /// The values of a text that a person has typed.
-    pub(crate) fn values(&self, text: &str) -> Vec<String> {
-        parted(text, self.separator.as_deref())
+    pub(crate) fn split_values(&self, text: &str) -> Vec<String> {
+        split_text(text, self.separator.as_deref())
     }
 
     /// The doubt that an answer goes with, as the command lists them.
-    pub(crate) fn doubt(&self, about: &About<'_>, page: &[String]) -> Value {
+    pub(crate) fn doubt_json(&self, about: &CellEvidence<'_>, page: &[String]) -> Value {
         json!({
             "id": self.id,
             "links": self.links,
@@ -104,11 +104,11 @@ impl Origin {
 }
 
 /// The table, as `webfill fill` understands it, and the place of a column.
-fn understood(files: &Files, column: &str) -> Result<(Understanding, usize), String> {
+fn understand_table(files: &Files, column: &str) -> Result<(Understanding, usize), String> {
     let wished = fs::read(&files.wishes).ok();
     let wished = wished.and_then(|json| serde_json::from_slice::<Wished>(&json).ok());
     let wished = wished.unwrap_or_default();
-    let wishes = Wishes {
+    let wishes = ColumnChoices {
         id: wished.id,
         urls: wished.urls,
         fields: wished.fields,
@@ -122,13 +122,13 @@ fn understood(files: &Files, column: &str) -> Result<(Understanding, usize), Str
 }
 
 /// The cell as the evidence has it.
-pub(crate) struct About<'a> {
+pub(crate) struct CellEvidence<'a> {
     pub(crate) name: &'a str,
     pub(crate) column: &'a str,
     pub(crate) url: &'a str,
 }
 
-fn parted(text: &str, separator: Option<&str>) -> Vec<String> {
+fn split_text(text: &str, separator: Option<&str>) -> Vec<String> {
     let parts: Vec<&str> = match separator {
         Some(separator) => text.split(separator).collect(),
         None => vec![text],

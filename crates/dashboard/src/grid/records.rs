@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use webfill_store::{
     Browse, CrawlId, ListedRecord, PageResult, Place, RecordCondition, RecordFilter, StoreError,
-    has_value, page_id, parts_of_key,
+    has_value, page_id, split_record_key,
 };
 use webfill_table::Cell;
 use webfill_urls::{Url, canonical, site};
@@ -426,12 +426,12 @@ pub(crate) async fn sorted_page(
     let mut page = Page::default();
     for (key, _) in &keys[begin..] {
         page.examined += 1;
-        let id = parts_of_key(key).1.to_owned();
+        let id = split_record_key(key).1.to_owned();
         if let Some(record) = browse.record(key).await?
             && condition.takes(&record.document)
         {
             let listed = ListedRecord {
-                place: Place::key(key.as_str()),
+                place: Place::by_key(key.as_str()),
                 id,
                 record,
             };

@@ -35,7 +35,7 @@ struct Words {
     meaning: &'static str,
 }
 
-const fn words(
+const fn new_words(
     state: State,
     byte: u8,
     name: &'static str,
@@ -54,7 +54,7 @@ const fn words(
 }
 
 const WORDS: [Words; 12] = [
-    words(
+    new_words(
         State::Filled,
         b'f',
         "filled",
@@ -62,7 +62,7 @@ const WORDS: [Words; 12] = [
         "+",
         "A gap that has a value now.",
     ),
-    words(
+    new_words(
         State::Known,
         b'k',
         "known",
@@ -70,7 +70,7 @@ const WORDS: [Words; 12] = [
         "✓",
         "The value of your table is on its page.",
     ),
-    words(
+    new_words(
         State::Contradicted,
         b'x',
         "contradicted",
@@ -78,7 +78,7 @@ const WORDS: [Words; 12] = [
         "≠",
         "The page has another value than your table.",
     ),
-    words(
+    new_words(
         State::Conflicting,
         b'c',
         "conflicting",
@@ -86,7 +86,7 @@ const WORDS: [Words; 12] = [
         "?",
         "A gap: several values were read, and none is sure enough.",
     ),
-    words(
+    new_words(
         State::BelowPrecision,
         b'b',
         "below precision",
@@ -94,7 +94,7 @@ const WORDS: [Words; 12] = [
         "≈",
         "A gap: the value is not sure enough, or its page was not fetched because none was expected.",
     ),
-    words(
+    new_words(
         State::Refused,
         b'd',
         "refused",
@@ -102,7 +102,7 @@ const WORDS: [Words; 12] = [
         "!",
         "A gap: the value is sure enough and was not written.",
     ),
-    words(
+    new_words(
         State::NotOnPage,
         b'n',
         "not on the page",
@@ -110,7 +110,7 @@ const WORDS: [Words; 12] = [
         "∅",
         "A gap: nothing was read on its pages.",
     ),
-    words(
+    new_words(
         State::Unreachable,
         b'u',
         "page unreachable",
@@ -118,7 +118,7 @@ const WORDS: [Words; 12] = [
         "×",
         "A gap: none of its pages could be fetched.",
     ),
-    words(
+    new_words(
         State::Robots,
         b'r',
         "refused by robots",
@@ -126,7 +126,7 @@ const WORDS: [Words; 12] = [
         "⊘",
         "A gap: robots.txt disallows its pages.",
     ),
-    words(
+    new_words(
         State::Empty,
         b'e',
         "empty",
@@ -134,7 +134,7 @@ const WORDS: [Words; 12] = [
         "·",
         "A gap of which no page says anything: it has no link, or no run has judged it yet.",
     ),
-    words(
+    new_words(
         State::Given,
         b'g',
         "given",
@@ -142,7 +142,7 @@ const WORDS: [Words; 12] = [
         "",
         "A value of your table that was compared with no page.",
     ),
-    words(
+    new_words(
         State::Kept,
         b'-',
         "kept",
@@ -167,13 +167,13 @@ impl State {
         self.words().byte
     }
 
-    pub(crate) fn of_byte(byte: u8) -> State {
+    pub(crate) fn from_byte(byte: u8) -> State {
         let found = WORDS.iter().find(|words| words.byte == byte);
         found.map_or(State::Kept, |words| words.state)
     }
 
     /// That of the evidence, or of an address.
-    pub(crate) fn of_name(name: &str) -> Option<State> {
+    pub(crate) fn from_name(name: &str) -> Option<State> {
         let found = WORDS.iter().find(|words| words.name == name);
         found.map(|words| words.state)
     }
@@ -188,7 +188,7 @@ impl State {
     }
 
     /// For templates.
-    pub(crate) fn shown(self) -> Value {
+    pub(crate) fn to_json(self) -> Value {
         let words = self.words();
         json!({
             "name": words.name,
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn a_state_has_a_byte_a_name_and_a_sign_of_its_own() {
         for state in State::all() {
-            assert_eq!(State::of_byte(state.byte()), state);
-            assert_eq!(State::of_name(state.name()), Some(state));
+            assert_eq!(State::from_byte(state.byte()), state);
+            assert_eq!(State::from_name(state.name()), Some(state));
             let is_signed = !state.words().sign.is_empty();
             assert_eq!(is_signed, state.is_marked(), "{}", state.name());
         }

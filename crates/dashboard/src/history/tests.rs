@@ -29,11 +29,11 @@ fn folder() -> tempfile::TempDir {
 fn a_sample_covers_the_time_since_the_previous_one() {
     let mut counters = Counters::default();
     assert_eq!(
-        counters.sample(&snapshot(1_000, 500, 50)),
+        counters.take_sample(&snapshot(1_000, 500, 50)),
         None,
         "nothing is known of before"
     );
-    let taken = counters.sample(&snapshot(1_060, 560, 56)).unwrap();
+    let taken = counters.take_sample(&snapshot(1_060, 560, 56)).unwrap();
     assert_eq!(
         taken,
         Sample {
@@ -43,14 +43,14 @@ fn a_sample_covers_the_time_since_the_previous_one() {
         }
     );
     // A restart: the counters of outcomes begin at 0, and crawls may have been dropped.
-    let taken = counters.sample(&snapshot(1_120, 400, 3)).unwrap();
+    let taken = counters.take_sample(&snapshot(1_120, 400, 3)).unwrap();
     assert_eq!((taken.pages, taken.ended["ok"]), (0, 3));
     assert_eq!(
-        counters.sample(&snapshot(1_100, 400, 3)),
+        counters.take_sample(&snapshot(1_100, 400, 3)),
         None,
         "the clock was set back"
     );
-    assert!(counters.sample(&snapshot(1_160, 410, 4)).is_some());
+    assert!(counters.take_sample(&snapshot(1_160, 410, 4)).is_some());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn samples_outlive_the_process_and_a_line_that_was_cut_off() {
     let folder = folder();
     let mut history = History::open(Some(folder.path()));
     for minute in 1..=3 {
-        history.note(sample(minute * 60)).write();
+        history.add_sample(sample(minute * 60)).write();
     }
     let path = folder.path().join(FILE);
     let mut text = std::fs::read_to_string(&path).unwrap();
@@ -76,7 +76,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let mut history = History::open(Some(folder.path()));
     let minutes = 100 * 24 * 60;
     history.samples = (1..minutes).map(|minute| sample(minute * 60)).collect();
-    history.note(sample(minutes * 60)).write();
+    history.add_sample(sample(minutes * 60)).write();
     let kept = &history.samples;
     assert!(kept.len() <= MOST, "{}", kept.len());
     let oldest = &kept[0];
@@ -89,7 +89,9 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let newest = kept.last().unwrap();
     assert_eq!((newest.over, newest.pages), (60, 60));
     for minute in 0..2 * MOST as i64 {
-        history.note(sample((minutes + 1 + minute) * 60)).write();
+        history
+            .add_sample(sample((minutes + 1 + minute) * 60))
+            .write();
     }
     let lines = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
     assert!(lines.lines().count() <= 2 * MOST);
@@ -104,7 +106,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
 fn a_clock_set_back_removes_later_samples() {
     let mut history = History::open(None);
     for at in [60, 120, 180, 120] {
-        history.note(sample(at)).write();
+        history.add_sample(sample(at)).write();
     }
     let times: Vec<i64> = history.samples.iter().map(|sample| sample.at).collect();
     assert_eq!(times, [60, 120]);
@@ -114,9 +116,9 @@ fn a_clock_set_back_removes_later_samples() {
 fn charts_have_gaps_where_nothing_was_noted() {
     let mut history = History::open(None);
     for at in [60, 120, 1_020, 1_080] {
-        history.note(sample(at)).write();
+        history.add_sample(sample(at)).write();
     }
-    let chart = chart_json(&history.between(0, 3_600, 1_000));
+    let chart = chart_json(&history.samples_between(0, 3_600, 1_000));
     // Rates hold from the beginning of a span, the queue is known at its end.
     assert_eq!(chart["at"], json!([0, 60, 120, 121, 960, 1_020, 1_080]));
     assert_eq!(chart["queued"], json!([null, 5, 5, null, null, 5, 5]));
@@ -167,9 +169,9 @@ fn the_chart_of_a_run_begins_and_ends_with_it() {
 fn many_samples_are_merged_into_few() {
     let mut history = History::open(None);
     for minute in 1..=600 {
-        history.note(sample(minute * 60)).write();
+        history.add_sample(sample(minute * 60)).write();
     }
-    let few = history.between(0, 10 * 3_600, 60);
+    let few = history.samples_between(0, 10 * 3_600, 60);
     assert!((55..=62).contains(&few.len()), "{}", few.len());
     let pages: u64 = few.iter().map(|sample| sample.pages).sum();
     assert_eq!(pages, 600 * 60, "nothing is lost by summing up");
@@ -178,7 +180,7 @@ fn many_samples_are_merged_into_few() {
 #[test]
 fn a_crawl_has_its_own_part_of_the_samples() {
     let with_run = |at_s: i64, ok: u64| {
-        let run = Run {
+        let run = CrawlCounters {
             began_s: 1_010,
             ended: BTreeMap::from([("ok".to_owned(), ok)]),
             resolved: ok / 2,
@@ -199,7 +201,7 @@ fn a_crawl_has_its_own_part_of_the_samples() {
     };
     let mut counters = Counters::default();
     assert_eq!(
-        counters.sample(&Snapshot::default()),
+        counters.take_sample(&Snapshot::default()),
         None,
         "nothing is known"
     );
@@ -208,9 +210,9 @@ fn a_crawl_has_its_own_part_of_the_samples() {
         crawls: Some(crate::snapshot::Crawls::default()),
         ..Snapshot::default()
     };
-    assert_eq!(counters.sample(&nothing_yet), None);
-    let first = counters.sample(&with_run(1_030, 4)).unwrap();
-    let mut both = counters.sample(&with_run(1_060, 10)).unwrap();
+    assert_eq!(counters.take_sample(&nothing_yet), None);
+    let first = counters.take_sample(&with_run(1_030, 4)).unwrap();
+    let mut both = counters.take_sample(&with_run(1_060, 10)).unwrap();
     assert_eq!((first.pages, both.pages, both.queued), (4, 6, 9));
     assert_eq!(
         (

@@ -9,7 +9,11 @@ impl Dashboard {
         let mut last = self.snapshots.last.lock().await;
         let mut is_new = last.number == 0;
         let began = Instant::now();
-        let reading = self.store.is_named().then(|| self.begin_store()).flatten();
+        let reading = self
+            .store
+            .is_configured()
+            .then(|| self.start_reading_store())
+            .flatten();
         if self.fleet.is_some() {
             is_new |= self.read_status(&mut last).await;
             is_new |= self.read_lists(&mut last).await;
@@ -19,7 +23,7 @@ impl Dashboard {
             let left = STORE_WITHIN.saturating_sub(began.elapsed());
             let _ = tokio::time::timeout(left, reading).await;
         }
-        let store = self.snapshots.store();
+        let store = self.snapshots.lock_store_reading();
         if is_new || last.store_number != store.number {
             last.number += 1;
             last.at_ms = now_ms();
@@ -30,24 +34,24 @@ impl Dashboard {
     }
 
     /// An action was done: the next snapshot must be newer.
-    pub(crate) async fn renew(&self) {
+    pub(crate) async fn expire_snapshot(&self) {
         let mut last = self.snapshots.last.lock().await;
         last.status.expire();
         last.sites.expire();
         last.watches.expire();
     }
 
-    async fn read_status(&self, last: &mut Last) -> bool {
+    async fn read_status(&self, last: &mut LastReadings) -> bool {
         let began = Instant::now();
         if !last.status.is_due(began) {
             return false;
         }
-        let answer = self.ask_for_all(json!({"action": "status"})).await;
+        let answer = self.ask_fleet(json!({"action": "status"})).await;
         if let Ok(status) = &answer {
             last.known_status = status.clone();
         }
         let is_fault = answer.is_err();
-        last.status.put(answer, began, Instant::now());
+        last.status.store_reading(answer, began, Instant::now());
         if is_fault {
             // The fleet may be available in a moment.
             last.status.expire();
@@ -57,12 +61,12 @@ impl Dashboard {
 
     /// Reads the lists. If a fleet does not answer, for example while it opens its frontier, they are requested again
     /// immediately.
-    async fn read_lists(self: &Arc<Self>, last: &mut Last) -> bool {
+    async fn read_lists(self: &Arc<Self>, last: &mut LastReadings) -> bool {
         let began = Instant::now();
         let is_due = last.sites.is_due(began);
         if is_due {
             let answer = self
-                .ask_for_all(json!({"action": "sites", "backing_off": true}))
+                .ask_fleet(json!({"action": "sites", "backing_off": true}))
                 .await;
             let is_fault = answer.is_err();
             let sites = match answer {
@@ -72,24 +76,24 @@ impl Dashboard {
                         Value::Array(listed) => listed,
                         _ => Vec::new(),
                     };
-                    Some(self.see_sites(listed, is_more).await)
+                    Some(self.record_sites(listed, is_more).await)
                 }
                 Err(_) => None,
             };
-            last.sites.put(sites, began, Instant::now());
+            last.sites.store_reading(sites, began, Instant::now());
             if is_fault {
                 last.sites.expire();
             }
         }
         let began = Instant::now();
         if last.watches.is_due(began) {
-            let answer = self.ask_for_all(json!({"action": "watch_list"})).await;
+            let answer = self.ask_fleet(json!({"action": "watch_list"})).await;
             let is_fault = answer.is_err();
             let watches = answer
                 .ok()
                 .and_then(|answer| answer["watches"].as_array().cloned());
             last.watches
-                .put(watches.unwrap_or_default(), began, Instant::now());
+                .store_reading(watches.unwrap_or_default(), began, Instant::now());
             if is_fault {
                 last.watches.expire();
             }
@@ -98,12 +102,14 @@ impl Dashboard {
     }
 
     /// Sites in trouble, whose changes are kept.
-    async fn see_sites(self: &Arc<Self>, listed: Vec<Value>, is_more: bool) -> Sites {
+    async fn record_sites(self: &Arc<Self>, listed: Vec<Value>, is_more: bool) -> Sites {
         let sites = sites_in_trouble(&listed, is_more);
         let dashboard = Arc::clone(self);
         // It may write to a disk. What was not written is known until the process ends.
         let _ = tokio::task::spawn_blocking(move || {
-            let writing = dashboard.site_log().see(&listed, !is_more, now_ms());
+            let writing = dashboard
+                .site_log()
+                .record_sites(&listed, !is_more, now_ms());
             writing.write();
         })
         .await;
@@ -111,7 +117,7 @@ impl Dashboard {
     }
 
     /// Records the fill rates of fields.
-    async fn see_health(self: &Arc<Self>, states: Vec<HealthState>) {
+    async fn record_health(self: &Arc<Self>, states: Vec<HealthState>) {
         let dashboard = Arc::clone(self);
         let _ = tokio::task::spawn_blocking(move || {
             let healths = states
@@ -119,14 +125,14 @@ impl Dashboard {
                 .filter(|state| state.id.starts_with("mapping/"));
             let healths = healths.filter_map(|state| serde_json::from_str(&state.state).ok());
             let reports: Vec<Value> = healths.map(|one: MappingHealth| one.report()).collect();
-            let writing = dashboard.health_log().see(&reports, now_ms());
+            let writing = dashboard.health_log().record_reports(&reports, now_ms());
             writing.write();
         })
         .await;
     }
 
     /// Reads how many doubts of tables are open.
-    async fn read_doubts(&self, last: &mut Last) -> bool {
+    async fn read_doubts(&self, last: &mut LastReadings) -> bool {
         let began = Instant::now();
         if self.tables.is_empty() || !last.doubts.is_due(began) {
             return false;
@@ -134,17 +140,17 @@ impl Dashboard {
         let tables = self.tables.all();
         let reading = tokio::task::spawn_blocking(move || {
             let open = tables.iter().filter_map(|table| {
-                let open = table.review().ok()?.open();
+                let open = table.read_review().ok()?.count_open();
                 (open > 0).then(|| (table.name.clone(), open))
             });
             open.collect::<Vec<_>>()
         });
         let doubts = reading.await.unwrap_or_default();
-        last.doubts.put(doubts, began, Instant::now());
+        last.doubts.store_reading(doubts, began, Instant::now());
         true
     }
 
-    async fn ask_for_all(&self, action: Value) -> Result<Value, String> {
+    async fn ask_fleet(&self, action: Value) -> Result<Value, String> {
         let Some(fleet) = &self.fleet else {
             return Err("no dispatcher connected".into());
         };
@@ -153,16 +159,16 @@ impl Dashboard {
     }
 
     /// Starts reading the store in parallel to the fleet, if a reading is due.
-    fn begin_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
-        let mut counted = self.snapshots.store().begin()?;
+    fn start_reading_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let mut counted = self.snapshots.lock_store_reading().begin_if_due()?;
         let dashboard = Arc::clone(self);
         Some(tokio::spawn(async move {
             let began = Instant::now();
-            let answer = dashboard.stored(&mut counted).await;
-            let mut store = dashboard.snapshots.store();
+            let answer = dashboard.read_store(&mut counted).await;
+            let mut store = dashboard.snapshots.lock_store_reading();
             let answer = answer.map_err(|problem| problem.text);
             let is_fault = answer.is_err();
-            store.answer.put(answer, began, Instant::now());
+            store.answer.store_reading(answer, began, Instant::now());
             if is_fault {
                 store.answer.retry_within(FAULT_FOR);
             }
@@ -172,26 +178,29 @@ impl Dashboard {
         }))
     }
 
-    async fn stored(self: &Arc<Self>, counted: &mut Counted) -> Result<Stored, Problem> {
+    async fn read_store(
+        self: &Arc<Self>,
+        counted: &mut CountsByCrawl,
+    ) -> Result<StoreLists, Problem> {
         let opened = self.store.get().await?;
-        let states = opened.store.health().await.map_err(Problem::away)?;
+        let states = opened.store.health().await.map_err(Problem::unavailable)?;
         let mappings = mappings(&states);
-        self.see_health(states).await;
+        self.record_health(states).await;
         let all = CrawlFilter::default();
         let crawls = opened.browse.crawls(&all, None, MOST_CRAWLS).await;
-        let rows = crawls.map_err(Problem::away)?.rows;
+        let rows = crawls.map_err(Problem::unavailable)?.rows;
         let records = count_records(&*opened.store, &rows, counted).await;
-        let records = records.map_err(Problem::away)?;
+        let records = records.map_err(Problem::unavailable)?;
         let sites = match self.fleet.is_some() {
             true => None,
             false => {
                 let slice = opened.browse.site_states(None, MOST_SITES_READ).await;
-                let slice = slice.map_err(Problem::away)?;
+                let slice = slice.map_err(Problem::unavailable)?;
                 let listed: Vec<Value> = slice.rows.iter().map(site_row).collect();
-                Some(self.see_sites(listed, slice.next.is_some()).await)
+                Some(self.record_sites(listed, slice.next.is_some()).await)
             }
         };
-        Ok(Stored {
+        Ok(StoreLists {
             mappings,
             records,
             crawls: crawls_of(&rows, counted),
@@ -215,7 +224,7 @@ fn site_row(site: &SiteState) -> Value {
     })
 }
 
-fn crawls_of(rows: &[Crawl], counted: &Counted) -> Crawls {
+fn crawls_of(rows: &[Crawl], counted: &CountsByCrawl) -> Crawls {
     let mut crawls = Crawls::default();
     for crawl in rows {
         let of = |name: &str| crawl.counts.get(name).and_then(Value::as_u64).unwrap_or(0);
@@ -237,7 +246,7 @@ fn crawls_of(rows: &[Crawl], counted: &Counted) -> Crawls {
             let since_ms = crawls.running_since_ms.unwrap_or(i64::MAX);
             crawls.running_since_ms = Some(since_ms.min(crawl.started_at_ms));
             if crawls.runs.len() < MOST_RUNS {
-                let run = Run {
+                let run = CrawlCounters {
                     began_s: crawl.started_at_ms.div_euclid(1_000),
                     ended,
                     resolved: records.0,
@@ -294,7 +303,7 @@ fn mappings(states: &[HealthState]) -> Vec<Mapping> {
 async fn count_records(
     store: &dyn Store,
     crawls: &[Crawl],
-    counted: &mut Counted,
+    counted: &mut CountsByCrawl,
 ) -> Result<Records, StoreError> {
     let mut records = Records::default();
     let known = std::mem::take(counted);

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use webfill_api::Refusal;
-use webfill_service::http::InForce;
+use webfill_service::http::SharedProtection;
 
 use super::*;
 use crate::fleet::Fleet;
@@ -40,7 +40,7 @@ async fn lists_missing_at_the_start_of_a_fleet_are_requested_again_immediately()
     let dashboard = Dashboard::new(
         DashboardSetup::default(),
         Some(fleet.clone()),
-        InForce::default(),
+        SharedProtection::default(),
     )
     .unwrap();
     let early = dashboard.snapshot().await;

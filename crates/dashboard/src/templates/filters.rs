@@ -118,7 +118,7 @@ fn with_times(markup: &str, now_ms: i64) -> String {
     let (mut marked, mut rest) = (String::with_capacity(markup.len()), markup);
     while let Some(end) = rest.find(UTC) {
         let (before, behind) = rest.split_at(end);
-        match moment_at_end(before, now_ms) {
+        match find_time_at_end(before, now_ms) {
             Some((begin, at_ms)) => {
                 let (before, shown) = before.split_at(begin);
                 let iso = iso_time(at_ms);
@@ -138,7 +138,7 @@ fn with_times(markup: &str, now_ms: i64) -> String {
 
 /// Where the time at the end of a text begins, and the time itself. A time without a date is the nearest one that
 /// matches.
-fn moment_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
+fn find_time_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
     const DAY_MS: i64 = 24 * 3_600_000;
     let tail = |length: usize| {
         let begin = text.len().checked_sub(length)?;

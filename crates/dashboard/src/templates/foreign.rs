@@ -68,7 +68,7 @@ fn shown(value: &Json) -> String {
                 .iter()
                 .all(|item| !item.is_object() && !item.is_array()) =>
         {
-            list(items)
+            show_list(items)
         }
         Json::Array(_) | Json::Object(_) => {
             format!(
@@ -80,7 +80,7 @@ fn shown(value: &Json) -> String {
     }
 }
 
-fn list(items: &[Json]) -> String {
+fn show_list(items: &[Json]) -> String {
     let mut html = String::from("<ul class=\"values\">");
     for item in items.iter().take(MOST_ITEMS) {
         let _ = write!(html, "<li>{}</li>", isolated(&text_of(item), MOST_IN_LINE));
@@ -117,7 +117,7 @@ fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
             '\n' | '\t' if has_lines => escaped.push(letter),
             // These have symbols of their own.
             '\0'..='\x1f' => escaped.extend(char::from_u32(0x2400 + letter as u32)),
-            letter if is_unseen(letter) => {
+            letter if is_invisible(letter) => {
                 let _ = write!(escaped, "[U+{:04X}]", letter as u32);
             }
             letter => escaped.push(letter),
@@ -128,7 +128,7 @@ fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
 
 /// Invisible characters that change how others are shown, or copied. Joiners are not among them, because some
 /// languages need them.
-fn is_unseen(letter: char) -> bool {
+fn is_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'

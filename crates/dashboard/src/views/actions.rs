@@ -25,9 +25,9 @@ enum Kind {
 }
 
 /// An action offered by forms: its name, its members, and the message after success.
-type Offered = (&'static str, &'static [(&'static str, Kind)], &'static str);
+type OfferedAction = (&'static str, &'static [(&'static str, Kind)], &'static str);
 
-const OFFERED: &[Offered] = &[
+const OFFERED: &[OfferedAction] = &[
     ("pause", CRAWL, "Crawl paused"),
     ("resume", CRAWL, "Crawl resumed"),
     ("stop", CRAWL, "Crawl stopped permanently"),
@@ -58,14 +58,14 @@ const SITE: &[(&str, Kind)] = &[
 
 const WATCH: &[(&str, Kind)] = &[("name", Kind::Text)];
 
-pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
+pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let offered = OFFERED.iter().find(|(action, ..)| *action == name);
     let Some((action, members, done)) = offered else {
-        return Err(Problem::missing(format!("unknown action `{name}`")));
+        return Err(Problem::not_found(format!("unknown action `{name}`")));
     };
     let mut request = json!({"action": action});
     for (member, kind) in *members {
-        if let Some(value) = value(form, member, *kind)? {
+        if let Some(value) = parse_field(form, member, *kind)? {
             request[*member] = value;
         }
     }
@@ -79,14 +79,14 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
             text: format!("Nothing changed: {}", problem.text),
         },
     };
-    visit.dashboard.renew().await;
-    let back = back_to(form.get("back"));
+    visit.dashboard.expire_snapshot().await;
+    let back = return_path(form.get("back"));
     let name = visit.dashboard.messages.keep(message);
     let mark = if back.contains('?') { '&' } else { '?' };
     Ok(see_other(&format!("{back}{mark}message={name}")))
 }
 
-fn value(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem> {
+fn parse_field(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem> {
     let given = form
         .get(member)
         .map(str::trim)
@@ -95,9 +95,9 @@ fn value(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem
         Kind::Text => given.map(Value::from),
         Kind::Flag => given.map(|_| true.into()),
         Kind::Number | Kind::SecondsAhead if given == Some(NONE) => Some(Value::Null),
-        Kind::Number => given.map(|text| number(member, text)).transpose()?,
+        Kind::Number => given.map(|text| parse_number(member, text)).transpose()?,
         Kind::SecondsAhead => {
-            let seconds = given.map(|text| number(member, text)).transpose()?;
+            let seconds = given.map(|text| parse_number(member, text)).transpose()?;
             let seconds = seconds.and_then(|seconds| seconds.as_f64());
             seconds.map(|seconds| (seconds + now_s()).into())
         }
@@ -114,9 +114,9 @@ fn value(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem
 /// Removes a setting.
 const NONE: &str = "none";
 
-fn number(member: &str, text: &str) -> Result<Value, Problem> {
+fn parse_number(member: &str, text: &str) -> Result<Value, Problem> {
     let read = serde_json::from_str::<serde_json::Number>(text);
-    let refused = |_| Problem::faulty(format!("{member}: expected a number"));
+    let refused = |_| Problem::bad_request(format!("{member}: expected a number"));
     read.map(Value::from).map_err(refused)
 }
 
@@ -143,7 +143,7 @@ fn result_message(done: &str, answer: &Value) -> String {
 }
 
 /// The page of the form, which must be one of the dashboard's.
-fn back_to(asked: Option<&str>) -> &str {
+fn return_path(asked: Option<&str>) -> &str {
     let is_own = |path: &&str| {
         path.starts_with("/dashboard/")
             && path
@@ -166,7 +166,7 @@ mod tests {
     fn fields_are_read_by_the_kinds_of_members() {
         let form = form("text=+a+&empty=&number=2.5&flag=on&list=a&list=b&wrong=x&none=none");
         let before = now_s();
-        let read = |member: &str, kind: Kind| value(&form, member, kind);
+        let read = |member: &str, kind: Kind| parse_field(&form, member, kind);
         assert_eq!(read("text", Kind::Text), Ok(Some("a".into())));
         assert_eq!(read("empty", Kind::Text), Ok(None));
         assert_eq!(read("number", Kind::Number), Ok(Some(2.5.into())));
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_form_leads_back_to_pages_of_the_dashboard_only() {
         assert_eq!(
-            back_to(Some("/dashboard/crawls?after=a%20b")),
+            return_path(Some("/dashboard/crawls?after=a%20b")),
             "/dashboard/crawls?after=a%20b"
         );
         for foreign in [
@@ -195,9 +195,9 @@ mod tests {
             "/dashboard/a\r\nb",
             "/dashboard/\\e",
         ] {
-            assert_eq!(back_to(Some(foreign)), "/dashboard/", "{foreign}");
+            assert_eq!(return_path(Some(foreign)), "/dashboard/", "{foreign}");
         }
-        assert_eq!(back_to(None), "/dashboard/");
+        assert_eq!(return_path(None), "/dashboard/");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const PIECE: u64 = 256 << 10;
 
 /// The search criteria.
 #[derive(Debug, Clone, Default, Serialize)]
-struct Asked {
+struct AuditQuery {
     who: Option<String>,
     action: Option<String>,
     /// Only lines before this position: the number of a file, and an offset in it.
@@ -49,68 +49,69 @@ struct Line {
 
 /// The lines found, and where to continue.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundLines {
     lines: Vec<Line>,
     next: Option<(usize, u64)>,
 }
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let setup = &visit.dashboard.setup;
     let Some(logs) = setup.logs.clone().filter(|logs| logs.is_dir()) else {
-        return Err(Problem::missing(
+        return Err(Problem::not_found(
             "no log folder: name the dispatcher's state folder with --state",
         ));
     };
     let mut beside = vec![dashboard_audit_file(&logs)];
     beside.extend(setup.keys_audit.clone());
-    let before = match visit.asked("before") {
+    let before = match visit.query_value("before") {
         None => None,
-        Some(text) => {
-            Some(place(text).ok_or_else(|| Problem::faulty("before: not a position in the log"))?)
-        }
+        Some(text) => Some(
+            parse_cursor(text)
+                .ok_or_else(|| Problem::bad_request("before: not a position in the log"))?,
+        ),
     };
-    let asked = Asked {
-        who: visit.asked("who").map(str::to_owned),
-        action: visit.asked("action").map(str::to_owned),
+    let asked = AuditQuery {
+        who: visit.query_value("who").map(str::to_owned),
+        action: visit.query_value("action").map(str::to_owned),
         before,
     };
     let query = asked.clone();
-    let reading = tokio::task::spawn_blocking(move || read(&logs, &beside, &query));
-    let found = reading.await.map_err(Problem::broken)?;
-    let found =
-        found.map_err(|error| Problem::away(format!("cannot read the audit log: {error}")))?;
+    let reading = tokio::task::spawn_blocking(move || search_logs(&logs, &beside, &query));
+    let found = reading.await.map_err(Problem::internal_error)?;
+    let found = found
+        .map_err(|error| Problem::unavailable(format!("cannot read the audit log: {error}")))?;
     let next = found.next.map(|(file, at)| format!("{file}-{at}"));
     let lines = found.lines;
-    visit.page(
+    visit.render_page(
         "audit.html",
         "Audit",
         json!({"lines": lines, "asked": asked, "next": next}),
     )
 }
 
-fn place(text: &str) -> Option<(usize, u64)> {
+fn parse_cursor(text: &str) -> Option<(usize, u64)> {
     let (file, at) = text.split_once('-')?;
     Some((file.parse().ok()?, at.parse().ok()?))
 }
 
 /// Files are numbered from the newest. If a new one begins meanwhile, a page may repeat some lines. The logs of keys
 /// and dashboards are short, and completely on the first page.
-fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
+fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Result<FoundLines> {
     let mut files = audit_files(logs)?;
     files.reverse();
-    let mut found = Found::default();
+    let mut found = FoundLines::default();
     let mut left = MOST_BYTES;
     let (first, mut end) = asked
         .before
         .map_or((0, None), |(file, at)| (file, Some(at)));
     let is_first = asked.before.is_none();
     for file in beside.iter().filter(|file| is_first && file.exists()) {
-        read_back(file, None, &mut left.clone(), asked, &mut found.lines)?;
+        search_backwards(file, None, &mut left.clone(), asked, &mut found.lines)?;
     }
     let mut own = Vec::new();
     for (number, file) in files.iter().enumerate().skip(first) {
-        let at = match read_back(file, end.take(), &mut left, asked, &mut own) {
+        let at = match search_backwards(file, end.take(), &mut left, asked, &mut own) {
             Ok(at) => at,
             // The dispatcher has removed the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -129,11 +130,11 @@ fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
 }
 
 /// Reads a file backwards from a position, or from its end. Returns the position where it stopped, if there is more.
-fn read_back(
+fn search_backwards(
     path: &Path,
     end: Option<u64>,
     left: &mut u64,
-    asked: &Asked,
+    asked: &AuditQuery,
     lines: &mut Vec<Line>,
 ) -> io::Result<Option<u64>> {
     let mut file = File::open(path)?;
@@ -153,7 +154,7 @@ fn read_back(
         piece.extend_from_slice(&tail);
         let mut until = piece.len();
         while let Some(at) = piece[..until].iter().rposition(|byte| *byte == b'\n') {
-            take(&piece[at + 1..until], asked, lines);
+            push_if_matching(&piece[at + 1..until], asked, lines);
             until = at;
             if lines.len() >= SHOWN {
                 return Ok(Some(begin + at as u64));
@@ -163,11 +164,11 @@ fn read_back(
         tail = piece;
         end = begin;
     }
-    take(&tail, asked, lines);
+    push_if_matching(&tail, asked, lines);
     Ok(None)
 }
 
-fn take(text: &[u8], asked: &Asked, lines: &mut Vec<Line>) {
+fn push_if_matching(text: &[u8], asked: &AuditQuery, lines: &mut Vec<Line>) {
     let Ok(Value::Object(line)) = serde_json::from_slice(text) else {
         return;
     };
@@ -239,7 +240,7 @@ mod tests {
         format!("{line}\n")
     }
 
-    fn numbers(found: &Found) -> Vec<usize> {
+    fn numbers(found: &FoundLines) -> Vec<usize> {
         let number = |line: &Line| line.further[0].1.parse().unwrap();
         found.lines.iter().map(number).collect()
     }
@@ -253,10 +254,10 @@ mod tests {
         };
         write("audit.2026-11-23.log", 0..150);
         write("audit.2026-11-24.log", 150..260);
-        let mut asked = Asked::default();
+        let mut asked = AuditQuery::default();
         let mut seen = Vec::new();
         loop {
-            let found = read(folder.path(), &[], &asked).unwrap();
+            let found = search_logs(folder.path(), &[], &asked).unwrap();
             seen.extend(numbers(&found));
             match found.next {
                 None => break,
@@ -264,11 +265,11 @@ mod tests {
             }
         }
         assert_eq!(seen, (0..260).rev().collect::<Vec<_>>());
-        let odd = Asked {
+        let odd = AuditQuery {
             who: Some("odd".into()),
-            ..Asked::default()
+            ..AuditQuery::default()
         };
-        let found = read(folder.path(), &[], &odd).unwrap();
+        let found = search_logs(folder.path(), &[], &odd).unwrap();
         assert_eq!(found.lines.len(), SHOWN);
         assert!(numbers(&found).iter().all(|n| n % 2 == 1));
     }
@@ -285,14 +286,14 @@ mod tests {
             format!("{{\"who\": \"first\", \"n\": 0}}\n{text}not json\n"),
         )
         .unwrap();
-        let mut asked = Asked {
+        let mut asked = AuditQuery {
             who: Some("first".into()),
-            ..Asked::default()
+            ..AuditQuery::default()
         };
         let mut checks = 0;
         let found = loop {
             checks += 1;
-            let found = read(folder.path(), &[], &asked).unwrap();
+            let found = search_logs(folder.path(), &[], &asked).unwrap();
             match found.next {
                 Some(next) if found.lines.is_empty() => asked.before = Some(next),
                 _ => break found,
@@ -304,9 +305,9 @@ mod tests {
 
     #[test]
     fn positions_are_checked_and_crawls_are_shown_by_name() {
-        assert_eq!(place("2-77"), Some((2, 77)));
+        assert_eq!(parse_cursor("2-77"), Some((2, 77)));
         for wrong in ["", "-", "1", "1--1", "a-b", "99999999999999999999-1"] {
-            assert_eq!(place(wrong), None, "{wrong}");
+            assert_eq!(parse_cursor(wrong), None, "{wrong}");
         }
         let crawls = json!([{"appid": "a", "crawlid": "b"}, {"appid": "c", "crawlid": "d"}]);
         assert_eq!(shown(&crawls), "a/b, c/d");

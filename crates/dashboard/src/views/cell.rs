@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use webfill_document::{Document, Limits};
 use webfill_store::{Browse, page_id};
 
-use super::grid::{files, made};
+use super::grid::{files, open_index};
 use super::grid_parts::COLUMNS;
 use super::page::text_of;
-use super::reading::within;
-use super::review::around;
-use super::tables::{project, reading};
+use super::reading::with_time_limit;
+use super::review::split_at_value;
+use super::tables::{find_project, run_blocking};
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
 use crate::grid::evidence;
 use crate::grid::files::Files;
-use crate::grid::jobs::Made;
-use crate::grid::origin::{About, Origin};
+use crate::grid::jobs::IndexOutcome;
+use crate::grid::origin::{CellEvidence, Origin};
 use crate::grid::state::State;
 use crate::messages::Message;
 use crate::tables::{Answer, CellAnswer, Decision, Project, Review};
@@ -88,17 +88,17 @@ async fn find(
 ) -> Result<(Files, Cell), Problem> {
     let number = |key: &str| {
         let text = get(key).and_then(|text| text.parse::<i64>().ok());
-        text.ok_or_else(|| Problem::faulty(format!("{key}: expected a number")))
+        text.ok_or_else(|| Problem::bad_request(format!("{key}: expected a number")))
     };
     let (n, column) = (number("row")?, number("column")?);
     let files = files(project)?;
-    let Made::Ready(grid) = made(visit, &files, None).await? else {
-        return Err(Problem::away(
+    let IndexOutcome::Ready(grid) = open_index(visit, &files, None).await? else {
+        return Err(Problem::unavailable(
             "the table is being prepared: try again in a moment",
         ));
     };
     let own = files.clone();
-    let found = reading(move || {
+    let found = run_blocking(move || {
         let column = usize::try_from(column).unwrap_or(usize::MAX);
         let Some(of) = grid.meta.columns.get(column) else {
             return Ok(None);
@@ -107,7 +107,7 @@ async fn find(
             return Ok(None);
         };
         let lines = match row.evidence {
-            Some(at) => evidence::of_cell(&own.evidence, at, row.number, &of.name)?,
+            Some(at) => evidence::read_cell(&own.evidence, at, row.number, &of.name)?,
             None => Vec::new(),
         };
         let name = row.name.clone();
@@ -117,7 +117,7 @@ async fn find(
             title: of.name.clone(),
             row: row.number,
             name: name.unwrap_or_else(|| row.number.to_string()),
-            state: State::of_byte(row.states.get(column).copied().unwrap_or(b'-')),
+            state: State::from_byte(row.states.get(column).copied().unwrap_or(b'-')),
             shown: row.cells.get(column).cloned().flatten(),
             lines,
             version: grid.version(),
@@ -125,30 +125,30 @@ async fn find(
     });
     match found.await? {
         Some(cell) => Ok((files, cell)),
-        None => Err(Problem::missing("the table has no such cell")),
+        None => Err(Problem::not_found("the table has no such cell")),
     }
 }
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
-    let project = project(visit, name)?;
-    let asked = |key: &str| visit.asked(key).map(str::to_owned);
+    let project = find_project(visit, name)?;
+    let asked = |key: &str| visit.query_value(key).map(str::to_owned);
     let (files, cell) = find(visit, &project, asked).await?;
     let own = project.clone();
-    let review = reading(move || own.review()).await?;
-    let copy = stored_copy(visit, &project, &cell).await;
-    let separator = separator(files, &cell).await;
+    let review = run_blocking(move || own.read_review()).await?;
+    let copy = load_stored_copy(visit, &project, &cell).await;
+    let separator = load_separator(files, &cell).await;
     let content = content(name, &cell, &review, copy, &separator);
-    visit.page("cell.html", "Evidence", content)
+    visit.render_page("cell.html", "Evidence", content)
 }
 
 /// What stands between the values of a list, so that they are the same values when the form comes back.
-async fn separator(files: Files, cell: &Cell) -> String {
+async fn load_separator(files: Files, cell: &Cell) -> String {
     let usual = String::from("; ");
     if cell.lines.len() < 2 {
         return usual;
     }
     let column = cell.title.clone();
-    let found = reading(move || Origin::separator(&files, &column));
+    let found = run_blocking(move || Origin::find_separator(&files, &column));
     found.await.unwrap_or(usual)
 }
 
@@ -162,7 +162,7 @@ fn content(
     let values = cell.values();
     let value = values.first().map(String::as_str).unwrap_or_default();
     let excerpt = cell.text("excerpt").unwrap_or_default();
-    let [before, marked, after] = around(excerpt, value);
+    let [before, marked, after] = split_at_value(excerpt, value);
     let is_link = |url: &str| url.starts_with("http://") || url.starts_with("https://");
     let answer = review.of_cell(cell.row, &cell.title);
     let candidates: Vec<Value> = cell
@@ -181,7 +181,7 @@ fn content(
         "path": cell.path(name),
         "grid": format!("/dashboard/table/{0}/rows?after={1}&first={4}&cell=c{2}-{3}", encoded(name), cell.n - 1, cell.n, cell.column, cell.column / COLUMNS * COLUMNS),
         "title": cell.title, "id": cell.name, "row": cell.row,
-        "state": cell.state.shown(),
+        "state": cell.state.to_json(),
         "shown": cell.shown,
         "known": member("known"),
         "values": values,
@@ -196,7 +196,7 @@ fn content(
         "chain": line.filter(|line| line["chain"].is_array()).map(|line| line["chain"].to_string()),
         "percent": confidence.filter(|_| !values.is_empty()).map(|confidence| 100.0 * confidence),
         "candidates": candidates,
-        "answer": answer.map(answered),
+        "answer": answer.map(answer_json),
         "can_accept": can_accept,
         "can_reject": can_accept,
         "can_decide": true,
@@ -207,7 +207,7 @@ fn content(
     })
 }
 
-fn answered(answer: &CellAnswer) -> Value {
+fn answer_json(answer: &CellAnswer) -> Value {
     let kind = match (answer.is_accepted, &answer.value) {
         (true, Some(_)) => "edited",
         (true, None) => "accepted",
@@ -217,11 +217,11 @@ fn answered(answer: &CellAnswer) -> Value {
 }
 
 /// The words around the value in the copy of the page that the project keeps; nothing if there is none.
-async fn stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Value> {
+async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Value> {
     let url = cell.text("url")?;
     let value = cell.values().into_iter().next()?;
     let file = project.folder().join("webfill.db");
-    let opened = within(visit.dashboard.project_stores.get(&file))
+    let opened = with_time_limit(visit.dashboard.project_stores.get(&file))
         .await
         .ok()??;
     passage_of(opened.browse.as_ref(), &page_id(APP, CRAWL, url), value).await
@@ -229,18 +229,18 @@ async fn stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Va
 
 /// The words around a value in the copy of a page that a store keeps.
 pub(super) async fn passage_of(browse: &dyn Browse, id: &str, value: String) -> Option<Value> {
-    let page = within(browse.page(id)).await.ok()??;
-    let body = within(browse.body(id)).await.ok()??;
+    let page = with_time_limit(browse.page(id)).await.ok()??;
+    let body = with_time_limit(browse.body(id)).await.ok()??;
     let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
-    let found = reading(move || {
+    let found = run_blocking(move || {
         let text = text_of(&body, &kind).map_err(|problem| problem.text)?;
-        Ok(text.and_then(|text| passage(&plain(&text), &value)))
+        Ok(text.and_then(|text| find_passage(&visible_text(&text), &value)))
     });
     found.await.ok()?
 }
 
 /// The value with the text around it.
-fn passage(text: &str, value: &str) -> Option<Value> {
+fn find_passage(text: &str, value: &str) -> Option<Value> {
     let value = collapsed(value);
     let at = text.find(&value).filter(|_| !value.is_empty())?;
     let end = at + value.len();
@@ -255,7 +255,7 @@ fn passage(text: &str, value: &str) -> Option<Value> {
 }
 
 /// The text that a reader of the page sees, roughly: it is shown, never run.
-fn plain(page: &str) -> String {
+fn visible_text(page: &str) -> String {
     const UNSEEN: [&str; 4] = ["script", "style", "noscript", "template"];
     let document = Document::parse_html(page, &Limits::default());
     let mut text = String::new();
@@ -274,7 +274,7 @@ fn collapsed(text: &str) -> String {
 }
 
 /// What a form wants.
-pub(super) enum Wanted {
+pub(super) enum CellRequest {
     Page,
     /// The candidate of this place.
     Candidate(usize),
@@ -283,23 +283,23 @@ pub(super) enum Wanted {
     Undo,
 }
 
-impl Wanted {
-    pub(super) fn of(form: &Form) -> Result<Wanted, Problem> {
+impl CellRequest {
+    pub(super) fn from_form(form: &Form) -> Result<CellRequest, Problem> {
         match form.get("answer") {
             Some("accept") => match form.get("candidate") {
-                None => Ok(Wanted::Page),
+                None => Ok(CellRequest::Page),
                 Some(place) => match place.parse() {
-                    Ok(place) => Ok(Wanted::Candidate(place)),
-                    Err(_) => Err(Problem::faulty("candidate: expected a number")),
+                    Ok(place) => Ok(CellRequest::Candidate(place)),
+                    Err(_) => Err(Problem::bad_request("candidate: expected a number")),
                 },
             },
             Some("edit") => match form.get("value").map(str::trim) {
-                None | Some("") => Err(Problem::faulty("value: expected a text")),
-                Some(value) => Ok(Wanted::Text(value.to_owned())),
+                None | Some("") => Err(Problem::bad_request("value: expected a text")),
+                Some(value) => Ok(CellRequest::Text(value.to_owned())),
             },
-            Some("reject") => Ok(Wanted::Reject),
-            Some("undo") => Ok(Wanted::Undo),
-            _ => Err(Problem::faulty(
+            Some("reject") => Ok(CellRequest::Reject),
+            Some("undo") => Ok(CellRequest::Undo),
+            _ => Err(Problem::bad_request(
                 "answer: expected accept, reject, edit or undo",
             )),
         }
@@ -307,20 +307,20 @@ impl Wanted {
 
     fn decision(&self) -> Decision {
         match self {
-            Wanted::Reject => Decision::Reject,
-            Wanted::Undo => Decision::Undo,
+            CellRequest::Reject => Decision::Reject,
+            CellRequest::Undo => Decision::Undo,
             _ => Decision::Accept,
         }
     }
 }
 
 /// Keeps an answer, and shows the cell again.
-pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
-    let project = project(visit, name)?;
+pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
+    let project = find_project(visit, name)?;
     if !visit.can_change() {
         return Err(Problem::forbidden("your token may only read"));
     }
-    let wanted = Wanted::of(form)?;
+    let wanted = CellRequest::from_form(form)?;
     let posted = |key: &str| form.get(key).map(str::to_owned);
     let (files, cell) = find(visit, &project, posted).await?;
     let path = cell.path(name);
@@ -338,19 +338,21 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
     let mut about =
         json!({"table": name, "row": cell.row, "column": cell.title, "answer": decision});
     let by = json!(visit.visitor.name.as_deref());
-    let kept = reading({
+    let kept = run_blocking({
         let project = project.clone();
-        move || prepared(&project, &files, &cell, &wanted)
+        move || prepare_answer(&project, &files, &cell, &wanted)
     })
     .await
-    .map_err(|problem| Problem::faulty(problem.text))?;
+    .map_err(|problem| Problem::bad_request(problem.text))?;
     if let Some(value) = &kept.value {
         about["value"] = value.as_str().into();
     }
     // First: no answer counts that the audit log does not have.
-    visit.note("table_review", about.clone()).await?;
+    visit
+        .write_audit_entry("table_review", about.clone())
+        .await?;
     let answer = move || {
-        project.answer(&Answer {
+        project.append_answer(&Answer {
             key: &kept.key,
             row: kept.row,
             column: &kept.column,
@@ -360,16 +362,16 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
             value: kept.value.as_deref(),
         })
     };
-    if let Err(problem) = reading(answer).await {
+    if let Err(problem) = run_blocking(answer).await {
         about["result"] = "failed".into();
-        visit.note("table_review", about).await?;
+        visit.write_audit_entry("table_review", about).await?;
         return Err(problem);
     }
     Ok(see_other(&path))
 }
 
 /// An answer that is ready to be kept.
-struct Kept {
+struct PreparedAnswer {
     key: String,
     row: u64,
     column: String,
@@ -377,19 +379,19 @@ struct Kept {
     value: Option<String>,
 }
 
-fn prepared(
+fn prepare_answer(
     project: &Project,
     files: &Files,
     cell: &Cell,
-    wanted: &Wanted,
-) -> Result<Kept, String> {
-    let review = project.review()?;
+    wanted: &CellRequest,
+) -> Result<PreparedAnswer, String> {
+    let review = project.read_review()?;
     let listed = review.doubt_of(cell.row, &cell.title);
     let key = match listed {
         Some(doubt) => doubt.key.clone(),
         None => format!("cell {} {}", cell.row, cell.title),
     };
-    let kept = |doubt: Value, value: Option<String>| Kept {
+    let kept = |doubt: Value, value: Option<String>| PreparedAnswer {
         key: key.clone(),
         row: cell.row,
         column: cell.title.clone(),
@@ -397,36 +399,36 @@ fn prepared(
         value,
     };
     // As the command has listed it.
-    let is_of_page = !matches!(wanted, Wanted::Candidate(_) | Wanted::Text(_));
+    let is_of_page = !matches!(wanted, CellRequest::Candidate(_) | CellRequest::Text(_));
     if let Some(doubt) = listed.filter(|_| is_of_page) {
         return Ok(kept(doubt.doubt.clone(), None));
     }
     let origin = Origin::find(files, cell.row, &cell.title)?;
     let (values, value) = match wanted {
-        Wanted::Candidate(place) => {
+        CellRequest::Candidate(place) => {
             let candidate = cell.candidates().into_iter().nth(*place);
             let (values, _) = candidate.ok_or("the cell has no such value")?;
             let text = values.join("; ");
             (values, Some(text))
         }
-        Wanted::Text(text) => {
-            let values = origin.values(text);
+        CellRequest::Text(text) => {
+            let values = origin.split_values(text);
             if values.is_empty() {
                 return Err(String::from("value: expected a text"));
             }
             (values, Some(text.clone()))
         }
-        Wanted::Page | Wanted::Reject if cell.values().is_empty() => {
+        CellRequest::Page | CellRequest::Reject if cell.values().is_empty() => {
             return Err(String::from("no page has a value for this cell"));
         }
         _ => (cell.values(), None),
     };
-    let about = About {
+    let about = CellEvidence {
         name: &cell.name,
         column: &cell.title,
         url: cell.text("url").unwrap_or_default(),
     };
-    Ok(kept(origin.doubt(&about, &values), value))
+    Ok(kept(origin.doubt_json(&about, &values), value))
 }
 
 #[cfg(test)]
@@ -437,16 +439,16 @@ mod tests {
     fn the_copy_of_a_page_is_its_visible_text_around_the_value() {
         let page = "<html><style>b{}</style><h1>The  Sea</h1><script>var a = 'The Sea'</script>\
                     <p>Price:\n <b>12&nbsp;&euro;</b></p>";
-        let text = plain(page);
+        let text = visible_text(page);
         assert_eq!(text, "The Sea Price: 12 €");
-        let found = passage(&text, "12\u{a0}€").unwrap();
+        let found = find_passage(&text, "12\u{a0}€").unwrap();
         assert_eq!(found["before"], "The Sea Price: ");
         assert_eq!(found["value"], "12 €");
         assert_eq!(found["after"], "");
-        assert_eq!(passage(&text, "nothing"), None);
-        assert_eq!(passage(&text, ""), None);
+        assert_eq!(find_passage(&text, "nothing"), None);
+        assert_eq!(find_passage(&text, ""), None);
         let long = format!("{} here {}", "é".repeat(900), "ü".repeat(900));
-        let found = passage(&long, "here").unwrap();
+        let found = find_passage(&long, "here").unwrap();
         assert_eq!(found["is_cut_before"], true);
         let before = found["before"].as_str().unwrap();
         assert_eq!(before.chars().count(), AROUND);

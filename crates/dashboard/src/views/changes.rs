@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use webfill_store::{Change, ChangeKind, ChangeListFilter, CrawlId};
 
-use super::reading::{List, ROWS, place, store, within};
+use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -13,17 +13,17 @@ const MOST_DIFFERENCE: usize = 4_000;
 /// `of`: the application and the name of a crawl; `None`: all crawls that the visitor may see.
 pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
     if let Some((app, _)) = of {
-        visit.needs_app(app)?;
+        visit.require_app(app)?;
     }
-    let kind = visit.asked("kind").map(kind_named).transpose()?;
+    let kind = visit.query_value("kind").map(kind_named).transpose()?;
     let filter = ChangeListFilter {
         crawl: of.map(|(app, crawl)| CrawlId::new(app, crawl)),
         kind,
         apps: visit.apps(),
         ..ChangeListFilter::default()
     };
-    let (store, from) = (store(visit).await?, place(visit)?);
-    let slice = within(store.browse.changes(&filter, from.as_ref(), ROWS)).await?;
+    let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
+    let slice = with_time_limit(store.browse.changes(&filter, from.as_ref(), ROWS)).await?;
     let title = match of {
         Some((_, crawl)) => format!("Changes of {crawl}"),
         None => String::from("Changes"),
@@ -32,15 +32,15 @@ pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
         "app": of.map(|(app, _)| app), "crawl": of.map(|(_, crawl)| crawl),
         "kind": kind.map(ChangeKind::as_str),
         "kinds": ChangeKind::ALL.map(ChangeKind::as_str),
-        "list": List::of(visit, &slice, row),
+        "list": List::from_slice(visit, &slice, row),
     });
-    visit.page("changes.html", &title, content)
+    visit.render_page("changes.html", &title, content)
 }
 
 fn kind_named(name: &str) -> Result<ChangeKind, Problem> {
     let mut all = ChangeKind::ALL.into_iter();
     let found = all.find(|kind| kind.as_str() == name);
-    found.ok_or_else(|| Problem::faulty("kind: expected new, changed, gone or back"))
+    found.ok_or_else(|| Problem::bad_request("kind: expected new, changed, gone or back"))
 }
 
 pub(super) fn row(change: &Change) -> Value {

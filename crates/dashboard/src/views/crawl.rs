@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use webfill_store::{
-    Browsing, Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, PageFilter, PageRow,
-    iso_time,
+    BrowseHandles, Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, PageFilter,
+    PageRow, iso_time,
 };
 use webfill_wire::{Outcome, Reason};
 
 use super::changes::row as change_row;
-use super::reading::{part, store, within};
+use super::reading::{data_or_fault, open_store, with_time_limit};
 use super::{overview, words};
 use crate::answer::{Problem, Shown};
-use crate::history::{self, Kept, Sample};
+use crate::history::{self, RecordCounts, Sample};
 use crate::snapshot::records_at_end;
 use crate::templates::encoded;
 use crate::visit::Visit;
@@ -73,7 +73,7 @@ struct Failures {
     samples: Vec<Value>,
 }
 
-struct Stored {
+struct StoredCrawl {
     crawl: Option<Crawl>,
     records: Value,
     changes: Vec<Change>,
@@ -86,11 +86,11 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
         let base = format!("/dashboard/crawl/{}/{}", encoded(app), encoded(crawl));
         content["charts"] = overview::chart_choice(visit, &format!("{base}/charts"));
     }
-    visit.page("crawl.html", &format!("Crawl {crawl}"), content)
+    visit.render_page("crawl.html", &format!("Crawl {crawl}"), content)
 }
 
 /// The part of the page that updates itself.
-pub(crate) async fn part_of(visit: &Visit, app: &str, crawl: &str) -> Result<String, Problem> {
+pub(crate) async fn live_part(visit: &Visit, app: &str, crawl: &str) -> Result<String, Problem> {
     let content = content(visit, app, crawl).await?;
     let templates = &visit.dashboard.templates;
     Ok(crate::templates::render(templates, "run.html", content))
@@ -98,9 +98,9 @@ pub(crate) async fn part_of(visit: &Visit, app: &str, crawl: &str) -> Result<Str
 
 /// The metrics of the crawl's charts.
 pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
-    visit.needs_app(app)?;
-    let (store, id) = (store(visit).await?, CrawlId::new(app, crawl));
-    let kept = within(store.store.get_crawl(&id)).await?;
+    visit.require_app(app)?;
+    let (store, id) = (open_store(visit).await?, CrawlId::new(app, crawl));
+    let kept = with_time_limit(store.store.get_crawl(&id)).await?;
     let (began_ms, ended_ms) = match &kept {
         Some(kept) => (Some(kept.started_at_ms), kept.finished_at_ms),
         None => (None, None),
@@ -108,7 +108,7 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let records = records_of(visit, &store, &id, kept.as_ref()).await?;
     let totals = kept.as_ref().map(|kept| totals(kept, &records));
     let name = id.to_string();
-    let is_whole = overview::span(visit) == 0;
+    let is_whole = overview::requested_span(visit) == 0;
     let reduce = |samples: Vec<Sample>| {
         let mut own: Vec<Sample> = samples.iter().map(|sample| sample.of_run(&name)).collect();
         if let Some(totals) = totals.clone().filter(|_| is_whole) {
@@ -139,24 +139,24 @@ fn totals(kept: &Crawl, records: &Value) -> Sample {
         ended: ended
             .filter_map(|(outcome, count)| Some((outcome.clone(), count.as_u64()?)))
             .collect(),
-        records: records["resolved"].as_u64().map(|resolved| Kept {
+        records: records["resolved"].as_u64().map(|resolved| RecordCounts {
             resolved,
-            ..Kept::default()
+            ..RecordCounts::default()
         }),
         ..Sample::default()
     }
 }
 
 async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem> {
-    visit.needs_app(app)?;
+    visit.require_app(app)?;
     let id = CrawlId::new(app, crawl);
-    let (fleet, read) = tokio::join!(fleet_status(visit, &id), stored(visit, &id));
-    let (fleet, fleet_fault) = part(fleet);
+    let (fleet, read) = tokio::join!(fleet_status(visit, &id), load_stored(visit, &id));
+    let (fleet, fleet_fault) = data_or_fault(fleet);
     let fleet = fleet.flatten();
-    let (read, store_fault) = part(read);
+    let (read, store_fault) = data_or_fault(read);
     let kept = read.as_ref().and_then(|read| read.crawl.as_ref());
     if fleet.is_none() && kept.is_none() && store_fault.is_none() {
-        return Err(Problem::missing(format!(
+        return Err(Problem::not_found(format!(
             "unknown crawl {crawl} of application {app}: it may have been pruned"
         )));
     }
@@ -179,7 +179,7 @@ async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem
         "rows_stored": counts["rows_stored"],
         "kept": kept.map(crawl_json),
         "records": read.as_ref().map(|read| &read.records),
-        "failures": grouped(failures),
+        "failures": group_failures(failures),
         "failures_read": failures.len(),
         "has_more_failures": failures.len() == FAILURES as usize,
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),
@@ -188,7 +188,7 @@ async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem
     content["dashboard"] = json!({
         "form_token": visit.form_token, "can_change": visit.can_change(), "has_fleet": visit.has_fleet(),
         "here": format!("/dashboard/crawl/{}/{}", encoded(app), encoded(crawl)),
-        "is_bound": visit.visitor.rights.is_bound(),
+        "is_bound": visit.visitor.rights.is_limited_to_apps(),
     });
     Ok(content)
 }
@@ -202,8 +202,8 @@ async fn fleet_status(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Prob
     visit.ask(question).await.map(Some)
 }
 
-async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
-    let store = store(visit).await?;
+async fn load_stored(visit: &Visit, id: &CrawlId) -> Result<StoredCrawl, Problem> {
+    let store = open_store(visit).await?;
     let changes = ChangeListFilter {
         crawl: Some(id.clone()),
         ..ChangeListFilter::default()
@@ -214,15 +214,15 @@ async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
         outcomes: failed.filter(|outcome| outcome.is_failure()).collect(),
         ..PageFilter::default()
     };
-    let crawl = within(store.store.get_crawl(id)).await?;
+    let crawl = with_time_limit(store.store.get_crawl(id)).await?;
     let records = records_of(visit, &store, id, crawl.as_ref()).await?;
-    Ok(Stored {
+    Ok(StoredCrawl {
         records,
         crawl,
-        changes: within(store.browse.changes(&changes, None, CHANGES))
+        changes: with_time_limit(store.browse.changes(&changes, None, CHANGES))
             .await?
             .rows,
-        failures: within(store.browse.pages(&failures, None, FAILURES))
+        failures: with_time_limit(store.browse.pages(&failures, None, FAILURES))
             .await?
             .rows,
     })
@@ -231,7 +231,7 @@ async fn stored(visit: &Visit, id: &CrawlId) -> Result<Stored, Problem> {
 /// The records of a crawl: when it ended, or else as they were counted last; null for a crawl without a dataset.
 async fn records_of(
     visit: &Visit,
-    store: &Browsing,
+    store: &BrowseHandles,
     id: &CrawlId,
     crawl: Option<&Crawl>,
 ) -> Result<Value, Problem> {
@@ -252,14 +252,14 @@ async fn records_of(
             Some(_) => counted,
         }),
         None => {
-            let counts = within(store.browse.crawl_counts(id, COUNT_TO)).await?;
+            let counts = with_time_limit(store.browse.crawl_counts(id, COUNT_TO)).await?;
             Ok(json!(records_json(&counts)))
         }
     }
 }
 
 /// Failed pages by site and cause, the most first.
-fn grouped(failures: &[PageRow]) -> Vec<Failures> {
+fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
     let mut groups: BTreeMap<(&str, &str, Option<u16>), Vec<&PageRow>> = BTreeMap::new();
     for page in failures {
         let key = (page.site.as_str(), page.outcome.as_str(), page.status_code);
@@ -430,7 +430,7 @@ mod tests {
         let mut failed = vec![page("b.org", Outcome::DnsError, None, 0)];
         failed.extend((1..6).map(|n| page("a.org", Outcome::HttpError, Some(404), n)));
         failed.push(page("a.org", Outcome::HttpError, Some(500), 6));
-        let groups = grouped(&failed);
+        let groups = group_failures(&failed);
         let reported: Vec<_> = groups
             .iter()
             .map(|group| (group.site.as_str(), group.status_code, group.count))

@@ -27,27 +27,27 @@ struct Row {
 }
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    let opened = visit.store().await?;
+    let opened = visit.open_store().await?;
     let state = visit
-        .asked("state")
+        .query_value("state")
         .map(str::parse::<CrawlState>)
         .transpose();
-    let state = state.map_err(|_| Problem::faulty("state: unknown state of a crawl"))?;
-    let from = visit.asked("after").map(str::parse).transpose();
-    let from = from.map_err(Problem::faulty)?;
+    let state = state.map_err(|_| Problem::bad_request("state: unknown state of a crawl"))?;
+    let from = visit.query_value("after").map(str::parse).transpose();
+    let from = from.map_err(Problem::bad_request)?;
     let filter = CrawlFilter {
         apps: visit.apps(),
         state,
     };
     let slice = opened.browse.crawls(&filter, from.as_ref(), SHOWN).await;
-    let slice = slice.map_err(Problem::away)?;
+    let slice = slice.map_err(Problem::unavailable)?;
     let has_fleet = visit.dashboard.fleet.is_some();
     // The fleet knows changes a little earlier than the store.
     let snapshot = visit.dashboard.snapshot().await;
     let crawls: Vec<Row> = slice
         .rows
         .into_iter()
-        .map(|crawl| row(now(crawl, &snapshot.status), has_fleet))
+        .map(|crawl| row(with_fleet_status(crawl, &snapshot.status), has_fleet))
         .collect();
     let next = slice.next.map(|place| place.to_string());
     let states = CrawlState::ALL.map(CrawlState::as_str);
@@ -58,16 +58,16 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         "states": states,
         "state": state,
         "examined": slice.examined,
-        "here": here(visit),
+        "here": return_path(visit),
     });
-    visit.page("crawls.html", "Crawls", content)
+    visit.render_page("crawls.html", "Crawls", content)
 }
 
 /// The address that forms return to: this page with its query.
-fn here(visit: &Visit) -> String {
+fn return_path(visit: &Visit) -> String {
     let query: Vec<String> = ["state", "after"]
         .iter()
-        .filter_map(|key| visit.asked(key).map(|value| format!("{key}={value}")))
+        .filter_map(|key| visit.query_value(key).map(|value| format!("{key}={value}")))
         .filter(|pair| {
             pair.bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"=._-".contains(&byte))
@@ -80,7 +80,7 @@ fn here(visit: &Visit) -> String {
 }
 
 /// Updates a crawl with the fleet's current status.
-fn now(mut crawl: Crawl, status: &Value) -> Crawl {
+fn with_fleet_status(mut crawl: Crawl, status: &Value) -> Crawl {
     let unfinished = status["unfinished"].as_array();
     let mut unfinished = unfinished.into_iter().flatten();
     let own = unfinished

@@ -2,13 +2,13 @@
 
 use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
 use serde_json::json;
-use webfill_store::{CrawlId, PageFilter, PageRow, Place, Slice, iso_time};
-use webfill_table::unlike_a_formula;
+use webfill_store::{CrawlId, ListPage, PageFilter, PageRow, Place, iso_time};
+use webfill_table::escape_formula;
 use webfill_wire::Outcome;
 
 use super::pages::row;
-use super::reading::{List, ROWS, place, store, within};
-use crate::answer::{Problem, Shown, of_kind, with_header};
+use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
+use crate::answer::{Problem, Shown, with_content_type, with_header};
 use crate::visit::Visit;
 
 /// The most rows of a file, and of a slice for it.
@@ -19,9 +19,9 @@ const SLICE: u32 = 1_000;
 const MOST_EXAMINED: u64 = 1_000_000;
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
-    let slice = dead(visit, app, crawl, place(visit)?.as_ref(), ROWS).await?;
-    let content = json!({"app": app, "crawl": crawl, "list": List::of(visit, &slice, row)});
-    visit.page(
+    let slice = load_dead_links(visit, app, crawl, parse_cursor(visit)?.as_ref(), ROWS).await?;
+    let content = json!({"app": app, "crawl": crawl, "list": List::from_slice(visit, &slice, row)});
+    visit.render_page(
         "dead.html",
         &format!("Dead links of crawl {crawl}"),
         content,
@@ -29,21 +29,21 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
 }
 
 /// A slice of the failed pages, of which only dead links are left.
-async fn dead(
+async fn load_dead_links(
     visit: &Visit,
     app: &str,
     crawl: &str,
     from: Option<&Place>,
     limit: u32,
-) -> Result<Slice<PageRow>, Problem> {
-    visit.needs_app(app)?;
+) -> Result<ListPage<PageRow>, Problem> {
+    visit.require_app(app)?;
     let filter = PageFilter {
         crawl: Some(CrawlId::new(app, crawl)),
         outcomes: vec![Outcome::HttpError, Outcome::DnsError],
         ..PageFilter::default()
     };
-    let store = store(visit).await?;
-    let mut slice = within(store.browse.pages(&filter, from, limit)).await?;
+    let store = open_store(visit).await?;
+    let mut slice = with_time_limit(store.browse.pages(&filter, from, limit)).await?;
     slice.rows.retain(is_dead);
     Ok(slice)
 }
@@ -56,7 +56,7 @@ pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let mut text = String::from("url,outcome,status_code,site,found_on,fetched_at\r\n");
     let (mut rows, mut examined, mut from) = (0, 0, None);
     loop {
-        let slice = dead(visit, app, crawl, from.as_ref(), SLICE).await?;
+        let slice = load_dead_links(visit, app, crawl, from.as_ref(), SLICE).await?;
         rows += slice.rows.len();
         examined += slice.examined;
         for page in &slice.rows {
@@ -72,7 +72,7 @@ pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
         }
     }
     let kind = HeaderValue::from_static("text/csv; charset=utf-8");
-    let answer = of_kind(200, kind, text.into_bytes());
+    let answer = with_content_type(200, kind, text.into_bytes());
     let answer = with_header(answer, CACHE_CONTROL, "no-store");
     let name = "attachment; filename=\"dead-links.csv\"";
     Ok(with_header(answer, CONTENT_DISPOSITION, name))
@@ -88,6 +88,6 @@ fn line(page: &PageRow) -> String {
         page.parent.as_deref().unwrap_or_default(),
         &iso_time(page.started_at_ms),
     ];
-    let quoted = cells.map(|cell| format!("\"{}\"", unlike_a_formula(cell).replace('"', "\"\"")));
+    let quoted = cells.map(|cell| format!("\"{}\"", escape_formula(cell).replace('"', "\"\"")));
     quoted.join(",") + "\r\n"
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tables::reading;
+use super::tables::run_blocking;
 use crate::answer::Shown;
 use crate::tables::Project;
 use crate::visit::Visit;
@@ -11,16 +11,16 @@ use crate::visit::Visit;
 const SHOWN: usize = 20;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let all = visit.dashboard.tables.all();
-    let read = move || Ok(all.iter().map(of_table).collect::<Vec<Value>>());
-    let mut tables = reading(read).await?;
+    let read = move || Ok(all.iter().map(table_row).collect::<Vec<Value>>());
+    let mut tables = run_blocking(read).await?;
     tables.retain(|table| table["open"] != 0);
-    visit.page("doubts.html", "Doubts", json!({"tables": tables}))
+    visit.render_page("doubts.html", "Doubts", json!({"tables": tables}))
 }
 
-fn of_table(project: &Project) -> Value {
-    let review = match project.review() {
+fn table_row(project: &Project) -> Value {
+    let review = match project.read_review() {
         Ok(review) => review,
         Err(fault) => return json!({"name": project.name, "fault": fault}),
     };
@@ -28,7 +28,7 @@ fn of_table(project: &Project) -> Value {
     let open = open.filter(|doubt| review.answer(doubt).is_none());
     json!({
         "name": project.name,
-        "open": review.open(),
+        "open": review.count_open(),
         "doubts": open.take(SHOWN).collect::<Vec<_>>(),
     })
 }

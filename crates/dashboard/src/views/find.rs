@@ -1,9 +1,9 @@
 //! The state of a URL: the fleet's status in the crawls that know it, and its stored pages.
 
 use serde_json::{Value, json};
-use webfill_store::{Browsing, CrawlId, page_id};
+use webfill_store::{BrowseHandles, CrawlId, page_id};
 
-use super::reading::{part, store, within};
+use super::reading::{data_or_fault, open_store, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -11,19 +11,19 @@ use crate::visit::Visit;
 const MOST_CRAWLS: usize = 20;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    let asked = |key: &str| visit.asked(key).map(str::trim).unwrap_or_default();
+    let asked = |key: &str| visit.query_value(key).map(str::trim).unwrap_or_default();
     let (typed, app, crawl) = (asked("url"), asked("app"), asked("crawl"));
     let mut content = match typed {
         "" => json!({}),
-        _ => found(visit, typed, app, crawl).await?,
+        _ => search(visit, typed, app, crawl).await?,
     };
     content["typed"] = typed.into();
     content["app"] = app.into();
     content["crawl"] = crawl.into();
-    visit.page("find.html", "Find a URL", content)
+    visit.render_page("find.html", "Find a URL", content)
 }
 
-async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Value, Problem> {
+async fn search(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Value, Problem> {
     let typed = match typed.contains("://") {
         true => typed.to_owned(),
         false => format!("https://{typed}"),
@@ -32,11 +32,11 @@ async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Val
         Ok(url) => url.to_string(),
         Err(refusal) => return Ok(json!({"fault": refusal.to_string()})),
     };
-    let (fleet, fleet_fault) = part(fleet_status(visit, &url, app, crawl).await);
+    let (fleet, fleet_fault) = data_or_fault(explain_url(visit, &url, app, crawl).await);
     let fleet = fleet.flatten().unwrap_or_default();
     let crawls = crawls_of(&fleet, app, crawl);
-    let (pages, store_fault) = match visit.dashboard.store.is_named() {
-        true => part(stored(visit, &url, crawls).await),
+    let (pages, store_fault) = match visit.dashboard.store.is_configured() {
+        true => data_or_fault(load_pages(visit, &url, crawls).await),
         false => (None, None),
     };
     Ok(json!({
@@ -48,7 +48,7 @@ async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Val
 }
 
 /// The fleet's status.
-async fn fleet_status(
+async fn explain_url(
     visit: &Visit,
     url: &str,
     app: &str,
@@ -83,8 +83,12 @@ fn crawls_of(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
 }
 
 /// The pages of a URL. If no crawl is known to have it, the latest crawls are searched.
-async fn stored(visit: &Visit, url: &str, mut crawls: Vec<CrawlId>) -> Result<Vec<Value>, Problem> {
-    let store = store(visit).await?;
+async fn load_pages(
+    visit: &Visit,
+    url: &str,
+    mut crawls: Vec<CrawlId>,
+) -> Result<Vec<Value>, Problem> {
+    let store = open_store(visit).await?;
     if crawls.is_empty() {
         crawls = last_crawls(visit, &store).await?;
     }
@@ -94,7 +98,7 @@ async fn stored(visit: &Visit, url: &str, mut crawls: Vec<CrawlId>) -> Result<Ve
             continue;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
-        if let Some(page) = within(store.browse.page(&id)).await? {
+        if let Some(page) = with_time_limit(store.browse.page(&id)).await? {
             pages.push(json!({
                 "id": id,
                 "app": crawl.app_id,
@@ -109,13 +113,13 @@ async fn stored(visit: &Visit, url: &str, mut crawls: Vec<CrawlId>) -> Result<Ve
     Ok(pages)
 }
 
-async fn last_crawls(visit: &Visit, store: &Browsing) -> Result<Vec<CrawlId>, Problem> {
+async fn last_crawls(visit: &Visit, store: &BrowseHandles) -> Result<Vec<CrawlId>, Problem> {
     let filter = webfill_store::CrawlFilter {
         apps: visit.apps(),
         ..Default::default()
     };
     let most = MOST_CRAWLS as u32;
-    let slice = within(store.browse.crawls(&filter, None, most)).await?;
+    let slice = with_time_limit(store.browse.crawls(&filter, None, most)).await?;
     Ok(slice.rows.into_iter().map(|crawl| crawl.id).collect())
 }
 

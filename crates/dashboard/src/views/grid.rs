@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::grid_parts::{self, ROWS, anew, number, place};
-use super::tables::{project, reading};
+use super::tables::{find_project, run_blocking};
 use crate::answer::{Problem, Shown};
 use crate::grid::download::{Download, Format};
 use crate::grid::files::Files;
-use crate::grid::jobs::Made;
+use crate::grid::jobs::IndexOutcome;
 use crate::grid::listing::{Filter, Order, Page, Row};
 use crate::grid::state::State;
 use crate::grid::{Grid, Kind};
@@ -19,7 +19,7 @@ use crate::visit::Visit;
 const SITES: usize = 200;
 
 /// The request of a page.
-struct Asked {
+struct GridQuery {
     filter: Filter,
     order: Order,
     after: Option<i64>,
@@ -29,19 +29,19 @@ struct Asked {
     first: usize,
 }
 
-impl Asked {
-    fn of(visit: &Visit) -> Result<Asked, Problem> {
-        let state = visit.asked("state").map(grid_parts::state_of_name);
+impl GridQuery {
+    fn from_visit(visit: &Visit) -> Result<GridQuery, Problem> {
+        let state = visit.query_value("state").map(grid_parts::state_of_name);
         let after = number(visit, "after")?;
-        Ok(Asked {
+        Ok(GridQuery {
             filter: Filter {
                 state: state.transpose()?,
                 column: place(visit, "column")?,
-                site: visit.asked("site").map(str::to_owned),
+                site: visit.query_value("site").map(str::to_owned),
             },
             order: Order {
                 column: place(visit, "sort")?,
-                is_descending: visit.asked("order") == Some("desc"),
+                is_descending: visit.query_value("order") == Some("desc"),
             },
             after: after.map(|after| i64::try_from(after).unwrap_or(i64::MAX)),
             from: number(visit, "from")?,
@@ -54,13 +54,13 @@ impl Asked {
         let named = [self.filter.column, self.order.column];
         match named.into_iter().flatten().all(|column| column < columns) {
             true => Ok(()),
-            false => Err(Problem::missing("the table has no such column")),
+            false => Err(Problem::not_found("the table has no such column")),
         }
     }
 }
 
 /// The page that was read.
-struct Listed {
+struct GridPage {
     grid: Grid,
     page: Page,
     counts: Vec<(State, u64)>,
@@ -69,52 +69,52 @@ struct Listed {
 }
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
-    let project = project(visit, name)?;
-    let asked = Asked::of(visit)?;
+    let project = find_project(visit, name)?;
+    let asked = GridQuery::from_visit(visit)?;
     let first = asked.first;
     let files = files(&project)?;
-    let made = made(visit, &files, asked.order.column).await?;
+    let made = open_index(visit, &files, asked.order.column).await?;
     let grid = match made {
-        Made::Ready(grid) => *grid,
-        Made::Preparing(rows) => return preparing(visit, name, rows),
+        IndexOutcome::Ready(grid) => *grid,
+        IndexOutcome::Preparing(rows) => return show_preparing(visit, name, rows),
     };
     asked.check(grid.meta.columns.len())?;
-    let listed = reading(move || {
+    let listed = run_blocking(move || {
         let after = match asked.from {
-            Some(line) => Some(grid.before_line(line)?),
+            Some(line) => Some(grid.row_before_line(line)?),
             None => asked.after,
         };
-        Ok(Listed {
+        Ok(GridPage {
             page: grid.page(&asked.filter, asked.order, after, ROWS)?,
             counts: grid.counts(asked.filter.column)?,
             sites: grid.sites(SITES).map_err(|error| error.to_string())?,
-            review: project.review()?,
+            review: project.read_review()?,
             grid,
         })
     })
     .await?;
     let content = content(visit, name, first, &listed);
-    visit.page("grid.html", &format!("Rows of {name}"), content)
+    visit.render_page("grid.html", &format!("Rows of {name}"), content)
 }
 
 pub(super) fn files(project: &Project) -> Result<Files, Problem> {
-    Files::of(project.folder()).map_err(Problem::broken)
+    Files::from_project_folder(project.folder()).map_err(Problem::internal_error)
 }
 
 /// The index of a table. Whoever opens it first waits for a moment while it is made.
-pub(super) async fn made(
+pub(super) async fn open_index(
     visit: &Visit,
     files: &Files,
     sorted_by: Option<usize>,
-) -> Result<Made, Problem> {
+) -> Result<IndexOutcome, Problem> {
     let (dashboard, files) = (visit.dashboard.clone(), files.clone());
-    reading(move || {
+    run_blocking(move || {
         let jobs = &dashboard.table_jobs;
-        let made = jobs.grid(&files)?;
+        let made = jobs.open_or_build(&files)?;
         match (&made, sorted_by) {
-            (Made::Ready(grid), Some(column)) if column < grid.meta.columns.len() => {
+            (IndexOutcome::Ready(grid), Some(column)) if column < grid.meta.columns.len() => {
                 drop(made);
-                jobs.sorted(&files, column)
+                jobs.open_or_sort(&files, column)
             }
             _ => Ok(made),
         }
@@ -122,21 +122,23 @@ pub(super) async fn made(
     .await
 }
 
-fn preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
-    let content = json!({"trail": trail(name), "preparing": rows, "again": visit.link(&[])});
-    visit.page("grid.html", &format!("Rows of {name}"), content)
+fn show_preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
+    let content = json!({"trail": trail(name), "preparing": rows, "again": visit.link_with(&[])});
+    visit.render_page("grid.html", &format!("Rows of {name}"), content)
 }
 
 fn trail(name: &str) -> Value {
     json!({"link": format!("/dashboard/table/{}", encoded(name)), "label": name})
 }
 
-fn content(visit: &Visit, name: &str, first: usize, listed: &Listed) -> Value {
+fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value {
     let (grid, page) = (&listed.grid, &listed.page);
     let columns = &grid.meta.columns;
     let (first, end, window) = grid_parts::window(visit, first, columns.len());
     let path = format!("/dashboard/table/{}", encoded(name));
-    let heads: Vec<Value> = (first..end).map(|at| head(visit, grid, at)).collect();
+    let heads: Vec<Value> = (first..end)
+        .map(|at| column_head(visit, grid, at))
+        .collect();
     let rows: Vec<Value> = page
         .rows
         .iter()
@@ -144,7 +146,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &Listed) -> Value {
         .collect();
     let next = page.next.map(|next| next.to_string());
     let next = next.map(|next| anew(visit, &[("after", &next)]));
-    let asked = visit.asked("state").and_then(State::of_name);
+    let asked = visit.query_value("state").and_then(State::from_name);
     let states: Vec<Value> = State::all()
         .map(|state| {
             let count = listed.counts.iter().find(|(counted, _)| *counted == state);
@@ -156,7 +158,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &Listed) -> Value {
     let fields = fields.filter(|(_, column)| column.is_field);
     let is_filtered = ["state", "site"]
         .iter()
-        .any(|key| visit.asked(key).is_some());
+        .any(|key| visit.query_value(key).is_some());
     json!({
         "trail": trail(name),
         "name": name,
@@ -170,25 +172,25 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &Listed) -> Value {
         "states": states,
         "fields": fields.map(|(at, column)| json!({"key": at.to_string(), "name": column.name})).collect::<Vec<_>>(),
         "sites": listed.sites.iter().map(|(name, rows)| json!({"name": name, "rows": rows})).collect::<Vec<_>>(),
-        "from": {"label": "From row", "value": visit.asked("from"), "is_number": true},
+        "from": {"label": "From row", "value": visit.query_value("from"), "is_number": true},
         "asked": {
-            "state": visit.asked("state"), "site": visit.asked("site"), "column": visit.asked("column"),
+            "state": visit.query_value("state"), "site": visit.query_value("site"), "column": visit.query_value("column"),
         },
-        "hidden": {"sort": visit.asked("sort"), "order": visit.asked("order")},
+        "hidden": {"sort": visit.query_value("sort"), "order": visit.query_value("order")},
         "is_filtered": is_filtered,
         "has_states": grid.meta.has_evidence,
         "files": grid_parts::files(visit, &format!("{path}/rows")),
         "all": path.clone() + "/rows",
         "list": {
             "next": next,
-            "is_beginning": visit.asked("after").is_none() && visit.asked("from").is_none(),
+            "is_beginning": visit.query_value("after").is_none() && visit.query_value("from").is_none(),
             "beginning": anew(visit, &[]),
             "examined": page.examined,
         },
     })
 }
 
-fn head(visit: &Visit, grid: &Grid, at: usize) -> Value {
+fn column_head(visit: &Visit, grid: &Grid, at: usize) -> Value {
     let column = &grid.meta.columns[at];
     let mut head = grid_parts::head(visit, at, &column.name, &at.to_string(), true);
     head["is_number"] = (column.kind != Kind::Text).into();
@@ -204,8 +206,8 @@ fn shown_row(
 ) -> Value {
     let cells = (first..end).map(|at| {
         let column = &grid.meta.columns[at];
-        let state = State::of_byte(row.states.get(at).copied().unwrap_or(b'-'));
-        let mut shown = state.shown();
+        let state = State::from_byte(row.states.get(at).copied().unwrap_or(b'-'));
+        let mut shown = state.to_json();
         shown["at"] = at.into();
         shown["text"] = json!(row.cells.get(at));
         shown["is_number"] = (column.kind != Kind::Text).into();
@@ -234,20 +236,20 @@ fn shown_row(
 
 /// The filtered rows as a file.
 pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
-    let format = Format::of_name(ending).ok_or_else(|| Problem::missing("page not found"))?;
-    let project = project(visit, name)?;
-    let asked = Asked::of(visit)?;
+    let format = Format::from_name(ending).ok_or_else(|| Problem::not_found("page not found"))?;
+    let project = find_project(visit, name)?;
+    let asked = GridQuery::from_visit(visit)?;
     let permit = grid_parts::permit(visit)?;
     let files = files(&project)?;
-    let Made::Ready(grid) = made(visit, &files, None).await? else {
-        return Err(Problem::away(
+    let IndexOutcome::Ready(grid) = open_index(visit, &files, None).await? else {
+        return Err(Problem::unavailable(
             "the table is being prepared: try again in a moment",
         ));
     };
     asked.check(grid.meta.columns.len())?;
     let filter = asked.filter;
-    let opened = reading(move || Download::open(&files, *grid, &filter, format)).await;
-    let download = opened.map_err(|problem| Problem::away(problem.text))?;
+    let opened = run_blocking(move || Download::open(&files, *grid, &filter, format)).await;
+    let download = opened.map_err(|problem| Problem::unavailable(problem.text))?;
     grid_parts::file((name, ending), format, permit, |pieces| {
         download.send(pieces)
     })

@@ -34,14 +34,14 @@ pub(super) const BEGINNING: [(&str, &str); 2] = [("after", ""), ("from", "")];
 
 /// The links of a page, with other values in its query and from the beginning of the list.
 pub(super) fn anew(visit: &Visit, values: &[(&str, &str)]) -> String {
-    visit.link(&[&BEGINNING[..], values].concat())
+    visit.link_with(&[&BEGINNING[..], values].concat())
 }
 
 /// The columns that are shown, from `first` on, and the links to others.
 pub(super) fn window(visit: &Visit, first: usize, columns: usize) -> (usize, usize, Value) {
     let first = if first < columns { first } else { 0 };
     let end = columns.min(first + COLUMNS);
-    let link = |first: usize| visit.link(&[("first", &first.to_string())]);
+    let link = |first: usize| visit.link_with(&[("first", &first.to_string())]);
     let window = json!({
         "first": first + 1,
         "last": end,
@@ -54,8 +54,8 @@ pub(super) fn window(visit: &Visit, first: usize, columns: usize) -> (usize, usi
 /// A column, with the link that sorts by it: up, then down, then in the order of the table. `key` names it in the
 /// address.
 pub(super) fn head(visit: &Visit, at: usize, name: &str, key: &str, can_sort: bool) -> Value {
-    let is_sorted = visit.asked("sort") == Some(key);
-    let is_descending = visit.asked("order") == Some("desc");
+    let is_sorted = visit.query_value("sort") == Some(key);
+    let is_descending = visit.query_value("order") == Some("desc");
     let (sort, order) = match (is_sorted, is_descending) {
         (false, _) => (key, ""),
         (true, false) => (key, "desc"),
@@ -77,7 +77,7 @@ pub(super) fn legend(
     asked: Option<State>,
     count: Option<u64>,
 ) -> Value {
-    let mut shown = state.shown();
+    let mut shown = state.to_json();
     let is_on = asked == Some(state);
     let wanted = if is_on { "" } else { state.name() };
     shown["count"] = json!(count);
@@ -98,10 +98,10 @@ pub(super) fn files(visit: &Visit, files: &str) -> Vec<Value> {
 
 /// A number of the query.
 pub(super) fn number(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
-    let text = visit.asked(key).map(str::trim);
+    let text = visit.query_value(key).map(str::trim);
     let read = text.map(|text| {
         let read = text.parse();
-        read.map_err(|_| Problem::faulty(format!("{key}: expected a number")))
+        read.map_err(|_| Problem::bad_request(format!("{key}: expected a number")))
     });
     read.transpose()
 }
@@ -112,15 +112,15 @@ pub(super) fn place(visit: &Visit, key: &str) -> Result<Option<usize>, Problem> 
 }
 
 pub(super) fn state_of_name(name: &str) -> Result<State, Problem> {
-    let found = State::of_name(name);
-    found.ok_or_else(|| Problem::faulty(format!("no cell is `{name}`")))
+    let found = State::from_name(name);
+    found.ok_or_else(|| Problem::bad_request(format!("no cell is `{name}`")))
 }
 
 /// A permit for a download, which has a thread for as long as it takes.
 pub(super) fn permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
     let permits = Arc::clone(&visit.dashboard.downloads);
     permits.try_acquire_owned().map_err(|_| {
-        Problem::away("too many files are being downloaded: try again when one is complete")
+        Problem::unavailable("too many files are being downloaded: try again when one is complete")
     })
 }
 

@@ -6,7 +6,7 @@ use crate::answer::Shown;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let status = visit.ask(json!({"action": "status"})).await?;
-    visit.page("machines.html", "Machines", json!({"status": status}))
+    visit.render_page("machines.html", "Machines", json!({"status": status}))
 }

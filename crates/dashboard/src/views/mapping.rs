@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
 use webfill_store::PageFilter;
 
-use super::page::can_bench;
+use super::page::can_use_editor;
 use super::pages;
-use super::reading::{extractions, part, store, within};
+use super::reading::{data_or_fault, load_extractions, open_store, with_time_limit};
 use crate::answer::{Problem, Shown};
-use crate::extractions::{Extraction, doubt, is_lost};
+use crate::extractions::{MappingReport, describe_lost_fields, is_lost};
 use crate::snapshot::now_ms;
 use crate::visit::Visit;
 
@@ -18,19 +18,19 @@ use crate::visit::Visit;
 const PAGES: u32 = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let files = visit.dashboard.mapping_files.get().await;
     let set = files
         .as_ref()
         .and_then(|found| found.as_ref().as_ref().ok());
     let file = set.and_then(|set| file_of(set, name));
-    let (read, store_fault) = match visit.dashboard.store.is_named() {
-        true => part(stored(visit, name).await),
+    let (read, store_fault) = match visit.dashboard.store.is_configured() {
+        true => data_or_fault(load_stored(visit, name).await),
         false => (None, None),
     };
     let (read, rows, texts) = read.unwrap_or_default();
     if read.is_none() && file.is_none() && rows.is_empty() && store_fault.is_none() {
-        return Err(Problem::missing(format!(
+        return Err(Problem::not_found(format!(
             "unknown mapping {name}: it has read no page, and the mapping folder has no such mapping"
         )));
     }
@@ -42,28 +42,30 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         "report": report,
         "fields": report.map(fields).unwrap_or_default(),
         "versions": report.map(|report| versions(report, file.as_ref())).unwrap_or_default(),
-        "doubt": report.and_then(doubt),
-        "curves": report.map(|report| visit.dashboard.health_log().curves(report, now_ms())),
-        "pair": report.and_then(|report| pair(report, &texts)),
+        "doubt": report.and_then(describe_lost_fields),
+        "curves": report.map(|report| visit.dashboard.health_log().draw_curves(report, now_ms())),
+        "pair": report.and_then(|report| pages_around_break(report, &texts)),
         "alert_text": read.as_ref().and_then(|read| read.alert.as_ref()),
-        "can_bench": can_bench(visit),
+        "can_bench": can_use_editor(visit),
     });
-    visit.page("mapping.html", &format!("Mapping {name}"), content)
+    visit.render_page("mapping.html", &format!("Mapping {name}"), content)
 }
 
 /// Its health, its last pages, and the keys of pages whose texts its alert has kept.
-type Stored = (Option<Extraction>, Vec<Value>, BTreeSet<String>);
+type Stored = (Option<MappingReport>, Vec<Value>, BTreeSet<String>);
 
-async fn stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
-    let all = extractions(visit).await?;
+async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
+    let all = load_extractions(visit).await?;
     let read = all.iter().find(|one| one.mapping == name).cloned();
     let filter = PageFilter {
         mapping: Some(name.to_owned()),
         ..PageFilter::default()
     };
-    let store = store(visit).await?;
-    let slice = within(store.browse.pages(&filter, None, PAGES)).await?;
-    let samples = within(store.store.samples(name)).await?.into_iter();
+    let store = open_store(visit).await?;
+    let slice = with_time_limit(store.browse.pages(&filter, None, PAGES)).await?;
+    let samples = with_time_limit(store.store.samples(name))
+        .await?
+        .into_iter();
     let texts = samples.filter(|sample| sample.alert.is_some());
     let texts = texts.map(|sample| sample.page).collect();
     Ok((read, slice.rows.iter().map(pages::row).collect(), texts))
@@ -71,7 +73,7 @@ async fn stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
 
 /// The description in its file.
 fn file_of(set: &MappingSet, name: &str) -> Option<Value> {
-    let index = set.by_name(name)?;
+    let index = set.find_by_name(name)?;
     Some(json!({
         "version": set.version_of(index),
         "description": set.description(index),
@@ -110,7 +112,7 @@ fn fields(report: &Value) -> Vec<Value> {
 
 /// A page from before a break and one from after it, with what was read on each; if possible, pages whose texts were
 /// kept.
-fn pair(report: &Value, texts: &BTreeSet<String>) -> Option<Value> {
+fn pages_around_break(report: &Value, texts: &BTreeSet<String>) -> Option<Value> {
     let has_text = |page: &&Value| page["id"].as_str().is_some_and(|id| texts.contains(id));
     let kept = |kind: &str| {
         let all = report["alert"][kind].as_array()?;

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
 
-use super::page::can_bench;
-use super::reading::{extractions, part};
+use super::page::can_use_editor;
+use super::reading::{data_or_fault, load_extractions};
 use crate::answer::Shown;
-use crate::extractions::{Extraction, doubt, verdict};
+use crate::extractions::{MappingReport, describe_lost_fields, verdict};
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let files = visit.dashboard.mapping_files.get().await;
     let set = files
         .as_ref()
         .and_then(|found| found.as_ref().as_ref().ok());
-    let (read, store_fault) = match visit.dashboard.store.is_named() {
-        true => part(extractions(visit).await),
+    let (read, store_fault) = match visit.dashboard.store.is_configured() {
+        true => data_or_fault(load_extractions(visit).await),
         false => (None, None),
     };
     let read = read.as_deref().map(Vec::as_slice).unwrap_or_default();
@@ -26,16 +26,16 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         "rows": rows(read, set),
         "files_fault": files.as_ref().and_then(|found| found.as_ref().as_ref().err()),
         "folder": visit.dashboard.setup.mappings.as_ref().map(|folder| folder.display().to_string()),
-        "has_store": visit.dashboard.store.is_named(),
-        "can_bench": can_bench(visit),
+        "has_store": visit.dashboard.store.is_configured(),
+        "can_bench": can_use_editor(visit),
         "store_fault": store_fault,
     });
-    visit.page("mappings.html", "Mappings", content)
+    visit.render_page("mappings.html", "Mappings", content)
 }
 
 /// The mappings that have read pages, and those in the folder.
-fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
-    let mut names: BTreeMap<&str, Option<&Extraction>> = BTreeMap::new();
+fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
+    let mut names: BTreeMap<&str, Option<&MappingReport>> = BTreeMap::new();
     for name in set.into_iter().flat_map(MappingSet::names) {
         names.insert(name, None);
     }
@@ -45,7 +45,7 @@ fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
     let mut rows: Vec<(usize, Value)> = names
         .into_iter()
         .map(|(name, read)| {
-            let has_file = set.map(|set| set.by_name(name).is_some());
+            let has_file = set.map(|set| set.find_by_name(name).is_some());
             row(name, read, has_file)
         })
         .collect();
@@ -54,7 +54,7 @@ fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(name: &str, read: Option<&Extraction>, has_file: Option<bool>) -> (usize, Value) {
+fn row(name: &str, read: Option<&MappingReport>, has_file: Option<bool>) -> (usize, Value) {
     let report = read.map(|read| &read.report);
     let fields = report.and_then(|report| report["fields"].as_array());
     let fields = fields.map(Vec::as_slice).unwrap_or_default();
@@ -69,7 +69,7 @@ fn row(name: &str, read: Option<&Extraction>, has_file: Option<bool>) -> (usize,
     let rank = order.iter().position(|one| *one == state);
     let row = json!({
         "name": name, "state": state, "has_file": has_file,
-        "alert": read.and_then(|read| read.alert.clone().or_else(|| doubt(&read.report))),
+        "alert": read.and_then(|read| read.alert.clone().or_else(|| describe_lost_fields(&read.report))),
         "pages": report.map(|report| &report["pages"]),
         "last_at": report.map(|report| &report["last_at"]),
         "fields": fields.len(),
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn mappings_in_alert_come_first() {
-        let read = |name: &str, alert: Option<&str>, provisional: bool| Extraction {
+        let read = |name: &str, alert: Option<&str>, provisional: bool| MappingReport {
             mapping: name.to_owned(),
             report: json!({"pages": 9, "fields": [
                 {"field": "a", "now": 0.5, "provisional": provisional}, {"field": "b", "now": 1.0}]}),

@@ -1,4 +1,4 @@
-//! The navigation on every page: the overview, three doors, and the views of the open door.
+//! The navigation on every page: the overview, three areas, and the views of the open area.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ enum Needs {
     Editor,
 }
 
-/// The views of a door: path, label, needs. The paths of what a list leads to are in [`home_of`].
+/// The views of a area: path, label, needs. The paths of what a list leads to are in [`view_of`].
 type Views = &'static [(&'static str, &'static str, Needs)];
 
 const DOORS: [(&str, Views); 3] = [("Data", DATA), ("Crawls", CRAWLS), ("System", SYSTEM)];
@@ -54,10 +54,10 @@ const SYSTEM: Views = &[
 /// The navigation as the layout shows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Navigation {
-    doors: Vec<Entry>,
-    /// The views of the open door.
+    areas: Vec<Entry>,
+    /// The views of the open area.
     views: Vec<Entry>,
-    /// The label of the open door.
+    /// The label of the open area.
     open: Option<&'static str>,
     /// Whether there is anything to find a URL in.
     has_search: bool,
@@ -72,22 +72,22 @@ struct Entry {
 }
 
 /// The entries available to this visitor.
-pub(crate) fn of(visit: &Visit) -> Navigation {
+pub(crate) fn for_visit(visit: &Visit) -> Navigation {
     let home = match visit
         .path
         .trim_start_matches("/dashboard")
         .trim_matches('/')
     {
         "" if visit.has_tables_only() => "tables",
-        path => home_of(path.split('/').next().unwrap_or_default()),
+        path => view_of(path.split('/').next().unwrap_or_default()),
     };
-    let mut doors = Vec::new();
+    let mut areas = Vec::new();
     let (mut views, mut open) = (Vec::new(), None);
     if !visit.has_tables_only() {
-        doors.push(entry(visit, "", "Overview", home.is_empty()));
+        areas.push(entry(visit, "", "Overview", home.is_empty()));
     }
     for (label, all) in DOORS {
-        let mut shown = all.iter().filter(|(_, _, needs)| has(visit, *needs));
+        let mut shown = all.iter().filter(|(_, _, needs)| meets(visit, *needs));
         let is_open = all.iter().any(|(path, ..)| *path == home);
         if is_open {
             let entries = shown.clone();
@@ -97,11 +97,11 @@ pub(crate) fn of(visit: &Visit) -> Navigation {
             open = Some(label);
         }
         if let Some((path, ..)) = shown.next() {
-            doors.push(entry(visit, path, label, is_open));
+            areas.push(entry(visit, path, label, is_open));
         }
     }
     Navigation {
-        doors,
+        areas,
         views,
         open,
         has_search: visit.has_fleet() || visit.has_store(),
@@ -122,7 +122,7 @@ fn entry(visit: &Visit, name: &str, label: &'static str, is_open: bool) -> Entry
 }
 
 /// The view that a page belongs to, by the first part of its path.
-fn home_of(part: &str) -> &str {
+fn view_of(part: &str) -> &str {
     match part {
         "table" => "tables",
         "record" => "records",
@@ -135,8 +135,8 @@ fn home_of(part: &str) -> &str {
     }
 }
 
-fn has(visit: &Visit, needs: Needs) -> bool {
-    let is_whole = !visit.visitor.rights.is_bound();
+fn meets(visit: &Visit, needs: Needs) -> bool {
+    let is_whole = !visit.visitor.rights.is_limited_to_apps();
     let (has_fleet, has_store) = (visit.has_fleet(), visit.has_store());
     let setup = &visit.dashboard.setup;
     match needs {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use hyper::body::{Bytes, Incoming};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use webfill_service::http::body::{Arriving, BodyFault};
+use webfill_service::http::body::{ArrivingBody, BodyFault};
 
-use super::tables::reading;
+use super::tables::run_blocking;
 use crate::answer::{self, Problem, Shown};
 use crate::filler::{FillRun, Filler};
 use crate::messages::Message;
@@ -32,25 +32,25 @@ const ENDINGS: [&str; 8] = [
 const PIECES: usize = 8;
 
 /// Whether this visitor may drop tables here: the service, and the folder.
-pub(crate) fn offered(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
+pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     let filler = visit.dashboard.setup.filler.as_deref()?;
     let home = visit.dashboard.tables.home()?;
-    let may = visit.can_change() && !visit.visitor.rights.is_bound();
+    let may = visit.can_change() && !visit.visitor.rights.is_limited_to_apps();
     may.then_some((filler, home))
 }
 
 /// For the page of tables: the runs that were started here and have no project yet, or have failed.
-pub(crate) fn runs(visit: &Visit) -> Vec<Value> {
-    let Some((filler, _)) = offered(visit) else {
+pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
+    let Some((filler, _)) = upload_target(visit) else {
         return Vec::new();
     };
-    let dropped = visit.dashboard.dropped();
+    let dropped = visit.dashboard.dropped_tables();
     let runs = dropped.iter().filter_map(|table| {
         let name = table.file_name()?.to_string_lossy().into_owned();
         match filler.run(table)? {
             FillRun::Ended => None,
             FillRun::Running => Some(json!({"name": name, "is_running": true})),
-            FillRun::Failed(_) if is_complete(visit, table) => None,
+            FillRun::Failed(_) if is_completed_since(visit, table) => None,
             FillRun::Failed(error) => Some(json!({"name": name, "error": error})),
         }
     });
@@ -58,45 +58,45 @@ pub(crate) fn runs(visit: &Visit) -> Vec<Value> {
 }
 
 /// Whether another run has completed the table since.
-fn is_complete(visit: &Visit, table: &Path) -> bool {
+fn is_completed_since(visit: &Visit, table: &Path) -> bool {
     let folder = folder_of(table);
     let projects = visit.dashboard.tables.all().into_iter();
     let mut its = projects.filter(|one| one.folder().canonicalize().is_ok_and(|own| own == folder));
-    let overview = its.next().and_then(|project| project.overview().ok()?);
+    let overview = its.next().and_then(|project| project.read_overview().ok()?);
     overview.is_some_and(|overview| overview["stage"] == "complete")
 }
 
-pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
-    visit.needs_whole_fleet()?;
+pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
+    visit.require_whole_fleet()?;
     if !visit.can_change() {
         return Err(Problem::forbidden("your token may only read"));
     }
-    let (filler, home) = offered(visit).ok_or_else(|| {
-        Problem::missing(
+    let (filler, home) = upload_target(visit).ok_or_else(|| {
+        Problem::not_found(
             "this dashboard starts no runs: use `webfill fill` on the machine of the table",
         )
     })?;
-    let name = visit.asked("name").unwrap_or_default();
-    let name = checked(name)?;
+    let name = visit.query_value("name").unwrap_or_default();
+    let name = check_file_name(name)?;
     let table = home.join(name);
-    let contact = visit.asked("contact").map(str::to_owned);
+    let contact = visit.query_value("contact").map(str::to_owned);
     let taken = format!(
         "{} already has a table or a folder of this name",
         home.display()
     );
-    let replaces = may_be_tried_again(visit, filler, &table);
+    let replaces = may_retry(visit, filler, &table);
     if !replaces && is_taken(&table) {
-        return Err(Problem::of_status(409, taken));
+        return Err(Problem::with_status(409, taken));
     }
     let is_running = |table: &PathBuf| matches!(filler.run(table), Some(FillRun::Running));
-    if visit.dashboard.dropped().iter().any(is_running) {
-        return Err(Problem::of_status(
+    if visit.dashboard.dropped_tables().iter().any(is_running) {
+        return Err(Problem::with_status(
             409,
             "another table is being filled, and one is at a time: try again when that is done",
         ));
     }
     let Ok(_permit) = visit.dashboard.uploads.try_acquire() else {
-        return Err(Problem::of_status(
+        return Err(Problem::with_status(
             409,
             "another table is arriving, and one is at a time: try again in a moment",
         ));
@@ -104,15 +104,15 @@ pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
     let about = json!({"table": name, "contact": contact});
     save(body, &table, replaces).await?;
     // First: nothing starts that the audit log does not have.
-    if let Err(problem) = visit.note("table_fill", about).await {
+    if let Err(problem) = visit.write_audit_entry("table_fill", about).await {
         let _ = fs::remove_file(&table);
         return Err(problem);
     }
     if let Err(error) = filler.start(&table, contact.as_deref()) {
         let _ = fs::remove_file(&table);
-        return Err(Problem::of_status(409, error));
+        return Err(Problem::with_status(409, error));
     }
-    visit.dashboard.note_dropped(table);
+    visit.dashboard.note_dropped_table(table);
     let message = Message {
         is_fault: false,
         text: format!(
@@ -126,7 +126,7 @@ pub(crate) async fn take(visit: &Visit, body: Incoming) -> Shown {
 }
 
 /// A name that is no path, is not hidden, and ends as tables do.
-fn checked(name: &str) -> Result<&str, Problem> {
+fn check_file_name(name: &str) -> Result<&str, Problem> {
     let lower = name.to_ascii_lowercase();
     let plain = ["gz", "zst"].iter().fold(lower.as_str(), |name, packed| {
         name.strip_suffix(&format!(".{packed}")).unwrap_or(name)
@@ -141,16 +141,18 @@ fn checked(name: &str) -> Result<&str, Problem> {
         .iter()
         .any(|part| lower.contains(part));
     if name.is_empty() || name.len() > LONGEST_NAME || name.starts_with(['.', '-', ' ']) {
-        return Err(Problem::faulty("name: expected a name such as books.csv"));
+        return Err(Problem::bad_request(
+            "name: expected a name such as books.csv",
+        ));
     }
     if !name.chars().all(is_plain) || name.contains("..") {
-        return Err(Problem::faulty(
+        return Err(Problem::bad_request(
             "name: only letters, digits, spaces, parentheses and -_. may be in it",
         ));
     }
     match is_table && !is_output {
         true => Ok(name),
-        false => Err(Problem::faulty(format!(
+        false => Err(Problem::bad_request(format!(
             "name: a table ends in {}, also with .gz or .zst",
             ENDINGS.join(", ")
         ))),
@@ -158,8 +160,12 @@ fn checked(name: &str) -> Result<&str, Problem> {
 }
 
 /// Whether the table was dropped here, and its run failed before it began its work.
-fn may_be_tried_again(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
-    let was_dropped = visit.dashboard.dropped().iter().any(|one| one == table);
+fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
+    let was_dropped = visit
+        .dashboard
+        .dropped_tables()
+        .iter()
+        .any(|one| one == table);
     let has_failed = matches!(filler.run(table), Some(FillRun::Failed(_)));
     was_dropped && has_failed && !is_there(&folder_of(table))
 }
@@ -187,15 +193,15 @@ fn is_there(path: &Path) -> bool {
 async fn save(body: Incoming, table: &Path, replaces: bool) -> Result<(), Problem> {
     let (pieces, written) = mpsc::channel(PIECES);
     let own = table.to_owned();
-    let saving = tokio::spawn(reading(move || write(&own, replaces, written)));
-    let arrived = pass_on(body, &pieces).await;
+    let saving = tokio::spawn(run_blocking(move || write(&own, replaces, written)));
+    let arrived = forward_body(body, &pieces).await;
     let ending = match &arrived {
         Ok(()) => Piece::End,
         Err(_) => Piece::BrokenOff,
     };
     let _ = pieces.send(ending).await;
     drop(pieces);
-    let saved = saving.await.map_err(Problem::broken)?;
+    let saved = saving.await.map_err(Problem::internal_error)?;
     arrived?;
     saved
 }
@@ -206,18 +212,19 @@ enum Piece {
     BrokenOff,
 }
 
-async fn pass_on(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<(), Problem> {
-    let mut body = Arriving::new(body);
+async fn forward_body(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<(), Problem> {
+    let mut body = ArrivingBody::new(body);
     let mut length = 0;
     loop {
         let piece = body.next_piece().await;
-        let piece = piece.map_err(|fault: BodyFault| Problem::of_status(fault.status(), fault))?;
+        let piece =
+            piece.map_err(|fault: BodyFault| Problem::with_status(fault.status(), fault))?;
         let Some(piece) = piece else {
             return Ok(());
         };
         length += piece.len() as u64;
         if length > MOST_BYTES {
-            return Err(Problem::of_status(
+            return Err(Problem::with_status(
                 413,
                 format!("more than {} MiB: use `webfill fill`", MOST_BYTES >> 20),
             ));
@@ -280,7 +287,7 @@ mod tests {
             "a.b.parquet",
             "x.XLSX",
         ] {
-            assert_eq!(checked(name), Ok(name));
+            assert_eq!(check_file_name(name), Ok(name));
         }
         for name in [
             "",
@@ -301,11 +308,11 @@ mod tests {
             "books.doubts.csv",
         ] {
             assert_eq!(
-                checked(name).map_err(|problem| problem.status),
+                check_file_name(name).map_err(|problem| problem.status),
                 Err(400),
                 "{name:?}"
             );
         }
-        assert!(checked(&format!("{}.csv", "a".repeat(100))).is_err());
+        assert!(check_file_name(&format!("{}.csv", "a".repeat(100))).is_err());
     }
 }

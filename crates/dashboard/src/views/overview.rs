@@ -38,30 +38,30 @@ const LEAST_S: i64 = 300;
 pub(crate) async fn show(visit: &Visit) -> Shown {
     let snapshot = snapshot_for(visit).await;
     let mut content = content(visit, &snapshot);
-    if !visit.visitor.rights.is_bound() {
-        content["table"] = json!(by_hour(visit));
+    if !visit.visitor.rights.is_limited_to_apps() {
+        content["table"] = json!(hourly_samples(visit));
         content["charts"] = chart_choice(visit, "/dashboard/charts");
     }
-    visit.page("overview.html", "Overview", content)
+    visit.render_page("overview.html", "Overview", content)
 }
 
 /// What the part of a page with charts needs.
 pub(crate) fn chart_choice(visit: &Visit, source: &str) -> Value {
     let spans = SPANS.map(|(span, label)| json!({"seconds": span, "label": label}));
-    json!({"spans": spans, "span": span(visit), "source": source, "every_s": history::EVERY_S})
+    json!({"spans": spans, "span": requested_span(visit), "source": source, "every_s": history::EVERY_S})
 }
 
 /// The snapshot, limited to this visitor's rights.
 pub(crate) async fn snapshot_for(visit: &Visit) -> Arc<Snapshot> {
     let snapshot = visit.dashboard.snapshot().await;
-    match visit.visitor.rights.is_bound() {
-        true => Arc::new(snapshot.of_apps(&visit.visitor.rights)),
+    match visit.visitor.rights.is_limited_to_apps() {
+        true => Arc::new(snapshot.limited_to(&visit.visitor.rights)),
         false => snapshot,
     }
 }
 
 /// The part of the page that updates itself.
-pub(crate) fn part(visit: &Visit, snapshot: &Snapshot) -> String {
+pub(crate) fn render_live_part(visit: &Visit, snapshot: &Snapshot) -> String {
     templates::render(
         &visit.dashboard.templates,
         "snapshot.html",
@@ -72,21 +72,21 @@ pub(crate) fn part(visit: &Visit, snapshot: &Snapshot) -> String {
 fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
     json!({
         "snapshot": snapshot,
-        "alerts": alerts::of(snapshot),
-        "is_known": is_known(visit, snapshot),
+        "alerts": alerts::from_snapshot(snapshot),
+        "is_known": is_fully_read(visit, snapshot),
         "can_repair": visit.usable_editor().is_ok(),
         "dashboard": {
             "form_token": visit.form_token, "here": "/dashboard/", "can_change": visit.can_change(),
             "has_fleet": visit.has_fleet(),
         },
         "has_fleet": visit.dashboard.fleet.is_some(),
-        "is_bound": visit.visitor.rights.is_bound(),
+        "is_bound": visit.visitor.rights.is_limited_to_apps(),
         "store": visit.dashboard.store.name(),
     })
 }
 
 /// Whether everything was read that could need attention.
-fn is_known(visit: &Visit, snapshot: &Snapshot) -> bool {
+fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     let knows_fleet = !visit.has_fleet() || snapshot.fault.is_none() && snapshot.sites.is_some();
     let knows_store = !visit.has_store() || snapshot.records.is_some();
     knows_fleet && knows_store
@@ -94,7 +94,7 @@ fn is_known(visit: &Visit, snapshot: &Snapshot) -> bool {
 
 /// The metrics of the charts of all crawls.
 pub(crate) async fn charts(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let snapshot = visit.dashboard.snapshot().await;
     let crawls = snapshot.crawls.as_ref();
     let began_ms = crawls.and_then(|crawls| crawls.running_since_ms);
@@ -110,7 +110,7 @@ pub(crate) fn metrics(
 ) -> Answer {
     let now = now_ms().div_euclid(1_000);
     let history = visit.dashboard.history();
-    let (from, to) = match span(visit) {
+    let (from, to) = match requested_span(visit) {
         0 => {
             let began = began_ms.map(|ms| ms.div_euclid(1_000));
             let began = began.or_else(|| history.first_since(now - DAY_S));
@@ -120,7 +120,7 @@ pub(crate) fn metrics(
         }
         span => (now - span, now),
     };
-    let samples = reduce(history.between(from, to, MOST_POINTS));
+    let samples = reduce(history.samples_between(from, to, MOST_POINTS));
     let mut chart = history::chart_json(&samples);
     chart["from"] = from.into();
     chart["to"] = to.into();
@@ -128,16 +128,19 @@ pub(crate) fn metrics(
 }
 
 /// The requested span.
-pub(crate) fn span(visit: &Visit) -> i64 {
-    let asked = visit.asked("span").and_then(|span| span.parse().ok());
+pub(crate) fn requested_span(visit: &Visit) -> i64 {
+    let asked = visit.query_value("span").and_then(|span| span.parse().ok());
     let is_known = |span: &i64| SPANS.iter().any(|(known, _)| known == span);
     asked.filter(is_known).unwrap_or(0)
 }
 
 /// The last day by the hour, latest hour first, for people who do not read charts.
-fn by_hour(visit: &Visit) -> Vec<history::Sample> {
+fn hourly_samples(visit: &Visit) -> Vec<history::Sample> {
     let now = now_ms().div_euclid(1_000);
-    let mut samples = visit.dashboard.history().between(now - DAY_S, now, 24);
+    let mut samples = visit
+        .dashboard
+        .history()
+        .samples_between(now - DAY_S, now, 24);
     samples.reverse();
     samples
 }

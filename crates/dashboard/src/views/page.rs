@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use webfill_store::{Body, ChangeListFilter, CrawlId, page_id};
 use webfill_wire::Outcome;
 
-use super::reading::{part, store, within};
+use super::reading::{data_or_fault, open_store, with_time_limit};
 use super::{changes, reasons, words};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
@@ -27,11 +27,11 @@ fn key(app: &str, crawl: &str, hash: &str) -> String {
 }
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
-    visit.needs_app(app)?;
-    let (store, id) = (store(visit).await?, key(app, crawl, hash));
-    let page = within(store.browse.page(&id)).await?;
+    visit.require_app(app)?;
+    let (store, id) = (open_store(visit).await?, key(app, crawl, hash));
+    let page = with_time_limit(store.browse.page(&id)).await?;
     let page = page.ok_or_else(|| {
-        Problem::missing(
+        Problem::not_found(
             "page not stored: it is not fetched yet, or was dropped because of its age",
         )
     })?;
@@ -46,11 +46,11 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         ..ChangeListFilter::default()
     };
     let (changes, body) = tokio::join!(
-        within(store.browse.changes(&filter, None, CHANGES)),
-        within(store.browse.body(&id)),
+        with_time_limit(store.browse.changes(&filter, None, CHANGES)),
+        with_time_limit(store.browse.body(&id)),
     );
-    let (changes, changes_fault) = part(changes);
-    let (body, body_fault) = part(body);
+    let (changes, changes_fault) = data_or_fault(changes);
+    let (body, body_fault) = data_or_fault(body);
     let outcome = page["outcome"]
         .as_str()
         .and_then(|name| name.parse::<Outcome>().ok());
@@ -71,10 +71,10 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         "fleet_status": fleet_status, "changes_fault": changes_fault, "body_fault": body_fault,
         "changes": changes.iter().flat_map(|slice| &slice.rows).map(changes::row).collect::<Vec<_>>(),
         "body": body.flatten().map(|body| json!({"bytes": body.bytes, "is_rendered": body.is_rendered})),
-        "can_bench": can_bench(visit),
+        "can_bench": can_use_editor(visit),
         "page": page,
     });
-    visit.page("page.html", "Page", content)
+    visit.render_page("page.html", "Page", content)
 }
 
 /// The extracted values, each with the chain that served.
@@ -94,22 +94,26 @@ fn records(page: &Value) -> Vec<Value> {
 }
 
 /// Whether the visitor may use the mapping editor.
-pub(super) fn can_bench(visit: &Visit) -> bool {
+pub(super) fn can_use_editor(visit: &Visit) -> bool {
     let has_mappings = visit.dashboard.setup.mappings.is_some();
-    has_mappings && visit.can_change() && !visit.visitor.rights.is_bound()
+    has_mappings && visit.can_change() && !visit.visitor.rights.is_limited_to_apps()
 }
 
 /// The body as text: never parsed, and never served with its own type.
-pub(crate) async fn body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
-    visit.needs_app(app)?;
-    let (store, id) = (store(visit).await?, key(app, crawl, hash));
-    let missing = || Problem::missing("the body of this page is not kept");
-    let page = within(store.browse.page(&id)).await?.ok_or_else(missing)?;
-    let body = within(store.browse.body(&id)).await?.ok_or_else(missing)?;
+pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
+    visit.require_app(app)?;
+    let (store, id) = (open_store(visit).await?, key(app, crawl, hash));
+    let missing = || Problem::not_found("the body of this page is not kept");
+    let page = with_time_limit(store.browse.page(&id))
+        .await?
+        .ok_or_else(missing)?;
+    let body = with_time_limit(store.browse.body(&id))
+        .await?
+        .ok_or_else(missing)?;
     let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
     let bytes = body.bytes;
     let read = tokio::task::spawn_blocking(move || text_of(&body, &kind)).await;
-    let text = read.map_err(Problem::broken)??;
+    let text = read.map_err(Problem::internal_error)??;
     let content = json!({
         "app": app, "crawl": crawl, "id": id, "bytes": bytes,
         "url": page["url"],
@@ -118,12 +122,12 @@ pub(crate) async fn body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         "is_cut": bytes > MOST_SHOWN as u64,
         "text": text,
     });
-    visit.page("body.html", "Body of a page", content)
+    visit.render_page("body.html", "Body of a page", content)
 }
 
 /// The beginning of a body, decoded by its type; `None` if it is not text.
 pub(super) fn text_of(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
-    let broken = || Problem::broken("the kept body of this page cannot be read");
+    let broken = || Problem::internal_error("the kept body of this page cannot be read");
     if body.bytes > MOST_BODY {
         return Err(broken());
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_store::{CrawlId, PageFilter, PageRow};
 use webfill_wire::Outcome;
 
-use super::reading::{List, ROWS, place, store, within};
+use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use super::words;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
@@ -19,8 +19,8 @@ pub(crate) enum PagesOf<'a> {
 
 pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let filter = filter(visit, &of)?;
-    let (store, from) = (store(visit).await?, place(visit)?);
-    let slice = within(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
+    let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
+    let slice = with_time_limit(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
     let outcomes = Outcome::ALL.iter();
     let outcomes: Vec<Value> = outcomes
         .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.in_words()}))
@@ -43,18 +43,18 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
         "is_of_mapping": matches!(of, PagesOf::Mapping(_)),
         "site": filter.site,
         "mapping": filter.mapping,
-        "outcome": visit.asked("outcome"),
+        "outcome": visit.query_value("outcome"),
         "outcomes": outcomes, "again": again,
         "path": visit.path,
-        "list": List::of(visit, &slice, row),
+        "list": List::from_slice(visit, &slice, row),
     });
-    visit.page("pages.html", &title, content)
+    visit.render_page("pages.html", &title, content)
 }
 
 fn filter(visit: &Visit, of: &PagesOf<'_>) -> Result<PageFilter, Problem> {
-    let outcome = visit.asked("outcome").map(str::parse::<Outcome>);
-    let outcome = outcome.transpose().map_err(Problem::faulty)?;
-    let asked = |key: &str| visit.asked(key).map(str::trim).map(str::to_owned);
+    let outcome = visit.query_value("outcome").map(str::parse::<Outcome>);
+    let outcome = outcome.transpose().map_err(Problem::bad_request)?;
+    let asked = |key: &str| visit.query_value(key).map(str::trim).map(str::to_owned);
     let mut filter = PageFilter {
         site: asked("site").map(|site| site.to_lowercase()),
         mapping: asked("mapping"),
@@ -65,7 +65,7 @@ fn filter(visit: &Visit, of: &PagesOf<'_>) -> Result<PageFilter, Problem> {
     match of {
         PagesOf::All => {}
         PagesOf::Crawl(app, crawl) => {
-            visit.needs_app(app)?;
+            visit.require_app(app)?;
             filter.crawl = Some(CrawlId::new(*app, *crawl));
         }
         PagesOf::Site(site) => filter.site = Some((*site).to_owned()),

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use webfill_store::{Browsing, Place, Slice, StoreError};
+use webfill_store::{BrowseHandles, ListPage, Place, StoreError};
 
 use crate::answer::Problem;
-use crate::extractions::Extraction;
+use crate::extractions::MappingReport;
 use crate::visit::Visit;
 
 /// The longest time that a visitor waits for an answer of the store.
@@ -21,39 +21,39 @@ const MOST_WAIT: Duration = Duration::from_secs(10);
 pub(crate) const ROWS: u32 = 50;
 
 /// The store.
-pub(crate) async fn store(visit: &Visit) -> Result<Browsing, Problem> {
-    match tokio::time::timeout(MOST_WAIT, visit.store()).await {
+pub(crate) async fn open_store(visit: &Visit) -> Result<BrowseHandles, Problem> {
+    match tokio::time::timeout(MOST_WAIT, visit.open_store()).await {
         Ok(opened) => opened,
-        Err(_) => Err(silent()),
+        Err(_) => Err(store_timeout()),
     }
 }
 
 /// An answer of the store, within the time limit.
-pub(crate) async fn within<T>(
+pub(crate) async fn with_time_limit<T>(
     read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Problem> {
-    within_time(MOST_WAIT, read).await
+    with_limit(MOST_WAIT, read).await
 }
 
-async fn within_time<T>(
+async fn with_limit<T>(
     most: Duration,
     read: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Problem> {
     match tokio::time::timeout(most, read).await {
-        Ok(answer) => answer.map_err(Problem::away),
-        Err(_) => Err(silent()),
+        Ok(answer) => answer.map_err(Problem::unavailable),
+        Err(_) => Err(store_timeout()),
     }
 }
 
-fn silent() -> Problem {
-    Problem::away(format!(
+fn store_timeout() -> Problem {
+    Problem::unavailable(format!(
         "the store has not answered for {} s",
         MOST_WAIT.as_secs()
     ))
 }
 
 /// A part of a page: its data, or why they could not be read.
-pub(crate) fn part<T>(read: Result<T, Problem>) -> (Option<T>, Option<String>) {
+pub(crate) fn data_or_fault<T>(read: Result<T, Problem>) -> (Option<T>, Option<String>) {
     match read {
         Ok(read) => (Some(read), None),
         Err(problem) => (None, Some(problem.text)),
@@ -72,40 +72,44 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) fn of<T>(visit: &Visit, slice: &Slice<T>, row: impl Fn(&T) -> Value) -> List {
+    pub(crate) fn from_slice<T>(
+        visit: &Visit,
+        slice: &ListPage<T>,
+        row: impl Fn(&T) -> Value,
+    ) -> List {
         let next = slice.next.as_ref().map(ToString::to_string);
         List {
             rows: slice.rows.iter().map(row).collect(),
-            next: next.map(|next| visit.link(&[("after", &next)])),
-            beginning: visit.link(&[("after", "")]),
-            is_beginning: visit.asked("after").is_none(),
+            next: next.map(|next| visit.link_with(&[("after", &next)])),
+            beginning: visit.link_with(&[("after", "")]),
+            is_beginning: visit.query_value("after").is_none(),
             examined: slice.examined,
         }
     }
 
     /// A list from the fleet, with the `after` of the next page.
-    pub(crate) fn of_fleet(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
+    pub(crate) fn from_fleet(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
         List {
             examined: rows.len() as u64,
             rows,
-            next: next.map(|next| visit.link(&[("after", &next)])),
-            beginning: visit.link(&[("after", "")]),
-            is_beginning: visit.asked("after").is_none(),
+            next: next.map(|next| visit.link_with(&[("after", &next)])),
+            beginning: visit.link_with(&[("after", "")]),
+            is_beginning: visit.query_value("after").is_none(),
         }
     }
 }
 
 /// The cursor of the requested page of a list.
-pub(crate) fn place(visit: &Visit) -> Result<Option<Place>, Problem> {
-    let after = visit.asked("after");
+pub(crate) fn parse_cursor(visit: &Visit) -> Result<Option<Place>, Problem> {
+    let after = visit.query_value("after");
     after
-        .map(|text| text.parse().map_err(Problem::faulty))
+        .map(|text| text.parse().map_err(Problem::bad_request))
         .transpose()
 }
 
 /// The health of all extractions of the visitor's store, by name.
-pub(crate) async fn extractions(visit: &Visit) -> Result<Arc<Vec<Extraction>>, Problem> {
-    let read = async { within(store(visit).await?.store.health()).await };
+pub(crate) async fn load_extractions(visit: &Visit) -> Result<Arc<Vec<MappingReport>>, Problem> {
+    let read = async { with_time_limit(open_store(visit).await?.store.health()).await };
     visit.dashboard.extractions.get_or_read(read).await
 }
 
@@ -116,12 +120,15 @@ mod tests {
     #[tokio::test]
     async fn a_silent_or_unavailable_store_is_reported_in_its_part_of_the_page() {
         let never = std::future::pending::<Result<(), StoreError>>();
-        let read = within_time(Duration::from_millis(1), never).await;
+        let read = with_limit(Duration::from_millis(1), never).await;
         assert_eq!(read.as_ref().unwrap_err().status, 503);
-        let (read, fault) = part(read);
+        let (read, fault) = data_or_fault(read);
         assert!(read.is_none());
         assert!(fault.is_some_and(|fault| fault.contains("has not answered")));
         let answered = async { Ok::<_, StoreError>(7) };
-        assert_eq!(part(within(answered).await), (Some(7), None));
+        assert_eq!(
+            data_or_fault(with_time_limit(answered).await),
+            (Some(7), None)
+        );
     }
 }

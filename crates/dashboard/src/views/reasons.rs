@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 use webfill_mapping::MappingSet;
-use webfill_store::{Browsing, CrawlId, page_id};
+use webfill_store::{BrowseHandles, CrawlId, page_id};
 use webfill_wire::Outcome;
 
-use super::reading::within;
+use super::reading::with_time_limit;
 use super::words::group_of;
 use crate::answer::Problem;
 use crate::visit::Visit;
@@ -24,14 +24,14 @@ const MOST_CRAWLS: usize = 3;
 pub(super) struct Reasons {
     /// The results of the record's URLs.
     results: Vec<Value>,
-    fields: Vec<WhyOfFields>,
+    fields: Vec<FieldReasons>,
     /// More URLs or crawls are known than were checked.
     is_cut: bool,
 }
 
 /// Fields that are missing for the same reasons.
 #[derive(Debug, PartialEq, Serialize)]
-struct WhyOfFields {
+struct FieldReasons {
     names: Vec<String>,
     reasons: Vec<String>,
 }
@@ -47,7 +47,7 @@ struct UrlResult {
 
 pub(super) async fn find(
     visit: &Visit,
-    store: &Browsing,
+    store: &BrowseHandles,
     document: &Value,
     missing: &[&str],
     crawls: &[&CrawlId],
@@ -64,9 +64,9 @@ pub(super) async fn find(
     let fields = missing
         .iter()
         .map(|name| (*name, reasons_of(name, &results, set)));
-    let fields = by_reasons(fields);
+    let fields = group_by_reasons(fields);
     let is_cut = urls.len() > MOST_URLS || crawls.len() > MOST_CRAWLS;
-    let results = results.iter().map(UrlResult::shown).collect();
+    let results = results.iter().map(UrlResult::to_json).collect();
     Ok(Reasons {
         results,
         fields,
@@ -93,12 +93,12 @@ fn urls_of(document: &Value) -> Vec<String> {
 
 async fn find_in(
     visit: &Visit,
-    store: &Browsing,
+    store: &BrowseHandles,
     url: &str,
     crawl: &CrawlId,
 ) -> Result<UrlResult, Problem> {
     let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
-    let page = within(store.browse.page(&id)).await?;
+    let page = with_time_limit(store.browse.page(&id)).await?;
     let fleet_status = match (&page, visit.dashboard.fleet.is_some()) {
         (None, true) => fleet_reason(visit, url, crawl).await,
         _ => None,
@@ -121,7 +121,7 @@ pub(crate) async fn fleet_reason(visit: &Visit, url: &str, crawl: &CrawlId) -> O
 }
 
 impl UrlResult {
-    fn shown(&self) -> Value {
+    fn to_json(&self) -> Value {
         let page = self.page.as_ref();
         json!({
             "url": self.url,
@@ -137,7 +137,7 @@ impl UrlResult {
     }
 
     /// Why this URL has not filled a field.
-    fn why(&self, field: &str, set: Option<&MappingSet>) -> String {
+    fn reason_for(&self, field: &str, set: Option<&MappingSet>) -> String {
         let Some(page) = &self.page else {
             return String::from("one of its URLs has not been fetched yet");
         };
@@ -149,7 +149,7 @@ impl UrlResult {
             return String::from("no mapping reads its page: no pattern matches the URL");
         };
         let reads = set.and_then(|set| {
-            let index = set.by_name(mapping)?;
+            let index = set.find_by_name(mapping)?;
             Some(set.fields_of(index).contains(&field))
         });
         match reads {
@@ -160,12 +160,12 @@ impl UrlResult {
 }
 
 /// Each list of reasons once, with all its fields.
-fn by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<WhyOfFields> {
-    let mut groups: Vec<WhyOfFields> = Vec::new();
+fn group_by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<FieldReasons> {
+    let mut groups: Vec<FieldReasons> = Vec::new();
     for (name, reasons) in fields {
         match groups.iter_mut().find(|group| group.reasons == reasons) {
             Some(group) => group.names.push(name.to_owned()),
-            None => groups.push(WhyOfFields {
+            None => groups.push(FieldReasons {
                 names: vec![name.to_owned()],
                 reasons,
             }),
@@ -184,7 +184,7 @@ fn reasons_of(field: &str, results: &[UrlResult], set: Option<&MappingSet>) -> V
         reasons.push(String::from("the record has no known URL"));
     }
     let mut known = BTreeSet::new();
-    for why in results.iter().map(|result| result.why(field, set)) {
+    for why in results.iter().map(|result| result.reason_for(field, set)) {
         if known.insert(why.clone()) {
             reasons.push(why);
         }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn each_way_of_missing_has_its_sentence() {
         let set = set();
-        let why = |field: &str, page: Option<Value>| fetched(page).why(field, Some(&set));
+        let why = |field: &str, page: Option<Value>| fetched(page).reason_for(field, Some(&set));
         let page = |outcome: &str, mapping: Option<&str>| {
             Some(json!({"outcome": outcome, "mapping": mapping}))
         };
@@ -254,7 +254,7 @@ mod tests {
             of("city", "no mapping"),
             of("born", "dead"),
         ];
-        let groups = by_reasons(fields.into_iter());
+        let groups = group_by_reasons(fields.into_iter());
         let names: Vec<&[String]> = groups.iter().map(|one| one.names.as_slice()).collect();
         assert_eq!(names, [vec!["name", "born"], vec!["city"]]);
     }

@@ -1,19 +1,19 @@
 //! A record: its fields with their sources, and the missing fields with the reasons.
 
 use serde_json::{Map, Value, json};
-use webfill_store::{CrawlId, WholeRecord, parts_of_key};
+use webfill_store::{CrawlId, WholeRecord, split_record_key};
 
-use super::reading::{store, within};
+use super::reading::{open_store, with_time_limit};
 use super::reasons;
 use super::words::of_doubt;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
-    let store = store(visit).await?;
+    let store = open_store(visit).await?;
     let key = format!("{dataset}/{id}");
-    let missing = || Problem::missing(format!("record {id} of dataset {dataset} not found"));
-    let record = within(store.browse.record(&key))
+    let missing = || Problem::not_found(format!("record {id} of dataset {dataset} not found"));
+    let record = with_time_limit(store.browse.record(&key))
         .await?
         .ok_or_else(missing)?;
     let own: Vec<&CrawlId> = record.crawls.iter().collect();
@@ -21,14 +21,14 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         .into_iter()
         .filter(|crawl| visit.visitor.rights.permit_app(&crawl.app_id))
         .collect();
-    if own.is_empty() && visit.visitor.rights.is_bound() {
+    if own.is_empty() && visit.visitor.rights.is_limited_to_apps() {
         // As if it did not exist: visitors who may not see it need not know about it.
         return Err(missing());
     }
     let document = &record.document;
-    let reasons = match names(document).is_empty() {
+    let reasons = match missing_fields(document).is_empty() {
         true => reasons::Reasons::default(),
-        false => reasons::find(visit, &store, document, &names(document), &own).await?,
+        false => reasons::find(visit, &store, document, &missing_fields(document), &own).await?,
     };
     let crawls = own.iter();
     let crawls: Vec<Value> = crawls
@@ -37,14 +37,14 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let content = json!({
         "dataset": dataset, "id": id,
         "fields": fields(&record),
-        "missing": names(document),
+        "missing": missing_fields(document),
         "resolved_at": document["resolved_at"],
         "urls": document["urls"],
-        "doubts": doubts(document),
+        "doubts": pages_without_values(document),
         "row": row(document),
         "reasons": reasons, "crawls": crawls,
     });
-    visit.page("record.html", &format!("Record {id}"), content)
+    visit.render_page("record.html", &format!("Record {id}"), content)
 }
 
 /// The position of the record as a row of a page; null if it is not a row.
@@ -53,7 +53,7 @@ fn row(document: &Value) -> Value {
     let Some(position) = row["position"].as_u64() else {
         return Value::Null;
     };
-    let parent = row["parent"].as_str().map(parts_of_key);
+    let parent = row["parent"].as_str().map(split_record_key);
     json!({
         "page": row,
         // Counted from 1, for people.
@@ -63,13 +63,13 @@ fn row(document: &Value) -> Value {
 }
 
 /// The wanted fields without a value.
-fn names(document: &Value) -> Vec<&str> {
+fn missing_fields(document: &Value) -> Vec<&str> {
     let names = document["missing"].as_array().into_iter().flatten();
     names.filter_map(Value::as_str).collect()
 }
 
 /// The pages that have not filled the record, with the reasons.
-fn doubts(document: &Value) -> Vec<Value> {
+fn pages_without_values(document: &Value) -> Vec<Value> {
     let doubts = document["doubts"].as_object().into_iter().flatten();
     let row = |(url, doubt): (&String, &Value)| {
         let why = of_doubt(doubt["why"].as_str().unwrap_or_default());
@@ -81,7 +81,7 @@ fn doubts(document: &Value) -> Vec<Value> {
 /// Fields with everything known about them, missing ones first.
 fn fields(record: &WholeRecord) -> Vec<Value> {
     let document = &record.document;
-    let missing = names(document);
+    let missing = missing_fields(document);
     let empty = Map::new();
     let values = document["fields"].as_object().unwrap_or(&empty);
     let others = values.keys().map(String::as_str);
@@ -112,14 +112,14 @@ mod tests {
             "http://a.org/bob": {"why": "other_values", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
             "http://a.org/2": {"why": "gap", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
         }});
-        let reported = doubts(&document);
+        let reported = pages_without_values(&document);
         assert_eq!(reported[0]["url"], "http://a.org/bob");
         assert_eq!(reported[0]["why"], "contradicts known values of the record");
         assert_eq!(
             reported[1]["why"],
             "not read: a list of the record continues there"
         );
-        assert!(doubts(&json!({})).is_empty());
+        assert!(pages_without_values(&json!({})).is_empty());
     }
 
     #[test]

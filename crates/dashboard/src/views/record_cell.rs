@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use webfill_store::{
-    Browsing, Decided, Decision, DecisionAnswer, ListedRecord, PageResult, Place, WholeRecord,
+    BrowseHandles, Decided, Decision, DecisionAnswer, ListedRecord, PageResult, Place, WholeRecord,
     has_value, page_id,
 };
 
-use super::cell::{Wanted, passage_of};
-use super::reading::{store, within};
+use super::cell::{CellRequest, passage_of};
+use super::reading::{open_store, with_time_limit};
 use super::records::path_of;
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
@@ -39,29 +39,29 @@ struct Cell {
 impl Cell {
     async fn find(
         visit: &Visit,
-        store: &Browsing,
+        store: &BrowseHandles,
         (dataset, id): (&str, &str),
         field: Option<&str>,
     ) -> Result<Cell, Problem> {
-        let missing = || Problem::missing(format!("record {id} of dataset {dataset} not found"));
+        let missing = || Problem::not_found(format!("record {id} of dataset {dataset} not found"));
         let key = format!("{dataset}/{id}");
-        let record = within(store.browse.record(&key)).await?;
+        let record = with_time_limit(store.browse.record(&key)).await?;
         let record = record.ok_or_else(missing)?;
         if !is_visible(visit, &record) {
             // As if it did not exist: visitors who may not see it need not know about it.
             return Err(missing());
         }
-        let field = field.ok_or_else(|| Problem::faulty("field: expected a name"))?;
+        let field = field.ok_or_else(|| Problem::bad_request("field: expected a name"))?;
         let listed = ListedRecord {
-            place: Place::key(key),
+            place: Place::by_key(key),
             id: id.to_owned(),
             record,
         };
-        let row = within(row(store.browse.as_ref(), listed)).await?;
+        let row = with_time_limit(row(store.browse.as_ref(), listed)).await?;
         let row = row.ok_or_else(missing)?;
         let state = state_of(&row.record.record.document, field, &row.pages);
         if state == State::Kept && row.record.record.document["fields"].get(field).is_none() {
-            return Err(Problem::missing("the record has no such field"));
+            return Err(Problem::not_found("the record has no such field"));
         }
         Ok(Cell {
             dataset: dataset.to_owned(),
@@ -126,12 +126,12 @@ impl Cell {
 fn is_visible(visit: &Visit, record: &WholeRecord) -> bool {
     let rights = &visit.visitor.rights;
     let mut crawls = record.crawls.iter();
-    !rights.is_bound() || crawls.any(|crawl| rights.permit_app(&crawl.app_id))
+    !rights.is_limited_to_apps() || crawls.any(|crawl| rights.permit_app(&crawl.app_id))
 }
 
 /// Decisions change the record for all applications.
 fn can_decide(visit: &Visit) -> Result<(), Problem> {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     match visit.can_change() {
         true => Ok(()),
         false => Err(Problem::forbidden("your token may only read")),
@@ -139,16 +139,16 @@ fn can_decide(visit: &Visit) -> Result<(), Problem> {
 }
 
 pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
-    let store = store(visit).await?;
-    let cell = Cell::find(visit, &store, (dataset, id), visit.asked("field")).await?;
+    let store = open_store(visit).await?;
+    let cell = Cell::find(visit, &store, (dataset, id), visit.query_value("field")).await?;
     let copy = stored_copy(&store, &cell).await;
     let mut content = content(&cell, copy);
     content["can_decide"] = can_decide(visit).is_ok().into();
-    visit.page("cell.html", "Evidence", content)
+    visit.render_page("cell.html", "Evidence", content)
 }
 
 /// The words around the value on the stored copy of its page, in the latest crawl that has one.
-async fn stored_copy(store: &Browsing, cell: &Cell) -> Option<Value> {
+async fn stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
     let url = cell.url()?;
     let value = match cell.page() {
         Some((_, value)) => value,
@@ -178,7 +178,7 @@ fn is_link(url: &str) -> bool {
 
 fn content(cell: &Cell, copy: Option<Value>) -> Value {
     let (source, decision) = (cell.own("sources"), cell.own("decisions"));
-    let mut state = cell.state.shown();
+    let mut state = cell.state.to_json();
     state["meaning"] = meaning(cell.state).into();
     let is_given = cell.is_given();
     let page_value = match cell.page() {
@@ -264,8 +264,8 @@ fn typed(text: &str, like: &Value) -> Value {
 /// Applies a decision, and shows the cell again.
 pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) -> Shown {
     can_decide(visit)?;
-    let wanted = Wanted::of(form)?;
-    let store = store(visit).await?;
+    let wanted = CellRequest::from_form(form)?;
+    let store = open_store(visit).await?;
     let cell = Cell::find(visit, &store, (dataset, id), form.get("field")).await?;
     let path = cell.path();
     if form.get("version") != Some(&*cell.version()) {
@@ -287,19 +287,21 @@ pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) ->
         _ => {}
     }
     // First: no decision counts that the audit log does not have.
-    visit.note("record_review", about.clone()).await?;
-    let decided = within(store.store.decide(decision, now_ms())).await;
+    visit
+        .write_audit_entry("record_review", about.clone())
+        .await?;
+    let decided = with_time_limit(store.store.decide(decision, now_ms())).await;
     let failed = match decided {
         Ok(Decided::Done) => return Ok(see_other(&path)),
         Ok(Decided::Changed) => None,
-        Ok(Decided::Unknown) => Some(Problem::missing("the record has no such field")),
-        Ok(Decided::Nothing) => Some(Problem::faulty(
+        Ok(Decided::Unknown) => Some(Problem::not_found("the record has no such field")),
+        Ok(Decided::Nothing) => Some(Problem::bad_request(
             "nothing to decide: the field has no such value, or it is too large",
         )),
         Err(problem) => Some(problem),
     };
     about["result"] = "failed".into();
-    visit.note("record_review", about).await?;
+    visit.write_audit_entry("record_review", about).await?;
     match failed {
         Some(problem) => Err(problem),
         None => changed(visit, &path),
@@ -314,13 +316,17 @@ fn changed(visit: &Visit, path: &str) -> Shown {
     Ok(see_other(&format!("{path}&message={message}")))
 }
 
-async fn answer(store: &Browsing, cell: &Cell, wanted: &Wanted) -> Result<DecisionAnswer, Problem> {
+async fn answer(
+    store: &BrowseHandles,
+    cell: &Cell,
+    wanted: &CellRequest,
+) -> Result<DecisionAnswer, Problem> {
     Ok(match wanted {
-        Wanted::Undo => DecisionAnswer::Undo,
+        CellRequest::Undo => DecisionAnswer::Undo,
         // Rejecting what a page says of the user's own value keeps that.
-        Wanted::Reject if cell.is_given() => DecisionAnswer::Accept,
-        Wanted::Reject => DecisionAnswer::Reject,
-        Wanted::Text(text) => {
+        CellRequest::Reject if cell.is_given() => DecisionAnswer::Accept,
+        CellRequest::Reject => DecisionAnswer::Reject,
+        CellRequest::Text(text) => {
             let candidates = cell.own("candidates");
             let like = match has_value(cell.value()) {
                 true => cell.value(),
@@ -328,10 +334,10 @@ async fn answer(store: &Browsing, cell: &Cell, wanted: &Wanted) -> Result<Decisi
             };
             DecisionAnswer::Type(typed(text, like))
         }
-        Wanted::Candidate(place) => {
+        CellRequest::Candidate(place) => {
             let others = other_values(cell.document(), &cell.field);
             let other = others.get(*place);
-            let other = other.ok_or_else(|| Problem::faulty("the cell has no such value"))?;
+            let other = other.ok_or_else(|| Problem::bad_request("the cell has no such value"))?;
             let mut source = (*other).clone();
             if let Value::Object(members) = &mut source {
                 members.shift_remove("value");
@@ -341,7 +347,7 @@ async fn answer(store: &Browsing, cell: &Cell, wanted: &Wanted) -> Result<Decisi
                 source,
             }
         }
-        Wanted::Page => match cell.page() {
+        CellRequest::Page => match cell.page() {
             Some((page, value)) => DecisionAnswer::AcceptOther {
                 value: value.clone(),
                 source: source_of(store, page).await?,
@@ -352,9 +358,9 @@ async fn answer(store: &Browsing, cell: &Cell, wanted: &Wanted) -> Result<Decisi
 }
 
 /// The source of a value of a page, as records have it.
-async fn source_of(store: &Browsing, page: &PageResult) -> Result<Value, Problem> {
-    let whole = within(store.browse.page(&page.id)).await?;
-    let whole = whole.ok_or_else(|| Problem::missing("the page is no longer stored"))?;
+async fn source_of(store: &BrowseHandles, page: &PageResult) -> Result<Value, Problem> {
+    let whole = with_time_limit(store.browse.page(&page.id)).await?;
+    let whole = whole.ok_or_else(|| Problem::not_found("the page is no longer stored"))?;
     Ok(json!({"url": page.url, "mapping": whole["mapping"], "at": whole["started_at"]}))
 }
 

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use webfill_store::{Browse, Count, DatasetRow, Place, RecordFilter, RecordState};
 
 use super::grid_parts::{self, BEGINNING, ROWS, anew};
-use super::reading::{self, List, store, within};
+use super::reading::{self, List, open_store, with_time_limit};
 use crate::answer::{Problem, Shown, see_other};
 use crate::grid::download::{Format, RecordDownload};
 use crate::grid::records::{self, Filter, MOST_SORTED, Page, Row};
@@ -25,21 +25,21 @@ const SAMPLE: u32 = 100;
 const MOST_COLUMNS: usize = 1_000;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    match visit.asked("dataset") {
+    match visit.query_value("dataset") {
         None => datasets(visit).await,
         Some(dataset) => records(visit, dataset).await,
     }
 }
 
 async fn datasets(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
-    let (store, from) = (store(visit).await?, reading::place(visit)?);
+    visit.require_whole_fleet()?;
+    let (store, from) = (open_store(visit).await?, reading::parse_cursor(visit)?);
     let listed = store
         .browse
         .datasets(COUNT_TO, from.as_ref(), reading::ROWS);
-    let slice = within(listed).await?;
-    let content = json!({"list": List::of(visit, &slice, dataset_row)});
-    visit.page("datasets.html", "Records", content)
+    let slice = with_time_limit(listed).await?;
+    let content = json!({"list": List::from_slice(visit, &slice, dataset_row)});
+    visit.render_page("datasets.html", "Records", content)
 }
 
 fn dataset_row(dataset: &DatasetRow) -> Value {
@@ -66,18 +66,18 @@ struct Asked {
 
 impl Asked {
     fn of(visit: &Visit, dataset: &str) -> Result<Asked, Problem> {
-        let text = |key: &str| visit.asked(key).map(str::to_owned);
+        let text = |key: &str| visit.query_value(key).map(str::to_owned);
         let state = record_state(visit)?;
         let of_cells = visit
-            .asked("state")
+            .query_value("state")
             .filter(|name| of_records(name).is_none());
         let from_id = text("from");
         if from_id.is_some() && state == Some(RecordState::Resolved) {
-            return Err(Problem::faulty(
+            return Err(Problem::bad_request(
                 "from: resolved records are in the order of their times, so they do not begin at an id",
             ));
         }
-        let is_descending = visit.asked("order") == Some("desc");
+        let is_descending = visit.query_value("order") == Some("desc");
         Ok(Asked {
             filter: Filter {
                 records: RecordFilter {
@@ -109,12 +109,12 @@ impl Asked {
 
 /// Links may name the state of records in the place of that of cells.
 fn record_state(visit: &Visit) -> Result<Option<RecordState>, Problem> {
-    match visit.asked("records") {
+    match visit.query_value("records") {
         Some(name) => match of_records(name) {
             Some(state) => Ok(Some(state)),
-            None => Err(Problem::faulty("records: expected open or resolved")),
+            None => Err(Problem::bad_request("records: expected open or resolved")),
         },
-        None => Ok(visit.asked("state").and_then(of_records)),
+        None => Ok(visit.query_value("state").and_then(of_records)),
     }
 }
 
@@ -142,22 +142,24 @@ impl Listed {
 
 async fn records(visit: &Visit, dataset: &str) -> Shown {
     if let Some(id) = visit
-        .asked("id")
-        .filter(|_| visit.asked("how") == Some("exact"))
+        .query_value("id")
+        .filter(|_| visit.query_value("how") == Some("exact"))
     {
         let path = format!("/dashboard/record/{}/{}", encoded(dataset), encoded(id));
         return Ok(see_other(&path));
     }
     let asked = Asked::of(visit, dataset)?;
-    let store = store(visit).await?;
+    let store = open_store(visit).await?;
     let browse = store.browse.as_ref();
-    let total = within(browse.dataset(dataset, MOST_SORTED)).await?.total;
+    let total = with_time_limit(browse.dataset(dataset, MOST_SORTED))
+        .await?
+        .total;
     let page = match &asked.sort {
         Some(sort) if !total.is_more => sorted(browse, &asked, sort).await?,
         _ => {
             let after = asked.after.as_deref().map(str::parse::<Place>);
-            let after = after.transpose().map_err(Problem::faulty)?;
-            within(records::page(browse, &asked.filter, after, ROWS, true)).await?
+            let after = after.transpose().map_err(Problem::bad_request)?;
+            with_time_limit(records::page(browse, &asked.filter, after, ROWS, true)).await?
         }
     };
     let sample = RecordFilter {
@@ -165,18 +167,18 @@ async fn records(visit: &Visit, dataset: &str) -> Shown {
         apps: visit.apps(),
         ..RecordFilter::default()
     };
-    let sample = within(browse.records(&sample, None, SAMPLE)).await?;
+    let sample = with_time_limit(browse.records(&sample, None, SAMPLE)).await?;
     let of_sample = sample.rows.iter().flat_map(|row| {
         let fields = row.fields.iter().flat_map(|fields| fields.keys());
         fields.chain(&row.missing).map(String::as_str)
     });
     let of_page = page.rows.iter();
     let of_page = of_page.flat_map(|row| records::names_of(&row.record.record.document));
-    let named = [asked.filter.column.as_deref(), visit.asked("sort")];
+    let named = [asked.filter.column.as_deref(), visit.query_value("sort")];
     let names = distinct(of_sample.chain(of_page).chain(named.into_iter().flatten()));
     let listed = Listed { names, total, page };
     let content = content(visit, dataset, &asked, &listed);
-    visit.page("grid.html", &format!("Records of {dataset}"), content)
+    visit.render_page("grid.html", &format!("Records of {dataset}"), content)
 }
 
 async fn sorted(
@@ -187,8 +189,10 @@ async fn sorted(
     let after = asked.after.as_deref();
     let order = (column.as_str(), *is_descending);
     let read = records::sorted_page(browse, &asked.filter, order, after, ROWS);
-    let page = within(read).await?;
-    page.ok_or_else(|| Problem::missing("the list has changed meanwhile: begin at its first page"))
+    let page = with_time_limit(read).await?;
+    page.ok_or_else(|| {
+        Problem::not_found("the list has changed meanwhile: begin at its first page")
+    })
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -215,7 +219,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         .map(|state| legend(visit, state, filter.state))
         .collect();
     let next = listed.page.next.as_deref();
-    let is_bound = visit.visitor.rights.is_bound();
+    let is_bound = visit.visitor.rights.is_limited_to_apps();
     let path = format!("/dashboard/records?dataset={}", encoded(dataset));
     let is_resolved = filter.records.state == Some(RecordState::Resolved);
     let count = (!is_bound).then_some(listed.total.counted);
@@ -238,20 +242,20 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         "sites": [],
         "types_site": true,
         "selects": [{"name": "records", "label": "Records", "asked": filter.records.state.map(name_of), "options": ["open", "resolved"]}],
-        "prefix": {"label": "Id begins with", "value": visit.asked("id")},
-        "from": (!is_resolved).then(|| json!({"label": "From id", "value": visit.asked("from")})),
+        "prefix": {"label": "Id begins with", "value": visit.query_value("id")},
+        "from": (!is_resolved).then(|| json!({"label": "From id", "value": visit.query_value("from")})),
         "asked": {
             "state": filter.state.map(State::name), "site": filter.site, "column": filter.column,
         },
-        "hidden": {"dataset": dataset, "sort": visit.asked("sort"), "order": visit.asked("order")},
+        "hidden": {"dataset": dataset, "sort": visit.query_value("sort"), "order": visit.query_value("order")},
         "is_filtered": asked.is_filtered(),
         "has_states": true,
         "notes": notes(asked, listed),
         "files": grid_parts::files(visit, "/dashboard/records"),
         "all": "/dashboard/records",
         "list": {
-            "next": next.map(|next| visit.link(&[("after", next)])),
-            "is_beginning": asked.after.is_none() && visit.asked("from").is_none(),
+            "next": next.map(|next| visit.link_with(&[("after", next)])),
+            "is_beginning": asked.after.is_none() && visit.query_value("from").is_none(),
             "beginning": anew(visit, &[]),
             "examined": listed.page.examined,
         },
@@ -286,11 +290,11 @@ fn legend(visit: &Visit, state: State, asked: Option<State>) -> Value {
     let mut shown = grid_parts::legend(visit, state, asked, None);
     shown["meaning"] = records::meaning(state).into();
     if let Some(records) = visit
-        .asked("state")
+        .query_value("state")
         .filter(|name| of_records(name).is_some())
     {
         let values = [("records", records), ("state", state.name())];
-        shown["link"] = visit.link(&[&BEGINNING[..], &values].concat()).into();
+        shown["link"] = visit.link_with(&[&BEGINNING[..], &values].concat()).into();
     }
     shown
 }
@@ -301,7 +305,7 @@ fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &
     let cells = names.iter().zip(first..).map(|(name, at)| {
         let state = records::state_of(document, name, &row.pages);
         let value = &document["fields"][name];
-        let mut shown = state.shown();
+        let mut shown = state.to_json();
         shown["at"] = at.into();
         shown["text"] = json!(records::beginning(value));
         shown["is_number"] = value.is_number().into();
@@ -325,13 +329,13 @@ pub(super) fn path_of(dataset: &str, id: &str) -> String {
 
 /// The filtered records as a file.
 pub(crate) async fn download(visit: &Visit, ending: &str) -> Shown {
-    let format = Format::of_name(ending).ok_or_else(|| Problem::missing("page not found"))?;
-    let dataset = visit.asked("dataset");
-    let dataset = dataset.ok_or_else(|| Problem::faulty("dataset: expected a name"))?;
+    let format = Format::from_name(ending).ok_or_else(|| Problem::not_found("page not found"))?;
+    let dataset = visit.query_value("dataset");
+    let dataset = dataset.ok_or_else(|| Problem::bad_request("dataset: expected a name"))?;
     let asked = Asked::of(visit, dataset)?;
     let permit = grid_parts::permit(visit)?;
     let download = RecordDownload {
-        browse: Arc::clone(&store(visit).await?.browse),
+        browse: Arc::clone(&open_store(visit).await?.browse),
         filter: asked.filter,
         format,
         handle: Handle::current(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tables::{project, reading};
+use super::tables::{find_project, run_blocking};
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
 use crate::messages::Message;
@@ -11,9 +11,11 @@ use crate::templates::encoded;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
-    let project = project(visit, name)?;
-    let review = reading(move || project.review()).await?;
-    let asked = visit.asked("at").and_then(|key| review.place(key));
+    let project = find_project(visit, name)?;
+    let review = run_blocking(move || project.read_review()).await?;
+    let asked = visit
+        .query_value("at")
+        .and_then(|key| review.position_of(key));
     let place = asked.or_else(|| review.next_open(0));
     let path = path(name);
     let link = |place: Option<usize>| {
@@ -23,20 +25,20 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let content = json!({
         "name": name,
         "path": path,
-        "doubt": place.map(|place| shown(&review, place)),
+        "doubt": place.map(|place| doubt_json(&review, place)),
         "previous": link(place.and_then(|place| place.checked_sub(1))),
         "next": link(place.map(|place| place + 1)),
         "first": link(Some(0)).filter(|_| place.is_none()),
         "last": review.last_answered().map(|doubt| json!({"key": doubt.key, "id": doubt.id, "column": doubt.column})),
-        "counts": {"listed": review.doubts.len(), "open": review.open(), "accepted": review.accepted(),
-            "rejected": review.rejected(), "total": review.total},
+        "counts": {"listed": review.doubts.len(), "open": review.count_open(), "accepted": review.count_accepted(),
+            "rejected": review.count_rejected(), "total": review.total},
     });
-    visit.page("review.html", "Review of doubts", content)
+    visit.render_page("review.html", "Review of doubts", content)
 }
 
 /// Keeps an answer and leads to the next open doubt, or takes the last one back and leads to its doubt.
-pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
-    let project = project(visit, name)?;
+pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
+    let project = find_project(visit, name)?;
     if !visit.can_change() {
         return Err(Problem::forbidden("your token may only read"));
     }
@@ -44,12 +46,16 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
         Some("accept") => Decision::Accept,
         Some("reject") => Decision::Reject,
         Some("undo") => Decision::Undo,
-        _ => return Err(Problem::faulty("answer: expected accept, reject or undo")),
+        _ => {
+            return Err(Problem::bad_request(
+                "answer: expected accept, reject or undo",
+            ));
+        }
     };
     let own = project.clone();
-    let review = reading(move || own.review()).await?;
+    let review = run_blocking(move || own.read_review()).await?;
     let key = form.get("key").unwrap_or_default();
-    let Some(place) = review.place(key) else {
+    let Some(place) = review.position_of(key) else {
         let message = Message {
             is_fault: true,
             text: String::from(
@@ -64,9 +70,11 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
         json!({"table": name, "row": doubt.row, "column": doubt.column, "answer": decision});
     let by = json!(visit.visitor.name.as_deref());
     // First: no answer counts that the audit log does not have.
-    visit.note("table_review", about.clone()).await?;
+    visit
+        .write_audit_entry("table_review", about.clone())
+        .await?;
     let answer = move || {
-        project.answer(&Answer {
+        project.append_answer(&Answer {
             key: &doubt.key,
             row: doubt.row,
             column: &doubt.column,
@@ -76,9 +84,9 @@ pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
             value: None,
         })
     };
-    if let Err(problem) = reading(answer).await {
+    if let Err(problem) = run_blocking(answer).await {
         about["result"] = "failed".into();
-        visit.note("table_review", about).await?;
+        visit.write_audit_entry("table_review", about).await?;
         return Err(problem);
     }
     // The answered one is not looked for; of the others the first open one behind it.
@@ -97,7 +105,7 @@ fn path(name: &str) -> String {
     format!("/dashboard/table/{}/review", encoded(name))
 }
 
-fn shown(review: &Review, place: usize) -> Value {
+fn doubt_json(review: &Review, place: usize) -> Value {
     let doubt = &review.doubts[place];
     let mut shown = json!(doubt);
     shown["number"] = (place + 1).into();
@@ -111,13 +119,13 @@ fn shown(review: &Review, place: usize) -> Value {
     }
     .into();
     let excerpt = doubt.excerpt.as_deref().unwrap_or_default();
-    let [before, value, after] = around(excerpt, &doubt.page);
+    let [before, value, after] = split_at_value(excerpt, &doubt.page);
     shown["around"] = json!({"before": before, "value": value, "after": after});
     shown
 }
 
 /// An excerpt of a page, parted at the value.
-pub(super) fn around<'e>(excerpt: &'e str, value: &str) -> [&'e str; 3] {
+pub(super) fn split_at_value<'e>(excerpt: &'e str, value: &str) -> [&'e str; 3] {
     let found = (!value.is_empty()).then(|| excerpt.find(value));
     match found.flatten() {
         Some(at) => {

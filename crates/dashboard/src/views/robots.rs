@@ -49,9 +49,9 @@ pub(super) fn origin_of(url: &str) -> Option<String> {
     Some(url.origin().ascii_serialization())
 }
 
-pub(super) fn read(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
+pub(super) fn parse_robots(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
     let text = String::from_utf8_lossy(&entry.body);
-    let rules = rules(&text);
+    let rules = parse_rules(&text);
     let mut lines: Vec<Line> = text
         .lines()
         .take(MOST_LINES)
@@ -67,7 +67,7 @@ pub(super) fn read(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
         if origin_of(url).as_deref() != Some(entry.origin.as_str()) {
             continue;
         }
-        let by = forbidding(&rules, url);
+        let by = find_forbidding_rule(&rules, url);
         if let Some(line) = by.and_then(|rule| lines.get_mut(rule.line)) {
             line.forbids.get_or_insert_with(|| (*url).to_owned());
         }
@@ -91,7 +91,7 @@ pub(super) fn read(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
 }
 
 /// The rules that apply, with the numbers of their lines from 0.
-fn rules(text: &str) -> Vec<Rule> {
+fn parse_rules(text: &str) -> Vec<Rule> {
     let (mut own, mut of_all) = (Vec::new(), Vec::new());
     let mut has_own = false;
     // Whether the present group is of the crawler, and of all; and whether its names are complete.
@@ -140,7 +140,7 @@ fn rules(text: &str) -> Vec<Rule> {
 }
 
 /// The rule that forbids a URL.
-fn forbidding<'r>(rules: &'r [Rule], url: &str) -> Option<&'r Rule> {
+fn find_forbidding_rule<'r>(rules: &'r [Rule], url: &str) -> Option<&'r Rule> {
     let url = Url::parse(url).ok()?;
     let path = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
@@ -201,7 +201,7 @@ mod tests {
             "http://a.org/private/open/1",
             "https://other.org/private/1",
         ];
-        let robots = read(&entry(Some(200), text), &urls);
+        let robots = parse_robots(&entry(Some(200), text), &urls);
         let forbids: Vec<(usize, &str)> = robots
             .lines
             .iter()
@@ -224,14 +224,19 @@ mod tests {
     #[test]
     fn a_group_of_its_own_counts_alone() {
         let text = "User-agent: *\nDisallow: /\nUser-agent: WebFill\nDisallow: /x\n";
-        let rules = rules(text);
-        assert!(forbidding(&rules, "http://a.org/y").is_none());
-        assert_eq!(forbidding(&rules, "http://a.org/x?1").unwrap().line, 3);
+        let rules = parse_rules(text);
+        assert!(find_forbidding_rule(&rules, "http://a.org/y").is_none());
+        assert_eq!(
+            find_forbidding_rule(&rules, "http://a.org/x?1")
+                .unwrap()
+                .line,
+            3
+        );
     }
 
     #[test]
     fn files_without_rules_say_what_that_means() {
-        let meaning = |status, body: &str| read(&entry(status, body), &[]).meaning;
+        let meaning = |status, body: &str| parse_robots(&entry(status, body), &[]).meaning;
         assert_eq!(meaning(None, ""), Some("unavailable, nothing allowed"));
         assert_eq!(meaning(Some(503), ""), Some("failed, nothing allowed"));
         assert_eq!(

@@ -1,10 +1,10 @@
 //! A site: its state and the evidence, its queue, the rules set by hand, its last pages.
 
 use serde_json::{Value, json};
-use webfill_store::{Browsing, PageFilter, PageRow};
+use webfill_store::{BrowseHandles, PageFilter, PageRow};
 use webfill_wire::Outcome;
 
-use super::reading::{part, store, within};
+use super::reading::{data_or_fault, open_store, with_time_limit};
 use super::robots::{self, Robots};
 use super::{pages, sites, words};
 use crate::answer::{Problem, Shown, see_other};
@@ -24,17 +24,17 @@ const FORBIDDEN: u32 = 10;
 const ORIGINS: usize = 4;
 
 pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
-    let named = named(site)?;
+    let named = parse_site(site)?;
     if named != site {
         return Ok(see_other(&format!("/dashboard/site/{}", encoded(&named))));
     }
-    let (fleet, read) = tokio::join!(fleet_status(visit, site), stored(visit, site));
-    let (fleet, fleet_fault) = part(fleet);
-    let (read, store_fault) = part(read);
+    let (fleet, read) = tokio::join!(fleet_status(visit, site), load_stored(visit, site));
+    let (fleet, fleet_fault) = data_or_fault(fleet);
+    let (read, store_fault) = data_or_fault(read);
     let read = read.unwrap_or_default();
     let fleet = fleet.flatten();
     let reason = fleet.as_ref().and_then(|fleet| fleet["reason"].as_str());
-    let is_bound = visit.visitor.rights.is_bound();
+    let is_bound = visit.visitor.rights.is_limited_to_apps();
     let timeline = match is_bound {
         true => Vec::new(),
         false => timeline(visit, site, read.first),
@@ -48,7 +48,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
         "timeline": timeline,
         "is_bound": is_bound,
     });
-    visit.page("site.html", &format!("Site {site}"), content)
+    visit.render_page("site.html", &format!("Site {site}"), content)
 }
 
 /// The states of a site as they followed each other, the latest first. The first one is that of its first page.
@@ -77,7 +77,7 @@ fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
 }
 
 /// The site that people mean: they may type one of its hosts, or a URL, and use non-ASCII letters.
-pub(super) fn named(text: &str) -> Result<String, Problem> {
+pub(super) fn parse_site(text: &str) -> Result<String, Problem> {
     let text = text.trim();
     let url = match text.contains("://") {
         true => text.to_owned(),
@@ -85,7 +85,7 @@ pub(super) fn named(text: &str) -> Result<String, Problem> {
     };
     match webfill_urls::canonical(&url, None) {
         Ok(url) => Ok(webfill_urls::site(&url)),
-        Err(_) => Err(Problem::missing(
+        Err(_) => Err(Problem::not_found(
             "not a site: expected a name such as example.org",
         )),
     }
@@ -93,7 +93,7 @@ pub(super) fn named(text: &str) -> Result<String, Problem> {
 
 /// Rules and states concern all applications.
 async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Problem> {
-    if visit.dashboard.fleet.is_none() || visit.visitor.rights.is_bound() {
+    if visit.dashboard.fleet.is_none() || visit.visitor.rights.is_limited_to_apps() {
         return Ok(None);
     }
     visit
@@ -112,7 +112,7 @@ struct First {
 
 /// What the store has about a site.
 #[derive(Default)]
-struct Stored {
+struct StoredSite {
     state: Option<Value>,
     rows: Vec<Value>,
     first: Option<First>,
@@ -121,29 +121,29 @@ struct Stored {
     robots: Vec<Robots>,
 }
 
-async fn stored(visit: &Visit, site: &str) -> Result<Stored, Problem> {
-    let store = store(visit).await?;
+async fn load_stored(visit: &Visit, site: &str) -> Result<StoredSite, Problem> {
+    let store = open_store(visit).await?;
     let filter = PageFilter {
         site: Some(site.to_owned()),
         apps: visit.apps(),
         ..PageFilter::default()
     };
-    let slice = within(store.browse.pages(&filter, None, PAGES)).await?;
+    let slice = with_time_limit(store.browse.pages(&filter, None, PAGES)).await?;
     let first = slice.rows.last().map(|page| First {
         at_ms: page.started_at_ms,
         is_exact: slice.next.is_none(),
     });
-    let mut read = Stored {
+    let mut read = StoredSite {
         first,
         rows: slice.rows.iter().map(pages::row).collect(),
-        ..Stored::default()
+        ..StoredSite::default()
     };
-    if visit.visitor.rights.is_bound() {
+    if visit.visitor.rights.is_limited_to_apps() {
         return Ok(read);
     }
-    let state = within(store.store.site_state(site)).await?;
+    let state = with_time_limit(store.store.site_state(site)).await?;
     read.state = state.as_ref().map(sites::stored_row);
-    let clock = within(store.cache.site(site, now_ms())).await?;
+    let clock = with_time_limit(store.cache.site(site, now_ms())).await?;
     read.clock = clock.map(|clock| {
         json!({
             "delay_s": clock.delay_ms as f64 / 1_000.0,
@@ -156,14 +156,14 @@ async fn stored(visit: &Visit, site: &str) -> Result<Stored, Problem> {
         outcomes: vec![Outcome::Disallowed],
         ..filter
     };
-    let disallowed = within(store.browse.pages(&disallowed, None, FORBIDDEN)).await?;
+    let disallowed = with_time_limit(store.browse.pages(&disallowed, None, FORBIDDEN)).await?;
     read.robots = robots_of(&store, site, &slice.rows, &disallowed.rows).await?;
     Ok(read)
 }
 
 /// The robots.txt files of the origins of these pages, with the lines that forbid some of them.
 async fn robots_of(
-    store: &Browsing,
+    store: &BrowseHandles,
     site: &str,
     pages: &[PageRow],
     disallowed: &[PageRow],
@@ -177,12 +177,12 @@ async fn robots_of(
             origins.push(origin);
         }
     }
-    let entries = within(store.cache.robots_of(origins, now_ms())).await?;
+    let entries = with_time_limit(store.cache.robots_of(origins, now_ms())).await?;
     let urls: Vec<&str> = disallowed.iter().map(|page| page.url.as_str()).collect();
     Ok(entries
         .iter()
         .flatten()
-        .map(|entry| robots::read(entry, &urls))
+        .map(|entry| robots::parse_robots(entry, &urls))
         .collect())
 }
 
@@ -206,10 +206,10 @@ mod tests {
             ("127.0.0.1", "127.0.0.1"),
             ("[::1]", "[::1]"),
         ] {
-            assert_eq!(named(text), Ok(site.to_owned()), "{text}");
+            assert_eq!(parse_site(text), Ok(site.to_owned()), "{text}");
         }
         for wrong in ["", "a b", "http://", "<script>"] {
-            assert_eq!(named(wrong).unwrap_err().status, 404, "{wrong}");
+            assert_eq!(parse_site(wrong).unwrap_err().status, 404, "{wrong}");
         }
     }
 }

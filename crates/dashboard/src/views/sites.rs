@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use webfill_store::SiteState;
 
-use super::reading::{List, ROWS, place, store, within};
+use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use super::words;
 use crate::answer::{Problem, Shown, see_other};
 use crate::templates::encoded;
@@ -11,38 +11,38 @@ use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     // A form without scripts leads here, and from here to the site.
-    if let Some(site) = visit.asked("site") {
-        let site = encoded(&super::site::named(site)?);
+    if let Some(site) = visit.query_value("site") {
+        let site = encoded(&super::site::parse_site(site)?);
         return Ok(see_other(&format!("/dashboard/site/{site}")));
     }
-    visit.needs_whole_fleet()?;
-    let is_all = visit.asked("state") == Some("all");
+    visit.require_whole_fleet()?;
+    let is_all = visit.query_value("state") == Some("all");
     let has_fleet = visit.dashboard.fleet.is_some();
     let list = match has_fleet {
-        true => fleet_list(visit, is_all).await?,
-        false => stored(visit).await?,
+        true => load_fleet_list(visit, is_all).await?,
+        false => load_stored_list(visit).await?,
     };
     let content = json!({"list": list, "is_all": is_all, "has_fleet": has_fleet});
-    visit.page("sites.html", "Sites", content)
+    visit.render_page("sites.html", "Sites", content)
 }
 
 /// The current list of the fleet.
-async fn fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
-    let after = visit.asked("after").map(str::parse::<u64>);
-    let after = after.transpose().map_err(Problem::faulty)?;
+async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
+    let after = visit.query_value("after").map(str::parse::<u64>);
+    let after = after.transpose().map_err(Problem::bad_request)?;
     let question = json!({"action": "sites", "backing_off": !is_all, "after": after.unwrap_or(0)});
     let answer = visit.ask(question).await?;
     let sites = answer["sites"].as_array().into_iter().flatten();
     let mut sites: Vec<&Value> = sites.collect();
     // Within the page: sites that need a person first.
-    sites.sort_by_key(|site| std::cmp::Reverse(trouble(site)));
+    sites.sort_by_key(|site| std::cmp::Reverse(trouble_rank(site)));
     let rows = sites.into_iter().map(site_row).collect();
     let next = answer["next"].as_u64().map(|next| next.to_string());
-    Ok(List::of_fleet(visit, rows, next))
+    Ok(List::from_fleet(visit, rows, next))
 }
 
 /// How much a site needs a person, and then how many tasks wait for it.
-fn trouble(site: &Value) -> (u8, u64) {
+fn trouble_rank(site: &Value) -> (u8, u64) {
     let needs = match site["state"].as_str() {
         Some("unreachable") => 3,
         Some("backing_off") if site["until"].is_null() => 2,
@@ -66,10 +66,10 @@ fn site_row(site: &Value) -> Value {
 }
 
 /// The list as last written by the dispatcher.
-async fn stored(visit: &Visit) -> Result<List, Problem> {
-    let (store, from) = (store(visit).await?, place(visit)?);
-    let slice = within(store.browse.site_states(from.as_ref(), ROWS)).await?;
-    Ok(List::of(visit, &slice, stored_row))
+async fn load_stored_list(visit: &Visit) -> Result<List, Problem> {
+    let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
+    let slice = with_time_limit(store.browse.site_states(from.as_ref(), ROWS)).await?;
+    Ok(List::from_slice(visit, &slice, stored_row))
 }
 
 pub(super) fn stored_row(site: &SiteState) -> Value {
@@ -96,7 +96,7 @@ mod tests {
             json!({"site": "given up", "state": "unreachable", "queued": 0}),
             json!({"site": "rests with more", "state": "backing_off", "until": 5, "queued": 8}),
         ];
-        sites.sort_by_key(|site| std::cmp::Reverse(trouble(site)));
+        sites.sort_by_key(|site| std::cmp::Reverse(trouble_rank(site)));
         let names: Vec<_> = sites
             .iter()
             .map(|site| site["site"].as_str().unwrap())

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::tables::{project, reading, with_percent};
+use super::tables::{find_project, run_blocking, with_percent};
 use crate::answer::Shown;
 use crate::visit::Visit;
 
@@ -10,9 +10,10 @@ use crate::visit::Visit;
 const DOUBTS: usize = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
-    let project = project(visit, name)?;
+    let project = find_project(visit, name)?;
     let own = project.clone();
-    let (overview, review) = reading(move || Ok((own.overview()?, own.review()?))).await?;
+    let (overview, review) =
+        run_blocking(move || Ok((own.read_overview()?, own.read_review()?))).await?;
     let open = review
         .doubts
         .iter()
@@ -28,8 +29,8 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         "name": project.name,
         "overview": overview.map(with_percent),
         "doubts": open.take(DOUBTS).collect::<Vec<_>>(),
-        "counts": {"open": review.open(), "accepted": review.accepted(), "rejected": review.rejected(), "total": review.total,
+        "counts": {"open": review.count_open(), "accepted": review.count_accepted(), "rejected": review.count_rejected(), "total": review.total,
             "listed": review.doubts.len()},
     });
-    visit.page("table.html", &title, content)
+    visit.render_page("table.html", &title, content)
 }

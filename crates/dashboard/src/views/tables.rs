@@ -8,40 +8,41 @@ use crate::tables::Project;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    visit.needs_whole_fleet()?;
+    visit.require_whole_fleet()?;
     let all = visit.dashboard.tables.all();
-    let rows = reading(move || Ok(all.iter().map(row).collect::<Vec<Value>>())).await?;
-    let offered = new_table::offered(visit);
+    let rows = run_blocking(move || Ok(all.iter().map(row).collect::<Vec<Value>>())).await?;
+    let offered = new_table::upload_target(visit);
     let content = json!({
         "rows": rows,
-        "runs": new_table::runs(visit),
+        "runs": new_table::started_runs(visit),
         "home": offered.map(|(_, home)| home.display().to_string()),
     });
-    visit.page("tables.html", "Tables", content)
+    visit.render_page("tables.html", "Tables", content)
 }
 
 /// Runs what reads or writes files.
-pub(crate) async fn reading<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(Problem::broken)?.map_err(Problem::broken)
+    done.map_err(Problem::internal_error)?
+        .map_err(Problem::internal_error)
 }
 
 /// The table of this name, if the visitor may see it.
-pub(crate) fn project(visit: &Visit, name: &str) -> Result<Project, Problem> {
-    visit.needs_whole_fleet()?;
+pub(crate) fn find_project(visit: &Visit, name: &str) -> Result<Project, Problem> {
+    visit.require_whole_fleet()?;
     let found = visit.dashboard.tables.get(name);
-    found.ok_or_else(|| Problem::missing("this dashboard has no such table"))
+    found.ok_or_else(|| Problem::not_found("this dashboard has no such table"))
 }
 
 fn row(project: &Project) -> Value {
-    let (overview, review) = (project.overview(), project.review());
+    let (overview, review) = (project.read_overview(), project.read_review());
     let fault = overview.as_ref().err().or(review.as_ref().err()).cloned();
     json!({
         "name": project.name,
         "overview": overview.ok().flatten().map(with_percent),
-        "open": review.map(|review| review.open()).ok(),
+        "open": review.map(|review| review.count_open()).ok(),
         "fault": fault,
     })
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_store::{ChangeListFilter, CrawlId};
 
 use super::changes;
-use super::reading::{part, store, within};
+use super::reading::{data_or_fault, open_store, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -15,7 +15,7 @@ const MOST_RUNS: u64 = 1_000;
 const CHANGES: u32 = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
-    let runs = if visit.asked("runs") == Some("all") {
+    let runs = if visit.query_value("runs") == Some("all") {
         MOST_RUNS
     } else {
         RUNS
@@ -25,11 +25,11 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         .ask(question)
         .await
         .map_err(|problem| match problem.status {
-            400 => Problem::missing(problem.text),
+            400 => Problem::not_found(problem.text),
             _ => problem,
         })?;
     let app = watch["app"].as_str().unwrap_or_default().to_owned();
-    let (changes, store_fault) = part(changes_of(visit, &app, name).await);
+    let (changes, store_fault) = data_or_fault(changes_of(visit, &app, name).await);
     let shown = watch["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
@@ -41,18 +41,18 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
         "is_running": watch["state"] == "running",
         "watch": watch,
     });
-    visit.page("watch.html", &format!("Watch {name}"), content)
+    visit.render_page("watch.html", &format!("Watch {name}"), content)
 }
 
 async fn changes_of(visit: &Visit, app: &str, crawl: &str) -> Result<Vec<Value>, Problem> {
-    if !visit.dashboard.store.is_named() {
+    if !visit.dashboard.store.is_configured() {
         return Ok(Vec::new());
     }
     let filter = ChangeListFilter {
         crawl: Some(CrawlId::new(app, crawl)),
         ..ChangeListFilter::default()
     };
-    let store = store(visit).await?;
-    let slice = within(store.browse.changes(&filter, None, CHANGES)).await?;
+    let store = open_store(visit).await?;
+    let slice = with_time_limit(store.browse.changes(&filter, None, CHANGES)).await?;
     Ok(slice.rows.iter().map(changes::row).collect())
 }

@@ -8,5 +8,5 @@ use crate::visit::Visit;
 pub(crate) async fn show(visit: &Visit) -> Shown {
     let answer = visit.ask(json!({"action": "watch_list"})).await?;
     let content = json!({"watches": answer["watches"]});
-    visit.page("watches.html", "Watches", content)
+    visit.render_page("watches.html", "Watches", content)
 }

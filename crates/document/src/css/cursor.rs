@@ -9,10 +9,10 @@ pub(crate) struct Cursor<'s> {
     pub(crate) offset: usize,
 }
 
-pub(crate) type Read<T> = Result<T, SelectorError>;
+pub(crate) type CssResult<T> = Result<T, SelectorError>;
 
 impl<'s> Cursor<'s> {
-    pub(crate) fn new(selector: &'s str) -> Read<Self> {
+    pub(crate) fn new(selector: &'s str) -> CssResult<Self> {
         let mut cursor = Cursor {
             selector,
             offset: 0,
@@ -62,7 +62,7 @@ impl<'s> Cursor<'s> {
         &self.selector[start..self.offset]
     }
 
-    pub(crate) fn expect(&mut self, literal: &str) -> Read<()> {
+    pub(crate) fn expect(&mut self, literal: &str) -> CssResult<()> {
         if self.take(literal) {
             Ok(())
         } else {
@@ -94,7 +94,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// Reads a name, and resolves its escapes.
-    pub(crate) fn name(&mut self) -> Read<String> {
+    pub(crate) fn name(&mut self) -> CssResult<String> {
         let start = self.offset;
         let mut name = String::new();
         while let Some(character) = self.peek() {
@@ -118,7 +118,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// Reads an escape: `\:` is a colon, and `\31 ` is the character with this hexadecimal number.
-    fn escape(&mut self) -> Read<char> {
+    fn escape(&mut self) -> CssResult<char> {
         self.offset += 1;
         let rest = self.rest();
         let digits = rest.len()
@@ -148,7 +148,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// Reads a quoted string or a name.
-    pub(crate) fn string_or_name(&mut self) -> Read<String> {
+    pub(crate) fn string_or_name(&mut self) -> CssResult<String> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '"' | '\'')) else {
             return self.name();
         };

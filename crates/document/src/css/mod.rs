@@ -22,7 +22,7 @@ use crate::xpath::{EvaluateError, XValue};
 /// Supported are type, `*`, `*|type`, `#id`, `.class`, `[attribute]` with all operators and the flags `i` and `s`,
 /// comments, the combinators ` `, `>`, `+`, `~`, also in first place. So are the pseudo-classes `:first-child`,
 /// `:last-child`, `:only-child`, `:nth-child()` and `:nth-last-child()`, also with `of`, the same `-of-type`, `:not()`,
-/// `:is()`, `:where()`, `:has()`, `:root`, `:scope`, `:empty`, `:checked`, `:lang()` and `:contains("text")`. A
+/// `:is()`, `:where()`, `:has_test()`, `:root`, `:scope`, `:empty`, `:checked`, `:lang()` and `:contains("text")`. A
 /// selector may end in `::text` (the text nodes) or `::attr(name)`.
 ///
 /// On HTML pages the names of elements and attributes match in any case, and so do the values of some attributes, such
@@ -58,11 +58,11 @@ impl SelectorError {
 impl Selector {
     /// Compiles a selector list of at most 4 KiB.
     pub fn compile(selector: &str) -> Result<Selector, SelectorError> {
-        let mut names = Names::of_selector();
+        let mut names = Names::for_selector();
         let list = parser::parse(selector, &mut names)?;
         let paths = list
             .into_iter()
-            .map(translate::whole)
+            .map(translate::selector_path)
             .map(Nodes::Path)
             .collect();
         let plan = Plan::Nodes(Nodes::Union(paths));

@@ -1,7 +1,7 @@
 //! Names with a namespace in front: `*|a`, `[*|href]`. Names in trees have at most a prefix, so `*` is the only
 //! namespace that selectors can use.
 
-use super::cursor::Read;
+use super::cursor::CssResult;
 use super::parser::Parser;
 use crate::xpath::plan::{NodeTest, Test};
 
@@ -9,7 +9,9 @@ use crate::xpath::plan::{NodeTest, Test};
 const PREFIXES: [&str; 2] = ["xlink", "xml"];
 
 /// Reads the name or `*` of a compound. Returns a test as well if the name may be in any namespace.
-pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Test>)> {
+pub(crate) fn parse_element_test(
+    parser: &mut Parser<'_, '_>,
+) -> CssResult<(NodeTest, Option<Test>)> {
     let start = parser.cursor.offset;
     if !parser.cursor.take("*") {
         let name = parser.cursor.name()?;
@@ -17,7 +19,7 @@ pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Tes
             let reason = "namespaces are not used here: write the name alone, or `*|` before it";
             return Err(parser.cursor.fault_at(start, reason));
         }
-        return Ok((NodeTest::Name(parser.names.place_of(&name)), None));
+        return Ok((NodeTest::Name(parser.names.get_or_insert(&name)), None));
     }
     if !parser.cursor.take("|") || parser.cursor.take("*") {
         return Ok((NodeTest::AnyName, None));
@@ -27,7 +29,7 @@ pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Tes
 }
 
 /// Reads the names of the requested attributes. `*|name` stands for several.
-pub(crate) fn attribute(parser: &mut Parser<'_, '_>) -> Read<Vec<String>> {
+pub(crate) fn parse_attribute_names(parser: &mut Parser<'_, '_>) -> CssResult<Vec<String>> {
     let start = parser.cursor.offset;
     let any = parser.cursor.take("*|");
     if !any {

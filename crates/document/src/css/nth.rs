@@ -1,12 +1,12 @@
 //! Parses the argument of `:nth-child()` and its relatives: `2n+1`, `odd`, `3 of .x`.
 
-use super::cursor::{Cursor, Read, is_name_part, is_space};
+use super::cursor::{CssResult, Cursor, is_name_part, is_space};
 use super::parser::{Leading, Parser};
 use super::pseudo::any_of;
 use crate::xpath::plan::{SiblingPlace, Test};
 
 /// Reads the argument of the pseudo-class `name` into the positions that it selects.
-pub(crate) fn place(parser: &mut Parser<'_, '_>, name: &str) -> Read<Test> {
+pub(crate) fn parse_positions(parser: &mut Parser<'_, '_>, name: &str) -> CssResult<Test> {
     let (step, offset) = step_and_offset(&mut parser.cursor)?;
     let same_name = name.ends_with("of-type");
     parser.cursor.skip_space();
@@ -24,7 +24,7 @@ pub(crate) fn place(parser: &mut Parser<'_, '_>, name: &str) -> Read<Test> {
 }
 
 /// Reads `an+b`, in forms such as `odd`, `even`, `3`, `2n+1`, `-n + 3`.
-fn step_and_offset(cursor: &mut Cursor<'_>) -> Read<(i32, i32)> {
+fn step_and_offset(cursor: &mut Cursor<'_>) -> CssResult<(i32, i32)> {
     let start = cursor.offset;
     let mut compact = String::new();
     while let Some(character) = cursor.peek().filter(|c| is_name_part(*c) || *c == '+') {
@@ -35,37 +35,37 @@ fn step_and_offset(cursor: &mut Cursor<'_>) -> Read<(i32, i32)> {
         cursor.take(character.encode_utf8(&mut [0; 4]));
         cursor.skip_space();
     }
-    formula(&compact).ok_or_else(|| {
+    parse_formula(&compact).ok_or_else(|| {
         let written = cursor.since(start).trim_end_matches(is_space);
         let reason = format!("expected a position such as `2n+1`, found `{written}`");
         cursor.fault_at(start, &reason)
     })
 }
 
-fn formula(compact: &str) -> Option<(i32, i32)> {
+fn parse_formula(compact: &str) -> Option<(i32, i32)> {
     match compact {
         "odd" => return Some((2, 1)),
         "even" => return Some((2, 0)),
         _ => {}
     }
     let Some((step, offset)) = compact.split_once('n') else {
-        return integer(compact).map(|offset| (0, offset));
+        return parse_integer(compact).map(|offset| (0, offset));
     };
     let step = match step {
         "" | "+" => 1,
         "-" => -1,
-        number => integer(number)?,
+        number => parse_integer(number)?,
     };
     let offset = if offset.is_empty() {
         0
     } else {
-        integer(offset)?
+        parse_integer(offset)?
     };
     Some((step, offset))
 }
 
 /// Reads a whole number. It is limited to a million, so that no later arithmetic overflows.
-fn integer(text: &str) -> Option<i32> {
+fn parse_integer(text: &str) -> Option<i32> {
     text.parse()
         .ok()
         .filter(|number: &i32| number.abs() <= 1_000_000)

@@ -1,6 +1,6 @@
 //! Parses the text of a selector into compounds and combinators (Selectors level 4).
 
-use super::cursor::{Cursor, Read, is_space};
+use super::cursor::{CssResult, Cursor, is_space};
 use super::selector::{Combinator, Complex, Compound, Extract};
 use super::{namespace, pseudo};
 use crate::xpath::plan::{AttributeTest, LetterCase, Names, NodeTest, Relation, Test};
@@ -59,7 +59,7 @@ const VALUES_IN_ANY_CASE: [&str; 46] = [
     "vlink",
 ];
 
-pub(crate) fn parse(selector: &str, names: &mut Names) -> Read<Vec<Complex>> {
+pub(crate) fn parse(selector: &str, names: &mut Names) -> CssResult<Vec<Complex>> {
     let mut parser = Parser {
         cursor: Cursor::new(selector)?,
         names,
@@ -89,7 +89,7 @@ pub(crate) struct Parser<'s, 'n> {
 }
 
 impl Parser<'_, '_> {
-    pub(crate) fn list(&mut self, leading: Leading) -> Read<Vec<Complex>> {
+    pub(crate) fn list(&mut self, leading: Leading) -> CssResult<Vec<Complex>> {
         self.depth += 1;
         if self.depth > NESTING {
             return Err(self.cursor.fault("the selector is nested too deeply"));
@@ -104,7 +104,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn complex(&mut self, leading: Leading) -> Read<Complex> {
+    fn complex(&mut self, leading: Leading) -> CssResult<Complex> {
         self.cursor.skip_space();
         let mut combinator = match self.combinator(false) {
             Some(_) if leading == Leading::Refused => {
@@ -115,7 +115,7 @@ impl Parser<'_, '_> {
         let mut parts = Vec::new();
         loop {
             parts.push((combinator, self.compound()?));
-            if let Some(extract) = self.extract()? {
+            if let Some(extract) = self.parse_extract()? {
                 self.cursor.skip_space();
                 return Ok(Complex {
                     parts,
@@ -155,11 +155,11 @@ impl Parser<'_, '_> {
         (spaced && follows).then_some(Combinator::Descendant)
     }
 
-    fn compound(&mut self) -> Read<Compound> {
+    fn compound(&mut self) -> CssResult<Compound> {
         let outer = std::mem::replace(&mut self.scoped, false);
         let (element, local_name) = match self.cursor.peek() {
             Some('#' | '.' | '[' | ':') => (NodeTest::AnyName, None),
-            _ => namespace::element(self)?,
+            _ => namespace::parse_element_test(self)?,
         };
         let mut tests: Vec<Test> = local_name.into_iter().collect();
         self.cursor.skip_comments();
@@ -176,7 +176,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn simple(&mut self) -> Read<Option<Test>> {
+    fn simple(&mut self) -> CssResult<Option<Test>> {
         Ok(Some(match self.cursor.peek() {
             Some('#') => {
                 self.cursor.take("#");
@@ -195,7 +195,7 @@ impl Parser<'_, '_> {
     }
 
     fn attribute_test(&mut self, name: &str, relation: Relation, value: String) -> Test {
-        let name = self.names.place_of(name);
+        let name = self.names.get_or_insert(name);
         Test::Attribute(AttributeTest {
             name,
             relation,
@@ -204,10 +204,10 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn attribute(&mut self) -> Read<Test> {
+    fn attribute(&mut self) -> CssResult<Test> {
         self.cursor.expect("[")?;
         self.cursor.skip_space();
-        let names = namespace::attribute(self)?;
+        let names = namespace::parse_attribute_names(self)?;
         self.cursor.skip_space();
         if self.cursor.take("]") {
             let present =
@@ -233,7 +233,7 @@ impl Parser<'_, '_> {
         }
         let test = |name: &String| {
             Test::Attribute(AttributeTest {
-                name: self.names.place_of(name),
+                name: self.names.get_or_insert(name),
                 relation,
                 value: value.clone(),
                 case,
@@ -256,7 +256,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn relation(&mut self) -> Read<Relation> {
+    fn relation(&mut self) -> CssResult<Relation> {
         let relations = [
             ("=", Relation::Equals),
             ("~=", Relation::HasWord),
@@ -275,7 +275,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads `::text` or `::attr(name)`, which may stand only at the end of a whole selector.
-    fn extract(&mut self) -> Read<Option<Extract>> {
+    fn parse_extract(&mut self) -> CssResult<Option<Extract>> {
         let start = self.cursor.offset;
         if !self.cursor.take("::") {
             return Ok(None);
@@ -294,7 +294,9 @@ impl Parser<'_, '_> {
                 let attribute = self.cursor.name()?;
                 self.cursor.skip_space();
                 self.cursor.expect(")")?;
-                Ok(Some(Extract::Attribute(self.names.place_of(&attribute))))
+                Ok(Some(Extract::Attribute(
+                    self.names.get_or_insert(&attribute),
+                )))
             }
             _ => {
                 let reason = format!(

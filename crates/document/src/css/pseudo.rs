@@ -1,12 +1,12 @@
 //! Parses pseudo-classes into tests of an element.
 
-use super::cursor::{Cursor, Read};
+use super::cursor::{CssResult, Cursor};
 use super::nth;
 use super::parser::{self, Leading, Parser};
 use super::selector::Complex;
 use super::translate::{self, children, path_from_context};
 use crate::xpath::ast::Axis;
-use crate::xpath::plan::{NodeTest, Nodes, SiblingPlace, Step, Test, Text, Way};
+use crate::xpath::plan::{NodeTest, Nodes, SiblingPlace, Step, StepAxis, Test, Text};
 
 const KNOWN: [&str; 21] = [
     "first-child",
@@ -36,7 +36,7 @@ const KNOWN: [&str; 21] = [
 const CHECKED: &str = ":is(input[type=checkbox], input[type=radio])[checked], option[selected]";
 
 /// Parses the pseudo-class at the cursor.
-pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
+pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
     let start = parser.cursor.offset;
     parser.cursor.expect(":")?;
     let name = parser.cursor.name()?.to_ascii_lowercase();
@@ -52,7 +52,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
         return Ok(test);
     }
     if !KNOWN.contains(&&*name) {
-        return Err(parser.cursor.fault_at(start, &unknown(&name)));
+        return Err(parser.cursor.fault_at(start, &unknown_message(&name)));
     }
     parser.cursor.expect("(")?;
     parser.cursor.skip_space();
@@ -65,7 +65,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
             parser
                 .list(Leading::Allowed)?
                 .into_iter()
-                .map(has)
+                .map(has_test)
                 .collect(),
         ),
         "contains" | "-soup-contains" => {
@@ -73,7 +73,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
             Test::Contains(Text::Of(path_from_context(Vec::new())), part)
         }
         "lang" => Test::Language(language_ranges(&mut parser.cursor)?),
-        nth => nth::place(parser, nth)?,
+        nth => nth::parse_positions(parser, nth)?,
     };
     parser.cursor.skip_space();
     parser.cursor.expect(")")?;
@@ -97,7 +97,7 @@ fn without_argument(name: &str) -> Option<Test> {
         "only-child" | "only-of-type" => Test::And(vec![first(false), first(true)]),
         "root" => {
             let parent = Step {
-                axis: Way::Axis(Axis::Parent),
+                axis: StepAxis::Axis(Axis::Parent),
                 test: NodeTest::AnyName,
                 predicates: Vec::new(),
             };
@@ -112,15 +112,15 @@ fn without_argument(name: &str) -> Option<Test> {
 }
 
 pub(crate) fn any_of(list: Vec<Complex>) -> Test {
-    Test::Or(list.into_iter().map(translate::matches).collect())
+    Test::Or(list.into_iter().map(translate::match_condition).collect())
 }
 
-fn has(relative: Complex) -> Test {
-    Test::Exists(Nodes::Path(translate::forward(relative)))
+fn has_test(relative: Complex) -> Test {
+    Test::Exists(Nodes::Path(translate::relative_path(relative)))
 }
 
 /// Reads language ranges, such as `en, "*-CH"`.
-fn language_ranges(cursor: &mut Cursor<'_>) -> Read<Vec<String>> {
+fn language_ranges(cursor: &mut Cursor<'_>) -> CssResult<Vec<String>> {
     let mut ranges = Vec::new();
     loop {
         cursor.skip_space();
@@ -132,7 +132,7 @@ fn language_ranges(cursor: &mut Cursor<'_>) -> Read<Vec<String>> {
     }
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_message(name: &str) -> String {
     let likeness = |known: &&str| (strsim::jaro_winkler(name, known) * 1000.0) as u32;
     match KNOWN.iter().max_by_key(|known| likeness(known)) {
         Some(nearest) if likeness(nearest) > 750 => {

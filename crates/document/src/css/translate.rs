@@ -2,23 +2,23 @@
 
 use super::selector::{Combinator, Complex, Compound, Extract};
 use crate::xpath::ast::Axis;
-use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, Test, Way};
+use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, StepAxis, Test};
 
 /// The path of a whole selector. A selector that begins with `:scope` starts at the node itself.
-pub(crate) fn whole(selector: Complex) -> Path {
+pub(crate) fn selector_path(selector: Complex) -> Path {
     let begins_at_scope = selector
         .parts
         .first()
         .is_some_and(|(combinator, first)| *combinator == Combinator::Descendant && first.scoped);
-    let mut path = forward(selector);
+    let mut path = relative_path(selector);
     if begins_at_scope {
-        path.steps[0].axis = Way::Axis(Axis::DescendantOrSelf);
+        path.steps[0].axis = StepAxis::Axis(Axis::DescendantOrSelf);
     }
     path
 }
 
 /// The path from a node to the elements that the selector matches.
-pub(crate) fn forward(selector: Complex) -> Path {
+pub(crate) fn relative_path(selector: Complex) -> Path {
     let mut steps = Vec::new();
     for (combinator, compound) in selector.parts {
         match combinator {
@@ -45,7 +45,7 @@ pub(crate) fn forward(selector: Complex) -> Path {
 }
 
 /// The condition that an element matches the selector.
-pub(crate) fn matches(selector: Complex) -> Test {
+pub(crate) fn match_condition(selector: Complex) -> Test {
     let mut steps = Vec::new();
     let mut before: Option<Combinator> = None;
     for (combinator, compound) in selector.parts.into_iter().rev() {
@@ -79,7 +79,7 @@ pub(crate) fn children(test: NodeTest) -> Nodes {
 fn step(axis: Axis, compound: Compound) -> Step {
     let predicates = compound.tests.into_iter().map(Predicate::Holds).collect();
     Step {
-        axis: Way::Axis(axis),
+        axis: StepAxis::Axis(axis),
         test: compound.element,
         predicates,
     }
@@ -89,7 +89,7 @@ fn step(axis: Axis, compound: Compound) -> Step {
 fn nearest(axis: Axis) -> Step {
     let predicates = vec![Predicate::Place(1)];
     Step {
-        axis: Way::Axis(axis),
+        axis: StepAxis::Axis(axis),
         test: NodeTest::AnyName,
         predicates,
     }
@@ -97,7 +97,7 @@ fn nearest(axis: Axis) -> Step {
 
 fn plain_step(axis: Axis, test: NodeTest) -> Step {
     Step {
-        axis: Way::Axis(axis),
+        axis: StepAxis::Axis(axis),
         test,
         predicates: Vec::new(),
     }

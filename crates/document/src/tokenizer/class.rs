@@ -34,19 +34,19 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-pub(super) fn of(byte: u8) -> u8 {
+pub(super) fn classes_of(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
 pub(super) fn is_whitespace(byte: u8) -> bool {
-    of(byte) & WHITESPACE != 0
+    classes_of(byte) & WHITESPACE != 0
 }
 
 /// The position of the first byte of a class in `wanted`, and the classes of all bytes before it.
 pub(super) fn find(bytes: &[u8], wanted: u8) -> (usize, u8) {
     let mut before = 0;
     for (place, byte) in bytes.iter().enumerate() {
-        let class = of(*byte);
+        let class = classes_of(*byte);
         if class & wanted != 0 {
             return (place, before);
         }

@@ -123,11 +123,11 @@ impl TokenSink for Recorder {
 }
 
 impl Audience for Recorder {
-    fn has_left(&self) -> bool {
+    fn should_stop(&self) -> bool {
         false
     }
 
-    fn has_left_by_now(&self) -> bool {
+    fn should_stop_now(&self) -> bool {
         false
     }
 }

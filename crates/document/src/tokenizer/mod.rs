@@ -12,12 +12,10 @@
 //! their errors are merged. Every function consumes input, in linear time. The number of tokens is bounded by the
 //! page, the attributes of a token by a cap, and long texts are split.
 
-mod attribute;
 mod class;
-mod comment;
 #[cfg(any(test, feature = "compare"))]
 pub(crate) mod compare;
-mod doctype;
+mod declaration;
 mod input;
 mod names;
 mod reference;
@@ -46,10 +44,10 @@ const LINE: u64 = 1;
 /// A receiver of tokens that may stop the tokenizer.
 pub(crate) trait Audience: TokenSink {
     /// Whether to stop. Called after every token.
-    fn has_left(&self) -> bool;
+    fn should_stop(&self) -> bool;
 
     /// Whether to stop; checks the clock. Called within long input that yields no token.
-    fn has_left_by_now(&self) -> bool;
+    fn should_stop_now(&self) -> bool;
 }
 
 /// Passes the tokens of `page` to `audience` until the end of the page, or until the audience stops.
@@ -102,7 +100,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
     }
 
     fn run(&mut self) {
-        while self.at < self.bytes.len() && !self.audience.has_left() {
+        while self.at < self.bytes.len() && !self.audience.should_stop() {
             match self.content {
                 Content::Data => self.read_data(),
                 Content::Rcdata => self.read_raw_text(true),
@@ -111,7 +109,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
                 Content::Plaintext => self.read_plain_text(),
             }
         }
-        if !self.audience.has_left() {
+        if !self.audience.should_stop() {
             self.emit(Token::EOFToken);
             self.audience.end();
         }

@@ -30,7 +30,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             };
             self.at += found;
             match self.bytes[self.at] {
-                0 => self.read_nul(&mut run),
+                0 => self.replace_nul(&mut run),
                 b'-' => escape = self.read_dashes(escape),
                 _ if escape != Escape::Double && self.closes_content(self.at) => {
                     return self.end_content(run);
@@ -82,7 +82,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
         let is_name = self
             .peek()
-            .is_some_and(|after| class::of(after) & class::ENDS_TAG_NAME != 0);
+            .is_some_and(|after| class::classes_of(after) & class::ENDS_TAG_NAME != 0);
         is_name && self.text[from..self.at].eq_ignore_ascii_case("script")
     }
 }

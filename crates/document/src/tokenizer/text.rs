@@ -68,7 +68,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                     return self.end_content(run);
                 }
                 b'<' => self.at += 1,
-                _ => self.read_nul(&mut run),
+                _ => self.replace_nul(&mut run),
             }
         }
     }
@@ -78,14 +78,14 @@ impl<A: Audience> Tokenizer<'_, A> {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = memchr(0, &self.bytes[self.at..]) {
             self.at += found;
-            self.read_nul(&mut run);
+            self.replace_nul(&mut run);
         }
         self.skip_to_end();
         self.emit_text(run.finish(self.at));
     }
 
     /// Handles the NUL at the current position.
-    pub(super) fn read_nul(&mut self, run: &mut Run<'_>) {
+    pub(super) fn replace_nul(&mut self, run: &mut Run<'_>) {
         run.replace(self.at, self.at + 1, REPLACEMENT);
         self.at += 1;
     }
@@ -97,7 +97,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             && self.has_word(place + 2, name)
             && self
                 .byte_at(place + 2 + name.len())
-                .is_some_and(|after| class::of(after) & class::ENDS_TAG_NAME != 0)
+                .is_some_and(|after| class::classes_of(after) & class::ENDS_TAG_NAME != 0)
     }
 
     /// Passes on the text before the end tag at the current position, and the tag.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::ast::Comparison;
-use super::evaluate::{Evaluated, Evaluator, Place, Stop, Wanted};
+use super::evaluate::{Evaluated, EvaluationContext, Evaluator, NodeDemand, Stop};
 use super::number::{is_space, text_to_number};
 use super::plan::{AttributeTest, LetterCase, Relation, SiblingPlace, Side, Test, Text};
 use super::single::normalizes_to;
@@ -12,10 +12,10 @@ use super::walk::Item;
 use crate::tree::{Kind, NodeId, ROOT};
 
 impl<'d> Evaluator<'d> {
-    pub(crate) fn test(&self, test: &'d Test, place: Place) -> Evaluated<bool> {
+    pub(crate) fn test(&self, test: &'d Test, place: EvaluationContext) -> Evaluated<bool> {
         match test {
             Test::Always(value) => Ok(*value),
-            Test::Exists(nodes) => Ok(self.first(nodes, place)?.is_some()),
+            Test::Exists(nodes) => Ok(self.first_node(nodes, place)?.is_some()),
             Test::IsText(Text::Normalized(text)) => {
                 let text = self.text(text, place)?;
                 let spaces = text.len() - text.trim_start_matches(is_space).len();
@@ -80,9 +80,9 @@ impl<'d> Evaluator<'d> {
         };
         if ignores_case {
             let wanted = test.value.to_ascii_lowercase();
-            relates(test.relation, &value.to_ascii_lowercase(), &wanted)
+            relation_holds(test.relation, &value.to_ascii_lowercase(), &wanted)
         } else {
-            relates(test.relation, value, &test.value)
+            relation_holds(test.relation, value, &test.value)
         }
     }
 
@@ -110,7 +110,7 @@ impl<'d> Evaluator<'d> {
         let kind = self.tree.kind(node);
         let counts = |sibling: NodeId| match &wanted.of {
             _ if !self.tree.is_element(sibling) => Ok(false),
-            Some(of) => self.test(of, Place::alone(Item::node(sibling))),
+            Some(of) => self.test(of, EvaluationContext::alone(Item::node(sibling))),
             None => Ok(!wanted.same_name || self.tree.kind(sibling) == kind),
         };
         if !counts(node)? {
@@ -144,7 +144,12 @@ impl<'d> Evaluator<'d> {
 
     /// Whether two texts are the same once normalized. The first word usually distinguishes a long text from a short
     /// one, so long texts are not normalized for the comparison.
-    fn is_same_text(&self, left: &'d Text, right: &'d Text, place: Place) -> Evaluated<bool> {
+    fn is_same_text(
+        &self,
+        left: &'d Text,
+        right: &'d Text,
+        place: EvaluationContext,
+    ) -> Evaluated<bool> {
         if let (Text::Normalized(text), Text::Literal(wanted))
         | (Text::Literal(wanted), Text::Normalized(text)) = (left, right)
         {
@@ -164,16 +169,16 @@ impl<'d> Evaluator<'d> {
         comparison: Comparison,
         left: &'d Side,
         right: &'d Side,
-        place: Place,
+        place: EvaluationContext,
     ) -> Evaluated<bool> {
         match (left, right) {
             (Side::Nodes(left), Side::Nodes(right)) => {
-                let left = self.nodes(left, place, Wanted::All)?;
-                let right = self.nodes(right, place, Wanted::All)?;
+                let left = self.nodes(left, place, NodeDemand::All)?;
+                let right = self.nodes(right, place, NodeDemand::All)?;
                 self.compare_sets(comparison, &left, &right)
             }
             (Side::Nodes(nodes), Side::Boolean(test)) => {
-                let exists = self.first(nodes, place)?.is_some();
+                let exists = self.first_node(nodes, place)?.is_some();
                 Ok(holds_for_booleans(
                     comparison,
                     exists,
@@ -181,7 +186,7 @@ impl<'d> Evaluator<'d> {
                 ))
             }
             (Side::Nodes(nodes), other) => {
-                let items = self.nodes(nodes, place, Wanted::All)?;
+                let items = self.nodes(nodes, place, NodeDemand::All)?;
                 self.compare_set(comparison, &items, other, place)
             }
             (other, Side::Nodes(_)) => self.compare(mirrored(comparison), right, other, place),
@@ -196,7 +201,7 @@ impl<'d> Evaluator<'d> {
         comparison: Comparison,
         items: &[Item],
         other: &'d Side,
-        place: Place,
+        place: EvaluationContext,
     ) -> Evaluated<bool> {
         let number = match other {
             Side::Number(number) => self.number(number, place)?,
@@ -225,12 +230,12 @@ impl<'d> Evaluator<'d> {
     ) -> Evaluated<bool> {
         match comparison {
             Comparison::Equal => {
-                let values = self.values(left)?;
+                let values = self.string_values(left)?;
                 self.any(right, |value| values.contains(value))
             }
             // If not all values are equal, one value differs from another.
             Comparison::NotEqual => {
-                let (left, right) = (self.values(left)?, self.values(right)?);
+                let (left, right) = (self.string_values(left)?, self.string_values(right)?);
                 let both = !left.is_empty() && !right.is_empty();
                 Ok(both && (left.len() > 1 || right.len() > 1 || left != right))
             }
@@ -260,7 +265,7 @@ impl<'d> Evaluator<'d> {
         Ok(false)
     }
 
-    fn values(&self, items: &[Item]) -> Evaluated<FxHashSet<&'d str>> {
+    fn string_values(&self, items: &[Item]) -> Evaluated<FxHashSet<&'d str>> {
         let mut values = FxHashSet::default();
         for item in items {
             let value = self.string_value(*item);
@@ -271,7 +276,7 @@ impl<'d> Evaluator<'d> {
     }
 }
 
-fn relates(relation: Relation, value: &str, wanted: &str) -> bool {
+fn relation_holds(relation: Relation, value: &str, wanted: &str) -> bool {
     match relation {
         Relation::Present => true,
         Relation::Equals => value == wanted,

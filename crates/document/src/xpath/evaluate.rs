@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use super::number::is_space;
-use super::plan::{NodeTest, Nodes, Path, Plan, Predicate, Start, Step, Way};
+use super::plan::{NodeTest, Nodes, Path, Plan, Predicate, Start, Step, StepAxis};
 use super::sxd::Single;
-use super::walk::{End, Found, Item, Walk, is_reverse};
+use super::walk::{Item, ResolvedTest, Walk, WalkEnd, is_reverse};
 use crate::document::Document;
 use crate::limits::{Budget, OutOfTime};
 use crate::tree::{NameId, NodeId, Tree};
@@ -31,15 +31,15 @@ pub(crate) type Evaluated<T> = Result<T, Stop>;
 
 /// A node with its context position and context size for a predicate.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct EvaluationContext {
     pub(crate) item: Item,
     pub(crate) position: usize,
     pub(crate) size: usize,
 }
 
-impl Place {
+impl EvaluationContext {
     pub(crate) fn alone(item: Item) -> Self {
-        Place {
+        EvaluationContext {
             item,
             position: 1,
             size: 1,
@@ -49,7 +49,7 @@ impl Place {
 
 /// Which part of a node-set is needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum NodeDemand {
     All,
     /// At least the first node in document order, if there is one. Others may be left out.
     First,
@@ -87,9 +87,9 @@ impl<'d> Evaluator<'d> {
     }
 
     pub(crate) fn run(&self, plan: &'d Plan) -> Evaluated<Outcome> {
-        let place = Place::alone(self.from);
+        let place = EvaluationContext::alone(self.from);
         Ok(match plan {
-            Plan::Nodes(nodes) => Outcome::Nodes(self.nodes(nodes, place, Wanted::All)?),
+            Plan::Nodes(nodes) => Outcome::Nodes(self.nodes(nodes, place, NodeDemand::All)?),
             Plan::Boolean(test) => Outcome::Single(Single::Boolean(self.test(test, place)?)),
             Plan::Number(number) => Outcome::Single(Single::Number(self.number(number, place)?)),
             Plan::Text(text) => Outcome::Single(Single::Text(self.text(text, place)?.into_owned())),
@@ -99,8 +99,8 @@ impl<'d> Evaluator<'d> {
     pub(crate) fn nodes(
         &self,
         nodes: &'d Nodes,
-        place: Place,
-        wanted: Wanted,
+        place: EvaluationContext,
+        wanted: NodeDemand,
     ) -> Evaluated<Vec<Item>> {
         match nodes {
             Nodes::Path(path) => self.path(path, place, wanted),
@@ -109,7 +109,7 @@ impl<'d> Evaluator<'d> {
                 for set in sets {
                     union.append(&mut self.nodes(set, place, wanted)?);
                 }
-                put_in_order(&mut union);
+                sort_and_dedup(&mut union);
                 Ok(union)
             }
             Nodes::Id(text) => {
@@ -117,14 +117,18 @@ impl<'d> Evaluator<'d> {
                 self.elements_with_id(words.split(is_space))
             }
             Nodes::Ids(nodes) => {
-                let items = self.nodes(nodes, place, Wanted::All)?;
+                let items = self.nodes(nodes, place, NodeDemand::All)?;
                 let texts = items.iter().map(|item| self.string_value(*item));
                 self.elements_with_id(texts.flat_map(|text| text.split(is_space)))
             }
         }
     }
 
-    pub(crate) fn first(&self, nodes: &'d Nodes, place: Place) -> Evaluated<Option<Item>> {
+    pub(crate) fn first_node(
+        &self,
+        nodes: &'d Nodes,
+        place: EvaluationContext,
+    ) -> Evaluated<Option<Item>> {
         if let Nodes::Path(Path {
             start: Start::Context,
             steps,
@@ -133,7 +137,10 @@ impl<'d> Evaluator<'d> {
         {
             return Ok(Some(place.item));
         }
-        Ok(self.nodes(nodes, place, Wanted::First)?.first().copied())
+        Ok(self
+            .nodes(nodes, place, NodeDemand::First)?
+            .first()
+            .copied())
     }
 
     fn elements_with_id<'w>(&self, words: impl Iterator<Item = &'w str>) -> Evaluated<Vec<Item>> {
@@ -151,19 +158,24 @@ impl<'d> Evaluator<'d> {
         Ok(found.into_iter().map(|(_, item)| item).collect())
     }
 
-    fn path(&self, path: &'d Path, place: Place, wanted: Wanted) -> Evaluated<Vec<Item>> {
+    fn path(
+        &self,
+        path: &'d Path,
+        place: EvaluationContext,
+        wanted: NodeDemand,
+    ) -> Evaluated<Vec<Item>> {
         let wanted_of_start = if path.steps.is_empty() {
             wanted
         } else {
-            Wanted::All
+            NodeDemand::All
         };
         let mut set = match &path.start {
             Start::Context => vec![place.item],
             Start::Root => vec![Item::ROOT],
             Start::Filter(nodes, predicates) => {
                 let wanted = match predicates.first() {
-                    Some(Predicate::Place(1)) => Wanted::First,
-                    Some(_) => Wanted::All,
+                    Some(Predicate::Place(1)) => NodeDemand::First,
+                    Some(_) => NodeDemand::All,
                     None => wanted_of_start,
                 };
                 let nodes = self.nodes(nodes, place, wanted)?;
@@ -172,7 +184,7 @@ impl<'d> Evaluator<'d> {
         };
         for (number, step) in path.steps.iter().enumerate() {
             let is_last = number + 1 == path.steps.len();
-            set = self.step(step, &set, if is_last { wanted } else { Wanted::All })?;
+            set = self.step(step, &set, if is_last { wanted } else { NodeDemand::All })?;
             if set.is_empty() {
                 break;
             }
@@ -180,12 +192,12 @@ impl<'d> Evaluator<'d> {
         Ok(set)
     }
 
-    fn step(&self, step: &'d Step, from: &[Item], wanted: Wanted) -> Evaluated<Vec<Item>> {
+    fn step(&self, step: &'d Step, from: &[Item], wanted: NodeDemand) -> Evaluated<Vec<Item>> {
         if step.predicates.iter().any(Predicate::is_positional) {
-            return self.step_by_place(step, from);
+            return self.step_by_position(step, from);
         }
         let in_order = !is_reverse(step.axis);
-        let stop_at_first = wanted == Wanted::First && in_order && from.len() == 1;
+        let stop_at_first = wanted == NodeDemand::First && in_order && from.len() == 1;
         let mut found = Vec::new();
         self.walk(step, from, |item| {
             if !self.all_hold(&step.predicates, item)? {
@@ -194,15 +206,15 @@ impl<'d> Evaluator<'d> {
             found.push(item);
             Ok(!stop_at_first)
         })?;
-        put_in_order(&mut found);
+        sort_and_dedup(&mut found);
         Ok(found)
     }
 
     /// Evaluates a step with a predicate that depends on the position: from each node separately, in the order of the
     /// axis.
-    fn step_by_place(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
+    fn step_by_position(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
         let mut found = Vec::new();
-        if step.axis == Way::EachChild {
+        if step.axis == StepAxis::EachChild {
             for siblings in self.children_by_parent(step, from)? {
                 found.append(&mut self.filter(&step.predicates, siblings)?);
             }
@@ -225,7 +237,7 @@ impl<'d> Evaluator<'d> {
                 found.append(&mut self.filter(others, candidates)?);
             }
         }
-        put_in_order(&mut found);
+        sort_and_dedup(&mut found);
         Ok(found)
     }
 
@@ -252,10 +264,10 @@ impl<'d> Evaluator<'d> {
     ) -> Evaluated<()> {
         let visit = |item| match visit(item) {
             Ok(true) => ControlFlow::Continue(()),
-            Ok(false) => ControlFlow::Break(End::Enough),
-            Err(stop) => ControlFlow::Break(End::Error(stop)),
+            Ok(false) => ControlFlow::Break(WalkEnd::Enough),
+            Err(stop) => ControlFlow::Break(WalkEnd::Error(stop)),
         };
-        let test = self.find_test(&step.test);
+        let test = self.resolve_test(&step.test);
         match (Walk {
             tree: self.tree,
             budget: self.budget,
@@ -264,19 +276,19 @@ impl<'d> Evaluator<'d> {
         })
         .run(step.axis, from)
         {
-            ControlFlow::Continue(()) | ControlFlow::Break(End::Enough) => Ok(()),
-            ControlFlow::Break(End::Error(stop)) => Err(stop),
+            ControlFlow::Continue(()) | ControlFlow::Break(WalkEnd::Enough) => Ok(()),
+            ControlFlow::Break(WalkEnd::Error(stop)) => Err(stop),
         }
     }
 
-    fn find_test(&self, test: &'d NodeTest) -> Found<'d> {
+    fn resolve_test(&self, test: &'d NodeTest) -> ResolvedTest<'d> {
         match test {
-            NodeTest::Name(name) => Found::Name(self.names[*name]),
-            NodeTest::AnyName => Found::AnyName,
-            NodeTest::AnyNode => Found::AnyNode,
-            NodeTest::Text => Found::Text,
-            NodeTest::Comment => Found::Comment,
-            NodeTest::Instruction(target) => Found::Instruction(target.as_deref()),
+            NodeTest::Name(name) => ResolvedTest::Name(self.names[*name]),
+            NodeTest::AnyName => ResolvedTest::AnyName,
+            NodeTest::AnyNode => ResolvedTest::AnyNode,
+            NodeTest::Text => ResolvedTest::Text,
+            NodeTest::Comment => ResolvedTest::Comment,
+            NodeTest::Instruction(target) => ResolvedTest::Instruction(target.as_deref()),
         }
     }
 
@@ -293,7 +305,7 @@ impl<'d> Evaluator<'d> {
                 _ => {
                     let mut kept = Vec::new();
                     for (before, item) in items.iter().enumerate() {
-                        let place = Place {
+                        let place = EvaluationContext {
                             item: *item,
                             position: before + 1,
                             size,
@@ -312,14 +324,14 @@ impl<'d> Evaluator<'d> {
     /// Whether all predicates hold. They must not depend on the position.
     fn all_hold(&self, predicates: &'d [Predicate], item: Item) -> Evaluated<bool> {
         for predicate in predicates {
-            if !self.holds(predicate, Place::alone(item))? {
+            if !self.holds(predicate, EvaluationContext::alone(item))? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn holds(&self, predicate: &'d Predicate, place: Place) -> Evaluated<bool> {
+    fn holds(&self, predicate: &'d Predicate, place: EvaluationContext) -> Evaluated<bool> {
         match predicate {
             Predicate::Place(wanted) => Ok(place.position == *wanted),
             Predicate::Last => Ok(place.position == place.size),
@@ -330,7 +342,7 @@ impl<'d> Evaluator<'d> {
     }
 }
 
-fn put_in_order(items: &mut Vec<Item>) {
+fn sort_and_dedup(items: &mut Vec<Item>) {
     if !items.is_sorted_by(|one, other| one < other) {
         items.sort_unstable();
         items.dedup();

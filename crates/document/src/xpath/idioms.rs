@@ -2,7 +2,7 @@
 
 use super::ast::{self, Axis, Comparison, Expression, Function};
 use super::plan::{
-    AttributeTest, LetterCase, NodeTest, Nodes, Path, Relation, Side, Start, Test, Text, Way,
+    AttributeTest, LetterCase, NodeTest, Nodes, Path, Relation, Side, Start, StepAxis, Test, Text,
 };
 
 /// The number of the attribute's name, if the node-set is one attribute of the context node.
@@ -19,7 +19,7 @@ pub(crate) fn lone_attribute(nodes: &Nodes) -> Option<usize> {
     };
     match step.test {
         NodeTest::Name(name)
-            if step.axis == Way::Axis(Axis::Attribute) && step.predicates.is_empty() =>
+            if step.axis == StepAxis::Axis(Axis::Attribute) && step.predicates.is_empty() =>
         {
             Some(name)
         }

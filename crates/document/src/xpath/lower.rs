@@ -7,7 +7,7 @@ use super::ast::{
 use super::error::{Fault, XPathError};
 use super::idioms::{attribute_test, class_idiom, comparison, lone_attribute, text_test};
 use super::plan::{
-    self, Names, NodeTest, Nodes, Number, Plan, Predicate, Relation, Side, Test, Text, Way,
+    self, Names, NodeTest, Nodes, Number, Plan, Predicate, Relation, Side, StepAxis, Test, Text,
 };
 use super::scalar::{self, Scalar};
 
@@ -106,7 +106,7 @@ impl<'n> Lowering<'n> {
     /// ' name ')`.
     fn contains(&mut self, arguments: &[Expression]) -> Lowered<Test> {
         if let Some((attribute, word)) = class_idiom(&arguments[0], &arguments[1]) {
-            let name = self.names.place_of(attribute);
+            let name = self.names.get_or_insert(attribute);
             return Ok(attribute_test(name, Relation::HasWord, word.to_owned()));
         }
         let (text, part) = (self.text(&arguments[0])?, self.text(&arguments[1])?);
@@ -210,20 +210,20 @@ impl<'n> Lowering<'n> {
         let mut written = path.steps.iter().peekable();
         while let Some(step) = written.next() {
             let next = written.peek().copied();
-            if let Some(way) = next.and_then(|next| joined(step, next)) {
+            if let Some(way) = next.and_then(|next| join_steps(step, next)) {
                 let next = written.next().expect("peeked");
                 steps.push(self.step(way, next)?);
             } else if !is_self(step) {
-                steps.push(self.step(Way::Axis(step.axis), step)?);
+                steps.push(self.step(StepAxis::Axis(step.axis), step)?);
             }
         }
         Ok(plan::Path { start, steps })
     }
 
-    fn step(&mut self, way: Way, step: &Step) -> Lowered<plan::Step> {
+    fn step(&mut self, way: StepAxis, step: &Step) -> Lowered<plan::Step> {
         let predicates = self.predicates(&step.predicates)?;
         let test = match &step.test {
-            WrittenTest::Name(name) => NodeTest::Name(self.names.place_of(name)),
+            WrittenTest::Name(name) => NodeTest::Name(self.names.get_or_insert(name)),
             WrittenTest::AnyName => NodeTest::AnyName,
             WrittenTest::AnyNode => NodeTest::AnyNode,
             WrittenTest::Text => NodeTest::Text,
@@ -233,7 +233,7 @@ impl<'n> Lowering<'n> {
         // If no predicate depends on positions, the children of all descendants can be treated as the descendants.
         let counts = predicates.iter().any(Predicate::is_positional);
         let axis = match way {
-            Way::EachChild if !counts => Way::Axis(Axis::Descendant),
+            StepAxis::EachChild if !counts => StepAxis::Axis(Axis::Descendant),
             way => way,
         };
         Ok(plan::Step {
@@ -252,7 +252,7 @@ impl<'n> Lowering<'n> {
 
     fn predicate(&mut self, written: &Expression) -> Lowered<Predicate> {
         match written {
-            Expression::Number(number) => Ok(place(*number)),
+            Expression::Number(number) => Ok(position_predicate(*number)),
             Expression::Call(Function::Last, _) => Ok(Predicate::Last),
             _ if written.kind() == Kind::Number => Ok(Predicate::Number(self.number(written)?)),
             _ => {
@@ -267,7 +267,7 @@ impl<'n> Lowering<'n> {
     }
 }
 
-fn place(number: f64) -> Predicate {
+fn position_predicate(number: f64) -> Predicate {
     if number >= 1.0 && number.fract() == 0.0 && number <= f64::from(u32::MAX) {
         Predicate::Place(number as usize)
     } else {
@@ -280,13 +280,15 @@ fn is_self(step: &Step) -> bool {
 }
 
 /// Joins `//` and the step after it to one step, if possible.
-fn joined(step: &Step, next: &Step) -> Option<Way> {
+fn join_steps(step: &Step, next: &Step) -> Option<StepAxis> {
     let double_slash = step.axis == Axis::DescendantOrSelf
         && step.test == WrittenTest::AnyNode
         && step.predicates.is_empty();
     match next.axis {
-        Axis::Child if double_slash => Some(Way::EachChild),
-        Axis::Attribute if double_slash && next.predicates.is_empty() => Some(Way::EachAttribute),
+        Axis::Child if double_slash => Some(StepAxis::EachChild),
+        Axis::Attribute if double_slash && next.predicates.is_empty() => {
+            Some(StepAxis::EachAttribute)
+        }
         _ => None,
     }
 }

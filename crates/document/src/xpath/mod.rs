@@ -102,9 +102,9 @@ impl Document {
         Ok(match self.run(plan, names, from)? {
             Outcome::Nodes(items) => items
                 .into_iter()
-                .map(|item| XValue::of_item(self, item))
+                .map(|item| XValue::from_item(self, item))
                 .collect(),
-            Outcome::Single(single) => vec![XValue::of_single(single)],
+            Outcome::Single(single) => vec![XValue::from_single(single)],
         })
     }
 
@@ -121,7 +121,7 @@ impl Document {
         let budget = Budget::until(started + left);
         let names: Vec<_> = names
             .iter()
-            .map(|name| self.number_of(name, names.any_case))
+            .map(|name| self.resolve_name(name, names.any_case))
             .collect();
         let outcome = Evaluator::new(self, &names, &budget, from).run(plan);
         self.time_left.set(left.saturating_sub(started.elapsed()));
@@ -135,7 +135,7 @@ impl Document {
 impl Document {
     /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`). On an XML page
     /// names in the root's namespace have no prefix.
-    fn number_of(&self, name: &LocalName, any_case: bool) -> NameId {
+    fn resolve_name(&self, name: &LocalName, any_case: bool) -> NameId {
         let written = self.tree.name_id(name);
         if written == NO_NAME && any_case && self.is_html {
             return self.tree.name_id(&name.to_ascii_lowercase());

@@ -32,14 +32,14 @@ pub(crate) enum Start {
 }
 
 pub(crate) struct Step {
-    pub(crate) axis: Way,
+    pub(crate) axis: StepAxis,
     pub(crate) test: NodeTest,
     pub(crate) predicates: Vec<Predicate>,
 }
 
 /// An axis, or two steps in one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum StepAxis {
     Axis(Axis),
     /// `descendant-or-self::node()/child::`, kept apart because a predicate depends on the position among siblings.
     EachChild,
@@ -190,14 +190,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn of_selector() -> Names {
+    pub(crate) fn for_selector() -> Names {
         Names {
             any_case: true,
             ..Names::default()
         }
     }
 
-    pub(crate) fn place_of(&mut self, name: &str) -> usize {
+    pub(crate) fn get_or_insert(&mut self, name: &str) -> usize {
         let name = LocalName::from(name);
         match self.names.iter().position(|known| *known == name) {
             Some(place) => place,

@@ -78,12 +78,12 @@ struct Writer<'l, 'n> {
     needs_node: bool,
 }
 
-type Written = Result<(), XPathError>;
+type WriteResult = Result<(), XPathError>;
 
 impl Writer<'_, '_> {
     /// Writes `expression` in such a way that sxd gets a value of the kind `wanted`. Conversions are written out
     /// wherever sxd's implicit ones differ from the recommendation.
-    fn write(&mut self, expression: &Expression, wanted: Kind) -> Written {
+    fn write(&mut self, expression: &Expression, wanted: Kind) -> WriteResult {
         match (expression.kind(), wanted) {
             (Kind::Nodes, _) => return self.write_nodes(expression, wanted),
             (Kind::Number | Kind::Boolean, Kind::Text) => self.text.push_str("string("),
@@ -96,7 +96,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn write_value(&mut self, expression: &Expression) -> Written {
+    fn write_value(&mut self, expression: &Expression) -> WriteResult {
         match expression {
             Expression::Or(operands) => self.write_joined(operands, " or "),
             Expression::And(operands) => self.write_joined(operands, " and "),
@@ -140,7 +140,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn write_joined(&mut self, operands: &[Expression], operator: &str) -> Written {
+    fn write_joined(&mut self, operands: &[Expression], operator: &str) -> WriteResult {
         for (place, operand) in operands.iter().enumerate() {
             if place > 0 {
                 self.text.push_str(operator);
@@ -158,7 +158,7 @@ impl Writer<'_, '_> {
         comparison: Comparison,
         left: &Expression,
         right: &Expression,
-    ) -> Written {
+    ) -> WriteResult {
         let kinds = [left.kind(), right.kind()];
         if kinds.contains(&Kind::Nodes) {
             let test = self.lowering.test(whole)?;
@@ -187,7 +187,7 @@ impl Writer<'_, '_> {
         self.write(right, decisive)
     }
 
-    fn write_call(&mut self, function: Function, arguments: &[Expression]) -> Written {
+    fn write_call(&mut self, function: Function, arguments: &[Expression]) -> WriteResult {
         let wanted = match function {
             Function::Position => return self.write_variable(Operand::Position),
             Function::Last => return self.write_variable(Operand::Last),
@@ -226,7 +226,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn write_nodes(&mut self, expression: &Expression, wanted: Kind) -> Written {
+    fn write_nodes(&mut self, expression: &Expression, wanted: Kind) -> WriteResult {
         if let Some(step) = single_step(expression) {
             self.needs_node = true;
             let first_only = if step.axis == Axis::Child { "[1]" } else { "" };
@@ -251,7 +251,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn write_variable(&mut self, value: Operand) -> Written {
+    fn write_variable(&mut self, value: Operand) -> WriteResult {
         let name = format!("v{}", self.variables.len());
         self.text.push('$');
         self.text.push_str(&name);

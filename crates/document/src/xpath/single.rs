@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::evaluate::{Evaluated, Evaluator, Place, Stop, Wanted};
+use super::evaluate::{Evaluated, EvaluationContext, Evaluator, NodeDemand, Stop};
 use super::number::{is_space, text_to_number};
 use super::plan::{Number, Text};
 use super::scalar::{Operand, Scalar};
@@ -24,11 +24,11 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    pub(crate) fn text(&self, text: &'d Text, place: Place) -> Evaluated<Cow<'d, str>> {
+    pub(crate) fn text(&self, text: &'d Text, place: EvaluationContext) -> Evaluated<Cow<'d, str>> {
         match text {
             Text::Literal(text) => Ok(Cow::Borrowed(text)),
             Text::Of(nodes) => {
-                let first = self.first(nodes, place)?;
+                let first = self.first_node(nodes, place)?;
                 Ok(Cow::Borrowed(
                     first.map_or("", |item| self.string_value(item)),
                 ))
@@ -40,7 +40,7 @@ impl<'d> Evaluator<'d> {
             }
             Text::Name { nodes, local } => {
                 let name = self
-                    .first(nodes, place)?
+                    .first_node(nodes, place)?
                     .map_or("", |item| self.name_of(item));
                 let local_part = name.rsplit_once(':').map_or(name, |(_, local)| local);
                 Ok(Cow::Borrowed(if *local { local_part } else { name }))
@@ -63,12 +63,12 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    pub(crate) fn number(&self, number: &'d Number, place: Place) -> Evaluated<f64> {
+    pub(crate) fn number(&self, number: &'d Number, place: EvaluationContext) -> Evaluated<f64> {
         match number {
             Number::Literal(number) => Ok(*number),
-            Number::Count(nodes) => Ok(self.nodes(nodes, place, Wanted::All)?.len() as f64),
+            Number::Count(nodes) => Ok(self.nodes(nodes, place, NodeDemand::All)?.len() as f64),
             Number::Sum(nodes) => {
-                let items = self.nodes(nodes, place, Wanted::All)?;
+                let items = self.nodes(nodes, place, NodeDemand::All)?;
                 self.numbers(&items).map(|numbers| numbers.iter().sum())
             }
             Number::Scalar(scalar) => match self.scalar(scalar, place)? {
@@ -89,7 +89,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// Evaluates the variables from the tree, and then the expression with `sxd-xpath`.
-    pub(crate) fn scalar(&self, scalar: &'d Scalar, place: Place) -> Evaluated<Single> {
+    pub(crate) fn scalar(&self, scalar: &'d Scalar, place: EvaluationContext) -> Evaluated<Single> {
         let mut variables = Vec::with_capacity(scalar.variables.len());
         for variable in &scalar.variables {
             let value = match &variable.value {
@@ -106,12 +106,12 @@ impl<'d> Evaluator<'d> {
         }
         self.budget.pay(CALL_UNITS)?;
         if !scalar.needs_node {
-            let sxd = self.document.blank_sxd.get_or_init(SxdTree::blank);
+            let sxd = self.document.blank_sxd.get_or_init(SxdTree::empty);
             return sxd
                 .evaluate(&scalar.expression, Item::ROOT, None, variables)
                 .map_err(Stop::Engine);
         }
-        self.budget.pay(self.reach(place.item))?;
+        self.budget.pay(self.reading_cost(place.item))?;
         let Some(sxd) = self.document.copy() else {
             return Err(Stop::Engine(TOO_LARGE.to_owned()));
         };
@@ -124,7 +124,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// The work of reading all that is below a node, in units of the time budget.
-    fn reach(&self, item: Item) -> usize {
+    fn reading_cost(&self, item: Item) -> usize {
         let nodes = self.tree.end(item.node) - item.node;
         nodes as usize + self.tree.text(item.node).len() / 8
     }

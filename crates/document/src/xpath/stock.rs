@@ -27,7 +27,7 @@ fn ours(document: &Document, expression: &str) -> Stock {
 }
 
 fn assert_same(document: &Document, page: &str, expression: &str) {
-    let stock = SxdTree::of(&document.tree).evaluate_stock(expression);
+    let stock = SxdTree::from_tree(&document.tree).evaluate_stock(expression);
     let stock = stock.unwrap_or_else(|error| panic!("{expression}: {error}"));
     let ours = ours(document, expression);
     let both_nan = matches!(

@@ -43,7 +43,7 @@ pub(crate) enum Single {
     Boolean(bool),
 }
 
-struct Built<'p> {
+struct SxdNodes<'p> {
     /// The sxd nodes, by the numbers of the nodes in the tree.
     nodes: Vec<Node<'p>>,
     context: RefCell<Context<'p>>,
@@ -53,7 +53,7 @@ self_cell!(
     struct Cell {
         owner: Package,
         #[not_covariant]
-        dependent: Built,
+        dependent: SxdNodes,
     }
 );
 
@@ -61,18 +61,18 @@ pub(crate) struct SxdTree(Cell);
 
 impl SxdTree {
     /// Copies the whole page.
-    pub(crate) fn of(tree: &Tree) -> Self {
-        SxdTree(Cell::new(Package::new(), |package| Built {
+    pub(crate) fn from_tree(tree: &Tree) -> Self {
+        SxdTree(Cell::new(Package::new(), |package| SxdNodes {
             nodes: build(tree, package.as_document()),
-            context: RefCell::new(context()),
+            context: RefCell::new(core_functions()),
         }))
     }
 
     /// Creates an empty document, for expressions that need nothing from the page.
-    pub(crate) fn blank() -> Self {
-        SxdTree(Cell::new(Package::new(), |package| Built {
+    pub(crate) fn empty() -> Self {
+        SxdTree(Cell::new(Package::new(), |package| SxdNodes {
             nodes: vec![package.as_document().root().into()],
-            context: RefCell::new(context()),
+            context: RefCell::new(core_functions()),
         }))
     }
 
@@ -127,7 +127,7 @@ pub(crate) enum Stock {
     Single(Single),
 }
 
-impl<'p> Built<'p> {
+impl<'p> SxdNodes<'p> {
     fn node(&self, at: Item, attribute_name: Option<&str>) -> Node<'p> {
         let node = self
             .nodes
@@ -215,7 +215,7 @@ where
 
 /// The core functions. Those that do not follow the recommendation, or that a page could make
 /// expensive, are replaced.
-fn context<'p>() -> Context<'p> {
+fn core_functions<'p>() -> Context<'p> {
     let mut context = Context::new();
     context.set_function("number", ToNumber);
     context.set_function("string", ToText);

@@ -29,14 +29,14 @@ pub enum EvaluateError {
 }
 
 impl<'d> XValue<'d> {
-    pub(crate) fn of_item(document: &'d Document, item: Item) -> Self {
+    pub(crate) fn from_item(document: &'d Document, item: Item) -> Self {
         match item.attribute() {
             Some(index) => XValue::Attribute(AttributeRef { document, index }),
             None => XValue::Node(NodeRef::new(document, item.node)),
         }
     }
 
-    pub(crate) fn of_single(single: Single) -> Self {
+    pub(crate) fn from_single(single: Single) -> Self {
         match single {
             Single::Text(text) => XValue::Text(text),
             Single::Number(number) => XValue::Number(number),

@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use rustc_hash::FxHashSet;
 
 use super::ast::Axis;
-use super::plan::Way;
+use super::plan::StepAxis;
 use crate::limits::{Budget, OutOfTime};
 use crate::tree::{Kind, NameId, NodeId, ROOT, Tree};
 
@@ -28,7 +28,7 @@ impl Item {
         Item { node, attribute: 0 }
     }
 
-    pub(crate) fn of_attribute(node: NodeId, index: u32) -> Self {
+    pub(crate) fn new_attribute(node: NodeId, index: u32) -> Self {
         Item {
             node,
             attribute: index + 1,
@@ -47,7 +47,7 @@ impl Item {
 
 /// A node test whose name has been looked up for the page.
 #[derive(Clone, Copy)]
-pub(crate) enum Found<'p> {
+pub(crate) enum ResolvedTest<'p> {
     Name(NameId),
     AnyName,
     AnyNode,
@@ -57,26 +57,26 @@ pub(crate) enum Found<'p> {
 }
 
 /// Why a walk ends early: the visitor stops it, or the time is used up.
-pub(crate) enum End<E> {
+pub(crate) enum WalkEnd<E> {
     Enough,
     Error(E),
 }
 
-pub(crate) type Flow<E> = ControlFlow<End<E>>;
+pub(crate) type Flow<E> = ControlFlow<WalkEnd<E>>;
 
 pub(crate) struct Walk<'t, F> {
     pub(crate) tree: &'t Tree,
     pub(crate) budget: &'t Budget,
-    pub(crate) test: Found<'t>,
+    pub(crate) test: ResolvedTest<'t>,
     pub(crate) visit: F,
 }
 
 /// Whether a walk from one node goes against document order.
-pub(crate) fn is_reverse(way: Way) -> bool {
+pub(crate) fn is_reverse(way: StepAxis) -> bool {
     use Axis::{Ancestor, AncestorOrSelf, Preceding, PrecedingSibling};
     matches!(
         way,
-        Way::Axis(Ancestor | AncestorOrSelf | Preceding | PrecedingSibling)
+        StepAxis::Axis(Ancestor | AncestorOrSelf | Preceding | PrecedingSibling)
     )
 }
 
@@ -86,11 +86,11 @@ where
     F: FnMut(Item) -> Flow<E>,
 {
     /// Walks from every item of `from`, which is in document order.
-    pub(crate) fn run(&mut self, way: Way, from: &[Item]) -> Flow<E> {
+    pub(crate) fn run(&mut self, way: StepAxis, from: &[Item]) -> Flow<E> {
         match way {
-            Way::EachChild => self.descendants(from, false),
-            Way::EachAttribute => self.attributes_within(from),
-            Way::Axis(axis) => self.run_axis(axis, from),
+            StepAxis::EachChild => self.descendants(from, false),
+            StepAxis::EachAttribute => self.attributes_within(from),
+            StepAxis::Axis(axis) => self.run_axis(axis, from),
         }
     }
 
@@ -152,19 +152,19 @@ where
     }
 
     fn attributes(&mut self, node: NodeId) -> Flow<E> {
-        if let Found::Name(name) = self.test {
+        if let ResolvedTest::Name(name) = self.test {
             self.pay(1)?;
             return match self.tree.find_attribute(node, name) {
-                Some(index) => (self.visit)(Item::of_attribute(node, index)),
+                Some(index) => (self.visit)(Item::new_attribute(node, index)),
                 None => ControlFlow::Continue(()),
             };
         }
-        if !matches!(self.test, Found::AnyName | Found::AnyNode) {
+        if !matches!(self.test, ResolvedTest::AnyName | ResolvedTest::AnyNode) {
             return ControlFlow::Continue(());
         }
         self.tree.attributes(node).try_for_each(|index| {
             self.pay(1)?;
-            (self.visit)(Item::of_attribute(node, index))
+            (self.visit)(Item::new_attribute(node, index))
         })
     }
 
@@ -175,7 +175,7 @@ where
             let end = self.tree.end(item.node);
             let owners = item.node.max(covered)..end;
             covered = covered.max(end);
-            let Found::Name(name) = self.test else {
+            let ResolvedTest::Name(name) = self.test else {
                 owners
                     .into_iter()
                     .try_for_each(|owner| self.attributes(owner))?;
@@ -190,7 +190,7 @@ where
                     break;
                 }
                 self.pay(1)?;
-                (self.visit)(Item::of_attribute(owner, *index))?;
+                (self.visit)(Item::new_attribute(owner, *index))?;
             }
         }
         ControlFlow::Continue(())
@@ -229,7 +229,7 @@ where
         let Some(last) = from.last() else {
             return ControlFlow::Continue(());
         };
-        if let Found::Name(name) = self.test {
+        if let ResolvedTest::Name(name) = self.test {
             let named = self.tree.elements_named(name);
             let before = named.partition_point(|node| *node < last.node);
             return named[..before].iter().rev().try_for_each(|node| {
@@ -275,7 +275,7 @@ where
 
     /// Visits the nodes in a range of the document. Uses the index if the test is for a name.
     fn range(&mut self, nodes: Range<NodeId>) -> Flow<E> {
-        let Found::Name(name) = self.test else {
+        let ResolvedTest::Name(name) = self.test else {
             return nodes.into_iter().try_for_each(|node| self.offer(node));
         };
         let named = self.tree.elements_named(name);
@@ -315,13 +315,13 @@ where
     /// step kept (`@href/self::href` is empty).
     fn passes(&self, item: Item) -> bool {
         match self.test {
-            Found::AnyNode => true,
+            ResolvedTest::AnyNode => true,
             _ if !item.is_node() => false,
-            Found::Name(name) => self.tree.is_named(item.node, name),
-            Found::AnyName => self.tree.is_element(item.node),
-            Found::Text => self.tree.kind(item.node) == Kind::Text,
-            Found::Comment => self.tree.kind(item.node) == Kind::Comment,
-            Found::Instruction(target) => {
+            ResolvedTest::Name(name) => self.tree.is_named(item.node, name),
+            ResolvedTest::AnyName => self.tree.is_element(item.node),
+            ResolvedTest::Text => self.tree.kind(item.node) == Kind::Text,
+            ResolvedTest::Comment => self.tree.kind(item.node) == Kind::Comment,
+            ResolvedTest::Instruction(target) => {
                 self.tree.kind(item.node) == Kind::Instruction
                     && target.is_none_or(|target| {
                         self.tree
@@ -335,7 +335,7 @@ where
     fn pay(&self, units: usize) -> Flow<E> {
         match self.budget.pay(units) {
             Ok(()) => ControlFlow::Continue(()),
-            Err(out_of_time) => ControlFlow::Break(End::Error(out_of_time.into())),
+            Err(out_of_time) => ControlFlow::Break(WalkEnd::Error(out_of_time.into())),
         }
     }
 }

@@ -6,17 +6,18 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 use webfill_changes::{
-    Answer, CheckKey, CheckedPage, Judged, PageCheck, PageVersions, Seen, SiteBlocks, Verdict,
+    Answer, CheckKey, CheckOutcome, CheckedPage, PageCheck, PageContent, PageVersions, SiteBlocks,
+    Verdict,
 };
 use webfill_store::{
-    Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES, Store,
-    StoreError, Versions, parse_iso_time, site_versions_id,
+    Change, ChangeKind, CrawlId, Cursor, KnownVersions, MAX_JUDGEMENT_BYTES, MAX_SNAPSHOT_BYTES,
+    Store, StoreError, parse_iso_time, site_versions_id,
 };
 
 /// The results of checks.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) versions: Vec<Versions>,
+    pub(super) versions: Vec<KnownVersions>,
     pub(super) changes: Vec<Change>,
     pub(super) checks: Vec<PageCheck>,
     /// How many checks were judged; fewer than there are if the judgement would be too large to store.
@@ -27,7 +28,7 @@ pub(super) struct Batch {
 
 /// The versions that the checks of a chunk are compared with.
 #[derive(Default)]
-pub(super) struct Judging {
+pub(super) struct CheckComparer {
     pages: BTreeMap<String, PageVersions>,
     sites: BTreeMap<String, SiteBlocks>,
     /// The last run of each crawl that belongs to a watch.
@@ -53,12 +54,12 @@ fn site_id(page: &Value) -> String {
     site_versions_id(of("app_id"), of("crawl_id"), of("site"))
 }
 
-impl Judging {
+impl CheckComparer {
     pub(super) async fn load(
         store: &dyn Store,
         checks: &[(Cursor, Value)],
-    ) -> Result<Judging, StoreError> {
-        let mut judging = Judging::default();
+    ) -> Result<CheckComparer, StoreError> {
+        let mut judging = CheckComparer::default();
         let mut ids = BTreeSet::new();
         let mut crawls = BTreeSet::new();
         for (_, page) in checks {
@@ -72,10 +73,10 @@ impl Judging {
             return Ok(judging);
         }
         for stored in store.versions(ids.into_iter().collect()).await? {
-            judging.take(stored);
+            judging.add_versions(stored);
         }
         for (app_id, crawl_id) in crawls {
-            if let Some(run) = run_of(store, &app_id, &crawl_id).await? {
+            if let Some(run) = load_run(store, &app_id, &crawl_id).await? {
                 judging.runs.insert((app_id, crawl_id), run);
             }
         }
@@ -83,13 +84,13 @@ impl Judging {
     }
 
     /// Takes over stored versions. Unreadable ones start over.
-    fn take(&mut self, stored: Versions) {
+    fn add_versions(&mut self, stored: KnownVersions) {
         // Keys of pages have three parts; those of sites have a fourth.
         let read = match stored.id.splitn(4, '/').count() == 4 {
-            true => SiteBlocks::unpacked(&stored.state).map(|site| {
+            true => SiteBlocks::unpack(&stored.state).map(|site| {
                 self.sites.insert(stored.id.clone(), site);
             }),
-            false => PageVersions::unpacked(&stored.state).map(|page| {
+            false => PageVersions::unpack(&stored.state).map(|page| {
                 self.pages.insert(stored.id.clone(), page);
             }),
         };
@@ -98,16 +99,16 @@ impl Judging {
         }
     }
 
-    pub(super) fn judge(mut self, checks: &[(Cursor, Value)]) -> Batch {
+    pub(super) fn compare_all(mut self, checks: &[(Cursor, Value)]) -> Batch {
         let mut batch = Batch::default();
-        let mut touched: BTreeMap<String, Versions> = BTreeMap::new();
+        let mut touched: BTreeMap<String, KnownVersions> = BTreeMap::new();
         let mut bytes = 0;
         for (cursor, page) in checks {
             if bytes > MAX_JUDGEMENT_BYTES / 2 {
                 break;
             }
             let changes = batch.changes.len();
-            if let Some(versions) = self.judge_check(page, &mut batch) {
+            if let Some(versions) = self.compare_check(page, &mut batch) {
                 bytes += versions.state.len();
                 touched.insert(versions.id.clone(), versions);
             }
@@ -120,10 +121,10 @@ impl Judging {
             let id = site_id(page);
             if let Some(site) = self.sites.get(&id).filter(|site| !site.is_empty()) {
                 let checked_at_ms = at_ms(page);
-                let state = site.packed();
+                let state = site.pack();
                 touched.insert(
                     id.clone(),
-                    Versions {
+                    KnownVersions {
                         id,
                         checked_at_ms,
                         state,
@@ -136,10 +137,10 @@ impl Judging {
     }
 
     /// Judges one check. Returns the versions to store for its page.
-    fn judge_check(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
+    fn compare_check(&mut self, page: &Value, batch: &mut Batch) -> Option<KnownVersions> {
         let id = text(page, "_id").to_owned();
         let nothing = Map::new();
-        let run = self.run(page);
+        let run = self.run_of_page(page);
         let check = check_of(page, &nothing, run.map(|run| run.began_ms));
         let check = match check {
             Ok(check) => check,
@@ -150,12 +151,12 @@ impl Judging {
         };
         let versions = self.pages.entry(id.clone()).or_default();
         let site = self.sites.entry(site_id(page)).or_default();
-        let judged = versions.judge(&check, site);
+        let judged = versions.compare_check(&check, site);
         let at_ms = check.key.at_ms;
-        let stored = (!versions.is_unknown()).then(|| Versions {
+        let stored = (!versions.is_unknown()).then(|| KnownVersions {
             id,
             checked_at_ms: at_ms,
-            state: versions.packed(MAX_SNAPSHOT_BYTES),
+            state: versions.pack(MAX_SNAPSHOT_BYTES),
         });
         if let Some(judged) = judged {
             batch.checks.push(PageCheck {
@@ -165,25 +166,25 @@ impl Judging {
                 at_ms,
                 verdict: judged.verdict,
             });
-            let change = self.change(page, at_ms, judged);
+            let change = self.reported_change(page, at_ms, judged);
             batch.changes.extend(change);
         }
         stored
     }
 
-    fn run(&self, page: &Value) -> Option<Run> {
+    fn run_of_page(&self, page: &Value) -> Option<Run> {
         let of = |name: &str| text(page, name).to_owned();
         self.runs.get(&(of("app_id"), of("crawl_id"))).copied()
     }
 
     /// The change that a check reports, if there is one.
-    fn change(&self, page: &Value, at_ms: i64, judged: Judged) -> Option<Change> {
+    fn reported_change(&self, page: &Value, at_ms: i64, judged: CheckOutcome) -> Option<Change> {
         let of = |name: &str| text(page, name).to_owned();
         let kind = match judged.verdict {
             Verdict::Unchanged => return None,
             Verdict::New => {
                 // A crawl without a watch has only one run, so nothing is new.
-                let run = self.run(page).filter(|run| !run.is_first)?;
+                let run = self.run_of_page(page).filter(|run| !run.is_first)?;
                 // A check of the first run may be judged only during a later run.
                 (at_ms >= run.began_ms).then_some(ChangeKind::New)?
             }
@@ -209,7 +210,7 @@ impl Judging {
     }
 }
 
-async fn run_of(
+async fn load_run(
     store: &dyn Store,
     app_id: &str,
     crawl_id: &str,
@@ -252,7 +253,7 @@ fn check_of<'p>(
         mapping: page["mapping"].as_str(),
         mapping_version: page["mapping_version"].as_str(),
         fields: page["fields"].as_object().unwrap_or(nothing),
-        seen: Seen::unpacked(&packed).map_err(|error| error.to_string())?,
+        seen: PageContent::unpack(&packed).map_err(|error| error.to_string())?,
     })
 }
 

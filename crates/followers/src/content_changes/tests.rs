@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use webfill_changes::{Seen, Verdict};
+use webfill_changes::{PageContent, Verdict};
 use webfill_store::{ChangeFilter, ChangeKind, Crawl, CrawlId, CrawlState, Page, Save};
 use webfill_wire::{Delivery, Outcome};
 
@@ -31,14 +31,14 @@ impl Scene {
         }
     }
 
-    fn follower(&self) -> Following<Follower> {
-        let notifications = Notifications {
+    fn follower(&self) -> FollowerLoop<Follower> {
+        let notifications = NotificationPublisher {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         };
         let checks = Arc::clone(&self.checks);
         let listener = Box::new(move |more: Vec<PageCheck>| checks.lock().unwrap().extend(more));
-        Following::new(self.uri.clone(), Follower::new(notifications, listener))
+        FollowerLoop::new(self.uri.clone(), Follower::new(notifications, listener))
     }
 
     /// Begins a run of the crawl's watch.
@@ -64,13 +64,13 @@ impl Scene {
     }
 
     async fn text(&self, night: i64, number: u32, text: &str) {
-        let snapshot = Seen::of_text(text).packed();
+        let snapshot = PageContent::from_text(text).pack();
         self.save(page(night, number, Outcome::Ok, Some(snapshot)))
             .await;
     }
 
     async fn missing(&self, night: i64, number: u32) {
-        let snapshot = Seen::nothing().packed();
+        let snapshot = PageContent::empty().pack();
         let page = page(night, number, Outcome::HttpError, Some(snapshot));
         self.save(page).await;
     }
@@ -106,7 +106,7 @@ fn page(night: i64, number: u32, outcome: Outcome, snapshot: Option<Vec<u8>>) ->
     }
 }
 
-async fn catch_up(follower: &mut Following<Follower>) {
+async fn catch_up(follower: &mut FollowerLoop<Follower>) {
     let (_stop, stopped) = oneshot::channel();
     follower.catch_up(&Turn::new(None, &stopped)).await.unwrap();
 }
@@ -204,7 +204,7 @@ async fn fields_that_a_mapping_has_read_are_compared_by_value() {
                 mapping: Some("shop".into()),
                 mapping_version: Some("v1".into()),
                 fields: fields.as_object().cloned().unwrap(),
-                ..page(night, 0, Outcome::Ok, Some(Seen::nothing().packed()))
+                ..page(night, 0, Outcome::Ok, Some(PageContent::empty().pack()))
             })
             .await;
         catch_up(&mut follower).await;
@@ -238,7 +238,7 @@ async fn a_check_that_is_repeated_after_a_crash_makes_no_page_gone() {
     for night in 2..=3 {
         scene.begin_run(night).await;
         for delivery in 1..=3 {
-            let snapshot = Seen::nothing().packed();
+            let snapshot = PageContent::empty().pack();
             let missing = Page {
                 delivery: Delivery::new(1, delivery),
                 started_at_ms: night * 1_000 + 10 * i64::from(delivery),

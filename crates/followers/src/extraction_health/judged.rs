@@ -1,4 +1,4 @@
-//! [`Judged`]: the states of all mappings, and the position of the last page in them.
+//! [`HealthStates`]: the states of all mappings, and the position of the last page in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use webfill_health::{Alert, Deliveries, Event, GoodPage, MappingHealth, RowsOfPa
 use webfill_notifications::Standing;
 use webfill_store::{Cursor, HealthState, RowCounts, Store, StoreError, parse_iso_time};
 
-use super::report::{Owner, Report, What};
+use super::report::{AlertEvent, Owner, Report};
 use super::{blocked, known, pinned};
 use crate::follow::Chunk;
 
@@ -39,7 +39,7 @@ struct Mapping {
 
 /// The states of all mappings and the position.
 #[derive(Default)]
-pub(super) struct Judged {
+pub(super) struct HealthStates {
     mappings: BTreeMap<String, Mapping>,
     position: Cursor,
     /// The stored position and its revision.
@@ -55,24 +55,24 @@ pub(super) struct Judged {
 }
 
 /// The reports about what was stored, and the error that stopped the rest.
-pub(super) struct Saved {
+pub(super) struct SaveResult {
     pub(super) reports: Vec<Report>,
     pub(super) error: Option<StoreError>,
 }
 
-impl Judged {
+impl HealthStates {
     /// Loads the stored states, unless they are loaded. Returns whether it did.
     pub(super) async fn load(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
         if self.is_loaded {
             return Ok(false);
         }
-        *self = Judged {
+        *self = HealthStates {
             writer: writer(),
             deliveries: std::mem::take(&mut self.deliveries),
             set_aside: std::mem::take(&mut self.set_aside),
-            ..Judged::default()
+            ..HealthStates::default()
         };
-        self.deliveries.take_back();
+        self.deliveries.discard_unsaved();
         for stored in store.health().await? {
             let Some(name) = stored.id.strip_prefix(PREFIX) else {
                 self.position = stored.cursor.clone();
@@ -111,14 +111,14 @@ impl Judged {
 
     /// Starts again at the oldest stored page. Returns whether the position has changed. Each mapping knows which of
     /// its pages it has counted.
-    pub(super) fn begin_again(&mut self) -> bool {
+    pub(super) fn rewind(&mut self) -> bool {
         let is_other = self.position != Cursor::start();
         self.position = Cursor::start();
         is_other
     }
 
     /// Judges the pages of a chunk.
-    pub(super) async fn judge(
+    pub(super) async fn add_chunk(
         &mut self,
         store: &dyn Store,
         chunk: Chunk,
@@ -126,7 +126,7 @@ impl Judged {
         let known = known::values(store, &chunk.saves).await?;
         let last = chunk.saves.last().map(|(cursor, _)| cursor.clone());
         for ((cursor, page), known) in chunk.saves.iter().zip(known) {
-            self.judge_page(cursor, page, &known);
+            self.add_page(cursor, page, &known);
         }
         if let Some(position) = chunk.end.or(last) {
             self.position = position;
@@ -134,7 +134,7 @@ impl Judged {
         Ok(())
     }
 
-    fn judge_page(&mut self, cursor: &Cursor, page: &Value, known_values: &[(String, bool)]) {
+    fn add_page(&mut self, cursor: &Cursor, page: &Value, known_values: &[(String, bool)]) {
         let name = text(page, "mapping").unwrap_or_default();
         if self.is_set_aside(name, text(page, "mapping_version")) {
             return;
@@ -177,15 +177,15 @@ impl Judged {
             alternatives: &alternatives,
             known_values,
         };
-        if !self.deliveries.note(name, &good) {
+        if !self.deliveries.note_page(name, &good) {
             return;
         }
-        let events = mapping.health.note(&good);
+        let events = mapping.health.note_page(&good);
         let owner = Owner {
             app_id: text(page, "app_id").unwrap_or_default().to_owned(),
             crawl_id: text(page, "crawl_id").unwrap_or_default().to_owned(),
         };
-        mapping.take(events, &owner);
+        mapping.add_events(events, &owner);
     }
 
     /// Whether a mapping is set aside and not judged. Another version of it starts over.
@@ -201,23 +201,23 @@ impl Judged {
     }
 
     /// Withdraws alerts about pages of blocked sites, and reports the others.
-    pub(super) async fn settle(
+    pub(super) async fn settle_alerts(
         &mut self,
         store: &dyn Store,
         is_last: bool,
     ) -> Result<(), StoreError> {
         for mapping in self.mappings.values_mut() {
-            mapping.settle(store, is_last).await?;
+            mapping.settle_alert(store, is_last).await?;
         }
         Ok(())
     }
 
     /// Stores the changed states one mapping at a time, then the position. Stored states are reported even if another
     /// one fails. If another process has written meanwhile, everything is loaded again.
-    pub(super) async fn save(&mut self, store: &dyn Store) -> Saved {
+    pub(super) async fn save(&mut self, store: &dyn Store) -> SaveResult {
         let unsaved = self.mappings.iter().filter(|(_, one)| one.is_unsaved);
         let changed: Vec<String> = unsaved.map(|(name, _)| name.clone()).collect();
-        let mut saved = Saved {
+        let mut saved = SaveResult {
             reports: Vec::new(),
             error: None,
         };
@@ -235,10 +235,10 @@ impl Judged {
             self.save_position(store).await;
         }
         if self.is_loaded {
-            self.deliveries.confirm();
+            self.deliveries.mark_saved();
         }
         self.unsaved_pages = 0;
-        self.pin(store, &changed).await;
+        self.pin_pages(store, &changed).await;
         saved
     }
 
@@ -254,7 +254,7 @@ impl Judged {
             self.set_aside(name, &reason);
             return Ok(Vec::new());
         }
-        let is_stored = store.put_health(vec![state]).await? == [true];
+        let is_stored = store.replace_health_if_current(vec![state]).await? == [true];
         let Some(mapping) = self.mappings.get_mut(name).filter(|_| is_stored) else {
             self.is_loaded = false;
             return Ok(Vec::new());
@@ -276,7 +276,7 @@ impl Judged {
             state: String::from("{}"),
         };
         // If this fails, everything is loaded again.
-        let put = store.put_health(vec![position]).await;
+        let put = store.replace_health_if_current(vec![position]).await;
         self.is_loaded = put.is_ok_and(|put| put == [true]);
         self.position_revision += 1;
         self.stored_position = self.position.clone();
@@ -298,12 +298,12 @@ impl Judged {
     }
 
     /// Keeps texts of pages for these mappings. A failure delays it until the next page of the mapping.
-    async fn pin(&mut self, store: &dyn Store, names: &[String]) {
+    async fn pin_pages(&mut self, store: &dyn Store, names: &[String]) {
         for name in names {
             let Some(mapping) = self.mappings.get_mut(name) else {
                 continue;
             };
-            if let Err(error) = mapping.pin(store).await {
+            if let Err(error) = mapping.pin_pages(store).await {
                 tracing::warn!(event = "samples_not_kept", mapping = name, %error, "pages that show a changed layout could not be kept yet");
             }
         }
@@ -341,7 +341,7 @@ impl Judged {
 
 impl Mapping {
     /// While an alert stands, keeps texts of pages that show it, until there are enough.
-    async fn pin(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+    async fn pin_pages(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         if let Some(alert) = self.health.alert()
             && self.pinned.as_deref() != Some(&*alert.raised_at)
             && pinned::pin(store, alert).await?
@@ -352,7 +352,7 @@ impl Mapping {
     }
 
     /// Takes over the events of a page. A new alert is held back at first.
-    fn take(&mut self, events: Vec<Event>, owner: &Owner) {
+    fn add_events(&mut self, events: Vec<Event>, owner: &Owner) {
         for event in events {
             match event {
                 Event::LayoutChanged => {
@@ -367,7 +367,7 @@ impl Mapping {
     }
 
     /// Withdraws an alert about pages of blocked sites, and reports one that was held back long enough.
-    async fn settle(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
+    async fn settle_alert(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
         let is_held = self.health.holds_alert();
         if !is_held && self.health.alert().is_none() {
             return Ok(());
@@ -380,7 +380,7 @@ impl Mapping {
         // The previous process may have held the alert back.
         let since = *self.held_since.get_or_insert_with(Instant::now);
         let owner = self.health.evidence().last().map(|page| page.id.clone());
-        let owner = Owner::of_page(&owner.unwrap_or_default());
+        let owner = Owner::from_page_id(&owner.unwrap_or_default());
         if blocked::are_blocked(store, &mut self.health).await? {
             self.is_unsaved = true;
             self.held_since = None;
@@ -400,15 +400,15 @@ impl Mapping {
         let health = &self.health;
         let mut has_standing = false;
         let reports = self.events.drain(..).filter_map(|(owner, event)| {
-            if event.is_of_standing() && std::mem::replace(&mut has_standing, true) {
+            if event.concerns_standing_alert() && std::mem::replace(&mut has_standing, true) {
                 return None;
             }
             let what = match event {
                 // An alert that is already cleared is skipped here; its end is reported.
-                Event::LayoutChanged => What::Raised(health.alert()?.clone()),
-                Event::MoreFell => What::MoreFell(health.alert()?.clone()),
-                Event::Cleared(alert) => What::Cleared(alert),
-                Event::Warned(warning) => What::Warned(warning),
+                Event::LayoutChanged => AlertEvent::Raised(health.alert()?.clone()),
+                Event::MoreFell => AlertEvent::MoreFell(health.alert()?.clone()),
+                Event::Cleared(alert) => AlertEvent::Cleared(alert),
+                Event::Warned(warning) => AlertEvent::Warned(warning),
             };
             Some(Report { owner, what })
         });

@@ -37,16 +37,16 @@ fn compare(given: &Map<String, Value>, found: &Map<String, Value>) -> Vec<(Strin
     let both = given
         .iter()
         .filter_map(|(name, known)| Some((name, known, found.get(name)?)));
-    both.map(|(name, known, found)| (name.clone(), says(found, known)))
+    both.map(|(name, known, found)| (name.clone(), is_same_value(found, known)))
         .collect()
 }
 
 /// Whether the found value equals the known one. Letter case, spaces and the notation of numbers do not matter. For
 /// lists, one equal item is enough.
-fn says(found: &Value, known: &Value) -> bool {
+fn is_same_value(found: &Value, known: &Value) -> bool {
     match (found, known) {
-        (Value::Array(items), known) => items.iter().any(|item| says(item, known)),
-        (found, Value::Array(items)) => items.iter().any(|item| says(found, item)),
+        (Value::Array(items), known) => items.iter().any(|item| is_same_value(item, known)),
+        (found, Value::Array(items)) => items.iter().any(|item| is_same_value(found, item)),
         (found, known) => {
             let (found, known) = (folded(found), folded(known));
             let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
@@ -70,11 +70,14 @@ mod tests {
 
     #[test]
     fn values_are_compared_as_people_do() {
-        assert!(says(&json!(" ADA \n Lovelace"), &json!("Ada Lovelace")));
-        assert!(says(&json!(7), &json!("7.0")));
-        assert!(says(&json!("1,200"), &json!(1200)));
-        assert!(says(&json!(["x", "Rome"]), &json!("rome")));
-        assert!(!says(&json!("Rome"), &json!("Paris")));
+        assert!(is_same_value(
+            &json!(" ADA \n Lovelace"),
+            &json!("Ada Lovelace")
+        ));
+        assert!(is_same_value(&json!(7), &json!("7.0")));
+        assert!(is_same_value(&json!("1,200"), &json!(1200)));
+        assert!(is_same_value(&json!(["x", "Rome"]), &json!("rome")));
+        assert!(!is_same_value(&json!("Rome"), &json!("Paris")));
         let given = json!({"name": "Ada", "city": "Rome"});
         let found = json!({"name": "Eve", "price": 3});
         let compared = compare(given.as_object().unwrap(), found.as_object().unwrap());

@@ -22,7 +22,7 @@ pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreE
             .filter(|one| one.id.starts_with(&place))
             .collect();
         let is_wanted = |sample: &&&Sample| {
-            belongs(alert, sample, when) && there.iter().all(|one| one.page != sample.page)
+            is_sample_of(alert, sample, when) && there.iter().all(|one| one.page != sample.page)
         };
         let mut found: Vec<&Sample> = kept.iter().filter(is_wanted).copied().collect();
         found.sort_by_key(|sample| std::cmp::Reverse(sample.at_ms));
@@ -43,7 +43,7 @@ pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreE
 
 /// Whether a sample is from before or after the change, as `when` asks. The fields that no longer have a value decide,
 /// together with the time; without such fields, the time alone does.
-fn belongs(alert: &Alert, sample: &Sample, when: &str) -> bool {
+fn is_sample_of(alert: &Alert, sample: &Sample, when: &str) -> bool {
     let empty: Vec<&str> = alert
         .fields
         .iter()

@@ -3,7 +3,7 @@
 use serde_json::json;
 use webfill_health::{Alert, Warning};
 
-use crate::firehose::Notifications;
+use crate::firehose::NotificationPublisher;
 
 /// The page that caused a report.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub(super) struct Owner {
 
 impl Owner {
     /// The owner of the page with this key: `APPID/CRAWLID/HASH`.
-    pub(super) fn of_page(id: &str) -> Owner {
+    pub(super) fn from_page_id(id: &str) -> Owner {
         let (crawl, _) = id.rsplit_once('/').unwrap_or_default();
         let (app_id, crawl_id) = crawl.split_once('/').unwrap_or_default();
         Owner {
@@ -27,10 +27,10 @@ impl Owner {
 /// A report, and its recipients.
 pub(super) struct Report {
     pub(super) owner: Owner,
-    pub(super) what: What,
+    pub(super) what: AlertEvent,
 }
 
-pub(super) enum What {
+pub(super) enum AlertEvent {
     Raised(Alert),
     MoreFell(Alert),
     Cleared(Box<Alert>),
@@ -39,9 +39,9 @@ pub(super) enum What {
 
 impl Report {
     /// Logs it, and notifies the application that owns the page.
-    pub(super) fn report(&self, notifications: &Notifications) {
+    pub(super) fn report(&self, notifications: &NotificationPublisher) {
         let (action, mut notification) = match &self.what {
-            What::Raised(alert) => {
+            AlertEvent::Raised(alert) => {
                 let fields = alert.names().join(", ");
                 let message = alert.text();
                 tracing::warn!(
@@ -52,7 +52,7 @@ impl Report {
                 );
                 ("layout_changed", alert.notification())
             }
-            What::MoreFell(alert) => {
+            AlertEvent::MoreFell(alert) => {
                 let fields = alert.names().join(", ");
                 let message = alert.text();
                 tracing::warn!(
@@ -63,7 +63,7 @@ impl Report {
                 );
                 ("layout_alert_extended", alert.notification())
             }
-            What::Cleared(alert) => {
+            AlertEvent::Cleared(alert) => {
                 let why = alert.cleared_by.as_deref();
                 tracing::info!(
                     event = "layout_alert_cleared",
@@ -73,7 +73,7 @@ impl Report {
                 );
                 ("layout_alert_cleared", alert.notification())
             }
-            What::Warned(warning) => {
+            AlertEvent::Warned(warning) => {
                 let Warning {
                     mapping,
                     field,

@@ -6,16 +6,16 @@ use webfill_wire::Outcome;
 use super::*;
 use crate::firehose::Subscriptions;
 
-fn follower(uri: &StoreUri) -> Following<Follower> {
+fn follower(uri: &StoreUri) -> FollowerLoop<Follower> {
     let follower = Follower {
-        judged: Judged::default(),
-        notifications: Notifications {
+        judged: HealthStates::default(),
+        notifications: NotificationPublisher {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         },
         standing: Arc::new(RwLock::new(None)),
     };
-    Following::new(uri.clone(), follower)
+    FollowerLoop::new(uri.clone(), follower)
 }
 
 async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
@@ -76,13 +76,13 @@ async fn judged_pages(store: &dyn Store) -> u64 {
     shop(store).await["pages"].as_u64().unwrap()
 }
 
-async fn catch_up(follower: &mut Following<Follower>) {
+async fn catch_up(follower: &mut FollowerLoop<Follower>) {
     let (_stop, stopped) = oneshot::channel();
     follower.catch_up(&Turn::new(None, &stopped)).await.unwrap();
 }
 
 /// Catches up like a dispatcher that is ending, which holds no alert back.
-async fn end(follower: &mut Following<Follower>) {
+async fn end(follower: &mut FollowerLoop<Follower>) {
     let (_stop, stopped) = oneshot::channel();
     let until = Some(Instant::now() + Duration::from_secs(10));
     follower
@@ -200,7 +200,7 @@ fn alerts_of_mappings_that_are_gone_are_not_reported() {
         alerts: rows(),
         warnings: rows(),
     });
-    let reported = of_mappings(&standing, &["shop".into(), "other".into()]);
+    let reported = filter_by_mappings(&standing, &["shop".into(), "other".into()]);
     let shop = [json!({"mapping": "shop"})];
     assert_eq!(
         (&*reported.alerts, &*reported.warnings),

@@ -38,7 +38,8 @@ impl Scene {
         };
         let subscriptions = Subscriptions::default();
         let firehose =
-            Firehose::with(uri, subscriptions.clone(), Arc::new(publish), queued).unwrap();
+            Firehose::start_with_queue(uri, subscriptions.clone(), Arc::new(publish), queued)
+                .unwrap();
         Scene {
             _folder: folder,
             runtime,
@@ -117,7 +118,9 @@ fn without_subscribers_the_store_is_not_read() {
     scene
         .firehose
         .announce(finished("a", "https://example.com/"));
-    scene.firehose.notification("a", &json!({"action": "stop"}));
+    scene
+        .firehose
+        .publish_notification("a", &json!({"action": "stop"}));
     scene.firehose.finish(None);
     assert!(scene.published.try_recv().is_err());
 }
@@ -126,10 +129,10 @@ fn without_subscribers_the_store_is_not_read() {
 fn notifications_go_to_their_own_topic() {
     let scene = Scene::new(QUEUED);
     scene.subscribe("outbound.a");
-    scene.firehose.notification("b", &json!({}));
+    scene.firehose.publish_notification("b", &json!({}));
     scene
         .firehose
-        .notification("a", &json!({"action": "expired"}));
+        .publish_notification("a", &json!({"action": "expired"}));
     let expected = (String::from("outbound.a"), json!({"action": "expired"}));
     assert_eq!(scene.hear(), expected);
 }

@@ -14,13 +14,13 @@ const KEY_WORDS: [&str; 14] = [
 pub(super) type Rows = Vec<Map<String, Value>>;
 
 /// The key; empty if there is none. `fields` are the fields that are not lists.
-pub(super) fn key(pages: &[Rows], fields: &[String]) -> Vec<String> {
+pub(super) fn find_key(pages: &[Rows], fields: &[String]) -> Vec<String> {
     let mut fields: Vec<&String> = fields.iter().collect();
     fields.sort_by_key(|field| rank(field));
     let mut best: Option<(usize, usize, Vec<&String>)> = None;
     for count in 1..=fields.len().min(3) {
         for (number, chosen) in combinations(&fields, count).into_iter().enumerate() {
-            let faults = faults(pages, &chosen);
+            let faults = count_ambiguous(pages, &chosen);
             if faults == 0 {
                 return chosen.into_iter().cloned().collect();
             }
@@ -57,7 +57,7 @@ fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>>
 
 /// The number of rows whose key is not unique. The same key on several pages may stand for the same thing or for
 /// another one, so it counts only if the rows differ in their other fields.
-fn faults(pages: &[Rows], key: &[&String]) -> usize {
+fn count_ambiguous(pages: &[Rows], key: &[&String]) -> usize {
     let mut faults = 0;
     let mut seen: Vec<BTreeSet<String>> = vec![BTreeSet::new(); pages.len()];
     for (page, rows) in pages.iter().enumerate() {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use webfill_mapping::PageKind;
 
-use super::Sheet;
-use crate::evaluate::objects;
-use crate::fold::Wanted;
+use super::PreparedPage;
+use crate::evaluate::select_objects;
+use crate::fold::KnownValue;
 use crate::places::Places;
 use crate::types::Page;
 
@@ -29,7 +29,7 @@ pub(super) struct Objects {
 }
 
 /// The likeliest way to select objects; `None` if the records are not in objects.
-pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
+pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Objects> {
     let mut selects: BTreeSet<String> = BTreeSet::new();
     for sheet in sheets.iter().filter(|sheet| !sheet.list.rows.is_empty()) {
         selects.extend(selects_of(sheet.list.page));
@@ -39,7 +39,7 @@ pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
         let Ok(Value::Array(select)) = serde_json::from_str(select) else {
             continue;
         };
-        let Some(objects) = judged(sheets, select) else {
+        let Some(objects) = evaluate_select(sheets, select) else {
             continue;
         };
         let rows = objects.rows.iter().map(Vec::len).sum();
@@ -61,12 +61,12 @@ fn selects_of(page: &Page) -> BTreeSet<String> {
             return;
         };
         if is_linked {
-            types(&value, 0, &mut |kind| {
+            visit_types(&value, 0, &mut |kind| {
                 let of_type = json!([{"type": "json_ld", "parameters": {"type": kind}}]);
                 found.insert(of_type.to_string());
             });
         } else {
-            lists(&value, "$", 0, &mut |path| {
+            visit_lists(&value, "$", 0, &mut |path| {
                 let of_path = json!([{"type": "jsonpath", "parameters": {"expression": path}}]);
                 found.insert(of_path.to_string());
             });
@@ -75,7 +75,7 @@ fn selects_of(page: &Page) -> BTreeSet<String> {
     match page.kind {
         PageKind::Json => of_json(&page.text, false),
         PageKind::Html => {
-            let document = crate::learning::parsed(page, 8);
+            let document = crate::learning::parse_page(page, 8);
             for script in document.elements_by_tag("script") {
                 let declared = script
                     .attribute("type")
@@ -94,7 +94,7 @@ fn selects_of(page: &Page) -> BTreeSet<String> {
 }
 
 /// Passes the paths of lists of objects, and of maps of objects by name.
-fn lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String)) {
+fn visit_lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String)) {
     if depth > 10 {
         return;
     }
@@ -107,7 +107,7 @@ fn lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String))
             items
                 .iter()
                 .take(50)
-                .for_each(|item| lists(item, &path, depth + 1, found));
+                .for_each(|item| visit_lists(item, &path, depth + 1, found));
         }
         Value::Object(object) => {
             let members = object.values().filter(|member| member.is_object()).count();
@@ -116,11 +116,11 @@ fn lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String))
                 object
                     .values()
                     .take(50)
-                    .for_each(|member| lists(member, &format!("{path}.*"), depth + 1, found));
+                    .for_each(|member| visit_lists(member, &format!("{path}.*"), depth + 1, found));
             }
             for (name, member) in object.iter().take(300) {
                 if let Some(path) = crate::places::member_path(path, name) {
-                    lists(member, &path, depth + 1, found);
+                    visit_lists(member, &path, depth + 1, found);
                 }
             }
         }
@@ -128,12 +128,14 @@ fn lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String))
     }
 }
 
-fn types(value: &Value, depth: usize, found: &mut dyn FnMut(&str)) {
+fn visit_types(value: &Value, depth: usize, found: &mut dyn FnMut(&str)) {
     if depth > 16 {
         return;
     }
     match value {
-        Value::Array(items) => items.iter().for_each(|item| types(item, depth + 1, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| visit_types(item, depth + 1, found)),
         Value::Object(object) => {
             let kind = match object.get("@type") {
                 Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
@@ -145,21 +147,21 @@ fn types(value: &Value, depth: usize, found: &mut dyn FnMut(&str)) {
             }
             object
                 .values()
-                .for_each(|member| types(member, depth + 1, found));
+                .for_each(|member| visit_types(member, depth + 1, found));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn judged(sheets: &[Sheet<'_>], select: Vec<Value>) -> Option<Objects> {
+fn evaluate_select(sheets: &[PreparedPage<'_>], select: Vec<Value>) -> Option<Objects> {
     let rows: Vec<Vec<Value>> = sheets
         .iter()
-        .map(|sheet| objects(&select, sheet.list.page))
+        .map(|sheet| select_objects(&select, sheet.list.page))
         .collect();
     let mut known = Vec::new();
     let (mut read, mut all, mut records, mut separate) = (0, 0, 0, 0);
     for (sheet, rows) in sheets.iter().zip(&rows) {
-        let of_page = matched(sheet, rows);
+        let of_page = match_rows(sheet, rows);
         all += of_page.known;
         records += sheet.list.rows.len();
         read += of_page.read;
@@ -176,32 +178,34 @@ fn judged(sheets: &[Sheet<'_>], select: Vec<Value>) -> Option<Objects> {
     })
 }
 
-struct Matched {
+struct RowMatches {
     rows: Vec<Option<usize>>,
     read: usize,
     known: usize,
 }
 
 /// For each object, its known row: the one with the most values in it, unless another has as many.
-fn matched(sheet: &Sheet<'_>, rows: &[Value]) -> Matched {
+fn match_rows(sheet: &PreparedPage<'_>, rows: &[Value]) -> RowMatches {
     let list = sheet.list;
     let places: Vec<Places<'_>> = rows
         .iter()
-        .map(|row| Places::of_object(list.page, sheet.document, row))
+        .map(|row| Places::from_object(list.page, sheet.document, row))
         .collect();
-    let mut matched = Matched {
+    let mut matched = RowMatches {
         rows: vec![None; rows.len()],
         read: 0,
         known: 0,
     };
     let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
     for (number, row) in list.rows.iter().enumerate() {
-        let wanted: Vec<Wanted> = row.wanted();
+        let wanted: Vec<KnownValue> = row.known_values();
         matched.known += wanted.len();
         let count = |places: &Places<'_>| {
             wanted
                 .iter()
-                .filter(|one| !places.of(one).is_empty() || !places.around(one, 1).is_empty())
+                .filter(|one| {
+                    !places.find_exact(one).is_empty() || !places.find_containing(one, 1).is_empty()
+                })
                 .count()
         };
         let mut counts: Vec<(usize, usize)> = places.iter().map(count).zip(0..).collect();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_document::{NodeRef, XPath};
 use webfill_urls::Url;
 
-use super::Sheet;
+use super::PreparedPage;
 use crate::anchors::literal;
 
 /// XPaths of links that sites name as leading to the next page, in the order in which they are tried.
@@ -47,16 +47,16 @@ pub(super) struct Paging {
     pub(super) urls: Vec<Url>,
 }
 
-pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Paging> {
-    let texts = sheets.iter().filter_map(by_text);
+pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Paging> {
+    let texts = sheets.iter().filter_map(find_by_text);
     let all = BY_NAME.iter().map(|name| (*name).to_owned()).chain(texts);
-    let found = all.filter_map(|expression| judged(sheets, expression));
+    let found = all.filter_map(|expression| check_expression(sheets, expression));
     found.into_iter().next()
 }
 
 /// Checks an expression. It is accepted if everything it selects is a page of the same listing, whose path or query
 /// differs in only one number.
-fn judged(sheets: &[Sheet<'_>], expression: String) -> Option<Paging> {
+fn check_expression(sheets: &[PreparedPage<'_>], expression: String) -> Option<Paging> {
     let xpath = XPath::compile(&expression).ok()?;
     let mut urls: Vec<Url> = Vec::new();
     for sheet in sheets {
@@ -100,7 +100,7 @@ fn is_of_listing(page: &Url, next: &Url) -> bool {
 }
 
 /// An XPath for the first link that has such a text.
-fn by_text(sheet: &Sheet<'_>) -> Option<String> {
+fn find_by_text(sheet: &PreparedPage<'_>) -> Option<String> {
     let links = sheet.document.elements_by_tag("a");
     let is_next = |link: &NodeRef<'_>| {
         let text = crate::fold::collapsed(link.text()).to_lowercase();

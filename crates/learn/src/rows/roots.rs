@@ -10,7 +10,7 @@ use webfill_mapping::columns_of_row;
 use super::likeness::tokens;
 use super::standing::kind;
 use super::target::{header_texts, siblings_after};
-use crate::anchors::{is_step, literal};
+use crate::anchors::{is_valid_step_name, literal};
 use crate::fold::folded;
 use crate::places::Root;
 use crate::survival::Anchor;
@@ -24,7 +24,11 @@ pub(super) struct Shape {
 }
 
 /// The roots of a row. `heads` are the positions of the first elements of all rows of the page.
-pub(super) fn of_row<'d>(row: NodeRef<'d>, shape: &Shape, heads: &HashSet<usize>) -> Vec<Root<'d>> {
+pub(super) fn roots_of_row<'d>(
+    row: NodeRef<'d>,
+    shape: &Shape,
+    heads: &HashSet<usize>,
+) -> Vec<Root<'d>> {
     let mut roots = vec![Root {
         node: row,
         lead: None,
@@ -33,7 +37,7 @@ pub(super) fn of_row<'d>(row: NodeRef<'d>, shape: &Shape, heads: &HashSet<usize>
         burden: 0.0,
     }];
     if shape.width > 1 {
-        add_beside(row, shape, heads, &mut roots);
+        add_later_elements(row, shape, heads, &mut roots);
     }
     add_cells(row, &mut roots);
     roots
@@ -95,7 +99,7 @@ fn add_cells<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
 
 /// Adds the later elements of a wide row, each found from the one before. So if a row lacks one, its roots do not
 /// continue into the next row.
-fn add_beside<'d>(
+fn add_later_elements<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
     heads: &HashSet<usize>,
@@ -118,7 +122,7 @@ fn add_beside<'d>(
             anchor: Anchor::Path,
             burden: 0.1 + 0.1 * at as f64,
         });
-        if let Some((anchor, condition)) = named(*node, &after) {
+        if let Some((anchor, condition)) = unique_name(*node, &after) {
             roots.push(Root {
                 node: *node,
                 lead: None,
@@ -131,8 +135,8 @@ fn add_beside<'d>(
 }
 
 /// The name of one of these elements, unless another one has the same.
-fn named(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
-    let tag = node.tag().filter(|tag| is_step(tag))?;
+fn unique_name(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
+    let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
     let others = || all.iter().filter(|other| **other != node);
     if others().any(|other| kind(*other) == kind(node)) {
         return None;

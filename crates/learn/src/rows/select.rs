@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use webfill_document::{NodeRef, XPath};
 
-use super::Sheet;
+use super::PreparedPage;
 use super::likeness::tokens;
-use super::standing::{Layout, Standing};
+use super::standing::{Layout, RecordElements};
 use super::target::{Target, header_texts, number_of_tag};
-use crate::anchors::{is_step, literal, own_anchors};
+use crate::anchors::{is_valid_step_name, literal, own_anchors};
 use crate::generated::looks_generated;
 use crate::labels::Leaks;
-use crate::steps::{absolute_paths, steps_between};
+use crate::steps::{absolute_paths, relative_paths};
 use crate::survival::Anchor;
 
 /// From how many known rows selectors are made, and how many levels above them are searched for anchors.
@@ -25,7 +25,7 @@ const MOST_CONDITIONS: usize = 3;
 const TRIED: usize = 150;
 
 /// A selector of rows and its result.
-pub(super) struct Selected<'d> {
+pub(super) struct RowSelector<'d> {
     pub(super) expression: String,
     pub(super) anchor: Anchor,
     /// The selected elements of each page, in page order.
@@ -37,18 +37,18 @@ pub(super) struct Selected<'d> {
 }
 
 pub(super) fn select<'d>(
-    sheets: &[Sheet<'d>],
-    standings: &[Standing<'d>],
+    sheets: &[PreparedPage<'d>],
+    standings: &[RecordElements<'d>],
     layout: &Layout<'d>,
     target: &Target<'d>,
     leaks: &Leaks,
-) -> Option<Selected<'d>> {
+) -> Option<RowSelector<'d>> {
     let mut bases = bases(sheets, standings, layout, leaks);
     bases.sort_by(|one, other| rank(one).total_cmp(&rank(other)));
     bases.truncate(TRIED);
-    let mut best: Option<(f64, Selected<'d>)> = None;
+    let mut best: Option<(f64, RowSelector<'d>)> = None;
     for base in bases {
-        let Some((score, selected)) = judged(sheets, target, base) else {
+        let Some((score, selected)) = add_conditions(sheets, target, base) else {
             continue;
         };
         if best.as_ref().is_none_or(|(most, _)| score > *most) {
@@ -84,8 +84,8 @@ fn rank(base: &Base) -> f64 {
 }
 
 fn bases(
-    sheets: &[Sheet<'_>],
-    standings: &[Standing<'_>],
+    sheets: &[PreparedPage<'_>],
+    standings: &[RecordElements<'_>],
     layout: &Layout<'_>,
     leaks: &Leaks,
 ) -> Vec<Base> {
@@ -101,20 +101,20 @@ fn bases(
     let step = layout.heads.len().div_ceil(HEADS).max(1);
     for (number, head) in layout.heads.iter().step_by(step) {
         let sheet = &sheets[standings[*number].sheet];
-        of_row(sheet, *head, leaks, &mut add);
-        above(sheet, *head, leaks, &mut add);
+        add_row_selectors(sheet, *head, leaks, &mut add);
+        add_selectors_above(sheet, *head, leaks, &mut add);
     }
     bases.into_values().collect()
 }
 
 /// Selectors that use names of the row itself.
-fn of_row(
-    sheet: &Sheet<'_>,
+fn add_row_selectors(
+    sheet: &PreparedPage<'_>,
     head: NodeRef<'_>,
     leaks: &Leaks,
     add: &mut dyn FnMut(Anchor, String, f64),
 ) {
-    let Some(tag) = head.tag().filter(|tag| is_step(tag)) else {
+    let Some(tag) = head.tag().filter(|tag| is_valid_step_name(tag)) else {
         return;
     };
     for (anchor, expression, burden) in own_anchors(&sheet.places, head, leaks) {
@@ -128,30 +128,33 @@ fn of_row(
         let is_type = matches!(name, "itemtype" | "role" | "typeof");
         if is_type && let Some(value) = literal(value).filter(|_| !leaks.holds(value)) {
             add(Anchor::Itemprop, format!("//{tag}[@{name}={value}]"), 0.0);
-        } else if (name.starts_with("data-") || name == "itemscope") && is_step(name) {
+        } else if (name.starts_with("data-") || name == "itemscope") && is_valid_step_name(name) {
             add(Anchor::Data, format!("//{tag}[@{name}]"), 0.1);
         }
     }
 }
 
 /// Selectors that use anchors above or before the rows.
-fn above(
-    sheet: &Sheet<'_>,
+fn add_selectors_above(
+    sheet: &PreparedPage<'_>,
     head: NodeRef<'_>,
     leaks: &Leaks,
     add: &mut dyn FnMut(Anchor, String, f64),
 ) {
-    let (Some(tag), Some(parent)) = (head.tag().filter(|tag| is_step(tag)), head.parent()) else {
+    let (Some(tag), Some(parent)) = (
+        head.tag().filter(|tag| is_valid_step_name(tag)),
+        head.parent(),
+    ) else {
         return;
     };
     let mut node = parent;
     for level in 0..LEVELS {
         let mut starts = own_anchors(&sheet.places, node, leaks);
-        starts.extend(by_table(node, leaks));
-        starts.extend(after_heading(node, leaks));
+        starts.extend(table_selectors(node, leaks));
+        starts.extend(heading_selector(node, leaks));
         for (anchor, start, burden) in starts {
             let burden = burden + 0.05 * level as f64;
-            for (steps, more) in steps_between(node, parent) {
+            for (steps, more) in relative_paths(node, parent) {
                 add(anchor, format!("{start}{steps}/{tag}"), burden + more);
             }
             add(anchor, format!("{start}//{tag}"), burden + 0.1);
@@ -167,7 +170,7 @@ fn above(
 }
 
 /// Selectors of a table, by the header of a column or by its caption.
-fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
+fn table_selectors(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     if node.tag() != Some("table") {
         return Vec::new();
     }
@@ -189,8 +192,8 @@ fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
 }
 
 /// A selector of an element, by the heading before it.
-fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f64)> {
-    let tag = node.tag().filter(|tag| is_step(tag))?;
+fn heading_selector(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f64)> {
+    let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
     let siblings = node.parent()?.children().take_while(|one| *one != node);
     let before: Vec<NodeRef<'_>> = siblings.filter(|one| one.is_element()).collect();
     let (at, heading) = before
@@ -213,9 +216,9 @@ fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f6
 }
 
 /// For each page, the nodes that an expression selects.
-fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeRef<'d>>>> {
+fn evaluate<'d>(sheets: &[PreparedPage<'d>], expression: &str) -> Option<Vec<Vec<NodeRef<'d>>>> {
     let xpath = XPath::compile(expression).ok()?;
-    let of_sheet = |sheet: &Sheet<'d>| -> Option<Vec<NodeRef<'d>>> {
+    let of_sheet = |sheet: &PreparedPage<'d>| -> Option<Vec<NodeRef<'d>>> {
         let found = sheet.document.evaluate(&xpath).ok()?;
         Some(found.iter().filter_map(|value| value.node()).collect())
     };
@@ -223,11 +226,11 @@ fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeR
 }
 
 /// The selector with the conditions it needs, and its score.
-fn judged<'d>(
-    sheets: &[Sheet<'d>],
+fn add_conditions<'d>(
+    sheets: &[PreparedPage<'d>],
     target: &Target<'d>,
     base: Base,
-) -> Option<(f64, Selected<'d>)> {
+) -> Option<(f64, RowSelector<'d>)> {
     let rows: HashSet<(usize, usize)> = target
         .rows
         .iter()
@@ -235,7 +238,7 @@ fn judged<'d>(
         .collect();
     // Pages without known rows are no evidence for or against a selector.
     let known: BTreeSet<usize> = rows.iter().map(|(sheet, _)| *sheet).collect();
-    let found = evaluated(sheets, &base.expression)?;
+    let found = evaluate(sheets, &base.expression)?;
     let (mut right, mut open, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for sheet in &known {
         for element in &found[*sheet] {
@@ -262,7 +265,7 @@ fn judged<'d>(
     }
     let selected = match conditions.is_empty() {
         true => found,
-        false => evaluated(sheets, &expression)?,
+        false => evaluate(sheets, &expression)?,
     };
     let of_known = known.iter().flat_map(|sheet| {
         selected[*sheet]
@@ -273,7 +276,7 @@ fn judged<'d>(
     let (is_right, is_wrong): (Vec<_>, Vec<_>) = counted.partition(|place| rows.contains(place));
     let f1 = 2.0 * is_right.len() as f64 / (is_right.len() + is_wrong.len() + rows.len()) as f64;
     let score = 10.0 * f1 + base.anchor.survival() - burden;
-    let selected = Selected {
+    let selected = RowSelector {
         expression,
         anchor: base.anchor,
         rows: selected,
@@ -302,7 +305,7 @@ fn conditions(
         .copied()
         .filter(|one| !super::likeness::is_empty(*one))
         .collect();
-    let mut possible = possible(rows, &wrong, stride);
+    let mut possible = candidate_conditions(rows, &wrong, stride);
     possible.retain(|one| rows.iter().all(|row| (one.meets)(*row)));
     // A condition that also drops incomplete rows is used only if the others do not suffice.
     let (keeping, others): (Vec<_>, Vec<_>) = possible
@@ -346,7 +349,7 @@ fn token_test(token: &str) -> Option<String> {
 fn children_of<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
     let mut found = BTreeSet::new();
     for child in element.descendants().take(400) {
-        let Some(tag) = child.tag().filter(|tag| is_step(tag)) else {
+        let Some(tag) = child.tag().filter(|tag| is_valid_step_name(tag)) else {
             continue;
         };
         if child.parent() == Some(element) {
@@ -359,18 +362,18 @@ fn children_of<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)>
     found
 }
 
-fn shared<T: Ord + Clone>(mut sets: impl Iterator<Item = BTreeSet<T>>) -> BTreeSet<T> {
+fn intersection<T: Ord + Clone>(mut sets: impl Iterator<Item = BTreeSet<T>>) -> BTreeSet<T> {
     let first = sets.next().unwrap_or_default();
     sets.fold(first, |shared, set| {
         shared.intersection(&set).cloned().collect()
     })
 }
 
-fn joined<T: Ord>(sets: impl Iterator<Item = BTreeSet<T>>) -> BTreeSet<T> {
+fn union<T: Ord>(sets: impl Iterator<Item = BTreeSet<T>>) -> BTreeSet<T> {
     sets.flatten().collect()
 }
 
-fn possible(
+fn candidate_conditions(
     rows: &[NodeRef<'_>],
     wrong: &[NodeRef<'_>],
     stride: Option<(usize, usize)>,
@@ -394,7 +397,7 @@ fn possible(
     let own = |element: &NodeRef<'_>| -> BTreeSet<String> {
         tokens(*element).map(str::to_owned).collect()
     };
-    for token in shared(rows.iter().map(own)) {
+    for token in intersection(rows.iter().map(own)) {
         if let Some(test) = token_test(&token) {
             add(
                 test,
@@ -403,8 +406,8 @@ fn possible(
             );
         }
     }
-    let of_rows = joined(rows.iter().map(own));
-    for token in joined(wrong.iter().map(own)).difference(&of_rows) {
+    let of_rows = union(rows.iter().map(own));
+    for token in union(wrong.iter().map(own)).difference(&of_rows) {
         let token = token.clone();
         if let Some(test) = token_test(&token) {
             add(
@@ -421,15 +424,15 @@ fn possible(
             Box::new(|element| element.attribute("class").is_none()),
         );
     }
-    by_children(rows, wrong, &mut add);
-    by_attributes(rows, &mut add);
-    by_count(rows, &mut add);
+    add_child_conditions(rows, wrong, &mut add);
+    add_attribute_conditions(rows, &mut add);
+    add_count_conditions(rows, &mut add);
     let tag = rows
         .first()
         .and_then(|row| row.tag())
         .unwrap_or_default()
         .to_owned();
-    if is_step(&tag) {
+    if is_valid_step_name(&tag) {
         let xpath = format!("not(ancestor::{tag})");
         let meets = move |element: NodeRef<'_>| {
             let mut up = element.parent();
@@ -448,7 +451,7 @@ fn possible(
 
 type Add<'a> = &'a mut dyn FnMut(String, f64, Box<dyn Fn(NodeRef<'_>) -> bool>);
 
-fn by_children(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
+fn add_child_conditions(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
     let own = |element: &NodeRef<'_>| -> BTreeSet<(String, Option<String>)> {
         let children = children_of(*element).into_iter();
         children
@@ -470,14 +473,14 @@ fn by_children(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
             }),
         }
     };
-    for (tag, token) in shared(rows.iter().map(own)) {
+    for (tag, token) in intersection(rows.iter().map(own)) {
         if let Some(xpath) = test(&tag, &token) {
             let burden = if token.is_some() { 0.1 } else { 0.06 };
             add(xpath, burden, Box::new(has(tag, token)));
         }
     }
-    let of_rows = joined(rows.iter().map(own));
-    for (tag, token) in joined(wrong.iter().map(own)).difference(&of_rows) {
+    let of_rows = union(rows.iter().map(own));
+    for (tag, token) in union(wrong.iter().map(own)).difference(&of_rows) {
         if let Some(xpath) = test(tag, token) {
             let has = has(tag.clone(), token.clone());
             add(
@@ -489,16 +492,16 @@ fn by_children(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
     }
 }
 
-fn by_attributes(rows: &[NodeRef<'_>], add: Add<'_>) {
+fn add_attribute_conditions(rows: &[NodeRef<'_>], add: Add<'_>) {
     let names = |element: &NodeRef<'_>| -> BTreeSet<String> {
         let names = element
             .attributes()
             .map(|attribute| attribute.name().to_owned());
         names
-            .filter(|name| is_step(name) && name != "class" && name != "style")
+            .filter(|name| is_valid_step_name(name) && name != "class" && name != "style")
             .collect()
     };
-    for name in shared(rows.iter().map(names)) {
+    for name in intersection(rows.iter().map(names)) {
         let xpath = format!("@{name}");
         add(
             xpath,
@@ -525,7 +528,7 @@ fn by_attributes(rows: &[NodeRef<'_>], add: Add<'_>) {
     }
 }
 
-fn by_count(rows: &[NodeRef<'_>], add: Add<'_>) {
+fn add_count_conditions(rows: &[NodeRef<'_>], add: Add<'_>) {
     let count = |element: NodeRef<'_>, tag: &str| {
         element
             .children()

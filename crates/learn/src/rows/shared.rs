@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use webfill_document::Document;
 use webfill_urls::Url;
 
-use super::Sheet;
+use super::PreparedPage;
 use crate::field::learn_field;
-use crate::fold::{Spelling, Wanted, folded};
+use crate::fold::{KnownValue, Spelling, folded};
 use crate::known;
-use crate::learning::prepared;
+use crate::learning::prepare_group;
 use crate::report;
 use crate::types::{FieldReport, Limits, Page};
 
 /// A field of rows, and its source.
-pub(super) struct Shared {
+pub(super) struct SharedField {
     pub(super) from: &'static str,
     pub(super) report: FieldReport,
 }
 
 /// The values of a field that all known rows of a page share, for each page that has them. `None` if rows differ.
-fn of_pages(sheets: &[Sheet<'_>], field: &str) -> Option<Vec<(usize, String)>> {
+fn shared_values(sheets: &[PreparedPage<'_>], field: &str) -> Option<Vec<(usize, String)>> {
     let mut found = Vec::new();
     for (number, sheet) in sheets.iter().enumerate() {
         let known = sheet
@@ -41,29 +41,34 @@ fn of_pages(sheets: &[Sheet<'_>], field: &str) -> Option<Vec<(usize, String)>> {
 }
 
 pub(super) fn learn(
-    sheets: &[Sheet<'_>],
+    sheets: &[PreparedPage<'_>],
     documents: &[Document],
     field: &str,
     limits: &Limits,
-) -> Option<Shared> {
-    let values = of_pages(sheets, field)?;
-    by_url(sheets, field, &values).or_else(|| on_page(sheets, documents, field, &values, limits))
+) -> Option<SharedField> {
+    let values = shared_values(sheets, field)?;
+    learn_from_url(sheets, field, &values)
+        .or_else(|| learn_from_page(sheets, documents, field, &values, limits))
 }
 
 /// Learns the field as a part of the URL.
-fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Option<Shared> {
-    let urls: Vec<(&Url, Wanted)> = values
+fn learn_from_url(
+    sheets: &[PreparedPage<'_>],
+    field: &str,
+    values: &[(usize, String)],
+) -> Option<SharedField> {
+    let urls: Vec<(&Url, KnownValue)> = values
         .iter()
-        .filter_map(|(sheet, value)| Some((&sheets[*sheet].list.page.url, Wanted::new(value)?)))
+        .filter_map(|(sheet, value)| Some((&sheets[*sheet].list.page.url, KnownValue::new(value)?)))
         .collect();
     let (first, wanted) = urls.first()?;
-    let pattern = patterns(first, wanted).into_iter().find(|pattern| {
+    let pattern = url_patterns(first, wanted).into_iter().find(|pattern| {
         let Ok(regex) = regex::Regex::new(pattern) else {
             return false;
         };
         urls.iter().all(|(url, wanted)| {
             let found = regex.captures(url.as_str());
-            found.is_some_and(|found| wanted.is(&Spelling::new(&found[1])))
+            found.is_some_and(|found| wanted.matches(&Spelling::new(&found[1])))
         })
     })?;
     let chain = json!([{"type": "regex", "parameters": {"pattern": pattern, "group": 1}}]);
@@ -71,7 +76,7 @@ fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Opti
         .iter()
         .map(|(sheet, _)| sheets[*sheet].list.page.url.to_string());
     let count = values.len();
-    Some(Shared {
+    Some(SharedField {
         from: "url",
         report: FieldReport {
             field: field.to_owned(),
@@ -96,8 +101,8 @@ fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Opti
 }
 
 /// Patterns that extract the value from a URL.
-fn patterns(url: &Url, wanted: &Wanted) -> Vec<String> {
-    let is_it = |text: &str| wanted.is(&Spelling::new(text));
+fn url_patterns(url: &Url, wanted: &KnownValue) -> Vec<String> {
+    let is_it = |text: &str| wanted.matches(&Spelling::new(text));
     let mut patterns = Vec::new();
     for (name, value) in url.query_pairs() {
         if is_it(&value) {
@@ -124,13 +129,13 @@ fn patterns(url: &Url, wanted: &Wanted) -> Vec<String> {
 }
 
 /// Learns the field anywhere on the page, like a field of the page.
-fn on_page(
-    sheets: &[Sheet<'_>],
+fn learn_from_page(
+    sheets: &[PreparedPage<'_>],
     documents: &[Document],
     field: &str,
     values: &[(usize, String)],
     limits: &Limits,
-) -> Option<Shared> {
+) -> Option<SharedField> {
     let pages: Vec<Page> = sheets
         .iter()
         .enumerate()
@@ -144,11 +149,11 @@ fn on_page(
         })
         .collect();
     let all: Vec<usize> = (0..pages.len()).collect();
-    let group = prepared(&pages, documents, &all);
+    let group = prepare_group(&pages, documents, &all);
     let (labels, pointed) = known::labels(&group.pages, field);
     let found = learn_field(&group, labels, &pointed, Some(false), limits);
     let report = report::field_report(field, &found, &group);
-    report.processors.is_some().then_some(Shared {
+    report.processors.is_some().then_some(SharedField {
         from: "page",
         report,
     })

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_document::{NodeRef, XPath};
 
-use super::Sheet;
+use super::PreparedPage;
 use super::likeness::{Likeness, Model};
-use crate::fold::Wanted;
+use crate::fold::KnownValue;
 
 /// The most values of a record that are used, and the most elements for each value.
 const MOST_VALUES: usize = 40;
@@ -23,33 +23,39 @@ const SEPARATE: f64 = 0.75;
 
 /// A record on a page, and the elements that contain each of its values.
 #[derive(Clone)]
-pub(super) struct Standing<'d> {
+pub(super) struct RecordElements<'d> {
     pub(super) sheet: usize,
     /// The index of the record among the known rows of the page.
     pub(super) row: usize,
     pub(super) values: Vec<Vec<NodeRef<'d>>>,
 }
 
-pub(super) fn standings<'d>(sheets: &[Sheet<'d>]) -> Vec<Standing<'d>> {
+pub(super) fn locate_records<'d>(sheets: &[PreparedPage<'d>]) -> Vec<RecordElements<'d>> {
     let mut standings = Vec::new();
     for (number, sheet) in sheets.iter().enumerate() {
-        let of_row: Vec<Vec<Wanted>> = sheet.list.rows.iter().map(|row| row.wanted()).collect();
+        let of_row: Vec<Vec<KnownValue>> = sheet
+            .list
+            .rows
+            .iter()
+            .map(|row| row.known_values())
+            .collect();
         for (row, wanted) in of_row.iter().enumerate() {
-            let shared = |one: &&Wanted| {
+            let shared = |one: &&KnownValue| {
                 let rows = of_row.iter().filter(|row| row.contains(one)).count();
                 of_row.len() > 1 && rows * 2 > of_row.len().max(2)
             };
             let own = wanted.iter().filter(|one| !shared(one)).take(MOST_VALUES);
-            let mut values: Vec<Vec<NodeRef<'d>>> = own.map(|one| elements(sheet, one)).collect();
+            let mut values: Vec<Vec<NodeRef<'d>>> =
+                own.map(|one| elements_with_value(sheet, one)).collect();
             let pointed = &sheet.list.rows[row].nodes;
             values.extend(
                 pointed
                     .iter()
-                    .map(|path| at_path(sheet, path).into_iter().collect()),
+                    .map(|path| element_at_path(sheet, path).into_iter().collect()),
             );
             values.retain(|nodes| !nodes.is_empty());
             if !values.is_empty() {
-                standings.push(Standing {
+                standings.push(RecordElements {
                     sheet: number,
                     row,
                     values,
@@ -60,19 +66,19 @@ pub(super) fn standings<'d>(sheets: &[Sheet<'d>]) -> Vec<Standing<'d>> {
     standings
 }
 
-pub(super) fn at_path<'d>(sheet: &Sheet<'d>, path: &str) -> Option<NodeRef<'d>> {
+pub(super) fn element_at_path<'d>(sheet: &PreparedPage<'d>, path: &str) -> Option<NodeRef<'d>> {
     let found = sheet.document.evaluate(&XPath::compile(path).ok()?).ok()?;
     found.first()?.node()
 }
 
-fn elements<'d>(sheet: &Sheet<'d>, wanted: &Wanted) -> Vec<NodeRef<'d>> {
-    let mut places = sheet.places.of(wanted);
+fn elements_with_value<'d>(sheet: &PreparedPage<'d>, wanted: &KnownValue) -> Vec<NodeRef<'d>> {
+    let mut places = sheet.places.find_exact(wanted);
     if places.is_empty() {
-        let around = sheet.places.around(wanted, MOST_NODES);
+        let around = sheet.places.find_containing(wanted, MOST_NODES);
         places = around.into_iter().map(|(place, _)| place).collect();
     }
     if let (true, Some(day)) = (places.is_empty(), &wanted.day) {
-        let around = sheet.places.around_date(day, MOST_NODES);
+        let around = sheet.places.find_containing_date(day, MOST_NODES);
         places = around.into_iter().map(|(place, ..)| place).collect();
     }
     let mut nodes: Vec<NodeRef<'d>> = Vec::new();
@@ -113,11 +119,11 @@ pub(super) struct Layout<'d> {
 }
 
 /// The likeliest layout; `None` if the records nowhere stand next to each other.
-pub(super) fn layout<'d>(standings: &[Standing<'d>]) -> Option<Layout<'d>> {
+pub(super) fn likeliest_layout<'d>(standings: &[RecordElements<'d>]) -> Option<Layout<'d>> {
     let mut layouts = Vec::new();
-    for containers in by_path(containers(standings)) {
-        let single = single(&containers, standings);
-        let wide = wide(&containers, standings);
+    for containers in group_by_path(containers(standings)) {
+        let single = single_element_layout(&containers, standings);
+        let wide = multi_element_layout(&containers, standings);
         let of_single = single.as_ref().map_or(0.0, |one| one.coverage);
         layouts.extend(single);
         layouts.extend(wide.filter(|wide| wide.coverage > of_single + WORTH_SEVERAL));
@@ -143,7 +149,7 @@ fn cost(layout: &Layout<'_>) -> f64 {
     }
 }
 
-fn containers<'d>(standings: &[Standing<'d>]) -> Vec<Container<'d>> {
+fn containers<'d>(standings: &[RecordElements<'d>]) -> Vec<Container<'d>> {
     let mut places: HashMap<(usize, usize), usize> = HashMap::new();
     let mut containers: Vec<Container<'d>> = Vec::new();
     for (number, standing) in standings.iter().enumerate() {
@@ -171,7 +177,7 @@ fn containers<'d>(standings: &[Standing<'d>]) -> Vec<Container<'d>> {
 }
 
 /// Groups containers of the same kind: those that have the same path of tags.
-fn by_path(containers: Vec<Container<'_>>) -> Vec<Vec<Container<'_>>> {
+fn group_by_path(containers: Vec<Container<'_>>) -> Vec<Vec<Container<'_>>> {
     let mut kinds: BTreeMap<String, Vec<Container<'_>>> = BTreeMap::new();
     for container in containers {
         kinds
@@ -200,7 +206,10 @@ fn child_at<'d>(container: &Container<'d>, position: usize) -> Option<NodeRef<'d
         .find(|child| child.position() == position)
 }
 
-fn single<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Option<Layout<'d>> {
+fn single_element_layout<'d>(
+    containers: &[Container<'d>],
+    standings: &[RecordElements<'d>],
+) -> Option<Layout<'d>> {
     let mut heads: Vec<(usize, NodeRef<'d>)> = Vec::new();
     let mut counts = vec![0usize; standings.len()];
     for (number, standing) in standings.iter().enumerate() {
@@ -224,15 +233,18 @@ fn single<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Optio
             counts[number] = count;
         }
     }
-    finished(containers, standings, heads, &counts, false)
+    finish_layout(containers, standings, heads, &counts, false)
 }
 
-fn wide<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Option<Layout<'d>> {
+fn multi_element_layout<'d>(
+    containers: &[Container<'d>],
+    standings: &[RecordElements<'d>],
+) -> Option<Layout<'d>> {
     let mut heads: Vec<(usize, NodeRef<'d>)> = Vec::new();
     let mut counts = vec![0usize; standings.len()];
     for (number, standing) in standings.iter().enumerate() {
         let of_sheet = containers.iter().filter(|one| one.sheet == standing.sheet);
-        let windows = of_sheet.filter_map(|one| window(one, number));
+        let windows = of_sheet.filter_map(|one| best_window(one, number));
         let best = windows.max_by_key(|(_, count, width)| (*count, usize::MAX - width));
         if let Some((head, count, _)) = best {
             heads.push((number, head));
@@ -249,7 +261,7 @@ fn wide<'d>(containers: &[Container<'d>], standings: &[Standing<'d>]) -> Option<
         }
     }
     heads.retain(|(_, head)| self::kind(*head) == kind);
-    finished(containers, standings, heads, &counts, true)
+    finish_layout(containers, standings, heads, &counts, true)
 }
 
 fn elements_before(node: NodeRef<'_>) -> Vec<NodeRef<'_>> {
@@ -283,7 +295,10 @@ pub(super) fn commonest<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Option<
 
 /// The adjacent children that contain the most values of a record: the first child, and the numbers of values and of
 /// children.
-fn window<'d>(container: &Container<'d>, record: usize) -> Option<(NodeRef<'d>, usize, usize)> {
+fn best_window<'d>(
+    container: &Container<'d>,
+    record: usize,
+) -> Option<(NodeRef<'d>, usize, usize)> {
     let hits = container.hits.get(&record)?;
     let children: Vec<NodeRef<'d>> = container
         .node
@@ -315,9 +330,9 @@ fn window<'d>(container: &Container<'d>, record: usize) -> Option<(NodeRef<'d>, 
     best.map(|(start, count, width)| (children[start], count, width))
 }
 
-fn finished<'d>(
+fn finish_layout<'d>(
     containers: &[Container<'d>],
-    standings: &[Standing<'d>],
+    standings: &[RecordElements<'d>],
     mut heads: Vec<(usize, NodeRef<'d>)>,
     counts: &[usize],
     is_wide: bool,
@@ -377,7 +392,7 @@ fn finished<'d>(
 
 /// The model of the rows with these heads. Of a wide row, only the head counts.
 pub(super) fn model<'d>(
-    standings: &[Standing<'d>],
+    standings: &[RecordElements<'d>],
     heads: &[(usize, NodeRef<'d>)],
     is_wide: bool,
 ) -> Model {

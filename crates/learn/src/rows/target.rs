@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use webfill_document::NodeRef;
 
-use super::Sheet;
+use super::PreparedPage;
 use super::likeness::{Likeness, is_empty};
-use super::standing::{Layout, Standing, WIDEST, kind, model, tag_path};
+use super::standing::{Layout, RecordElements, WIDEST, kind, model, tag_path};
 use crate::fold::folded;
 
 /// What each element is, by page and position.
@@ -24,8 +24,8 @@ pub(super) struct Target<'d> {
 
 impl<'d> Target<'d> {
     pub(super) fn new(
-        sheets: &[Sheet<'d>],
-        standings: &[Standing<'d>],
+        sheets: &[PreparedPage<'d>],
+        standings: &[RecordElements<'d>],
         layout: &Layout<'d>,
     ) -> Target<'d> {
         let model = model(standings, &layout.heads, layout.is_wide);
@@ -47,7 +47,7 @@ impl<'d> Target<'d> {
             tails: 0,
         };
         let tails = match layout.is_wide {
-            true => tails(standings, layout),
+            true => find_tails(standings, layout),
             false => Vec::new(),
         };
         let later: Vec<(NodeRef<'d>, Vec<NodeRef<'d>>)> =
@@ -62,14 +62,16 @@ impl<'d> Target<'d> {
         let rows_name_fields = layout
             .heads
             .iter()
-            .any(|(_, head)| names_fields(sheets, *head));
+            .any(|(_, head)| contains_field_names(sheets, *head));
         for (sheet, container) in containers(sheets, layout) {
             for child in container.children().filter(|child| child.is_element()) {
                 let place = (sheet, child.position());
                 let likeness = match () {
                     () if known.contains(&place) => Likeness::Row,
                     () if child.tag() != Some(tag) || is_later(&place) => Likeness::Other,
-                    () if !rows_name_fields && names_fields(sheets, child) => Likeness::Other,
+                    () if !rows_name_fields && contains_field_names(sheets, child) => {
+                        Likeness::Other
+                    }
                     () if layout.is_wide && later_model.share(child) > model.share(child) => {
                         Likeness::Other
                     }
@@ -88,14 +90,14 @@ impl<'d> Target<'d> {
             }
         }
         if layout.is_wide {
-            target.tails = most_tails(layout, &tails);
-            target.count_off(layout, &tails);
+            target.tails = max_tail_count(layout, &tails);
+            target.regroup_by_count(layout, &tails);
         }
         target
     }
 
     /// If the later elements of a row look like the first one, first elements are found by counting.
-    fn count_off(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
+    fn regroup_by_count(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
         let kinds: HashSet<String> = layout.heads.iter().map(|(_, head)| kind(*head)).collect();
         let is_alike = tails.iter().any(|(_, tail)| kinds.contains(&kind(*tail)));
         let width = 1 + self.tails;
@@ -143,7 +145,7 @@ impl<'d> Target<'d> {
 }
 
 /// Whether an element contains the names of the rows' fields, as a header row does.
-fn names_fields(sheets: &[Sheet<'_>], element: NodeRef<'_>) -> bool {
+fn contains_field_names(sheets: &[PreparedPage<'_>], element: NodeRef<'_>) -> bool {
     let rows = sheets.iter().flat_map(|sheet| sheet.list.rows);
     let names: HashSet<String> = rows
         .take(20)
@@ -179,7 +181,7 @@ pub(super) fn siblings_after(element: NodeRef<'_>) -> Vec<NodeRef<'_>> {
 }
 
 /// The most later elements that any row has.
-fn most_tails(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
+fn max_tail_count(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
     let of_row = layout.heads.iter().map(|(_, head)| {
         let after = siblings_after(*head);
         let is_tail = |one: &&NodeRef<'_>| tails.iter().any(|(_, tail)| tail == *one);
@@ -195,7 +197,10 @@ pub(super) fn row_elements(head: NodeRef<'_>, width: usize) -> Vec<NodeRef<'_>> 
 }
 
 /// The later elements of known rows, up to the last one with a value of the record.
-fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
+fn find_tails<'d>(
+    standings: &[RecordElements<'d>],
+    layout: &Layout<'d>,
+) -> Vec<(usize, NodeRef<'d>)> {
     let is_head = |node: NodeRef<'_>| layout.heads.iter().any(|(_, head)| *head == node);
     let mut tails = Vec::new();
     for (number, head) in &layout.heads {
@@ -226,7 +231,7 @@ fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, Nod
 }
 
 /// The containers of known rows, and similar ones on the same pages.
-fn containers<'d>(sheets: &[Sheet<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
+fn containers<'d>(sheets: &[PreparedPage<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
     let mut of_sheets: BTreeMap<usize, usize> = BTreeMap::new();
     for (sheet, _) in &layout.containers {
         *of_sheets.entry(*sheet).or_default() += 1;

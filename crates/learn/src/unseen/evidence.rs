@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::profile::Profile;
 use super::slots::{Slot, words};
 
-/// How much each kind of evidence weighs. The order is that of [`Evidence::weighed`].
+/// How much each kind of evidence weighs. The order is that of [`Evidence::log_odds`].
 ///
 /// Estimated by a regression on made verticals that are not among those which the measurements use.
 const WEIGHTS: [f64; KINDS] = [
@@ -35,7 +35,7 @@ pub(super) struct FieldModel<'s> {
 pub(super) struct Evidence(pub(super) [f64; KINDS]);
 
 impl Evidence {
-    pub(super) fn of(
+    pub(super) fn new(
         slot: &Slot,
         profile: &Profile,
         pages: usize,
@@ -49,12 +49,12 @@ impl Evidence {
         };
         let same_label = most(&|right| match right.label.as_deref() {
             Some(other) if !label.is_empty() && other == label => 1.0,
-            Some(other) => alike(&words(other), &of_label) * 0.7,
+            Some(other) => overlap(&words(other), &of_label) * 0.7,
             None => 0.0,
         });
-        let label_in_title = alike(&of_label, &field.title);
-        let same_names = most(&|right| alike(&right.names, &slot.names));
-        let names_in_title = held(&field.title, &slot.names);
+        let label_in_title = overlap(&of_label, &field.title);
+        let same_names = most(&|right| overlap(&right.names, &slot.names));
+        let names_in_title = share_in(&field.title, &slot.names);
         let property = slot.property.as_deref().map(str::to_lowercase);
         let same_property = most(&|right| {
             let other = right.property.as_deref().map(str::to_lowercase);
@@ -69,8 +69,8 @@ impl Evidence {
             let all = field.profiles.iter().map(of);
             all.fold(0.0, f64::max)
         };
-        let shapes = most_profile(&|other| profile.shapes_like(other));
-        let kinds = most_profile(&|other| profile.kinds_like(other));
+        let shapes = most_profile(&|other| profile.shape_similarity(other));
+        let kinds = most_profile(&|other| profile.kind_similarity(other));
         let is_heading = most(&|right| f64::from(u8::from(right.is_heading)));
         let in_title = most(&|right| right.in_title);
         let named = [
@@ -90,12 +90,12 @@ impl Evidence {
             names_in_title,
             same_property,
             f64::from(u8::from(is_wrong && !is_right)),
-            most_profile(&|other| profile.known_to(other)),
+            most_profile(&|other| profile.value_overlap(other)),
             shapes,
             kinds,
-            most_profile(&|other| profile.lengths_like(other)),
-            most_profile(&|other| profile.words_of(other)),
-            most_profile(&|other| profile.range_like(other)),
+            most_profile(&|other| profile.length_similarity(other)),
+            most_profile(&|other| profile.word_overlap(other)),
+            most_profile(&|other| profile.range_overlap(other)),
             slot.pages() as f64 / pages.max(1) as f64,
             if field.is_list {
                 0.0
@@ -109,13 +109,13 @@ impl Evidence {
                 0.0
             },
             slot.in_title.min(in_title),
-            (slot.distinct() - field.distinct).abs(),
+            (slot.distinct_share() - field.distinct).abs(),
             named * shapes,
         ])
     }
 
     /// The logarithm of the odds against no slot at all.
-    pub(super) fn weighed(&self) -> f64 {
+    pub(super) fn log_odds(&self) -> f64 {
         self.0
             .iter()
             .zip(&WEIGHTS)
@@ -131,12 +131,12 @@ impl Evidence {
 }
 
 /// The share of all words that two sets share.
-fn alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
+fn overlap(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     let both = one.intersection(other).count();
     both as f64 / (one.len() + other.len() - both).max(1) as f64
 }
 
 /// The share of the first set that the second one has.
-fn held(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
+fn share_in(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     one.intersection(other).count() as f64 / one.len().max(1) as f64
 }

@@ -27,7 +27,7 @@ pub(super) struct Profile {
 
 impl Profile {
     /// The profile of these values, each given with the form that all of its spellings share.
-    pub(super) fn of<'v>(values: impl Iterator<Item = (&'v str, &'v str)>) -> Profile {
+    pub(super) fn from_values<'v>(values: impl Iterator<Item = (&'v str, &'v str)>) -> Profile {
         let mut profile = Profile::default();
         let (mut numbers, mut count) = (Vec::new(), 0.0);
         for (text, form) in values {
@@ -56,26 +56,26 @@ impl Profile {
     }
 
     /// How similar the forms of two fields' values are.
-    pub(super) fn shapes_like(&self, other: &Profile) -> f64 {
-        shared(&self.shapes, &other.shapes)
+    pub(super) fn shape_similarity(&self, other: &Profile) -> f64 {
+        overlap(&self.shapes, &other.shapes)
     }
 
-    pub(super) fn kinds_like(&self, other: &Profile) -> f64 {
-        shared(&self.kinds, &other.kinds)
+    pub(super) fn kind_similarity(&self, other: &Profile) -> f64 {
+        overlap(&self.kinds, &other.kinds)
     }
 
-    pub(super) fn lengths_like(&self, other: &Profile) -> f64 {
-        shared(&self.lengths, &other.lengths)
+    pub(super) fn length_similarity(&self, other: &Profile) -> f64 {
+        overlap(&self.lengths, &other.lengths)
     }
 
     /// The share of these values that the other field also has.
-    pub(super) fn known_to(&self, other: &Profile) -> f64 {
-        part_of(&self.forms, &other.forms)
+    pub(super) fn value_overlap(&self, other: &Profile) -> f64 {
+        share_in(&self.forms, &other.forms)
     }
 
     /// The share of the words of these values that the other field's values also have.
-    pub(super) fn words_of(&self, other: &Profile) -> f64 {
-        part_of(&self.words, &other.words)
+    pub(super) fn word_overlap(&self, other: &Profile) -> f64 {
+        share_in(&self.words, &other.words)
     }
 
     /// Whether a value is of a kind that these values have, and not much longer.
@@ -85,7 +85,7 @@ impl Profile {
     }
 
     /// How far the ranges of numbers overlap; one half if either has none.
-    pub(super) fn range_like(&self, other: &Profile) -> f64 {
+    pub(super) fn range_overlap(&self, other: &Profile) -> f64 {
         match (self.range, other.range) {
             (Some((low, high)), Some((less, more))) => {
                 let overlap = high.min(more) - low.max(less);
@@ -101,14 +101,14 @@ impl Profile {
     }
 }
 
-fn shared(one: &Shares, other: &Shares) -> f64 {
+fn overlap(one: &Shares, other: &Shares) -> f64 {
     let smaller = one
         .iter()
         .map(|(what, share)| share.min(other.get(what).copied().unwrap_or(0.0)));
     smaller.sum()
 }
 
-fn part_of(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
+fn share_in(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     one.intersection(other).count() as f64 / one.len().max(1) as f64
 }
 
@@ -218,13 +218,14 @@ mod tests {
 
     #[test]
     fn alike_values_have_alike_profiles() {
-        let of = |values: &[&str]| Profile::of(values.iter().map(|value| (*value, *value)));
+        let of =
+            |values: &[&str]| Profile::from_values(values.iter().map(|value| (*value, *value)));
         let years = of(&["1998", "2004", "2010"]);
         let pages = of(&["320 pages", "96 pages", "1200 pages"]);
         let others = of(&["1999", "2001", "2011"]);
-        assert!(years.shapes_like(&others) > 0.99);
-        assert!(years.shapes_like(&pages) < 0.01);
-        assert!(years.range_like(&others) > 0.7);
+        assert!(years.shape_similarity(&others) > 0.99);
+        assert!(years.shape_similarity(&pages) < 0.01);
+        assert!(years.range_overlap(&others) > 0.7);
         assert!(years.fits("2020") && !years.fits("Mar 15, 2007") && !years.fits("Ada"));
     }
 }

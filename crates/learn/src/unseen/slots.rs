@@ -7,8 +7,8 @@ use webfill_document::{Document, NodeRef};
 use crate::fold::{collapsed, folded};
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
-use crate::learning::{parsed, parsed_all};
-use crate::places::{At, Places};
+use crate::learning::{parse_page, parse_pages};
+use crate::places::{PlaceKind, Places};
 use crate::same::common_form;
 use crate::types::Page;
 
@@ -77,18 +77,18 @@ impl Slot {
         all as f64 / self.pages().max(1) as f64
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Value> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.values.iter().flatten()
     }
 
     /// The number of distinct values divided by the number of values.
-    pub(super) fn distinct(&self) -> f64 {
-        let forms: BTreeSet<&str> = self.all().map(|value| value.form.as_str()).collect();
-        forms.len() as f64 / self.all().count().max(1) as f64
+    pub(super) fn distinct_share(&self) -> f64 {
+        let forms: BTreeSet<&str> = self.values().map(|value| value.form.as_str()).collect();
+        forms.len() as f64 / self.values().count().max(1) as f64
     }
 
     /// Whether two slots have the same values on nearly all pages.
-    pub(super) fn says_the_same(&self, other: &Slot) -> bool {
+    pub(super) fn has_same_values(&self, other: &Slot) -> bool {
         let (mut both, mut same) = (0, 0);
         for (one, other) in self.values.iter().zip(&other.values) {
             if one.is_empty() || other.is_empty() {
@@ -106,12 +106,12 @@ impl Slot {
 }
 
 impl Site {
-    pub(super) fn of(pages: &[&Page]) -> Site {
+    pub(super) fn from_pages(pages: &[&Page]) -> Site {
         let owned: Vec<Page> = pages.iter().map(|page| (*page).clone()).collect();
         let all: Vec<usize> = (0..owned.len()).collect();
         let documents: Vec<Document> = match owned.as_slice() {
-            [page] => vec![parsed(page, 1)],
-            _ => parsed_all(&owned, &all),
+            [page] => vec![parse_page(page, 1)],
+            _ => parse_pages(&owned, &all),
         };
         let places: Vec<Places<'_>> = owned
             .iter()
@@ -119,7 +119,7 @@ impl Site {
             .map(|(page, document)| Places::new(page, document))
             .collect();
         let labels = Labels::new(&places, &Leaks::new(std::iter::empty()));
-        let prefixes = prefixes(&places);
+        let prefixes = find_prefixes(&places);
         let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
         let mut titles = Vec::new();
         for (number, page) in places.iter().enumerate() {
@@ -128,7 +128,8 @@ impl Site {
                 if place.text.chars().count() > LONGEST {
                     continue;
                 }
-                let Some(mut found) = key_of(&place.at, &place.text, &labels, &prefixes) else {
+                let Some(mut found) = identify_slot(&place.at, &place.text, &labels, &prefixes)
+                else {
                     continue;
                 };
                 let text = found.text.take().unwrap_or_else(|| place.text.clone());
@@ -155,18 +156,19 @@ impl Site {
         slots.retain(|slot| slot.pages() >= least && slot.per_page() <= MOST_ON_PAGE as f64);
         slots.retain(|slot| {
             // A text that is the same on all pages describes none of them.
-            let first = slot.all().next().map(|value| &value.text);
-            owned.len() < 3 || slot.all().any(|value| Some(&value.text) != first)
+            let first = slot.values().next().map(|value| &value.text);
+            owned.len() < 3 || slot.values().any(|value| Some(&value.text) != first)
         });
         slots.sort_by_key(|slot| std::cmp::Reverse(slot.pages()));
         slots.truncate(MOST_SLOTS);
         for slot in &mut slots {
-            slot.bare();
+            slot.strip_common_words();
             for value in slot.values.iter_mut().flatten() {
                 value.form = form(&value.text);
             }
             let all = slot.values.iter().flatten();
-            slot.profile = Profile::of(all.map(|one| (one.text.as_str(), one.form.as_str())));
+            slot.profile =
+                Profile::from_values(all.map(|one| (one.text.as_str(), one.form.as_str())));
             let in_title = slot.values.iter().zip(&titles).filter(|(values, title)| {
                 let is_in = |value: &Value| {
                     let text = folded(&value.text);
@@ -195,15 +197,15 @@ pub(super) fn form(text: &str) -> String {
 impl Slot {
     /// Removes the words with which all values begin, such as `by`, and uses them as a name of the slot. Words at the
     /// end are also names, but are kept, because they may be a unit.
-    fn bare(&mut self) {
-        let mut texts: Vec<&str> = self.all().map(|value| value.text.as_str()).collect();
+    fn strip_common_words(&mut self) {
+        let mut texts: Vec<&str> = self.values().map(|value| value.text.as_str()).collect();
         texts.sort_unstable();
         texts.dedup();
         if texts.len() < 3 {
             return;
         }
-        let begin = shared(&texts, false);
-        let end = shared(&texts, true);
+        let begin = common_affix(&texts, false);
+        let end = common_affix(&texts, true);
         let is_word = |text: &str| text.chars().any(char::is_alphabetic);
         self.names.extend(words(&folded(&end)));
         // A heading or a named member has no other label: unless there is a colon, the beginning belongs to the value.
@@ -227,7 +229,7 @@ impl Slot {
 }
 
 /// The common beginning, or end, of texts, up to the last word boundary.
-fn shared(sorted: &[&str], at_end: bool) -> String {
+fn common_affix(sorted: &[&str], at_end: bool) -> String {
     let turned = |text: &str| -> Vec<char> {
         match at_end {
             true => text.chars().rev().collect(),
@@ -293,7 +295,7 @@ fn stem(word: &str) -> String {
 
 /// A value that was found, with everything that identifies its slot.
 #[derive(Default)]
-struct Found {
+struct FoundValue {
     key: String,
     label: Option<String>,
     names: BTreeSet<String>,
@@ -303,15 +305,20 @@ struct Found {
     text: Option<String>,
 }
 
-fn key_of(at: &At<'_>, text: &str, labels: &Labels, prefixes: &BTreeSet<String>) -> Option<Found> {
+fn identify_slot(
+    at: &PlaceKind<'_>,
+    text: &str,
+    labels: &Labels,
+    prefixes: &BTreeSet<String>,
+) -> Option<FoundValue> {
     match at {
-        At::Text(node) => of_text(*node, text, labels, prefixes, "t"),
-        At::Element(element) => {
-            is_small(*element).then(|| of_text(*element, text, labels, prefixes, "e"))?
+        PlaceKind::Text(node) => identify_text(*node, text, labels, prefixes, "t"),
+        PlaceKind::Element(element) => {
+            is_small(*element).then(|| identify_text(*element, text, labels, prefixes, "e"))?
         }
-        At::Attribute(owner, name) => of_attribute(*owner, name, text),
-        At::JsonLd(kind, path) => Some(of_linked(kind, path)),
-        At::Json(_) | At::ScriptKey(..) => None,
+        PlaceKind::Attribute(owner, name) => identify_attribute(*owner, name, text),
+        PlaceKind::JsonLd(kind, path) => Some(identify_linked(kind, path)),
+        PlaceKind::Json(_) | PlaceKind::ScriptKey(..) => None,
     }
 }
 
@@ -339,13 +346,13 @@ fn is_small(element: NodeRef<'_>) -> bool {
     element.descendants().take(40).all(is_inline)
 }
 
-fn of_text(
+fn identify_text(
     node: NodeRef<'_>,
     text: &str,
     labels: &Labels,
     prefixes: &BTreeSet<String>,
     kind: &str,
-) -> Option<Found> {
+) -> Option<FoundValue> {
     let element = if node.is_text() { node.parent()? } else { node };
     let tag = element.tag()?;
     if matches!(
@@ -354,11 +361,11 @@ fn of_text(
     ) {
         return None;
     }
-    let mut found = Found {
+    let mut found = FoundValue {
         names: names_of(element),
         property: element.attribute("itemprop").map(str::to_owned),
-        is_heading: nearest(element, 2).any(|element| element.tag() == Some("h1")),
-        ..Found::default()
+        is_heading: nearest_ancestors(element, 2).any(|element| element.tag() == Some("h1")),
+        ..FoundValue::default()
     };
     if let Some((label, value)) = inline_label(text, prefixes) {
         found.key = format!("i|{label}|{tag}");
@@ -381,24 +388,24 @@ fn of_text(
     Some(found)
 }
 
-fn of_attribute(owner: NodeRef<'_>, name: &str, text: &str) -> Option<Found> {
+fn identify_attribute(owner: NodeRef<'_>, name: &str, text: &str) -> Option<FoundValue> {
     let property = ["itemprop", "property", "name"]
         .iter()
         .find_map(|name| owner.attribute(name));
     match (name, property) {
-        ("content", Some(property)) => Some(Found {
+        ("content", Some(property)) => Some(FoundValue {
             key: format!("m|{property}|{}", ancestry(owner.parent()?, 2, false)),
             names: words(property),
             property: Some(property.rsplit(':').next().unwrap_or(property).to_owned()),
-            ..Found::default()
+            ..FoundValue::default()
         }),
-        ("datetime", _) => Some(Found {
+        ("datetime", _) => Some(FoundValue {
             key: format!("d|{}", ancestry(owner, 5, true)),
             names: names_of(owner),
             property: owner.attribute("itemprop").map(str::to_owned),
-            ..Found::default()
+            ..FoundValue::default()
         }),
-        ("href", _) if text.starts_with("http") => Some(Found {
+        ("href", _) if text.starts_with("http") => Some(FoundValue {
             key: format!("h|{}", ancestry(owner, 5, true)),
             names: names_of(owner)
                 .into_iter()
@@ -406,13 +413,13 @@ fn of_attribute(owner: NodeRef<'_>, name: &str, text: &str) -> Option<Found> {
                 .take(12)
                 .collect(),
             property: owner.attribute("itemprop").map(str::to_owned),
-            ..Found::default()
+            ..FoundValue::default()
         }),
         _ => None,
     }
 }
 
-fn of_linked(kind: &str, path: &str) -> Found {
+fn identify_linked(kind: &str, path: &str) -> FoundValue {
     let plain: String = {
         let mut inside = false;
         path.chars()
@@ -429,16 +436,16 @@ fn of_linked(kind: &str, path: &str) -> Found {
         "name" | "value" | "url" => keys.next().unwrap_or(last),
         last => last,
     };
-    Found {
+    FoundValue {
         key: format!("j|{kind}|{plain}"),
         names: words(property),
         property: Some(property.to_owned()),
         is_heading: false,
-        ..Found::default()
+        ..FoundValue::default()
     }
 }
 
-fn nearest(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = NodeRef<'_>> {
+fn nearest_ancestors(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = NodeRef<'_>> {
     std::iter::successors(Some(element), |element| element.parent()).take(most)
 }
 
@@ -446,7 +453,7 @@ fn nearest(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = NodeRef<'_
 fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let text = element.text().len();
-    for (far, one) in nearest(element, 3).enumerate() {
+    for (far, one) in nearest_ancestors(element, 3).enumerate() {
         if far > 0 && one.text().len() > text * 2 + 40 {
             break;
         }
@@ -462,7 +469,7 @@ fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
 /// The tags and classes of an element and its ancestors, optionally with their numbers among siblings.
 fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
     let mut path = String::new();
-    for (far, one) in nearest(element, most).enumerate() {
+    for (far, one) in nearest_ancestors(element, most).enumerate() {
         let Some(tag) = one.tag() else { break };
         path += tag;
         for name in ["class", "id", "itemprop"] {
@@ -556,13 +563,13 @@ fn head_of_column(cell: NodeRef<'_>, labels: &Labels) -> Option<String> {
 }
 
 /// Beginnings of texts, up to a colon, that occur on several pages, such as `Author: ` before names.
-fn prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
+fn find_prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for page in pages {
         let texts = page
             .all
             .iter()
-            .filter(|place| matches!(place.at, At::Text(_) | At::Element(_)));
+            .filter(|place| matches!(place.at, PlaceKind::Text(_) | PlaceKind::Element(_)));
         let here: BTreeSet<String> = texts
             .filter_map(|place| Some(parted(&place.text)?.0))
             .collect();

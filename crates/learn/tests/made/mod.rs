@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use webfill_learn::{Learned, Limits, Page, Task};
-use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 pub const NAMES: [&str; 6] = ["Ada", "Mary", "Grace", "Emmy", "Hedy", "Rosa"];
@@ -59,7 +59,10 @@ pub fn read(mapping: &Value, page: &Page) -> serde_json::Map<String, Value> {
         kind: page.kind,
         text: &page.text,
     };
-    engine.extract(input, Wants::default()).unwrap().fields
+    engine
+        .extract(input, RequestedParts::default())
+        .unwrap()
+        .fields
 }
 
 /// Reads the last page with the mapping learned from the others.

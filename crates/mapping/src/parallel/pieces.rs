@@ -71,7 +71,7 @@ pub(super) fn split_css(selector: &str) -> Cut {
     }
     let pieces = pieces
         .into_iter()
-        .map(|(joint, text)| Piece::of(Language::Css, joint, &text));
+        .map(|(joint, text)| Piece::new(Language::Css, joint, &text));
     Some((with_rows(pieces.collect()), end.to_owned()))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
         match c {
             '/' if is_outside => {
                 if !text.is_empty() {
-                    pieces.push(Piece::of(
+                    pieces.push(Piece::new(
                         Language::XPath,
                         joint,
                         &std::mem::take(&mut text),
@@ -109,7 +109,7 @@ pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
         "" => {}
         "text()" => end = format!("{joint}text()"),
         attribute if attribute.starts_with('@') => end = format!("{joint}{attribute}"),
-        _ => pieces.push(Piece::of(Language::XPath, joint, &text)),
+        _ => pieces.push(Piece::new(Language::XPath, joint, &text)),
     }
     if let Some(first) = pieces.first_mut()
         && first.joint.is_empty()
@@ -143,7 +143,7 @@ pub(super) fn split_jsonpath(expression: &str) -> Cut {
         before = c;
     }
     let pieces = pieces.iter();
-    let pieces = pieces.map(|text| Piece::of(Language::JsonPath, "", &plain_member(text)));
+    let pieces = pieces.map(|text| Piece::new(Language::JsonPath, "", &plain_member(text)));
     Some((pieces.collect(), String::new()))
 }
 
@@ -169,7 +169,7 @@ fn with_rows(pieces: Vec<Piece>) -> Vec<Piece> {
         let descends = matches!(piece.joint, " " | "//");
         if is_cell && descends && all.last().and_then(Piece::tag) != Some("tr") {
             let (language, joint) = (piece.language, piece.joint);
-            all.push(Piece::of(language, joint, "tr"));
+            all.push(Piece::new(language, joint, "tr"));
             if language == Language::XPath {
                 piece.joint = "/";
             }

@@ -25,7 +25,7 @@ pub(super) struct Piece {
 }
 
 /// The way of a chain to its values; see the module.
-pub(super) struct Way {
+pub(super) struct ChainPath {
     pub(super) pieces: Vec<Piece>,
     /// The attribute or text that is read at the end; the element itself if empty.
     end: String,
@@ -33,8 +33,8 @@ pub(super) struct Way {
     rest: Vec<Value>,
 }
 
-impl Way {
-    pub(super) fn of(chain: &Chain) -> Option<Way> {
+impl ChainPath {
+    pub(super) fn from_chain(chain: &Chain) -> Option<ChainPath> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut end = String::new();
         let mut steps = chain.steps.iter().peekable();
@@ -53,7 +53,7 @@ impl Way {
             steps.next();
         }
         let rest = steps.map(processor).collect();
-        (!pieces.is_empty()).then_some(Way { pieces, end, rest })
+        (!pieces.is_empty()).then_some(ChainPath { pieces, end, rest })
     }
 
     pub(super) fn begins_with(&self, prefix: &[Piece]) -> bool {
@@ -70,7 +70,7 @@ impl Way {
     }
 
     /// The processors with which a field of a row reads the same values, if the prefix selects the rows.
-    pub(super) fn below(&self, prefix: &[Piece]) -> Vec<Value> {
+    pub(super) fn processors_below(&self, prefix: &[Piece]) -> Vec<Value> {
         let mut processors = render(
             &self.pieces[prefix.len()..],
             &self.end,
@@ -83,7 +83,7 @@ impl Way {
 
     /// The processors that read the way's values within rows that something else selects. `None` if the way does not
     /// lead to a row.
-    pub(super) fn within_row(&self) -> Option<Vec<Value>> {
+    pub(super) fn processors_in_row(&self) -> Option<Vec<Value>> {
         let first = self.pieces.first()?;
         let is_anywhere = match first.language {
             Language::Css => true,
@@ -99,14 +99,14 @@ impl Way {
 }
 
 /// The processors that select the elements of a prefix.
-pub(super) fn select(prefix: &[Piece]) -> Vec<Value> {
+pub(super) fn select_processors(prefix: &[Piece]) -> Vec<Value> {
     render(prefix, "", None, true)
 }
 
 /// Adds the row that a cell belongs to, which the chain does not name.
 fn add_row(pieces: &mut Vec<Piece>) {
     if pieces.last().and_then(Piece::tag) != Some("tr") {
-        pieces.push(Piece::of(Language::Css, " ", "tr"));
+        pieces.push(Piece::new(Language::Css, " ", "tr"));
     }
 }
 
@@ -119,7 +119,7 @@ fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
         "jsonpath" => split_jsonpath(parameter("expression")?),
         "json_ld" if is_first => {
             let kind = parameter("type")?;
-            let mut pieces = vec![Piece::of(Language::JsonLd, "", kind)];
+            let mut pieces = vec![Piece::new(Language::JsonLd, "", kind)];
             if let Some(expression) = parameter("expression") {
                 pieces.extend(split_jsonpath(expression)?.0);
             }
@@ -154,14 +154,14 @@ fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) 
             Some(piece) if is_json(piece) => {
                 json!({"type": "jsonpath", "parameters": {"expression": "$"}})
             }
-            _ => itself(end),
+            _ => self_processor(end),
         });
     }
     processors
 }
 
 /// A processor that reads the row itself, or its attribute or text.
-fn itself(end: &str) -> Value {
+fn self_processor(end: &str) -> Value {
     let attribute = end
         .strip_prefix("::attr(")
         .and_then(|end| end.strip_suffix(')'));
@@ -218,7 +218,7 @@ fn rendered_run(run: &[Piece], end: &str, is_at_page: bool) -> Value {
 }
 
 impl Piece {
-    pub(super) fn of(language: Language, joint: &'static str, text: &str) -> Piece {
+    pub(super) fn new(language: Language, joint: &'static str, text: &str) -> Piece {
         Piece {
             language,
             joint,

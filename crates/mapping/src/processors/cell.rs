@@ -7,7 +7,7 @@ use crate::fault::quoted;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
 
-use super::select::place;
+use super::select::search_root;
 
 pub(crate) const CELL: Entry = Entry {
     name: "cell",
@@ -68,7 +68,7 @@ impl Processor for Cell {
         let mut output = run.output();
         for item in items {
             run.check_time()?;
-            let mut cells = place(&item, run)
+            let mut cells = search_root(&item, run)
                 .into_iter()
                 .flat_map(rows_in)
                 .flat_map(|row| self.cells(row, run));
@@ -96,10 +96,10 @@ impl Cell {
         match self {
             Cell::InColumn(column) => table.cell(row, *column).into_iter().collect(),
             Cell::Below(header) => {
-                if !table.has(header) {
+                if !table.has_header(header) {
                     run.warn(no_header(header, &table.names()));
                 }
-                table.below(row, header)
+                table.cells_below(row, header)
             }
         }
     }

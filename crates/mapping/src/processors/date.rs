@@ -99,10 +99,13 @@ impl Processor for ReadDate {
         let readings = match self.formats.is_empty() {
             true => {
                 let dates = Dates::find(&texts);
-                let order = self.order.or_else(|| run.columns.order(self, &dates));
+                let order = self.order.or_else(|| run.columns.date_order(self, &dates));
                 dates.read(order)
             }
-            false => texts.iter().map(|text| self.by_formats(text)).collect(),
+            false => texts
+                .iter()
+                .map(|text| self.read_by_formats(text))
+                .collect(),
         };
         let is_undecided = |reading: &DateReading| *reading == DateReading::Undecided;
         if let Some(first) = readings.iter().position(is_undecided) {
@@ -130,7 +133,7 @@ impl Processor for ReadDate {
 }
 
 impl ReadDate {
-    fn by_formats(&self, text: &str) -> DateReading {
+    fn read_by_formats(&self, text: &str) -> DateReading {
         let text = normal_form(text);
         let readings = self.formats.iter().map(|format| read(format, &text));
         let mut worst = DateReading::None;

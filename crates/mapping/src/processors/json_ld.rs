@@ -57,8 +57,8 @@ impl Processor for JsonLd {
         let mut objects = Vec::new();
         for value in run.page.json_ld(run) {
             match &self.wanted {
-                Some(wanted) => of_type(value, wanted, &mut objects),
-                None => top_level(value, &mut objects),
+                Some(wanted) => collect_of_type(value, wanted, &mut objects),
+                None => collect_top_level(value, &mut objects),
             }
         }
         let mut output = run.output();
@@ -76,11 +76,13 @@ impl Processor for JsonLd {
 }
 
 /// Collects the top-level objects. Recursive: the parser bounds the depth.
-fn top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
+fn collect_top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     match value {
-        Value::Array(entries) => entries.iter().for_each(|entry| top_level(entry, found)),
+        Value::Array(entries) => entries
+            .iter()
+            .for_each(|entry| collect_top_level(entry, found)),
         Value::Object(members) => match members.get("@graph") {
-            Some(graph) => top_level(graph, found),
+            Some(graph) => collect_top_level(graph, found),
             None => found.push(value),
         },
         _ => {}
@@ -88,31 +90,31 @@ fn top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
 }
 
 /// Collects every object of a type, wherever it is.
-fn of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
+fn collect_of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(entries) => entries
             .iter()
-            .for_each(|entry| of_type(entry, wanted, found)),
+            .for_each(|entry| collect_of_type(entry, wanted, found)),
         Value::Object(members) => {
             if members
                 .get("@type")
-                .is_some_and(|types| names(types, wanted))
+                .is_some_and(|types| is_type(types, wanted))
             {
                 found.push(value);
             }
             members
                 .values()
-                .for_each(|member| of_type(member, wanted, found));
+                .for_each(|member| collect_of_type(member, wanted, found));
         }
         _ => {}
     }
 }
 
 /// Whether an `@type` is or contains `wanted`, in any vocabulary.
-fn names(types: &Value, wanted: &str) -> bool {
+fn is_type(types: &Value, wanted: &str) -> bool {
     match types {
         Value::String(name) => name.rsplit(['/', '#', ':']).next() == Some(wanted),
-        Value::Array(entries) => entries.iter().any(|entry| names(entry, wanted)),
+        Value::Array(entries) => entries.iter().any(|entry| is_type(entry, wanted)),
         _ => false,
     }
 }

@@ -68,7 +68,7 @@ impl Processor for Split {
                 Split::At(pattern) => {
                     let mut end = 0;
                     let mut goes_on = true;
-                    let searched = pattern.each_match(&text, |groups| {
+                    let searched = pattern.for_each_match(&text, |groups| {
                         goes_on = push(&text[end..groups.range().start]);
                         end = groups.range().end;
                         goes_on

@@ -90,7 +90,7 @@ impl Processor for ReadNumber {
             })
             .collect();
         let numbers = Numbers::find(&texts, &self.0);
-        let readings = numbers.read(&run.columns.numbers(self, &numbers));
+        let readings = numbers.read(&run.columns.number_evidence(self, &numbers));
         self.warn_of_undecided(&texts, &readings, run);
         warn_of_several(&texts, &readings, run);
         let mut output = run.output();

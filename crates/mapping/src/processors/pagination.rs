@@ -82,7 +82,7 @@ pub(crate) const PAGINATION: Entry = Entry {
         },
     ],
     build: |parameters, _| {
-        let place = place(parameters)?;
+        let place = parse_place(parameters)?;
         let step = parameters.size("step").unwrap_or(1) as u64;
         let by_default = u64::from(step == 1);
         Ok(Box::new(Pagination {
@@ -99,7 +99,7 @@ pub(crate) const PAGINATION: Entry = Entry {
     },
 };
 
-fn place(parameters: &Parameters<'_>) -> Result<Place, Vec<Refusal>> {
+fn parse_place(parameters: &Parameters<'_>) -> Result<Place, Vec<Refusal>> {
     let given = (
         parameters.optional_text("parameter"),
         parameters.optional_text("template"),
@@ -110,7 +110,7 @@ fn place(parameters: &Parameters<'_>) -> Result<Place, Vec<Refusal>> {
             let why = "a query parameter is made of letters, digits, and `- _ . ~ [ ]`";
             Err(refusal("parameter", why))
         }
-        (None, Some(template)) => template_of(template),
+        (None, Some(template)) => parse_template(template),
         _ => Err(refusal("", "either `parameter` or `template` is needed")),
     }
 }
@@ -120,7 +120,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_plain)
 }
 
-fn template_of(template: &str) -> Result<Place, Vec<Refusal>> {
+fn parse_template(template: &str) -> Result<Place, Vec<Refusal>> {
     let is_absolute = ["/", "http://", "https://"]
         .iter()
         .any(|beginning| template.starts_with(beginning));
@@ -177,7 +177,7 @@ impl Processor for Pagination {
             return output.finish();
         };
         let is_counted = !counts.is_empty();
-        let pages = self.pages(counts.into_iter().max().unwrap_or_default());
+        let pages = self.page_count(counts.into_iter().max().unwrap_or_default());
         if pages > self.most {
             run.list.is_cut.set(true);
             run.warn(format_args!(
@@ -216,7 +216,7 @@ impl Processor for Pagination {
 }
 
 impl Pagination {
-    fn pages(&self, count: u64) -> u64 {
+    fn page_count(&self, count: u64) -> u64 {
         self.page_size.map_or(count, |size| count.div_ceil(size))
     }
 
@@ -295,10 +295,10 @@ mod tests {
             most: 1_000,
         };
         assert_eq!(
-            [0, 1, 20, 21, 500].map(|hits| list.pages(hits)),
+            [0, 1, 20, 21, 500].map(|hits| list.page_count(hits)),
             [0, 1, 1, 2, 25]
         );
         list.page_size = None;
-        assert_eq!(list.pages(7), 7);
+        assert_eq!(list.page_count(7), 7);
     }
 }

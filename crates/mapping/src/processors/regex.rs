@@ -46,18 +46,18 @@ pub(crate) const REGEX: Entry = Entry {
     ],
     build: |parameters, _| {
         let pattern = pattern("pattern", parameters.text("pattern"))?;
-        let group = group(parameters, &pattern)?;
+        let group = parse_group(parameters, &pattern)?;
         Ok(Box::new(Matches { pattern, group }))
     },
 };
 
-fn group(parameters: &Parameters<'_>, pattern: &Pattern) -> Result<usize, Vec<Refusal>> {
+fn parse_group(parameters: &Parameters<'_>, pattern: &Pattern) -> Result<usize, Vec<Refusal>> {
     let last = pattern.group_count() - 1;
     if !parameters.is_given("group") {
         return Ok(last.min(1));
     }
     let (chosen, shown) = match parameters.optional_text("group") {
-        Some(name) => (pattern.named_group(name), quoted(name)),
+        Some(name) => (pattern.group_index(name), quoted(name)),
         None => {
             let number = parameters.size("group").unwrap_or(usize::MAX);
             (
@@ -89,7 +89,7 @@ impl Processor for Matches {
         let mut output = run.output();
         for item in items {
             let mut goes_on = true;
-            let searched = self.pattern.each_match(&run.text(&item), |groups| {
+            let searched = self.pattern.for_each_match(&run.text(&item), |groups| {
                 if let Some(found) = groups.get(self.group) {
                     goes_on = output.push_text(found.to_owned());
                 }
@@ -111,7 +111,7 @@ impl Processor for Matches {
 
     fn reading<'p>(&self, input: &[Item<'p>], run: &Run<'p>) -> Reading {
         let texts: Vec<_> = input.iter().map(|item| run.text(item)).collect();
-        Reading::of_pattern(&self.pattern, &texts)
+        Reading::from_pattern(&self.pattern, &texts)
     }
 }
 

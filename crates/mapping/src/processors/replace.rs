@@ -59,7 +59,7 @@ pub(crate) const REPLACE: Entry = Entry {
             }));
         }
         let pattern = pattern("find", &find)?;
-        let template = template(&with, &pattern)?;
+        let template = parse_template(&with, &pattern)?;
         Ok(Box::new(Replace {
             find: Find::Pattern(pattern),
             template,
@@ -116,7 +116,7 @@ impl Replace {
             }
             Find::Pattern(pattern) => {
                 let searched =
-                    pattern.each_match(text, |groups| replace(groups.range(), Some(&groups)));
+                    pattern.for_each_match(text, |groups| replace(groups.range(), Some(&groups)));
                 if searched.is_err() {
                     run.warn(
                         "replace: the expression took too many steps, the rest was left as it is",
@@ -143,7 +143,7 @@ impl Replace {
 }
 
 /// Parses `$1`, `${1}`, `${name}` and `$$`. Rejects a group that the expression does not have.
-fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
+fn parse_template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
     let mut pieces = Vec::new();
     let mut rest = with;
     while let Some(at) = rest.find('$') {
@@ -154,7 +154,7 @@ fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
             rest = after;
             continue;
         }
-        let (name, after) = reference(rest).ok_or_else(|| {
+        let (name, after) = parse_reference(rest).ok_or_else(|| {
             let message = format!("in {}: write $$ for a dollar sign", quoted(with));
             refusal("with", message)
         })?;
@@ -166,7 +166,7 @@ fn template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refusal>> {
 }
 
 /// Parses the text after a dollar sign: digits, or a number or name in braces.
-fn reference(text: &str) -> Option<(&str, &str)> {
+fn parse_reference(text: &str) -> Option<(&str, &str)> {
     if let Some(braced) = text.strip_prefix('{') {
         let end = braced.find('}')?;
         return Some((&braced[..end], &braced[end + 1..]));
@@ -178,7 +178,7 @@ fn reference(text: &str) -> Option<(&str, &str)> {
 fn group_number(name: &str, pattern: &Pattern) -> Result<usize, Vec<Refusal>> {
     let number = match name.parse::<usize>() {
         Ok(number) => Some(number).filter(|&number| number < pattern.group_count()),
-        Err(_) => pattern.named_group(name),
+        Err(_) => pattern.group_index(name),
     };
     number.ok_or_else(|| {
         let message = format!("the regular expression has no group {}", quoted(name));

@@ -43,7 +43,7 @@ pub(crate) const XPATH: Entry = Entry {
     ],
     build: |parameters, selectors| {
         let expression = parameters.text("expression");
-        match selectors.xpath(expression) {
+        match selectors.add_xpath(expression) {
             Ok(id) => {
                 for unlike in names_unlike_html(expression) {
                     selectors.warn("expression", warning(&unlike));
@@ -82,7 +82,7 @@ pub(crate) const CSS: Entry = Entry {
     ],
     build: |parameters, selectors| {
         let selector = parameters.text("selector");
-        match selectors.selector(selector) {
+        match selectors.add_selector(selector) {
             Ok(id) => Ok(Box::new(ByCss(id))),
             Err(reason) => {
                 let message = format!("invalid CSS selector {}: {reason}", quoted(selector));
@@ -120,7 +120,7 @@ impl Processor for ByXPath {
     }
 
     fn reading<'p>(&self, input: &[Item<'p>], run: &Run<'p>) -> Reading {
-        Reading::of_xpath(run.selectors.xpath(self.0), &places(input, run))
+        Reading::from_xpath(run.selectors.xpath(self.0), &search_roots(input, run))
     }
 }
 
@@ -137,7 +137,7 @@ impl Processor for ByCss {
     }
 
     fn reading<'p>(&self, input: &[Item<'p>], run: &Run<'p>) -> Reading {
-        Reading::of_selector(run.selectors.selector(self.0), &places(input, run))
+        Reading::from_selector(run.selectors.selector(self.0), &search_roots(input, run))
     }
 }
 
@@ -149,7 +149,7 @@ fn select<'p>(
     let mut output = run.output();
     for item in items {
         run.check_time()?;
-        let Some(place) = place(&item, run) else {
+        let Some(place) = search_root(&item, run) else {
             continue;
         };
         match search(place) {
@@ -169,14 +169,14 @@ fn select<'p>(
 }
 
 /// The nodes at which the search starts, for a trace.
-fn places<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
+fn search_roots<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
     const MOST: usize = 20;
     let items = items.iter().take(MOST);
-    items.filter_map(|item| place(item, run)).collect()
+    items.filter_map(|item| search_root(item, run)).collect()
 }
 
 /// The node at which the search starts.
-pub(super) fn place<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
+pub(super) fn search_root<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
     match item {
         Item::Page => run.page.document(run).map(Document::root),
         Item::Node(node) => Some(*node),

@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use super::names_there::{alike, attribute_names, children, descendants, values};
+use super::names_there::{attribute_names, children, descendants, similar_names, values};
 use super::near_miss::Break;
 use super::written::Piece;
 
@@ -17,10 +17,10 @@ pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     match piece.text.as_str() {
-        "tbody" if broken.at > 0 => Some(broken.instead(&[])),
+        "tbody" if broken.at > 0 => Some(broken.with_replacement(&[])),
         "tr" if piece.joint.trim() == ">" => {
             let tbody = Piece::new(&piece.joint, "tbody");
-            Some(broken.instead(&[tbody, piece.clone()]))
+            Some(broken.with_replacement(&[tbody, piece.clone()]))
         }
         _ => None,
     }
@@ -34,7 +34,7 @@ fn looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
         "+" => " ~ ",
         _ => return None,
     };
-    Some(broken.instead(&[Piece::new(joint, &piece.text)]))
+    Some(broken.with_replacement(&[Piece::new(joint, &piece.text)]))
 }
 
 fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
@@ -42,16 +42,26 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let candidates = candidates(broken);
     let nodes = || candidates.iter().copied();
     let (sign, name, names, end) = match piece.text.split_at_checked(1) {
-        Some((".", name)) => (".", name, alike(name, values(nodes(), "class")), ""),
-        Some(("#", name)) => ("#", name, alike(name, values(nodes(), "id")), ""),
+        Some((".", name)) => (".", name, similar_names(name, values(nodes(), "class")), ""),
+        Some(("#", name)) => ("#", name, similar_names(name, values(nodes(), "id")), ""),
         _ => match piece.text.strip_prefix("::attr(") {
             Some(rest) => {
                 let name = rest.trim_end_matches(')');
-                ("::attr(", name, alike(name, attribute_names(nodes())), ")")
+                (
+                    "::attr(",
+                    name,
+                    similar_names(name, attribute_names(nodes())),
+                    ")",
+                )
             }
             None => {
                 let name = piece.text.as_str();
-                ("", name, alike(name, nodes().filter_map(NodeRef::tag)), "")
+                (
+                    "",
+                    name,
+                    similar_names(name, nodes().filter_map(NodeRef::tag)),
+                    "",
+                )
             }
         },
     };
@@ -60,7 +70,9 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     }
     let names = names.into_iter().filter(|name| is_name(name));
     let other = |name: &str| Piece::new(&piece.joint, format!("{sign}{name}{end}"));
-    names.map(|name| broken.instead(&[other(name)])).collect()
+    names
+        .map(|name| broken.with_replacement(&[other(name)]))
+        .collect()
 }
 
 /// The elements among which the piece was searched.
@@ -78,7 +90,7 @@ fn nearly_the_same_value(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let (attribute, value) = piece.text.strip_prefix('[')?.split_once('=')?;
     let other = format!("[{attribute}*={value}");
-    is_name(attribute).then(|| broken.instead(&[Piece::new(&piece.joint, other)]))
+    is_name(attribute).then(|| broken.with_replacement(&[Piece::new(&piece.joint, other)]))
 }
 
 fn is_name(text: &str) -> bool {

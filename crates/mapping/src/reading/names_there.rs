@@ -11,7 +11,10 @@ const MOST_NAMES: usize = 3;
 const MOST_NODES: usize = 50_000;
 
 /// The names most similar to the written one, without the written one itself.
-pub(super) fn alike<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+pub(super) fn similar_names<'n>(
+    written: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Vec<&'n str> {
     let folded = |name: &str| name.to_lowercase().replace('_', "-");
     let wanted = folded(written);
     let names: BTreeSet<&str> = names.into_iter().filter(|name| *name != written).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use webfill_document::{NodeRef, XValue};
 
-use super::written::{Piece, Written, text_of};
+use super::written::{Piece, WrittenPath, text_of};
 
 /// The most expressions that are tried for one that finds nothing, and the longest time that this may take.
 const MOST_TRIED: u32 = 200;
@@ -34,11 +34,11 @@ impl Break<'_, '_> {
     }
 
     /// The pieces, with others in place of the one that does not match.
-    pub(super) fn instead(&self, others: &[Piece]) -> Vec<Piece> {
-        self.replacing(self.at, others)
+    pub(super) fn with_replacement(&self, others: &[Piece]) -> Vec<Piece> {
+        self.with_replacement_at(self.at, others)
     }
 
-    pub(super) fn replacing(&self, at: usize, others: &[Piece]) -> Vec<Piece> {
+    pub(super) fn with_replacement_at(&self, at: usize, others: &[Piece]) -> Vec<Piece> {
         [&self.pieces[..at], others, &self.pieces[at + 1..]].concat()
     }
 }
@@ -68,8 +68,8 @@ impl<'s, 'p> Search<'s, 'p> {
 
     /// A hint such as `matches up to //table; did you mean //table/tbody/tr?`. `None` if the expression does match, or
     /// if finding out takes too long.
-    pub(super) fn hint(&self, written: &Written) -> Option<String> {
-        let (at, _) = self.reach(&written.pieces)?;
+    pub(super) fn hint(&self, written: &WrittenPath) -> Option<String> {
+        let (at, _) = self.find_break(&written.pieces)?;
         if self.is_exhausted.get() {
             return None;
         }
@@ -77,7 +77,7 @@ impl<'s, 'p> Search<'s, 'p> {
             0 => format!("not even {} matches", text_of(&written.pieces[..1])),
             _ => format!("matches up to {}", text_of(&written.pieces[..at])),
         };
-        Some(match self.cure(&written.pieces, MOST_FAULTS) {
+        Some(match self.find_cure(&written.pieces, MOST_FAULTS) {
             Some(cured) => format!("{reached}; did you mean {}?", written.with(&cured)),
             None => reached,
         })
@@ -85,10 +85,10 @@ impl<'s, 'p> Search<'s, 'p> {
 
     /// The first piece that does not match together with the earlier ones, and the nodes that those select. `None` if
     /// all match together.
-    fn reach(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
+    fn find_break(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
         let mut found = self.places.to_vec();
         for at in 0..pieces.len() {
-            let values = self.try_out(&pieces[..=at]);
+            let values = self.evaluate_pieces(&pieces[..=at]);
             if values.is_empty() {
                 return Some((at, found));
             }
@@ -97,7 +97,7 @@ impl<'s, 'p> Search<'s, 'p> {
         None
     }
 
-    fn try_out(&self, pieces: &[Piece]) -> Vec<XValue<'p>> {
+    fn evaluate_pieces(&self, pieces: &[Piece]) -> Vec<XValue<'p>> {
         match self.left.get().checked_sub(1) {
             Some(left) if Instant::now() < self.until => {
                 self.left.set(left);
@@ -111,25 +111,27 @@ impl<'s, 'p> Search<'s, 'p> {
     }
 
     /// The pieces that match together and need the fewest changes.
-    fn cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
-        let (at, found) = self.reach(pieces)?;
+    fn find_cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
+        let (at, found) = self.find_break(pieces)?;
         let cures = (self.cures)(&Break {
             pieces,
             at,
             found: &found,
         });
-        let whole = cures.iter().find(|cured| !self.try_out(cured).is_empty());
+        let whole = cures
+            .iter()
+            .find(|cured| !self.evaluate_pieces(cured).is_empty());
         if whole.is_some() || faults == 1 {
             return whole.cloned();
         }
         // There is another fault after this one. Continue with the changes after which more pieces match.
         let ends_nearer = |cured: &&Vec<Piece>| {
-            let reached = self.reach(cured);
+            let reached = self.find_break(cured);
             reached.is_some_and(|(next, _)| cured.len() - next < pieces.len() - at)
         };
         let nearer: Vec<&Vec<Piece>> = cures.iter().filter(ends_nearer).collect();
         nearer
             .into_iter()
-            .find_map(|cured| self.cure(cured, faults - 1))
+            .find_map(|cured| self.find_cure(cured, faults - 1))
     }
 }

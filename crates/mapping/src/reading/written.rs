@@ -19,13 +19,13 @@ impl Piece {
 
 /// A path or a selector, with the rest of its expression before and after it, such as `count(` and `)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenPath {
     before: String,
     pub(super) pieces: Vec<Piece>,
     after: String,
 }
 
-impl Written {
+impl WrittenPath {
     /// The expressions left after dropping pieces from the end, including the whole. If one of them is invalid, the
     /// pieces were cut in the wrong places.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = String> {
@@ -48,10 +48,10 @@ pub(super) fn text_of(pieces: &[Piece]) -> String {
 
 /// The location paths of an XPath expression: a path itself, the branches of a union, or the path in the first
 /// argument of a function. Other expressions have none.
-pub(super) fn paths(expression: &str) -> Vec<Written> {
+pub(super) fn parse_paths(expression: &str) -> Vec<WrittenPath> {
     let expression = expression.trim();
     if let Some((before, inner, after)) = first_argument(expression) {
-        let mut inner = paths(inner);
+        let mut inner = parse_paths(inner);
         if inner.len() > 1 {
             return Vec::new();
         }
@@ -61,22 +61,22 @@ pub(super) fn paths(expression: &str) -> Vec<Written> {
         }
         return inner;
     }
-    parts(expression, '|')
+    split_outside(expression, '|')
         .into_iter()
         .filter_map(|path| whole(path_pieces(path)?))
         .collect()
 }
 
 /// The selectors of a list.
-pub(super) fn selectors(list: &str) -> Vec<Written> {
-    parts(list, ',')
+pub(super) fn parse_selectors(list: &str) -> Vec<WrittenPath> {
+    split_outside(list, ',')
         .into_iter()
         .filter_map(|selector| whole(selector_pieces(selector)))
         .collect()
 }
 
-fn whole(pieces: Vec<Piece>) -> Option<Written> {
-    (!pieces.is_empty()).then(|| Written {
+fn whole(pieces: Vec<Piece>) -> Option<WrittenPath> {
+    (!pieces.is_empty()).then(|| WrittenPath {
         before: String::new(),
         pieces,
         after: String::new(),
@@ -84,7 +84,7 @@ fn whole(pieces: Vec<Piece>) -> Option<Written> {
 }
 
 /// The characters outside quotes and brackets, including opening brackets, with their positions.
-fn outside(text: &str) -> Vec<(usize, char)> {
+fn unquoted_chars(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
     for (at, c) in text.char_indices() {
@@ -106,8 +106,10 @@ fn outside(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-fn parts(text: &str, separator: char) -> Vec<&str> {
-    let separators = outside(text).into_iter().filter(|(_, c)| *c == separator);
+fn split_outside(text: &str, separator: char) -> Vec<&str> {
+    let separators = unquoted_chars(text)
+        .into_iter()
+        .filter(|(_, c)| *c == separator);
     let mut parts = Vec::new();
     let mut start = 0;
     for (at, _) in separators {
@@ -126,12 +128,12 @@ fn first_argument(expression: &str) -> Option<(&str, &str, &str)> {
         && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
         && !matches!(name, "text" | "comment" | "node" | "processing-instruction");
     // The call must end the expression.
-    let ends = outside(expression).len() == open + 1 && expression.ends_with(')');
+    let ends = unquoted_chars(expression).len() == open + 1 && expression.ends_with(')');
     if !is_function || !ends {
         return None;
     }
     let arguments = &expression[open + 1..expression.len() - 1];
-    let first = parts(arguments, ',')[0];
+    let first = split_outside(arguments, ',')[0];
     let start = expression.len() - 1 - arguments.trim_start().len();
     let end = start + first.len();
     Some((&expression[..start], first, &expression[end..]))
@@ -143,7 +145,7 @@ fn path_pieces(path: &str) -> Option<Vec<Piece>> {
         return None;
     }
     let mut cuts = Vec::new();
-    for (at, c) in outside(path) {
+    for (at, c) in unquoted_chars(path) {
         match c {
             '/' if at > 0 && cuts.last() == Some(&(at - 1)) && path.as_bytes()[at - 1] == b'/' => {}
             '/' | '[' => cuts.push(at),
@@ -151,10 +153,10 @@ fn path_pieces(path: &str) -> Option<Vec<Piece>> {
             _ => {}
         }
     }
-    let pieces = cut(path, &cuts, |piece| {
+    let pieces = cut_at(path, &cuts, |piece| {
         piece.len() - piece.trim_start_matches('/').len()
     });
-    let has_operator = |piece: &Piece| outside(&piece.text).iter().any(|(_, c)| *c == ' ');
+    let has_operator = |piece: &Piece| unquoted_chars(&piece.text).iter().any(|(_, c)| *c == ' ');
     (!pieces.iter().any(has_operator)).then_some(pieces)
 }
 
@@ -162,7 +164,7 @@ fn selector_pieces(selector: &str) -> Vec<Piece> {
     const COMBINATORS: [char; 4] = [' ', '>', '+', '~'];
     let mut cuts = Vec::new();
     let mut before = None;
-    for (at, c) in outside(selector) {
+    for (at, c) in unquoted_chars(selector) {
         let follows_combinator = before.is_some_and(|before| COMBINATORS.contains(&before));
         let begins = match c {
             '.' | '#' | '[' => !follows_combinator,
@@ -174,13 +176,13 @@ fn selector_pieces(selector: &str) -> Vec<Piece> {
         }
         before = Some(c);
     }
-    cut(selector, &cuts, |piece| {
+    cut_at(selector, &cuts, |piece| {
         piece.len() - piece.trim_start_matches(COMBINATORS).len()
     })
 }
 
 /// Cuts a text at these positions. `joint` returns how many bytes of a piece come before its text.
-fn cut(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piece> {
+fn cut_at(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let ends = cuts.iter().copied().chain([text.len()]);
     let mut start = 0;
@@ -199,7 +201,7 @@ fn cut(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piece> 
 mod tests {
     use super::*;
 
-    fn cut_up(written: &[Written]) -> Vec<Vec<String>> {
+    fn cut_up(written: &[WrittenPath]) -> Vec<Vec<String>> {
         let texts = |pieces: &[Piece]| {
             let texts = pieces
                 .iter()
@@ -232,9 +234,9 @@ mod tests {
                 &["//li", "/following-sibling::li"],
             ),
         ] {
-            assert_eq!(cut_up(&paths(expression)), [pieces], "{expression}");
+            assert_eq!(cut_up(&parse_paths(expression)), [pieces], "{expression}");
         }
-        assert_eq!(cut_up(&paths("//a | //b[x|y]")).len(), 2);
+        assert_eq!(cut_up(&parse_paths("//a | //b[x|y]")).len(), 2);
         for other in [
             "//a = 'x'",
             "count(//a) + 1",
@@ -242,13 +244,13 @@ mod tests {
             "'//a'=1",
             "-1",
         ] {
-            assert_eq!(paths(other), [], "{other}");
+            assert_eq!(parse_paths(other), [], "{other}");
         }
     }
 
     #[test]
     fn text_around_a_path_stays() {
-        let written = &paths("substring-after( //td/a , ':')")[0];
+        let written = &parse_paths("substring-after( //td/a , ':')")[0];
         let other = [Piece::new("//", "th")];
         assert_eq!(written.with(&other), "substring-after( //th , ':')");
     }
@@ -266,8 +268,8 @@ mod tests {
             ),
             ("p:not(.x, .y)~q", &["p", ":not(.x, .y)", "~q"]),
         ] {
-            assert_eq!(cut_up(&selectors(selector)), [pieces], "{selector}");
+            assert_eq!(cut_up(&parse_selectors(selector)), [pieces], "{selector}");
         }
-        assert_eq!(selectors("a, b").len(), 2);
+        assert_eq!(parse_selectors("a, b").len(), 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use super::names_there::{alike, attribute_names, children, descendants, values};
+use super::names_there::{attribute_names, children, descendants, similar_names, values};
 use super::near_miss::Break;
 use super::written::Piece;
 
@@ -13,7 +13,9 @@ pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         let cured = predicates
             .into_iter()
             .map(|predicate| Piece::new("", predicate));
-        return cured.map(|piece| broken.instead(&[piece])).collect();
+        return cured
+            .map(|piece| broken.with_replacement(&[piece]))
+            .collect();
     }
     let mut cures: Vec<Vec<Piece>> = names_in_lower_case(broken).into_iter().collect();
     cures.extend(with_or_without_tbody(broken));
@@ -26,16 +28,16 @@ pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 fn names_in_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let lower = piece.text.to_ascii_lowercase();
-    (lower != piece.text).then(|| broken.instead(&[Piece::new(&piece.joint, lower)]))
+    (lower != piece.text).then(|| broken.with_replacement(&[Piece::new(&piece.joint, lower)]))
 }
 
 /// Suggests the path with or without `tbody`: browsers show one in every table, but sources often have none.
 fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     match piece.text.as_str() {
-        "tbody" => Some(broken.instead(&[])),
+        "tbody" => Some(broken.with_replacement(&[])),
         "tr" if piece.joint == "/" => {
-            Some(broken.instead(&[Piece::new("/", "tbody"), piece.clone()]))
+            Some(broken.with_replacement(&[Piece::new("/", "tbody"), piece.clone()]))
         }
         _ => None,
     }
@@ -46,8 +48,8 @@ fn deeper(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let below = Piece::new("//", &piece.text);
     match piece.joint.as_str() {
-        "/" => vec![broken.instead(&[below])],
-        "" if is_name(&piece.text) => vec![broken.instead(&[Piece::new("", "."), below])],
+        "/" => vec![broken.with_replacement(&[below])],
+        "" if is_name(&piece.text) => vec![broken.with_replacement(&[Piece::new("", "."), below])],
         _ => Vec::new(),
     }
 }
@@ -71,16 +73,16 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         return Vec::new();
     }
     let names = match (sign, is_below) {
-        ("@", false) => alike(name, attribute_names(from)),
-        ("@", true) => alike(name, attribute_names(descendants(&from))),
-        (_, true) => alike(name, descendants(&from).filter_map(NodeRef::tag)),
-        (_, false) => alike(name, children(&from).filter_map(NodeRef::tag)),
+        ("@", false) => similar_names(name, attribute_names(from)),
+        ("@", true) => similar_names(name, attribute_names(descendants(&from))),
+        (_, true) => similar_names(name, descendants(&from).filter_map(NodeRef::tag)),
+        (_, false) => similar_names(name, children(&from).filter_map(NodeRef::tag)),
     };
     // Most prefixes cannot be written in an expression, so the local name is tried as well.
     let of_any_namespace = (sign.is_empty()).then(|| format!("*[local-name() = '{name}']"));
     let others = names.into_iter().map(|name| format!("{sign}{name}"));
     let others = others.chain(of_any_namespace);
-    let cured = others.map(|other| broken.instead(&[Piece::new(&piece.joint, other)]));
+    let cured = others.map(|other| broken.with_replacement(&[Piece::new(&piece.joint, other)]));
     cured.collect()
 }
 
@@ -91,7 +93,7 @@ fn other_index_before(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         return Vec::new();
     };
     let others = one_off(&piece.text).into_iter();
-    let others = others.map(|other| broken.replacing(at, &[Piece::new("", other)]));
+    let others = others.map(|other| broken.with_replacement_at(at, &[Piece::new("", other)]));
     others.collect()
 }
 
@@ -109,10 +111,10 @@ fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     match what.strip_prefix('@') {
         Some(attribute) => {
             cures.push(contains(value));
-            for other in alike(attribute, attribute_names(found.iter().copied())) {
+            for other in similar_names(attribute, attribute_names(found.iter().copied())) {
                 cures.push(format!("[@{other}={quote}{value}{quote}]"));
             }
-            for other in alike(value, values(found.iter().copied(), attribute)) {
+            for other in similar_names(value, values(found.iter().copied(), attribute)) {
                 let unquotable = other.contains(['\'', '"']);
                 match attribute {
                     _ if unquotable => {}

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{FieldTrace, StepTrace, Steps, trace_field, what_lost_it};
-use crate::chain::Unwatched;
+use super::{FieldTrace, StepTrace, Steps, explain_loss, trace_field};
+use crate::chain::NoObserver;
 use crate::engine::field_value;
 use crate::item::Item;
 use crate::row_extraction::gather_columns;
@@ -45,7 +45,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
     let elements = selected.unwrap_or_default();
     gather_columns(rule, &elements, run);
     let mut positions = match chosen {
-        [] => run.columns.among_all(|| examples(rule, &elements, run)),
+        [] => run.columns.with_evidence(|| examples(rule, &elements, run)),
         chosen => chosen.to_vec(),
     };
     positions.sort_unstable();
@@ -64,7 +64,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
         count: elements.len(),
         empty_because: elements
             .is_empty()
-            .then(|| what_lost_it(&steps.0, "the page")),
+            .then(|| explain_loss(&steps.0, "the page")),
         rows: rows.take(RowsTrace::MOST_ROWS).collect(),
         select: steps.0,
     }
@@ -77,7 +77,7 @@ fn examples<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usi
     let lacks_some = |element: &Item<'p>| {
         let has = |one: &&&RowField| {
             let (field, start) = (&one.field, element.clone());
-            let found = field_value(field, &field.alternatives, start, run, &mut Unwatched);
+            let found = field_value(field, &field.alternatives, start, run, &mut NoObserver);
             matches!(found, Ok(Some(_)))
         };
         let filled = of_row.iter().filter(has).count();
@@ -96,17 +96,17 @@ fn trace_row_field<'p>(one: &RowField, element: &Item<'p>, run: &Run<'p>) -> Fie
             url = Item::Text(run.page.url().as_str().into());
             (&url, "the page's URL")
         }
-        Origin::Record(_) => return of_record(one),
+        Origin::Record(_) => return trace_record_field(one),
     };
     match one.origin {
         Origin::Row => run
             .columns
-            .among_all(|| trace_field(&one.field, start, place, run)),
+            .with_evidence(|| trace_field(&one.field, start, place, run)),
         _ => trace_field(&one.field, start, place, run),
     }
 }
 
-fn of_record(one: &RowField) -> FieldTrace {
+fn trace_record_field(one: &RowField) -> FieldTrace {
     FieldTrace {
         name: one.field.name.clone(),
         value: Value::Null,

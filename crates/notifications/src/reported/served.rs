@@ -9,8 +9,8 @@ use webfill_api::About;
 use super::{Event, Reported, without_crawls};
 
 impl Reported {
-    pub(super) fn alternatives(&mut self, warnings: &[Value]) -> Vec<Event> {
-        let now = known(warnings);
+    pub(super) fn take_alternative_events(&mut self, warnings: &[Value]) -> Vec<Event> {
+        let now = alternatives_by_field(warnings);
         let is_reported = |warning: &&Value| {
             let (mapping, field) = field_of(warning);
             let before = self
@@ -45,7 +45,9 @@ fn field_of(warning: &Value) -> (&str, &str) {
 }
 
 /// The time since which an alternative serves, by mapping and field.
-pub(super) fn known(warnings: &[Value]) -> BTreeMap<String, BTreeMap<String, String>> {
+pub(super) fn alternatives_by_field(
+    warnings: &[Value],
+) -> BTreeMap<String, BTreeMap<String, String>> {
     let mut served: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for warning in warnings {
         let (mapping, field) = field_of(warning);

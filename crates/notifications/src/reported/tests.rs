@@ -6,7 +6,7 @@ fn watch() -> Watch {
 }
 
 fn run(number: u64, pages: u64) -> WatchRun {
-    let mut run = WatchRun::begun(number, 0, 0);
+    let mut run = WatchRun::new(number, 0, 0);
     run.ended_ms = Some(1);
     run.how = Some(RunEnd::Finished);
     run.counts.insert("pages".into(), json!(pages));
@@ -87,7 +87,7 @@ fn a_run_that_makes_up_for_others_is_reported_as_late() {
 }
 
 fn read(after: u64, changes: &[Value]) -> ReadChanges {
-    let mut read = ReadChanges::after(after);
+    let mut read = ReadChanges::starting_after(after);
     for (number, change) in (after + 1..).zip(changes) {
         read.add(number, change.clone());
     }

@@ -5,7 +5,7 @@ use super::*;
 /// Makes runs with these numbers of results, latest run last.
 fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
     let runs = found.iter().enumerate().map(|(index, found)| {
-        let mut run = WatchRun::begun(index as u64 + 1, 0, 0);
+        let mut run = WatchRun::new(index as u64 + 1, 0, 0);
         run.ended_ms = Some(1);
         run.how = Some(RunEnd::Finished);
         run.counts.insert("pages".into(), json!(10));
@@ -19,7 +19,7 @@ fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
 }
 
 fn judged(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> {
-    judge(&Known {
+    find_silences(&SilenceFacts {
         runs,
         silent_after: 3,
         sites,
@@ -30,14 +30,14 @@ fn judged(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> 
 
 fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
     let standing = standing.iter().map(|name| (name.to_string(), "why".into()));
-    let known = Known {
+    let known = SilenceFacts {
         runs,
         silent_after: 3,
         sites: &[],
         alerts: &[],
         standing: &standing.collect(),
     };
-    judge(&known).into_keys().collect()
+    find_silences(&known).into_keys().collect()
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn it_is_silent_after_as_many_runs_as_the_watch_says() {
                 let mut found = vec![5; before];
                 found.extend(vec![0; *empty]);
                 let runs = runs("fields", &found);
-                let known = Known {
+                let known = SilenceFacts {
                     runs: &runs,
                     silent_after,
                     sites: &[],
                     alerts: &[],
                     standing: &BTreeMap::new(),
                 };
-                judge(&known).contains_key("no_fields")
+                find_silences(&known).contains_key("no_fields")
             });
             let expected = usize::try_from(silent_after).unwrap();
             assert_eq!(reported, Some(expected), "{before} runs before");
@@ -215,14 +215,14 @@ fn an_unfinished_run_is_reported() {
 fn an_alert_of_a_mapping_or_fewer_pages_are_likely_reasons() {
     let mut judged_runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
     let alerts = [json!({"mapping": "shop", "layout_changed": "2026-01-01T00:00:00Z"})];
-    let known = Known {
+    let known = SilenceFacts {
         runs: &judged_runs,
         silent_after: 3,
         sites: &[],
         alerts: &alerts,
         standing: &BTreeMap::new(),
     };
-    assert!(judge(&known)["no_fields"].contains("the layout changed for the mapping shop"));
+    assert!(find_silences(&known)["no_fields"].contains("the layout changed for the mapping shop"));
     judged_runs[0].counts.insert("pages".into(), json!(2));
     let reported = &judged(&judged_runs, &[])["no_fields"];
     assert!(

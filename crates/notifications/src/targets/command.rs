@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use webfill_service::child;
 
-use super::{Denied, Means, Target, blocking, keyed};
-use crate::courier::Delivery;
+use super::target::{DeliveryResources, Target, TargetRefusal, run_blocking, with_key};
+use crate::delivery::Delivery;
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
 
@@ -35,7 +35,7 @@ pub(super) struct Command<'a>(pub(super) &'a [String]);
 
 #[async_trait]
 impl Target for Command<'_> {
-    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+    fn check(&self, permissions: &Permissions) -> Result<(), TargetRefusal> {
         let mut allowed = permissions.config.commands.iter();
         match !permissions.is_of_fleet() || allowed.any(|allowed| allowed.argv() == self.0) {
             true => Ok(()),
@@ -43,14 +43,14 @@ impl Target for Command<'_> {
         }
     }
 
-    async fn deliver(&self, _: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+    async fn deliver(&self, _: &Arc<DeliveryResources>, delivery: &Arc<Delivery>) -> Verdict {
         let (argv, delivery) = (self.0.to_vec(), Arc::clone(delivery));
-        blocking(move || {
+        run_blocking(move || {
             let call = Call {
                 argv: &argv,
                 key: &delivery.key,
                 watch: &delivery.watch,
-                input: keyed(&delivery).to_string().into_bytes(),
+                input: with_key(&delivery).to_string().into_bytes(),
             };
             run(call, TIMEOUT)
         })
@@ -68,7 +68,7 @@ struct Call<'a> {
 
 /// Runs the command. The thread waits for its end.
 fn run(call: Call<'_>, timeout: Duration) -> Verdict {
-    let mut child = match start(&call) {
+    let mut child = match spawn(&call) {
         Ok(child) => child,
         Err(error) => return Verdict::Failed(format!("cannot start it: {error}")),
     };
@@ -94,7 +94,7 @@ fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     }
 }
 
-fn start(call: &Call<'_>) -> std::io::Result<Child> {
+fn spawn(call: &Call<'_>) -> std::io::Result<Child> {
     let (program, arguments) = call
         .argv
         .split_first()
@@ -150,7 +150,7 @@ fn read_last_error_line(child: &mut Child) -> mpsc::Receiver<String> {
 mod tests {
     use super::*;
 
-    fn sh(script: &str, timeout: Duration) -> Verdict {
+    fn run_script(script: &str, timeout: Duration) -> Verdict {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned);
         let call = Call {
             argv: &argv,
@@ -164,26 +164,29 @@ mod tests {
     #[test]
     fn it_is_delivered_if_the_command_succeeds() {
         let all = Duration::from_secs(30);
-        assert_eq!(sh("test $(wc -c) = 1048576", all), Verdict::Delivered);
         assert_eq!(
-            sh("exit 0", all),
+            run_script("test $(wc -c) = 1048576", all),
+            Verdict::Delivered
+        );
+        assert_eq!(
+            run_script("exit 0", all),
             Verdict::Delivered,
             "it may leave the rest unread"
         );
         assert_eq!(
-            sh("test $WEBFILL_NOTIFICATION_KEY = the-key", all),
+            run_script("test $WEBFILL_NOTIFICATION_KEY = the-key", all),
             Verdict::Delivered
         );
         assert_eq!(
-            sh("test -z \"$CARGO_MANIFEST_DIR\"", all),
+            run_script("test -z \"$CARGO_MANIFEST_DIR\"", all),
             Verdict::Delivered
         );
         let talks = "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; echo end >&2; exit 4";
-        let Verdict::Failed(why) = sh(talks, all) else {
+        let Verdict::Failed(why) = run_script(talks, all) else {
             panic!("it says much, and fails")
         };
         assert!(why.contains('4') && why.ends_with("end"), "{why}");
-        let failed = sh("echo no such room >&2; exit 3", all);
+        let failed = run_script("echo no such room >&2; exit 3", all);
         let Verdict::Failed(why) = failed else {
             panic!("{failed:?}")
         };
@@ -198,7 +201,7 @@ mod tests {
             (format!("sleep 300 & echo $! > {path}; wait"), false),
             (format!("sleep 300 & echo $! > {path}"), true),
         ] {
-            let verdict = sh(&script, Duration::from_secs(1));
+            let verdict = run_script(&script, Duration::from_secs(1));
             assert_eq!(verdict == Verdict::Delivered, delivered, "{verdict:?}");
             let pid = std::fs::read_to_string(file.path()).unwrap();
             let is_gone = || {

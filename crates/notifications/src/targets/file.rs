@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Denied, Means, Target, blocking, keyed};
-use crate::courier::Delivery;
+use super::target::{DeliveryResources, Target, TargetRefusal, run_blocking, with_key};
+use crate::delivery::Delivery;
 use crate::folder::is_below;
 use crate::json_lines::append_line;
 use crate::permissions::Permissions;
@@ -20,7 +20,7 @@ pub(super) struct File<'a>(pub(super) &'a str);
 
 #[async_trait]
 impl Target for File<'_> {
-    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+    fn check(&self, permissions: &Permissions) -> Result<(), TargetRefusal> {
         let folder = permissions.config.files_dir.as_deref();
         let is_allowed = || folder.is_some_and(|folder| is_below(folder, self.0));
         match !permissions.is_of_fleet() || is_allowed() {
@@ -29,10 +29,10 @@ impl Target for File<'_> {
         }
     }
 
-    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+    async fn deliver(&self, means: &Arc<DeliveryResources>, delivery: &Arc<Delivery>) -> Verdict {
         let (means, delivery) = (Arc::clone(means), Arc::clone(delivery));
         let path = self.0.to_owned();
-        blocking(move || append(&means.permissions, &path, &delivery)).await
+        run_blocking(move || append(&means.permissions, &path, &delivery)).await
     }
 }
 
@@ -43,7 +43,7 @@ fn append(permissions: &Permissions, path: &str, delivery: &Delivery) -> Verdict
     let appended = permissions
         .open(path, options, folder, NO_FILES)
         .and_then(|opened| {
-            let appended = append_line(opened, &keyed(delivery));
+            let appended = append_line(opened, &with_key(delivery));
             appended.map_err(|error| format!("cannot append to {path}: {error}"))
         });
     appended.map_or_else(Verdict::Failed, |()| Verdict::Delivered)

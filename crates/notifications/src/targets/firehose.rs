@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{Denied, Means, Target, keyed};
-use crate::courier::Delivery;
+use super::target::{DeliveryResources, Target, TargetRefusal, with_key};
+use crate::delivery::Delivery;
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
 
@@ -14,7 +14,7 @@ pub(super) struct Firehose;
 
 #[async_trait]
 impl Target for Firehose {
-    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+    fn check(&self, permissions: &Permissions) -> Result<(), TargetRefusal> {
         match permissions.is_of_fleet() {
             true => Ok(()),
             false => Err((
@@ -24,7 +24,7 @@ impl Target for Firehose {
         }
     }
 
-    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+    async fn deliver(&self, means: &Arc<DeliveryResources>, delivery: &Arc<Delivery>) -> Verdict {
         let Some(publish) = &means.publish else {
             return Verdict::Dropped("no firehose".into());
         };
@@ -35,7 +35,7 @@ impl Target for Firehose {
             "crawlid": delivery.watch,
         });
         if let (Value::Object(notification), Value::Object(more)) =
-            (&mut notification, keyed(delivery))
+            (&mut notification, with_key(delivery))
         {
             notification.extend(more);
         }

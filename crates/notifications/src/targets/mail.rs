@@ -10,9 +10,9 @@ use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, Message, SmtpTransport, Transport};
 use serde_json::Value;
 
-use super::{Denied, Means, Target, blocking};
+use super::target::{DeliveryResources, Target, TargetRefusal, run_blocking};
 use crate::config::NotificationsConfig;
-use crate::courier::Delivery;
+use crate::delivery::Delivery;
 use crate::permissions::Permissions;
 use crate::smtp_address::{Secrecy, SmtpAddress};
 use crate::verdict::Verdict;
@@ -32,7 +32,7 @@ pub(super) struct Mail<'a>(pub(super) &'a str);
 
 #[async_trait]
 impl Target for Mail<'_> {
-    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+    fn check(&self, permissions: &Permissions) -> Result<(), TargetRefusal> {
         let refused = |why: &str| Err(("mail", why.to_owned()));
         if permissions.config.smtp.is_none() {
             return refused(NO_SERVER);
@@ -43,10 +43,10 @@ impl Target for Mail<'_> {
         }
     }
 
-    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
+    async fn deliver(&self, means: &Arc<DeliveryResources>, delivery: &Arc<Delivery>) -> Verdict {
         let (means, delivery) = (Arc::clone(means), Arc::clone(delivery));
         let address = self.0.to_owned();
-        blocking(move || {
+        run_blocking(move || {
             send(
                 &means.permissions.config,
                 &address,
@@ -72,7 +72,7 @@ fn is_listed(list: &[String], address: &str) -> bool {
 
 /// Sends the mail. The thread waits for the server.
 fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value) -> Verdict {
-    let message = match message(config, to, key, notification) {
+    let message = match compose_mail(config, to, key, notification) {
         Ok(message) => message,
         Err(why) => return Verdict::Dropped(why),
     };
@@ -95,7 +95,7 @@ fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value)
 }
 
 /// Composes the mail. The library writes the headers, so text from pages, such as a line end, cannot leave them.
-fn message(
+fn compose_mail(
     config: &NotificationsConfig,
     to: &str,
     key: &str,
@@ -168,19 +168,19 @@ mod tests {
 
     use super::*;
 
-    fn written(notification: &Value) -> String {
+    fn mail_text(notification: &Value) -> String {
         let config = NotificationsConfig {
             mail_from: Some("webfill@b.example".into()),
             ..NotificationsConfig::default()
         };
-        let message = message(&config, "a@b.example", "the-key", notification).unwrap();
+        let message = compose_mail(&config, "a@b.example", "the-key", notification).unwrap();
         String::from_utf8(message.formatted()).unwrap()
     }
 
     #[test]
     fn no_page_can_add_a_header() {
         let evil = "Sale\r\nBcc: all@b.example\r\n\r\nHello \u{2028} \0 ü";
-        let mail = written(&json!({"subject": evil, "text": "text"}));
+        let mail = mail_text(&json!({"subject": evil, "text": "text"}));
         let (head, body) = mail.split_once("\r\n\r\n").unwrap();
         let names: Vec<&str> = head
             .lines()

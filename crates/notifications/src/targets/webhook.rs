@@ -11,11 +11,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, StatusCode, Url};
-use webfill_urls::address::{Judgement, judge};
+use webfill_urls::address::{AddressClass, classify};
 
-use super::{Denied, Means, Target, keyed};
+use super::target::{DeliveryResources, Target, TargetRefusal, with_key};
 use crate::config::NotificationsConfig;
-use crate::courier::Delivery;
+use crate::delivery::Delivery;
 use crate::folder::is_below;
 use crate::permissions::Permissions;
 use crate::signature::sign;
@@ -38,13 +38,13 @@ pub(super) struct Webhook<'a> {
 
 #[async_trait]
 impl Target for Webhook<'_> {
-    fn check(&self, permissions: &Permissions) -> Result<(), Denied> {
+    fn check(&self, permissions: &Permissions) -> Result<(), TargetRefusal> {
         if !permissions.is_of_fleet() {
             return Ok(());
         }
         // Only an address in the URL itself can be checked now; a name is resolved at each post.
-        Guard::new(permissions.may_be_private())
-            .judge_address_in(self.url)
+        AddressGuard::new(permissions.may_be_private())
+            .check_url_address(self.url)
             .map_err(|why| ("webhook", why))?;
         let folder = secrets_of(permissions, self.url);
         let is_allowed = |file| folder.as_deref().is_some_and(|dir| is_below(dir, file));
@@ -54,8 +54,8 @@ impl Target for Webhook<'_> {
         }
     }
 
-    async fn deliver(&self, means: &Arc<Means>, delivery: &Arc<Delivery>) -> Verdict {
-        let body = keyed(delivery).to_string().into_bytes();
+    async fn deliver(&self, means: &Arc<DeliveryResources>, delivery: &Arc<Delivery>) -> Verdict {
+        let body = with_key(delivery).to_string().into_bytes();
         let secret = self
             .secret_file
             .map(|file| read_secret(&means.permissions, self.url, file));
@@ -111,7 +111,7 @@ fn now_s() -> i64 {
 /// The HTTP client that all webhooks share.
 pub(crate) struct Webhooks {
     client: Client,
-    guard: Guard,
+    guard: AddressGuard,
 }
 
 /// A webhook post.
@@ -127,7 +127,7 @@ impl Webhooks {
         config: &NotificationsConfig,
         may_be_private: bool,
     ) -> Result<Webhooks, String> {
-        let guard = Guard::new(may_be_private);
+        let guard = AddressGuard::new(may_be_private);
         let mut tls = tls::config(config)?;
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let client = Client::builder()
@@ -152,7 +152,7 @@ impl Webhooks {
             Ok(url) => url,
             Err(error) => return Verdict::Dropped(format!("its URL cannot be read: {error}")),
         };
-        if let Err(why) = self.guard.judge_literal(&url) {
+        if let Err(why) = self.guard.check_literal(&url) {
             return Verdict::Failed(why);
         }
         let mut request = self
@@ -165,13 +165,13 @@ impl Webhooks {
             request = request.header("Webfill-Signature", signature);
         }
         match request.send().await {
-            Ok(response) => verdict(response.status()),
+            Ok(response) => verdict_of_status(response.status()),
             Err(error) => Verdict::Failed(reason(error)),
         }
     }
 }
 
-fn verdict(status: StatusCode) -> Verdict {
+fn verdict_of_status(status: StatusCode) -> Verdict {
     match status {
         StatusCode::GONE => Verdict::Dropped("it returned 410: gone permanently".into()),
         status if status.is_success() => Verdict::Delivered,
@@ -197,53 +197,55 @@ fn reason(error: reqwest::Error) -> String {
 
 /// Rejects addresses that must not be connected to.
 #[derive(Debug, Clone, Copy)]
-struct Guard {
+struct AddressGuard {
     may_be_private: bool,
 }
 
-impl Guard {
-    fn new(may_be_private: bool) -> Guard {
-        Guard { may_be_private }
+impl AddressGuard {
+    fn new(may_be_private: bool) -> AddressGuard {
+        AddressGuard { may_be_private }
     }
 
     /// Checks the address in a URL, if it has a literal one.
-    fn judge_address_in(self, url: &str) -> Result<(), String> {
+    fn check_url_address(self, url: &str) -> Result<(), String> {
         match Url::parse(url) {
-            Ok(url) => self.judge_literal(&url),
+            Ok(url) => self.check_literal(&url),
             Err(error) => Err(format!("its URL cannot be read: {error}")),
         }
     }
 
-    fn judge(self, address: IpAddr) -> Result<(), String> {
-        match judge(address) {
-            Judgement::Never => Err(format!("no host has the address {address}")),
-            Judgement::Private if !self.may_be_private => Err(format!(
+    fn check_address(self, address: IpAddr) -> Result<(), String> {
+        match classify(address) {
+            AddressClass::Never => Err(format!("no host has the address {address}")),
+            AddressClass::Private if !self.may_be_private => Err(format!(
                 "{address} is a private address: allow it by `notifications.allow_private_webhooks`"
             )),
-            Judgement::Private | Judgement::Public => Ok(()),
+            AddressClass::Private | AddressClass::Public => Ok(()),
         }
     }
 
     /// Checks a literal address, which the client does not resolve.
-    fn judge_literal(self, url: &Url) -> Result<(), String> {
+    fn check_literal(self, url: &Url) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default();
         match host.trim_matches(['[', ']']).parse() {
-            Ok(address) => self.judge(address),
+            Ok(address) => self.check_address(address),
             Err(_) => Ok(()),
         }
     }
 }
 
-impl Resolve for Guard {
+impl Resolve for AddressGuard {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = *self;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
-            let refused = found.iter().find_map(|found| guard.judge(found.ip()).err());
+            let refused = found
+                .iter()
+                .find_map(|found| guard.check_address(found.ip()).err());
             let allowed: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|found| guard.judge(found.ip()).is_ok())
+                .filter(|found| guard.check_address(found.ip()).is_ok())
                 .collect();
             match (allowed.is_empty(), refused) {
                 (true, Some(why)) => Err(std::io::Error::other(why).into()),
@@ -265,7 +267,7 @@ mod tests {
             std::fs::write(work.path().join(host).join("key"), host).unwrap();
         }
         let of = |secrets_dir: Option<PathBuf>| {
-            Permissions::of_fleet(NotificationsConfig {
+            Permissions::for_fleet(NotificationsConfig {
                 secrets_dir,
                 ..NotificationsConfig::default()
             })
@@ -280,9 +282,9 @@ mod tests {
         assert_eq!(read(&none, "a.org"), None);
     }
 
-    fn judged(url: &str, may_be_private: bool) -> bool {
-        let guard = Guard { may_be_private };
-        guard.judge_literal(&Url::parse(url).unwrap()).is_ok()
+    fn is_address_allowed(url: &str, may_be_private: bool) -> bool {
+        let guard = AddressGuard { may_be_private };
+        guard.check_literal(&Url::parse(url).unwrap()).is_ok()
     }
 
     #[test]
@@ -296,11 +298,11 @@ mod tests {
             "http://[::ffff:10.0.0.1]/",
             "https://192.168.1.1:8443/x",
         ] {
-            assert!(!judged(private, false), "{private}");
-            assert!(judged(private, true), "{private}");
+            assert!(!is_address_allowed(private, false), "{private}");
+            assert!(is_address_allowed(private, true), "{private}");
         }
-        assert!(!judged("http://0.0.0.0/", true), "of no host");
-        assert!(judged("http://8.8.8.8/", false));
+        assert!(!is_address_allowed("http://0.0.0.0/", true), "of no host");
+        assert!(is_address_allowed("http://8.8.8.8/", false));
     }
 
     #[tokio::test]
@@ -324,7 +326,7 @@ mod tests {
 
     #[test]
     fn answers_of_receivers_are_judged() {
-        let of = |code: u16| verdict(StatusCode::from_u16(code).unwrap());
+        let of = |code: u16| verdict_of_status(StatusCode::from_u16(code).unwrap());
         assert_eq!(of(204), Verdict::Delivered);
         assert!(matches!(of(410), Verdict::Dropped(_)));
         for again in [301, 400, 404, 429, 500, 503] {

@@ -57,13 +57,13 @@ impl Frames {
         &mut self.level().writer
     }
 
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_frame(&mut self) {
         let max_text_bytes = self.level().writer.max_bytes();
         self.levels.push(Level::new(max_text_bytes));
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Trouble> {
-        let text = self.take()?;
+    pub(super) fn end_frame(&mut self) -> Result<(), Trouble> {
+        let text = self.take_frame()?;
         let waiting = &mut self.level().waiting;
         waiting.push_written(&text)?;
         waiting.paragraph();
@@ -71,7 +71,7 @@ impl Frames {
     }
 
     /// Ends a frame and returns its text, which belongs elsewhere.
-    pub(super) fn take(&mut self) -> Result<String, Trouble> {
+    pub(super) fn take_frame(&mut self) -> Result<String, Trouble> {
         let inner = if self.levels.len() > 1 {
             self.levels.pop()
         } else {
@@ -95,7 +95,7 @@ impl Frames {
 
     pub(super) fn finish(mut self) -> Result<String, Trouble> {
         while self.levels.len() > 1 {
-            self.end()?;
+            self.end_frame()?;
         }
         let mut story = self.levels.remove(0);
         story.write_waiting()?;
@@ -110,7 +110,7 @@ pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mu
     let Ok(Some(part)) = package.part(name) else {
         return;
     };
-    let _: Result<(), Trouble> = xml::read(part, |token| {
+    let _: Result<(), Trouble> = xml::for_each_token(part, |token| {
         match token {
             Token::Begin(name, attributes) => {
                 value.clear();
@@ -123,7 +123,7 @@ pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mu
             Token::Text(_) => {}
             Token::End(name) => {
                 if name == element {
-                    note(name, std::mem::take(&mut value), metadata);
+                    set_entry(name, std::mem::take(&mut value), metadata);
                 }
                 element.clear();
             }
@@ -133,7 +133,7 @@ pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mu
 }
 
 /// Notes an entry of the metadata by its name, which is one of Dublin Core or of the two formats.
-fn note(element: &str, value: String, metadata: &mut Metadata) {
+fn set_entry(element: &str, value: String, metadata: &mut Metadata) {
     if value.trim().is_empty() {
         return;
     }

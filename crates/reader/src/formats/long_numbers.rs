@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use super::package::Package;
-use super::xml::{Attributes, Token, read};
+use super::xml::{Attributes, Token, for_each_token};
 use crate::formats::Trouble;
 
 /// The fewest digits of a long number. A double holds every integer with fewer digits.
@@ -16,7 +16,7 @@ const LONG: usize = 16;
 const MAX_CELLS: usize = 1 << 20;
 
 /// The numbers of a sheet, by row and column from 0.
-pub(super) type OfSheet = HashMap<(u32, u32), String>;
+pub(super) type SheetNumbers = HashMap<(u32, u32), String>;
 
 /// The names of the sheets of a workbook, with the parts that hold them.
 pub(super) struct Sheets {
@@ -24,10 +24,10 @@ pub(super) struct Sheets {
 }
 
 impl Sheets {
-    pub(super) fn of(package: &mut Package<'_>) -> Result<Sheets, Trouble> {
+    pub(super) fn from_package(package: &mut Package<'_>) -> Result<Sheets, Trouble> {
         let relations = package.small_part("xl/_rels/workbook.xml.rels")?;
         let mut targets = HashMap::new();
-        each_element(&relations, "Relationship", |attributes| {
+        for_each_element(&relations, "Relationship", |attributes| {
             if let (Some(id), Some(target)) = (attributes.get("Id"), attributes.get("Target")) {
                 let part = match target.strip_prefix('/') {
                     Some(absolute) => absolute.to_owned(),
@@ -38,7 +38,7 @@ impl Sheets {
         });
         let workbook = package.small_part("xl/workbook.xml")?;
         let mut parts = HashMap::new();
-        each_element(&workbook, "sheet", |attributes| {
+        for_each_element(&workbook, "sheet", |attributes| {
             let target = attributes.get("id").and_then(|id| targets.remove(&id));
             if let (Some(name), Some(target)) = (attributes.get("name"), target) {
                 parts.insert(name, target);
@@ -49,8 +49,8 @@ impl Sheets {
 
     /// The long numbers of a sheet. There are none if its part is too large or broken; the caller notices that when it
     /// reads the cells.
-    pub(super) fn long_numbers(&self, package: &mut Package<'_>, sheet: &str) -> OfSheet {
-        let mut found = OfSheet::new();
+    pub(super) fn long_numbers(&self, package: &mut Package<'_>, sheet: &str) -> SheetNumbers {
+        let mut found = SheetNumbers::new();
         let Some(part) = self.parts.get(sheet) else {
             return found;
         };
@@ -63,8 +63,8 @@ impl Sheets {
         let mut place = Place::default();
         // The numbers before a fault in the XML are kept.
         let _ = again.map(|part| {
-            read(part, |token| {
-                place.take(token, &mut found);
+            for_each_token(part, |token| {
+                place.handle_token(token, &mut found);
                 Ok(())
             })
         });
@@ -74,8 +74,8 @@ impl Sheets {
 
 /// Passes the attributes of each element with this name to `each`. In a broken part, these are the elements before the
 /// fault.
-fn each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>)) {
-    let _ = read(xml.as_bytes(), |token| {
+fn for_each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>)) {
+    let _ = for_each_token(xml.as_bytes(), |token| {
         match token {
             Token::Begin(name, attributes) if name == element => each(&attributes),
             _ => {}
@@ -117,7 +117,7 @@ struct Place {
 }
 
 impl Place {
-    fn take(&mut self, token: Token<'_>, found: &mut OfSheet) {
+    fn handle_token(&mut self, token: Token<'_>, found: &mut SheetNumbers) {
         match token {
             // Rows and cells without a position follow the previous one. Here both are counted from 1.
             Token::Begin("row", attributes) => {
@@ -185,10 +185,10 @@ mod tests {
             <row><c><v>12345678901234567.89</v></c><c t='s'><v>5</v></c><c><v>9007199254740992</v></c></row>\
             </sheetData></worksheet>";
         assert!(has_long_number(sheet.as_bytes()));
-        let mut found = OfSheet::new();
+        let mut found = SheetNumbers::new();
         let mut place = Place::default();
-        read(sheet.as_bytes(), |token| {
-            place.take(token, &mut found);
+        for_each_token(sheet.as_bytes(), |token| {
+            place.handle_token(token, &mut found);
             Ok(())
         })
         .unwrap();

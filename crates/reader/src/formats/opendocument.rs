@@ -32,7 +32,7 @@ pub(super) fn read(kind: Kind, bytes: &[u8], max_text_bytes: u64) -> Result<Cont
 fn read_sheets(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut writer = TextWriter::new(max_text_bytes);
     let mut sheets = Sheets::default();
-    read_content(package, |token| sheets.write(token, &mut writer))?;
+    for_each_token(package, |token| sheets.write(token, &mut writer))?;
     let mut content = Content {
         text: writer.finish(),
         ..Content::default()
@@ -45,14 +45,14 @@ fn read_text(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content, 
     let mut hidden = HiddenStyles::default();
     let mut margins = Margins::default();
     if let Some(part) = package.part("styles.xml")? {
-        xml::read(part, |token| {
-            hidden.see(&token);
-            margins.see(&token, &hidden, max_text_bytes)
+        xml::for_each_token(part, |token| {
+            hidden.handle_token(&token);
+            margins.handle_token(&token, &hidden, max_text_bytes)
         })?;
     }
     let mut story = Story::new(max_text_bytes);
-    read_content(package, |token| {
-        hidden.see(token);
+    for_each_token(package, |token| {
+        hidden.handle_token(token);
         story.write(token, &hidden)
     })?;
     let [headers, footers] = margins.texts.map(|texts| texts.join("\n"));
@@ -68,13 +68,13 @@ fn read_text(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content, 
     })
 }
 
-fn read_content(
+fn for_each_token(
     package: &mut Package<'_>,
     mut each: impl FnMut(&Token<'_>) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
     let part = package.part("content.xml")?;
     let part = part.ok_or_else(|| Trouble::broken("content.xml is missing"))?;
-    xml::read(part, |token| each(&token))
+    xml::for_each_token(part, |token| each(&token))
 }
 
 /// The headers and footers, which are part of the styles. Different pages often have the same header, so each text is
@@ -86,14 +86,14 @@ struct Margins {
 }
 
 impl Margins {
-    fn see(
+    fn handle_token(
         &mut self,
         token: &Token<'_>,
         hidden: &HiddenStyles,
         max_text_bytes: u64,
     ) -> Result<(), Trouble> {
         let which = match token {
-            Token::Begin(name, _) | Token::End(name) => which_margin(name),
+            Token::Begin(name, _) | Token::End(name) => margin_index(name),
             Token::Text(_) => None,
         };
         match (which, token, &mut self.here) {
@@ -113,7 +113,7 @@ impl Margins {
 }
 
 /// Which margin an element is: 0 for a header, 1 for a footer.
-fn which_margin(element: &str) -> Option<usize> {
+fn margin_index(element: &str) -> Option<usize> {
     match element {
         "header" | "header-left" | "header-first" => Some(0),
         "footer" | "footer-left" | "footer-first" => Some(1),
@@ -130,7 +130,7 @@ struct HiddenStyles {
 }
 
 impl HiddenStyles {
-    fn see(&mut self, token: &Token<'_>) {
+    fn handle_token(&mut self, token: &Token<'_>) {
         match (token, &self.here) {
             (Token::Begin("style", attributes), _) => self.here = attributes.get("name"),
             (Token::End("style"), _) => self.here = None,
@@ -248,7 +248,7 @@ impl Story {
             _ if FRAMES.contains(&name) => {
                 self.outer.push((name == "note-body", self.in_paragraphs));
                 self.in_paragraphs = 0;
-                self.frames.begin();
+                self.frames.begin_frame();
             }
             _ => {}
         }
@@ -283,9 +283,9 @@ impl Story {
         };
         self.in_paragraphs = in_paragraphs;
         if !is_note {
-            return self.frames.end();
+            return self.frames.end_frame();
         }
-        let note = self.frames.take()?;
+        let note = self.frames.take_frame()?;
         self.notes.push_written(&note)?;
         self.notes.paragraph();
         Ok(())

@@ -1,7 +1,7 @@
 //! The sheets of an ODS: for each its name, and a line for each row that is not empty. Cells are read as stored, not as
 //! shown, because the display depends on the author's settings.
 
-use super::iso_time::{of_date, of_duration};
+use super::iso_time::{from_date, from_duration};
 use super::xml::{Attributes, Token};
 use crate::formats::Trouble;
 use crate::text::TextWriter;
@@ -54,7 +54,7 @@ impl Sheets {
             }
             Token::Begin("table-row", attributes) if self.in_cells == 0 => {
                 self.row = Row {
-                    times: times(attributes, "number-rows-repeated", MAX_ROWS),
+                    times: repeat_count(attributes, "number-rows-repeated", MAX_ROWS),
                     ..Row::default()
                 };
             }
@@ -97,8 +97,8 @@ impl Sheets {
 
 impl Row {
     fn begin_cell(&mut self, attributes: &Attributes<'_>, max_bytes: u64) {
-        self.cell_times = times(attributes, "number-columns-repeated", MAX_COLUMNS);
-        self.value = stored(attributes);
+        self.cell_times = repeat_count(attributes, "number-columns-repeated", MAX_COLUMNS);
+        self.value = stored_value(attributes);
         self.shown = Some(TextWriter::new(max_bytes));
     }
 
@@ -140,17 +140,17 @@ impl Row {
     }
 }
 
-fn times(attributes: &Attributes<'_>, name: &str, most: usize) -> usize {
+fn repeat_count(attributes: &Attributes<'_>, name: &str, most: usize) -> usize {
     let times = attributes.get(name).and_then(|times| times.parse().ok());
     times.filter(|times| *times <= most).unwrap_or(1)
 }
 
 /// The stored value of a cell, if it has one in addition to its text.
-fn stored(attributes: &Attributes<'_>) -> Option<String> {
+fn stored_value(attributes: &Attributes<'_>) -> Option<String> {
     match attributes.get("value-type")?.as_str() {
         "float" | "currency" | "percentage" => attributes.get("value"),
-        "date" => attributes.get("date-value").map(|date| of_date(&date)),
-        "time" => of_duration(&attributes.get("time-value")?),
+        "date" => attributes.get("date-value").map(|date| from_date(&date)),
+        "time" => from_duration(&attributes.get("time-value")?),
         "boolean" => attributes.get("boolean-value"),
         // The attribute may replace the text. If there is a text, it is the same, except for errors, where the
         // attribute is empty.

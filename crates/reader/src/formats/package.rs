@@ -107,7 +107,7 @@ impl<'b> Package<'b> {
         let Some(part) = self.part(&format!("{folder}_rels/{file}.rels"))? else {
             return Ok(relations);
         };
-        xml::read(part, |token| {
+        xml::for_each_token(part, |token| {
             if let Token::Begin("Relationship", attributes) = token
                 && relations.len() < MAX_RELATIONS
                 && attributes.get("TargetMode").as_deref() != Some("External")
@@ -152,9 +152,9 @@ impl<'b> Package<'b> {
 }
 
 /// The kind of document in a zip file.
-pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
+pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     let Ok(mut package) = Package::open(bytes) else {
-        return kind_of_broken(bytes);
+        return detect_kind_of_broken(bytes);
     };
     let kinds = [
         ("word/document.xml", Kind::Docx),
@@ -177,7 +177,7 @@ pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
 }
 
 /// Recognises the kind of a zip file by its beginning, if the directory at its end is damaged.
-fn kind_of_broken(bytes: &[u8]) -> Option<Kind> {
+fn detect_kind_of_broken(bytes: &[u8]) -> Option<Kind> {
     let head = &bytes[..bytes.len().min(4096)];
     let has = |name: &[u8]| head.windows(name.len()).any(|window| window == name);
     if has(b"word/") {

@@ -25,7 +25,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     }
     pdf_filters::decode(&mut document);
     pdf_fonts::name_characters(&mut document);
-    pdf_operators::expand(&mut document);
+    pdf_operators::expand_operators(&mut document);
     let add_tables = AssertUnwindSafe(|| pdf_cmaps::add_tables(&mut document));
     // If tables cannot be added, the fonts are read as the library reads them.
     let _: Result<(), _> = panic::catch_unwind(add_tables);
@@ -63,7 +63,7 @@ fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     let load = |bytes: &[u8]| {
         let load = AssertUnwindSafe(|| {
             let mut document = Document::load_mem(bytes).map_err(trouble)?;
-            pdf_tree::mend(&mut document);
+            pdf_tree::repair_tree(&mut document);
             Ok(document)
         });
         panic::catch_unwind(load).unwrap_or_else(|_| Err(Trouble::broken("its parser panicked")))
@@ -103,14 +103,14 @@ fn is_whole(document: &Document) -> bool {
     let taken_away = usize::from(document.was_encrypted());
     let mut streams = document.objects.values().flat_map(Object::as_stream);
     missing.count() <= taken_away
-        && !document.objects.values().any(is_bereft)
+        && !document.objects.values().any(lacks_data)
         && streams.all(|stream| has_its_data(document, stream))
         && document.page_iter().next().is_some()
 }
 
 /// Whether an object is a stream without its data. If the length of a stream is wrong, the parser mistakes it for a
 /// dictionary. A dictionary of encryption parameters has a length, too, but also a version.
-fn is_bereft(object: &Object) -> bool {
+fn lacks_data(object: &Object) -> bool {
     let dictionary = object.as_dict();
     dictionary.is_ok_and(|dictionary| dictionary.has(b"Length") && !dictionary.has(b"V"))
 }
@@ -146,7 +146,7 @@ fn metadata(document: &Document) -> Metadata {
     let Some(info) = info(document) else {
         return Metadata::default();
     };
-    let entry = |key: &[u8]| text_of(document, info.get(key).ok()?);
+    let entry = |key: &[u8]| decode_text_string(document, info.get(key).ok()?);
     let date = |key: &[u8]| to_iso(&entry(key)?);
     Metadata {
         title: entry(b"Title"),
@@ -167,7 +167,7 @@ fn info(document: &Document) -> Option<&Dictionary> {
 
 /// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else a one-byte encoding that is Latin-1 except
 /// for a few characters. Many strings are UTF-8 without a mark; text in another encoding is not valid UTF-8.
-fn text_of(document: &Document, object: &Object) -> Option<String> {
+fn decode_text_string(document: &Document, object: &Object) -> Option<String> {
     let object = match object {
         Object::Reference(id) => document.get_object(*id).ok()?,
         other => other,

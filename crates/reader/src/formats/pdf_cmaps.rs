@@ -38,18 +38,18 @@ pub(super) fn add_tables(document: &mut Document) {
     let fonts: Vec<Font> = document
         .objects
         .iter()
-        .filter_map(|(id, object)| font(document, *id, object.as_dict().ok()?))
+        .filter_map(|(id, object)| font_without_table(document, *id, object.as_dict().ok()?))
         .collect();
     if fonts.is_empty() {
         return;
     }
-    let strings = strings(document);
+    let strings = collect_strings(document);
     for font in fonts {
-        rewrite(document, font, &strings);
+        rewrite_font(document, font, &strings);
     }
 }
 
-fn font(document: &Document, id: ObjectId, dictionary: &Dictionary) -> Option<Font> {
+fn font_without_table(document: &Document, id: ObjectId, dictionary: &Dictionary) -> Option<Font> {
     if dictionary.get(b"Subtype").and_then(Object::as_name).ok()? != b"Type0" {
         return None;
     }
@@ -58,7 +58,7 @@ fn font(document: &Document, id: ObjectId, dictionary: &Dictionary) -> Option<Fo
     let descendant = descendant.as_dict().ok()?;
     let family = family(document, descendant);
     let ucs2 = family.as_ref().and_then(CidFamily::ucs2_cmap);
-    let collection = ucs2.and_then(predefined);
+    let collection = ucs2.and_then(predefined_cmap);
     let own = dictionary.get(b"ToUnicode").ok();
     let own = own.and_then(|own| resolved(document, own)?.as_stream().ok());
     let own = own.and_then(cmap_of_stream);
@@ -71,7 +71,7 @@ fn font(document: &Document, id: ObjectId, dictionary: &Dictionary) -> Option<Fo
             (Some(CMap::identity_h()), String::new())
         }
         Object::Name(name) => {
-            let encoding = predefined(CMapName::from_bytes(name));
+            let encoding = predefined_cmap(CMapName::from_bytes(name));
             (encoding, String::from_utf8_lossy(name).into_owned())
         }
         Object::Stream(stream) => (cmap_of_stream(stream), String::new()),
@@ -101,7 +101,7 @@ fn family(document: &Document, descendant: &Dictionary) -> Option<CidFamily> {
     ))
 }
 
-fn predefined(name: CMapName<'_>) -> Option<CMap> {
+fn predefined_cmap(name: CMapName<'_>) -> Option<CMap> {
     CMap::parse(load_embedded(name)?, load_embedded)
 }
 
@@ -110,7 +110,7 @@ fn cmap_of_stream(stream: &Stream) -> Option<CMap> {
 }
 
 /// All strings that pages and forms show, in any font.
-fn strings(document: &Document) -> BTreeSet<Vec<u8>> {
+fn collect_strings(document: &Document) -> BTreeSet<Vec<u8>> {
     let pages = document.page_iter();
     let mut contents: Vec<Vec<u8>> = pages
         .filter_map(|page| document.get_page_content(page).ok())
@@ -147,8 +147,8 @@ fn strings(document: &Document) -> BTreeSet<Vec<u8>> {
     strings
 }
 
-fn rewrite(document: &mut Document, font: Font, strings: &BTreeSet<Vec<u8>>) {
-    let lengths = Lengths::of(&font.name, font.encoding.as_ref());
+fn rewrite_font(document: &mut Document, font: Font, strings: &BTreeSet<Vec<u8>>) {
+    let lengths = Lengths::from_encoding(&font.name, font.encoding.as_ref());
     let mut codes = BTreeSet::new();
     for string in strings {
         let mut rest = &string[..];
@@ -253,7 +253,7 @@ enum Length {
 impl Lengths {
     /// The lengths in the encoding with this name, or else in that of the codes that have glyphs. An unknown encoding
     /// is read as two bytes, the usual length.
-    fn of(name: &str, encoding: Option<&CMap>) -> Lengths {
+    fn from_encoding(name: &str, encoding: Option<&CMap>) -> Lengths {
         let is_two = |first: u32| {
             let encoding = encoding?;
             let is_code =

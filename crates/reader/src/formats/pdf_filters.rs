@@ -52,8 +52,8 @@ fn filters_of(document: &Document, stream: &Stream) -> Option<Vec<Filter>> {
     let mut filters = Vec::with_capacity(names.len());
     for (at, name) in names.iter().enumerate() {
         let name = name.as_name().ok()?;
-        let full = in_full(name);
-        expect(full == name && !is_ours(full));
+        let full = full_name(name);
+        expect(full == name && !is_decoded_here(full));
         expect(full != b"ASCII85Decode" || !begins_with_sign(&stream.content));
         let parameters = parameters.get(at).cloned().flatten();
         filters.push(Filter {
@@ -65,7 +65,7 @@ fn filters_of(document: &Document, stream: &Stream) -> Option<Vec<Filter>> {
 }
 
 /// The full name of a filter. Some writers use the abbreviations of inline images everywhere.
-fn in_full(name: &[u8]) -> &[u8] {
+fn full_name(name: &[u8]) -> &[u8] {
     match name {
         b"AHx" => b"ASCIIHexDecode",
         b"A85" => b"ASCII85Decode",
@@ -76,7 +76,7 @@ fn in_full(name: &[u8]) -> &[u8] {
     }
 }
 
-fn is_ours(name: &[u8]) -> bool {
+fn is_decoded_here(name: &[u8]) -> bool {
     matches!(name, b"ASCIIHexDecode" | b"RunLengthDecode")
 }
 
@@ -89,7 +89,7 @@ fn decode_stream(stream: &mut Stream, filters: &[Filter]) {
     let mut content = std::mem::take(&mut stream.content);
     let mut done = 0;
     for filter in filters {
-        let Some(decoded) = decoded(&content, filter) else {
+        let Some(decoded) = decode_data(&content, filter) else {
             break;
         };
         content = decoded;
@@ -105,16 +105,16 @@ fn decode_stream(stream: &mut Stream, filters: &[Filter]) {
     }
 }
 
-fn decoded(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
+fn decode_data(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
     match filter.name.as_slice() {
-        b"ASCIIHexDecode" => Some(from_hexadecimal(content)),
-        b"RunLengthDecode" => Some(from_run_lengths(content)),
-        b"ASCII85Decode" | b"FlateDecode" | b"LZWDecode" => by_parser(content, filter),
+        b"ASCIIHexDecode" => Some(decode_hexadecimal(content)),
+        b"RunLengthDecode" => Some(decode_run_lengths(content)),
+        b"ASCII85Decode" | b"FlateDecode" | b"LZWDecode" => decode_by_parser(content, filter),
         _ => None,
     }
 }
 
-fn by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
+fn decode_by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
     let content = match begins_with_sign(content) && filter.name == b"ASCII85Decode" {
         true => &content.trim_ascii_start()[2..],
         false => content,
@@ -129,7 +129,7 @@ fn by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
 }
 
 /// Decodes hexadecimal digits up to `>`. A single last digit counts as if a 0 followed.
-fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
+fn decode_hexadecimal(content: &[u8]) -> Vec<u8> {
     let digits = content.iter().take_while(|byte| **byte != b'>');
     let digits = digits.filter_map(|byte| char::from(*byte).to_digit(16));
     let digits: Vec<u8> = digits
@@ -141,7 +141,7 @@ fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
 
 /// Decodes run lengths. A length below 128 is followed by one more literal byte than its value. With a length above
 /// 128, the next byte is repeated (257 - length) times. 128 is the end.
-fn from_run_lengths(mut content: &[u8]) -> Vec<u8> {
+fn decode_run_lengths(mut content: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     while let [length, rest @ ..] = content {
         let length = usize::from(*length);

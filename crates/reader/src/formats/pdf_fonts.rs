@@ -12,7 +12,7 @@ pub(super) fn name_characters(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let font = object.as_dict().ok()?;
         let characters = characters(document, font)?;
-        Some((*id, table(&characters, own_table(document, font)?)))
+        Some((*id, write_table(&characters, own_table(document, font)?)))
     });
     let found: Vec<(ObjectId, Vec<u8>)> = found.collect();
     for (id, table) in found {
@@ -67,7 +67,7 @@ fn text_of(name: &str, code: i64) -> Option<String> {
         return written;
     }
     if is_variant || is_compound {
-        let simple: Option<String> = parts.iter().map(|part| simple(part)).collect();
+        let simple: Option<String> = parts.iter().map(|part| text_of_simple_name(part)).collect();
         return simple;
     }
     is_numbered(base, code).then(|| UNKNOWN.to_string())
@@ -98,7 +98,7 @@ fn by_code(name: &str) -> Option<String> {
 }
 
 /// The text of the names of letters and digits, which may have variants.
-fn simple(name: &str) -> Option<String> {
+fn text_of_simple_name(name: &str) -> Option<String> {
     const DIGITS: [&str; 10] = [
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
     ];
@@ -135,7 +135,7 @@ fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
 }
 
 /// Writes a table with these characters and the font's own. Of two entries for a code, the later one takes precedence.
-fn table(characters: &[(u8, String)], own: Vec<u8>) -> Vec<u8> {
+fn write_table(characters: &[(u8, String)], own: Vec<u8>) -> Vec<u8> {
     let mut table = format!("{} beginbfchar\n", characters.len());
     for (code, text) in characters {
         let units: String = text

@@ -5,11 +5,11 @@ use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Document, Object, ObjectId, Stream, dictionary};
 
 /// Rewrites the contents of all pages and forms that use these operators.
-pub(super) fn expand(document: &mut Document) {
+pub(super) fn expand_operators(document: &mut Document) {
     let pages: Vec<ObjectId> = document.page_iter().collect();
     for page in pages {
         let content = document.get_page_content(page).unwrap_or_default();
-        if let Some(content) = expanded(&content) {
+        if let Some(content) = expand_content(&content) {
             let stream = document.add_object(Stream::new(dictionary! {}, content));
             if let Ok(page) = document.get_dictionary_mut(page) {
                 page.set("Contents", stream);
@@ -28,7 +28,7 @@ pub(super) fn expand(document: &mut Document) {
         }
         let content = stream.decompressed_content();
         let content = content.unwrap_or_else(|_| stream.content.clone());
-        if let Some(content) = expanded(&content) {
+        if let Some(content) = expand_content(&content) {
             stream.dict.remove(b"Filter");
             stream.dict.remove(b"DecodeParms");
             stream.set_content(content);
@@ -37,19 +37,19 @@ pub(super) fn expand(document: &mut Document) {
 }
 
 /// The content with other operators in place of these; `None` if it has none of them.
-fn expanded(content: &[u8]) -> Option<Vec<u8>> {
+fn expand_content(content: &[u8]) -> Option<Vec<u8>> {
     if !may_use_them(content) {
         return None;
     }
     let operations = Content::decode(content).ok()?.operations;
-    if !operations.iter().any(is_one) {
+    if !operations.iter().any(is_shorthand) {
         return None;
     }
-    let operations: Vec<Operation> = operations.into_iter().flat_map(plain).collect();
+    let operations: Vec<Operation> = operations.into_iter().flat_map(equivalents).collect();
     Content { operations }.encode().ok()
 }
 
-fn is_one(operation: &Operation) -> bool {
+fn is_shorthand(operation: &Operation) -> bool {
     matches!(operation.operator.as_str(), "'" | "\"")
 }
 
@@ -68,8 +68,8 @@ fn may_use_them(content: &[u8]) -> bool {
 }
 
 /// The equivalents of an operator (ISO 32000-1, table 109).
-fn plain(mut operation: Operation) -> Vec<Operation> {
-    if !is_one(&operation) {
+fn equivalents(mut operation: Operation) -> Vec<Operation> {
+    if !is_shorthand(&operation) {
         return vec![operation];
     }
     let text = operation.operands.pop();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn operators(content: &str) -> Option<String> {
-        let content = expanded(content.as_bytes())?;
+        let content = expand_content(content.as_bytes())?;
         let operations = Content::decode(&content).unwrap().operations;
         let names = operations
             .iter()

@@ -14,12 +14,12 @@ pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
     while let Some(place) = next_place(bytes, at) {
         match place {
             Place::Trailer(begin) => {
-                let end = find(bytes, b"startxref", begin).unwrap_or(bytes.len());
+                let end = find_bytes(bytes, b"startxref", begin).unwrap_or(bytes.len());
                 trailers.push(&bytes[begin..end]);
                 at = begin;
             }
             Place::Object { number, begin } => {
-                let object = Found::at(bytes, begin);
+                let object = PdfObject::parse_at(bytes, begin);
                 at = object.end;
                 if object.is_cross_reference() {
                     trailers.push(object.dictionary);
@@ -30,7 +30,7 @@ pub(super) fn rebuild(bytes: &[u8]) -> Vec<u8> {
             }
         }
     }
-    written(&objects, &trailers)
+    write_file(&objects, &trailers)
 }
 
 enum Place {
@@ -77,24 +77,24 @@ fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
 }
 
 /// An object found in the bytes.
-struct Found<'b> {
+struct PdfObject<'b> {
     /// The dictionary of a stream, up to its closing brackets; otherwise the whole object.
     dictionary: &'b [u8],
     stream: Option<&'b [u8]>,
     end: usize,
 }
 
-impl<'b> Found<'b> {
-    fn at(bytes: &'b [u8], begin: usize) -> Found<'b> {
+impl<'b> PdfObject<'b> {
+    fn parse_at(bytes: &'b [u8], begin: usize) -> PdfObject<'b> {
         let next = next_object(bytes, begin).unwrap_or(bytes.len());
-        let end = find(&bytes[..next], b"endobj", begin).unwrap_or(next);
+        let end = find_bytes(&bytes[..next], b"endobj", begin).unwrap_or(next);
         match data_of_stream(bytes, begin, end) {
-            Some((dictionary_end, data, end)) => Found {
+            Some((dictionary_end, data, end)) => PdfObject {
                 dictionary: &bytes[begin..dictionary_end],
                 stream: Some(data),
                 end,
             },
-            None => Found {
+            None => PdfObject {
                 dictionary: &bytes[begin..end],
                 stream: None,
                 end,
@@ -123,7 +123,7 @@ impl<'b> Found<'b> {
 fn next_object(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
-        let found = find(bytes, b" obj", at)?;
+        let found = find_bytes(bytes, b" obj", at)?;
         let header = &bytes[found.saturating_sub(LONGEST_HEADER).max(from)..found];
         let digits = header.iter().rev();
         let length = digits
@@ -145,7 +145,7 @@ const LONGEST_HEADER: usize = 24;
 fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8], usize)> {
     let mut at = begin;
     let (dictionary_end, data) = loop {
-        let word = find(&bytes[..end], b"stream", at)?;
+        let word = find_bytes(&bytes[..end], b"stream", at)?;
         let before = bytes[begin..word].trim_ascii_end();
         if before.ends_with(b">>") {
             break (begin + before.len() - 2, word + b"stream".len());
@@ -173,7 +173,7 @@ fn data_of_stream(bytes: &[u8], begin: usize, end: usize) -> Option<(usize, &[u8
         let words = [&b"endstream"[..], b"endobj"];
         let end = words
             .iter()
-            .find_map(|word| find(&bytes[..next], word, data));
+            .find_map(|word| find_bytes(&bytes[..next], word, data));
         data + without_line_end(&bytes[data..end.unwrap_or(next)]).len()
     });
     Some((dictionary_end, &bytes[data..data_end], data_end))
@@ -203,7 +203,7 @@ fn length_in(dictionary: &[u8]) -> Option<usize> {
 fn value_of<'d>(dictionary: &'d [u8], key: &[u8]) -> Option<&'d [u8]> {
     let mut at = 0;
     loop {
-        let behind = find(dictionary, key, at)? + key.len();
+        let behind = find_bytes(dictionary, key, at)? + key.len();
         let rest = &dictionary[behind..];
         if rest
             .first()
@@ -222,13 +222,13 @@ fn has_type(dictionary: &[u8], name: &[u8]) -> bool {
         .is_some_and(|value| value.starts_with(name))
 }
 
-fn find(bytes: &[u8], word: &[u8], from: usize) -> Option<usize> {
+fn find_bytes(bytes: &[u8], word: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     let found = rest.windows(word.len()).position(|window| window == word)?;
     Some(from + found)
 }
 
-fn written(objects: &BTreeMap<(u32, u16), Found<'_>>, trailers: &[&[u8]]) -> Vec<u8> {
+fn write_file(objects: &BTreeMap<(u32, u16), PdfObject<'_>>, trailers: &[&[u8]]) -> Vec<u8> {
     let mut output = b"%PDF-1.7\n".to_vec();
     let mut table = String::new();
     let mut size = 1;
@@ -251,7 +251,7 @@ fn written(objects: &BTreeMap<(u32, u16), Found<'_>>, trailers: &[&[u8]]) -> Vec
             output.extend_from_slice(entry.as_bytes());
         }
     }
-    if let Some(id) = trailers.iter().rev().find_map(|trailer| identity(trailer)) {
+    if let Some(id) = trailers.iter().rev().find_map(|trailer| file_id(trailer)) {
         output.extend_from_slice(b" /ID ");
         output.extend_from_slice(id);
     }
@@ -269,7 +269,7 @@ fn reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
 
 /// The two strings of the trailer that are needed to read encrypted files, in hexadecimal digits. Strings in
 /// parentheses are rare, and are not read.
-fn identity(trailer: &[u8]) -> Option<&[u8]> {
+fn file_id(trailer: &[u8]) -> Option<&[u8]> {
     let value = value_of(trailer, b"/ID")?;
     let end = value.iter().position(|byte| *byte == b']')?;
     let id = &value[..=end];
@@ -305,14 +305,14 @@ pub(super) fn gather_pages(document: &mut Document) {
     let tree =
         document.add_object(dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count });
     for page in pages {
-        adopt(document, page, tree);
+        copy_inherited(document, page, tree);
     }
     let catalog = document.add_object(dictionary! { "Type" => "Catalog", "Pages" => tree });
     document.trailer.set("Root", catalog);
 }
 
 /// Copies to a page the attributes that it inherits from parents that still exist.
-fn adopt(document: &mut Document, page: ObjectId, tree: ObjectId) {
+fn copy_inherited(document: &mut Document, page: ObjectId, tree: ObjectId) {
     let dictionary = document.get_dictionary(page);
     let parent = dictionary
         .and_then(|page| page.get(b"Parent"))

@@ -9,12 +9,12 @@ use pdf_extract::{Dictionary, Document, Object, ObjectId};
 /// The size of a page that gives none, as in other readers, in points.
 const US_LETTER: [i64; 4] = [0, 0, 612, 792];
 
-pub(super) fn mend(document: &mut Document) {
+pub(super) fn repair_tree(document: &mut Document) {
     let root = document.catalog().and_then(|it| it.get(b"Pages"));
     let Ok(root) = root.and_then(Object::as_reference) else {
         return;
     };
-    let walk = Walk::through(document, root);
+    let walk = Walk::new(document, root);
     for (id, kind) in walk.untyped {
         if let Ok(node) = document.get_dictionary_mut(id) {
             node.set("Type", Object::Name(kind.into()));
@@ -27,7 +27,7 @@ pub(super) fn mend(document: &mut Document) {
         root.set("Kids", pages.collect::<Vec<Object>>());
     }
     for page in walk.pages {
-        give_size(document, page);
+        set_default_size(document, page);
     }
 }
 
@@ -42,7 +42,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn through(document: &Document, root: ObjectId) -> Walk {
+    fn new(document: &Document, root: ObjectId) -> Walk {
         let mut walk = Walk::default();
         let mut seen = HashSet::new();
         let mut nodes = vec![root];
@@ -79,7 +79,7 @@ impl Walk {
 }
 
 /// Sets the size of a page if neither it nor its parents have one. Cuts the chain of its parents where it repeats.
-fn give_size(document: &mut Document, page: ObjectId) {
+fn set_default_size(document: &mut Document, page: ObjectId) {
     let mut seen = HashSet::from([page]);
     let mut node = page;
     while let Ok(dictionary) = document.get_dictionary(node) {

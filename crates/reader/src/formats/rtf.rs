@@ -121,7 +121,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
         }),
         metadata: Metadata::default(),
     };
-    reader.read()?;
+    reader.parse()?;
     let mut metadata = reader.metadata;
     metadata.created = iso(reader.dates[0]);
     metadata.modified = iso(reader.dates[1]);
@@ -174,7 +174,7 @@ struct RtfReader<'b> {
 }
 
 impl<'b> RtfReader<'b> {
-    fn read(&mut self) -> Result<(), Trouble> {
+    fn parse(&mut self) -> Result<(), Trouble> {
         while let Some(byte) = self.next() {
             match byte {
                 b'{' => {
@@ -194,9 +194,9 @@ impl<'b> RtfReader<'b> {
                         break;
                     }
                 }
-                b'\\' => self.control()?,
+                b'\\' => self.read_control()?,
                 b'\r' | b'\n' | 0 => {}
-                other => self.byte(other),
+                other => self.push_byte(other),
             }
         }
         self.flush()?;
@@ -266,7 +266,7 @@ impl<'b> RtfReader<'b> {
     }
 
     /// Handles a byte of text.
-    fn byte(&mut self, byte: u8) {
+    fn push_byte(&mut self, byte: u8) {
         match self.to_skip {
             0 => self.encoded.push(byte),
             _ => self.to_skip -= 1,
@@ -288,7 +288,7 @@ impl<'b> RtfReader<'b> {
 
     fn text(&mut self, text: &str) -> Result<(), Trouble> {
         let metadatum = match self.group.here {
-            Destination::Text if self.is_unseen() => return Ok(()),
+            Destination::Text if self.is_invisible() => return Ok(()),
             Destination::Text if self.group.is_label => {
                 let text = text.replace(char::REPLACEMENT_CHARACTER, "\u{2022}");
                 return self.writer().push(&text);
@@ -297,7 +297,7 @@ impl<'b> RtfReader<'b> {
             Destination::Title => &mut self.metadata.title,
             Destination::Author => &mut self.metadata.author,
             Destination::Fonts => {
-                self.font_read(text);
+                self.read_font_table(text);
                 return Ok(());
             }
             Destination::Nothing
@@ -313,12 +313,12 @@ impl<'b> RtfReader<'b> {
         Ok(())
     }
 
-    fn is_unseen(&self) -> bool {
+    fn is_invisible(&self) -> bool {
         self.group.is_hidden || self.group.is_deleted
     }
 
     /// Reads a piece of the font table: names, each followed by a semicolon.
-    fn font_read(&mut self, text: &str) {
+    fn read_font_table(&mut self, text: &str) {
         for character in text.chars() {
             match character {
                 ';' => self.end_font_name(),
@@ -332,8 +332,8 @@ impl<'b> RtfReader<'b> {
         let name = std::mem::take(&mut self.font_name);
         let known = self.fonts.get(&self.font).copied();
         let by_name = match known {
-            None => code::of_font_name(&name),
-            Some(Code::Symbols(_)) => SymbolFont::of_name(&name).map(Code::Symbols),
+            None => code::from_font_name(&name),
+            Some(Code::Symbols(_)) => SymbolFont::from_name(&name).map(Code::Symbols),
             Some(_) => None,
         };
         if let Some(code) = by_name {
@@ -341,35 +341,35 @@ impl<'b> RtfReader<'b> {
         }
     }
 
-    fn control(&mut self) -> Result<(), Trouble> {
+    fn read_control(&mut self) -> Result<(), Trouble> {
         let Some(first) = self.next() else {
             return Ok(());
         };
         if first.is_ascii_alphabetic() {
             self.at -= 1;
-            let (word, number) = self.word();
-            return self.word_read(word, number);
+            let (word, number) = self.read_word();
+            return self.handle_word(word, number);
         }
         match first {
             b'\'' => {
-                let byte = self.hex();
-                self.byte(byte);
+                let byte = self.read_hex();
+                self.push_byte(byte);
             }
-            b'\\' | b'{' | b'}' => self.byte(first),
+            b'\\' | b'{' | b'}' => self.push_byte(first),
             b'~' | b'_' | b'-' if self.to_skip > 0 => self.to_skip -= 1,
             b'~' => self.symbol("\u{a0}")?,
             b'_' => self.symbol("-")?,
             b'\t' => self.symbol(" ")?,
             b'\r' | b'\n' => self.new_line()?,
             // A destination that old readers ignore follows.
-            b'*' => self.leave_out()?,
+            b'*' => self.close_destination()?,
             _ => {}
         }
         Ok(())
     }
 
     /// Reads a control word and its number.
-    fn word(&mut self) -> (&'b str, Option<i32>) {
+    fn read_word(&mut self) -> (&'b str, Option<i32>) {
         let (bytes, begin) = (self.bytes, self.at);
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_alphabetic) && self.at - begin < 40 {
             self.at += 1;
@@ -390,7 +390,7 @@ impl<'b> RtfReader<'b> {
         (word, number)
     }
 
-    fn hex(&mut self) -> u8 {
+    fn read_hex(&mut self) -> u8 {
         let digits = self.bytes.get(self.at..self.at + 2).unwrap_or_default();
         let text = std::str::from_utf8(digits).unwrap_or_default();
         match u8::from_str_radix(text, 16) {
@@ -402,7 +402,7 @@ impl<'b> RtfReader<'b> {
         }
     }
 
-    fn word_read(&mut self, word: &str, number: Option<i32>) -> Result<(), Trouble> {
+    fn handle_word(&mut self, word: &str, number: Option<i32>) -> Result<(), Trouble> {
         let value = number.unwrap_or(1);
         let stands_in = std::mem::take(&mut self.to_skip);
         self.to_skip = stands_in.saturating_sub(1);
@@ -412,7 +412,7 @@ impl<'b> RtfReader<'b> {
             // The text of a cell stays on the line of its row.
             "par" | "line" | "column" | "nestrow" if self.group.is_row => self.symbol(" "),
             // The text after a hidden paragraph mark continues the same paragraph.
-            "par" if self.is_unseen() => self.flush(),
+            "par" if self.is_invisible() => self.flush(),
             "par" | "line" | "column" | "sect" | "page" | "row" => self.new_line(),
             "intbl" => {
                 self.group.is_row = true;
@@ -434,7 +434,7 @@ impl<'b> RtfReader<'b> {
                 self.at = self.at.saturating_add(bytes).min(self.bytes.len());
                 Ok(())
             }
-            "ansicpg" => self.set_code(code::of_page(value)),
+            "ansicpg" => self.set_code(code::from_code_page(value)),
             "mac" => self.set_code(Some(code::MAC)),
             "pc" => self.set_code(Some(code::PC)),
             "pca" => self.set_code(Some(code::PC_850)),
@@ -445,8 +445,8 @@ impl<'b> RtfReader<'b> {
             "f" => self.set_font(value),
             "fcharset" | "cpg" => {
                 let code = match word {
-                    "cpg" => code::of_page(value),
-                    _ => code::of_charset(value),
+                    "cpg" => code::from_code_page(value),
+                    _ => code::from_charset(value),
                 };
                 if let Some(code) = code.filter(|_| self.is_in_fonts()) {
                     self.fonts.insert(self.font, code);
@@ -474,18 +474,18 @@ impl<'b> RtfReader<'b> {
                 Ok(())
             }
             "yr" | "mo" | "dy" | "hr" | "min" => {
-                self.date_part(word, value);
+                self.set_date_part(word, value);
                 Ok(())
             }
             other => match SYMBOLS.iter().find(|(known, _)| *known == other) {
                 Some((_, text)) => self.symbol(text),
-                None => self.enter(other),
+                None => self.begin_destination(other),
             },
         }
     }
 
     /// Handles a control word that may begin a destination.
-    fn enter(&mut self, word: &str) -> Result<(), Trouble> {
+    fn begin_destination(&mut self, word: &str) -> Result<(), Trouble> {
         match (self.group.here, word) {
             (Destination::Closed, _) => return Ok(()),
             (Destination::Replaced, "ud") => {
@@ -509,7 +509,9 @@ impl<'b> RtfReader<'b> {
                 self.group.here = Destination::Text;
                 return Ok(());
             }
-            (Destination::Text, _) if word.starts_with('m') => return self.formula(word),
+            (Destination::Text, _) if word.starts_with('m') => {
+                return self.write_formula_word(word);
+            }
             _ => {}
         }
         let Some((destination, part)) = self.destination_of(word) else {
@@ -555,7 +557,7 @@ impl<'b> RtfReader<'b> {
     }
 
     /// Handles a control word of a formula, which is written on one line.
-    fn formula(&mut self, word: &str) -> Result<(), Trouble> {
+    fn write_formula_word(&mut self, word: &str) -> Result<(), Trouble> {
         match word {
             "mf" => self.symbol(" "),
             "mden" => self.symbol("/"),
@@ -605,7 +607,7 @@ impl<'b> RtfReader<'b> {
         Ok(())
     }
 
-    fn leave_out(&mut self) -> Result<(), Trouble> {
+    fn close_destination(&mut self) -> Result<(), Trouble> {
         self.flush()?;
         let is_closed = matches!(self.group.here, Destination::Closed | Destination::Replaced);
         if !is_closed {
@@ -668,7 +670,7 @@ impl<'b> RtfReader<'b> {
         self.text(&String::from_utf16_lossy(&units))
     }
 
-    fn date_part(&mut self, word: &str, value: i32) {
+    fn set_date_part(&mut self, word: &str, value: i32) {
         let date = match self.group.here {
             Destination::Created => &mut self.dates[0],
             Destination::Modified => &mut self.dates[1],

@@ -5,8 +5,8 @@ use std::io::{Cursor, Read, Seek};
 use calamine::{Data, DataRef, ExcelDateTime, Reader, Xls, XlsError, Xlsx, XlsxError};
 
 use super::flow::read_metadata;
-use super::iso_time::{of_date, of_days};
-use super::long_numbers::{OfSheet, Sheets};
+use super::iso_time::{from_date, from_days};
+use super::long_numbers::{SheetNumbers, Sheets};
 use super::package::Package;
 use super::{Content, Trouble};
 use crate::report::Metadata;
@@ -17,7 +17,7 @@ pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Tr
     let mut package = Package::open(bytes)?;
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;
     let names = workbook.sheet_names();
-    let sheets = Sheets::of(&mut package)?;
+    let sheets = Sheets::from_package(&mut package)?;
     let mut writer = TextWriter::new(max_text_bytes);
     for name in &names {
         let long_numbers = sheets.long_numbers(&mut package, name);
@@ -35,7 +35,7 @@ pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Tr
 fn write_sheet<R: Read + Seek>(
     workbook: &mut Xlsx<R>,
     name: &str,
-    long_numbers: &OfSheet,
+    long_numbers: &SheetNumbers,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
@@ -145,10 +145,10 @@ fn text_of_number(number: f64) -> String {
 /// of them is shown depends on the cell's format, but only the fact that it is a time is known here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
-        return of_days(time.as_f64());
+        return from_days(time.as_f64());
     }
     let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
-    of_date(&format!(
+    from_date(&format!(
         "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}"
     ))
 }

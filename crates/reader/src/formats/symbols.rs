@@ -52,7 +52,7 @@ const WINGDINGS_2: [(u8, char); 6] = [
 
 impl SymbolFont {
     /// The symbol font with this name; `None` if the codes of the font are characters.
-    pub(super) fn of_name(name: &str) -> Option<SymbolFont> {
+    pub(super) fn from_name(name: &str) -> Option<SymbolFont> {
         match name.trim().to_ascii_lowercase().as_str() {
             "symbol" => Some(SymbolFont::Symbol),
             "wingdings" => Some(SymbolFont::Wingdings),

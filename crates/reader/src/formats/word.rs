@@ -82,7 +82,7 @@ fn write_part(
             return Ok(());
         };
         let mut story = Story::new(styles, writer.max_bytes(), fields_end);
-        xml::read(part, |token| story.write(&token))?;
+        xml::for_each_token(part, |token| story.write(&token))?;
         if let Some(text) = story.finish()? {
             writer.push_written(&text)?;
             writer.paragraph();

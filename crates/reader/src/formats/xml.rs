@@ -40,11 +40,11 @@ impl Attributes<'_> {
 }
 
 /// Passes the tokens of a part to `each`. An empty element both begins and ends.
-pub(super) fn read(
+pub(super) fn for_each_token(
     part: impl BufRead,
     mut each: impl FnMut(Token<'_>) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
-    let mut reader = Reader::from_reader(BufReader::new(Decoded::new(part)?));
+    let mut reader = Reader::from_reader(BufReader::new(Utf8Reader::new(part)?));
     reader.config_mut().check_end_names = false;
     let mut buffer = Vec::new();
     loop {
@@ -76,7 +76,7 @@ pub(super) fn read(
 }
 
 /// Decodes a part to UTF-8, whatever its encoding. Invalid bytes become U+FFFD.
-struct Decoded<R> {
+struct Utf8Reader<R> {
     part: R,
     decoder: Decoder,
     text: Vec<u8>,
@@ -87,11 +87,11 @@ struct Decoded<R> {
 /// The number of bytes decoded at a time.
 const PIECE_BYTES: usize = 8192;
 
-impl<R: BufRead> Decoded<R> {
-    fn new(mut part: R) -> Result<Decoded<R>, Trouble> {
+impl<R: BufRead> Utf8Reader<R> {
+    fn new(mut part: R) -> Result<Utf8Reader<R>, Trouble> {
         let head = part.fill_buf().map_err(package::trouble)?;
         let encoding = encoding_of(head);
-        Ok(Decoded {
+        Ok(Utf8Reader {
             part,
             decoder: encoding.new_decoder(),
             text: Vec::new(),
@@ -120,7 +120,7 @@ fn encoding_of(head: &[u8]) -> &'static Encoding {
     declared.unwrap_or(UTF_8)
 }
 
-impl<R: BufRead> Read for Decoded<R> {
+impl<R: BufRead> Read for Utf8Reader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.read == self.text.len() && !self.is_over {
             let bytes = self.part.fill_buf()?;
@@ -176,7 +176,7 @@ mod tests {
         ] {
             let part = format!("<t table:name=\"{written}\"/>");
             let mut found = None;
-            read(part.as_bytes(), |token| {
+            for_each_token(part.as_bytes(), |token| {
                 if let Token::Begin(_, attributes) = token {
                     found = attributes.get("name");
                 }

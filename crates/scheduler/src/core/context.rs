@@ -6,9 +6,9 @@ use webfill_wire::{DispatcherToSupervisor, RefusalLog};
 
 use super::backends::BackendsReport;
 use super::counters::Counters;
-use super::paces::Paces;
+use super::paces::CrawlPaces;
 use super::recalls::Recalls;
-use super::turn::TurnEnd;
+use super::turn::TurnDeadline;
 use super::window::Window;
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
@@ -18,7 +18,7 @@ use crate::effects::{
 };
 use crate::frontier::Frontier;
 use crate::mappings::Mappings;
-use crate::requester::Who;
+use crate::requester::SenderInfo;
 
 /// The part of the configuration that the state machine needs.
 #[derive(Debug, Clone)]
@@ -35,9 +35,9 @@ pub struct CoreSettings {
 
 /// The process's observations, and its limit for a turn.
 #[derive(Default)]
-pub struct Surroundings {
+pub struct Environment {
     /// The time at which a step must stop and leave the rest to the next turn.
-    pub turn_end: TurnEnd,
+    pub turn_end: TurnDeadline,
     /// Why nothing is handed out or fed, in words: a disk has too little room.
     pub low_disk: Option<String>,
     /// Whether the store cannot keep up, so that the states of crawls are written later.
@@ -67,9 +67,9 @@ pub(super) struct Context {
     /// How far the wall clock is ahead of the caller's clock. Watches, and times in requests, use the wall clock.
     pub(super) wall_ahead_ms: i64,
     /// How fast crawls proceed, for people.
-    pub(super) paces: Paces,
+    pub(super) paces: CrawlPaces,
     pub(super) counters: Counters,
-    pub(super) surroundings: Surroundings,
+    pub(super) surroundings: Environment,
 }
 
 impl Context {
@@ -96,9 +96,9 @@ impl Context {
             window: Window::new(now_ms),
             draining: false,
             wall_ahead_ms: 0,
-            paces: Paces::default(),
+            paces: CrawlPaces::default(),
             counters: Counters::default(),
-            surroundings: Surroundings::default(),
+            surroundings: Environment::default(),
         }
     }
 
@@ -115,17 +115,17 @@ impl Context {
     }
 
     /// For how many seconds no supervisor is admitted yet, because requests of a former fleet may still be in flight.
-    pub(super) fn quiet_s(&self, now_ms: i64) -> i64 {
+    pub(super) fn seconds_until_admission(&self, now_ms: i64) -> i64 {
         let wait_ms = self.frontier.origin().quiet_until_ms - now_ms;
         (wait_ms.max(0) + 999) / 1_000
     }
 
     /// Why no request is taken or no task is handed out; `None` if both are.
-    pub(super) fn holds(&self, now_ms: i64) -> Option<String> {
+    pub(super) fn hold_reason(&self, now_ms: i64) -> Option<String> {
         if self.draining {
             return Some(String::from("it drains"));
         }
-        let wait_s = self.quiet_s(now_ms);
+        let wait_s = self.seconds_until_admission(now_ms);
         if wait_s > 0 {
             return Some(format!(
                 "no supervisor is admitted for {wait_s} s: requests of the former fleet may be in flight"
@@ -136,7 +136,7 @@ impl Context {
 
     pub(super) fn audit(
         &mut self,
-        who: Who,
+        who: SenderInfo,
         audited: Option<AuditedAction>,
         end: ActionEnd,
         now_ms: i64,
@@ -151,7 +151,7 @@ impl Context {
     }
 
     /// Publishes a notification to the subscribers of the application.
-    pub(super) fn notify(&mut self, app_id: &str, notification: &Value) {
+    pub(super) fn publish_notification(&mut self, app_id: &str, notification: &Value) {
         self.outgoing.push(OutgoingMessage::Notification {
             app_id: app_id.to_owned(),
             notification: notification.clone(),

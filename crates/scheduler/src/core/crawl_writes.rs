@@ -5,7 +5,7 @@ use webfill_wire::CrawlKey;
 
 use crate::core::context::Context;
 use crate::effects::{CrawlWrite, StoreWrite};
-use crate::frontier::{FrontierError, if_pruned};
+use crate::frontier::{FrontierError, ignore_pruned};
 
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
@@ -27,12 +27,16 @@ impl CrawlWrites {
     }
 
     /// Writes a batch of the changed crawls, if it is time and the store keeps up.
-    pub(super) fn write_due(&mut self, cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    pub(super) fn queue_due_writes(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
         if now_ms < self.next_ms || cx.surroundings.store_is_behind {
             return Ok(());
         }
-        touch_open_crawls(cx);
-        let wait_ms = match write_crawls(cx, CRAWLS_AT_ONCE, now_ms)? {
+        mark_open_crawls_changed(cx);
+        let wait_ms = match queue_crawl_writes(cx, CRAWLS_AT_ONCE, now_ms)? {
             true => MORE_CRAWLS_AFTER_MS,
             false => CRAWLS_EVERY_MS,
         };
@@ -42,26 +46,28 @@ impl CrawlWrites {
 }
 
 /// Marks all crawls that have not ended as changed, so that they are written again.
-pub(super) fn touch_open_crawls(cx: &mut Context) {
+pub(super) fn mark_open_crawls_changed(cx: &mut Context) {
     for crawl in cx.crawls.open_crawls() {
         cx.frontier.crawls().touch(crawl);
     }
 }
 
-pub(super) fn write_crawl(
+pub(super) fn queue_crawl_write(
     cx: &mut Context,
     crawl: CrawlKey,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     let going_on = !cx.draining;
-    let mut row = cx.crawls.row(&mut cx.frontier, crawl, going_on, now_ms)?;
-    let unsaved = cx.frontier.unsaved_crawls().end_of(crawl)?;
+    let mut row = cx
+        .crawls
+        .crawl_document(&mut cx.frontier, crawl, going_on, now_ms)?;
+    let unsaved = cx.frontier.unsaved_crawls().find_end(crawl)?;
     if let (Some(end), Some(finished_at_ms)) = (unsaved, &mut row.finished_at_ms) {
         *finished_at_ms = end.at_ms.min(now_ms);
         row.started_at_ms = row.started_at_ms.min(*finished_at_ms);
     }
     let done = cx.frontier.crawls().status(crawl)?.done;
-    cx.paces.note(crawl, done, now_ms);
+    cx.paces.record(crawl, done, now_ms);
     cx.store_writes.push(StoreWrite::Crawl(CrawlWrite {
         crawl: Box::new(row),
         note: unsaved.map(|end| end.number),
@@ -70,14 +76,14 @@ pub(super) fn write_crawl(
 }
 
 /// Queues store writes for up to `most` changed crawls; returns whether there are more.
-pub(super) fn write_crawls(
+pub(super) fn queue_crawl_writes(
     cx: &mut Context,
     most: usize,
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
     let touched = cx.frontier.crawls().take_touched(most);
     for crawl in &touched {
-        if_pruned(write_crawl(cx, *crawl, now_ms), ())?;
+        ignore_pruned(queue_crawl_write(cx, *crawl, now_ms), ())?;
     }
     Ok(touched.len() == most)
 }

@@ -18,16 +18,16 @@ pub(super) fn register_crawl(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     cx.frontier.crawls().spec(crawl)?;
-    if !cx.crawls.open(crawl, now_ms) {
+    if !cx.crawls.register(crawl, now_ms) {
         return Ok(());
     }
     for page in cx.frontier.records().pending_backfills(crawl)? {
         outcomes::queue_backfill(cx, crawl, page)?;
     }
     // These pages were passed to the store at the start; only the wait for them is registered here.
-    for page in cx.frontier.records().false_pages()? {
+    for page in cx.frontier.records().load_pending_retractions()? {
         if page.crawl == crawl {
-            cx.crawls.backfill_queued(crawl);
+            cx.crawls.on_backfill_queued(crawl);
         }
     }
     Ok(())
@@ -61,7 +61,7 @@ pub(super) fn queue_unlinked(
 }
 
 /// The time until which all remaining sites of the crawls back off, if that is longer than `patience_ms`.
-pub(super) fn all_back_off_until(
+pub(super) fn common_backoff_end_ms(
     cx: &mut Context,
     crawls: &[CrawlKey],
     now_ms: i64,
@@ -76,7 +76,7 @@ pub(super) fn all_back_off_until(
         match cx
             .frontier
             .site_states()
-            .first_task_beyond(*crawl, horizon_ms)?
+            .first_handout_after(*crawl, horizon_ms)?
         {
             None => return Ok(None),
             Some(until_ms) => {

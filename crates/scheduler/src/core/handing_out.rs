@@ -5,7 +5,7 @@ mod sending;
 use super::{recalls, window};
 use crate::core::context::Context;
 use crate::dispatch::Grant;
-use crate::frontier::{FrontierError, LeaseBatch, Woken};
+use crate::frontier::{FrontierError, LeaseBatch, WokenSite};
 
 /// After this many grants that yielded no task, the turn ends, so that other work is not delayed.
 const MOST_EMPTY_GRANTS: usize = 1_000;
@@ -20,7 +20,7 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
         return Ok(());
     }
     // Load due sites from the disk into the window.
-    window::fill(cx, now_ms)?;
+    window::refill(cx, now_ms)?;
     let mut empty_grants = 0;
     // Choose the next site, the supervisor for its tasks, their number and the start time.
     while let Some(grant) = cx.dispatch.next_grant(now_ms) {
@@ -33,14 +33,14 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
             .frontier
             .tasks()
             .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
-        cx.dispatch.record_handed_out(&grant, &batch);
+        cx.dispatch.record_grant(&grant, &batch);
         put_off_if_empty(cx, &grant, &batch, now_ms);
         // A backoff that has just begun must be in force before the site is granted again.
         apply_changed_sites(cx, now_ms)?;
         empty_grants += usize::from(batch.tasks.is_empty());
         cx.counters.handed_out += batch.tasks.len() as u64;
         sending::send_tasks(cx, &grant, batch.tasks)?;
-        if empty_grants >= MOST_EMPTY_GRANTS || cx.surroundings.turn_end.has_come() {
+        if empty_grants >= MOST_EMPTY_GRANTS || cx.surroundings.turn_end.is_over() {
             cx.window.has_more = true;
             break;
         }
@@ -50,10 +50,10 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
 
 /// Applies pending changes in the frontier: released crawls, due retries, new site rules.
 fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    cx.frontier.releases().free_applications(now_ms);
+    cx.frontier.releases().queue_application_releases(now_ms);
     if cx.frontier.has_crawls_to_release() {
         let woken = cx.frontier.releases().release_next(now_ms)?;
-        note_woken_sites(cx, woken);
+        wake_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
     if cx
@@ -62,17 +62,17 @@ fn apply_frontier_changes(cx: &mut Context, now_ms: i64) -> Result<(), FrontierE
         .is_some_and(|at_ms| at_ms <= now_ms)
     {
         let woken = cx.frontier.tasks().requeue_due_retries(now_ms)?;
-        note_woken_sites(cx, woken);
+        wake_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
     apply_changed_sites(cx, now_ms)
 }
 
 fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    let forgotten = cx.frontier.sites().take_forgotten();
-    for site in cx.frontier.sites().take_changed()? {
+    let forgotten = cx.frontier.sites().take_reset_sites();
+    for site in cx.frontier.sites().take_changed_sites()? {
         let is_forgotten = forgotten.contains(&site.id);
-        cx.dispatch.schedule.change_rule(&site, is_forgotten);
+        cx.dispatch.schedule.apply_rule(&site, is_forgotten);
         cx.window.next_site_ms = Some(now_ms);
     }
     Ok(())
@@ -80,7 +80,7 @@ fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
 
 /// Notes that sites in the window have got tasks to hand out. Recalls leased tasks of a lower priority that are in
 /// their way.
-pub(super) fn note_woken_sites(cx: &mut Context, woken: Vec<Woken>) {
+pub(super) fn wake_sites(cx: &mut Context, woken: Vec<WokenSite>) {
     for woken in woken {
         if let Some((owner, scope)) = cx.dispatch.wake(woken) {
             recalls::recall_from(cx, &owner, &scope);
@@ -115,6 +115,6 @@ pub(super) fn next_frontier_event_ms(cx: &Context, last_tick_ms: i64) -> Option<
     if cx.frontier.has_crawls_to_release() || cx.window.has_more {
         return Some(last_tick_ms);
     }
-    let (retry_ms, room_ms) = (cx.frontier.next_retry_ms(), cx.frontier.next_room_ms());
+    let (retry_ms, room_ms) = (cx.frontier.next_retry_ms(), cx.frontier.next_allowance_ms());
     retry_ms.into_iter().chain(room_ms).min()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use webfill_changes::PageCheck;
-use webfill_notifications::{Ended, Permissions};
+use webfill_notifications::{DeliveryEnd, Permissions};
 use webfill_wire::keys::ListChange;
 use webfill_wire::{CrawlKey, SupervisorOutcomes, SupervisorToDispatcher};
 
@@ -10,12 +10,12 @@ use super::{Core, auditing, context, handing_out, outcomes, recalls, reloading, 
 use crate::caller::Caller;
 use crate::effects::{BackfillWrite, ChangesAnswer, Client};
 use crate::frontier::{Candidate, FrontierError, TaskId};
-use crate::reload::{ReloadAsked, ReloadEnded};
+use crate::reload::{ReloadRequest, ReloadResult};
 use crate::watch_sources::WatchSources;
 
 impl Core {
     /// Notes that a reload was requested. The process reads the files.
-    pub fn ask_reload(&mut self, asked: ReloadAsked) {
+    pub fn request_reload(&mut self, asked: ReloadRequest) {
         self.reloads_asked.push(asked);
     }
 
@@ -23,39 +23,43 @@ impl Core {
         context::drain(&mut self.cx)
     }
 
-    pub fn quiet_s(&self, now_ms: i64) -> i64 {
-        self.cx.quiet_s(now_ms)
+    pub fn seconds_until_admission(&self, now_ms: i64) -> i64 {
+        self.cx.seconds_until_admission(now_ms)
     }
 
-    pub fn holds(&self, now_ms: i64) -> Option<String> {
-        self.cx.holds(now_ms)
+    pub fn hold_reason(&self, now_ms: i64) -> Option<String> {
+        self.cx.hold_reason(now_ms)
     }
 
     pub fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         handing_out::hand_out(&mut self.cx, now_ms)
     }
 
-    pub fn attend_notifications(
+    pub fn start_notifications(
         &mut self,
         permissions: Permissions,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         self.notifications
-            .attend_notifications(&mut self.cx, &self.watches, permissions, now_ms)
+            .start_notifications(&mut self.cx, &self.watches, permissions, now_ms)
     }
 
-    pub fn delivery_ended(&mut self, ended: &Ended, now_ms: i64) -> Result<(), FrontierError> {
+    pub fn on_delivery_ended(
+        &mut self,
+        ended: &DeliveryEnd,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
         self.notifications
-            .delivery_ended(&mut self.cx, &self.watches, ended, now_ms)
+            .on_delivery_ended(&mut self.cx, &self.watches, ended, now_ms)
     }
 
-    pub fn changes_answered(
+    pub fn on_changes_answered(
         &mut self,
         answer: ChangesAnswer,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         self.notifications
-            .changes_answered(&mut self.cx, &mut self.watches, answer, now_ms)
+            .on_changes_answered(&mut self.cx, &mut self.watches, answer, now_ms)
     }
 
     pub fn handle_outcomes(
@@ -66,22 +70,22 @@ impl Core {
         outcomes::handle_outcomes(&mut self.cx, outcomes, now_ms)
     }
 
-    pub fn backfill_applied(
+    pub fn on_backfill_applied(
         &mut self,
         backfill: &BackfillWrite,
         resolved: bool,
         links: &[String],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        outcomes::backfill_applied(&mut self.cx, backfill, resolved, links, now_ms)
+        outcomes::on_backfill_applied(&mut self.cx, backfill, resolved, links, now_ms)
     }
 
-    pub fn fetch_dropped_page(
+    pub fn requeue_dropped_page(
         &mut self,
         backfill: &BackfillWrite,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        outcomes::fetch_dropped_page(&mut self.cx, backfill, now_ms)
+        outcomes::requeue_dropped_page(&mut self.cx, backfill, now_ms)
     }
 
     pub fn feed(
@@ -93,20 +97,20 @@ impl Core {
         outcomes::feed_candidates(&mut self.cx, crawl, candidates, now_ms)
     }
 
-    pub fn page_taken_back(
+    pub fn on_page_retracted(
         &mut self,
         (crawl, task): (CrawlKey, TaskId),
         open: &[String],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        outcomes::taking_back::page_taken_back(&mut self.cx, (crawl, task), open, now_ms)
+        outcomes::taking_back::on_page_retracted(&mut self.cx, (crawl, task), open, now_ms)
     }
 
     pub fn expire_recalls(&mut self, until_ms: i64) {
         recalls::expire_recalls(&mut self.cx, until_ms)
     }
 
-    pub fn finish_reload(&mut self, ended: ReloadEnded, now_ms: i64) {
+    pub fn finish_reload(&mut self, ended: ReloadResult, now_ms: i64) {
         reloading::finish_reload(&mut self.cx, ended, now_ms)
     }
 
@@ -131,9 +135,9 @@ impl Core {
             .advance_feeds(&mut self.cx, &mut self.closing, now_ms)
     }
 
-    pub fn site_states_written(&mut self, last: i64) -> Result<(), FrontierError> {
+    pub fn on_site_states_written(&mut self, last: i64) -> Result<(), FrontierError> {
         self.site_state_writes
-            .site_states_written(&mut self.cx, last)
+            .on_site_states_written(&mut self.cx, last)
     }
 
     pub fn handle_supervisor_message(
@@ -151,37 +155,37 @@ impl Core {
         )
     }
 
-    pub fn note_address_of(&mut self, peer: &Caller, address: String) {
+    pub fn set_address_of(&mut self, peer: &Caller, address: String) {
         supervisors::note_address_of(&mut self.cx, peer, address)
     }
 
-    pub fn attend_watches(
+    pub fn start_watches(
         &mut self,
         sources: WatchSources,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        self.watches.attend_watches(&mut self.cx, sources, now_ms)
+        self.watches.start_watches(&mut self.cx, sources, now_ms)
     }
 
-    pub fn pages_checked(
+    pub fn on_pages_checked(
         &mut self,
         checks: &[PageCheck],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         self.watches
-            .pages_checked(&mut self.cx, &mut self.notifications, checks, now_ms)
+            .on_pages_checked(&mut self.cx, &mut self.notifications, checks, now_ms)
     }
 
     pub fn run_state(&self, name: &str, run: u64) -> Value {
         self.watches.run_state(name, run)
     }
 
-    pub fn feeder_ended(
+    pub fn on_feeder_ended(
         &mut self,
         name: &str,
         run: u64,
         why: Option<String>,
     ) -> Result<(), FrontierError> {
-        self.watches.feeder_ended(&mut self.cx, name, run, why)
+        self.watches.on_feeder_ended(&mut self.cx, name, run, why)
     }
 }

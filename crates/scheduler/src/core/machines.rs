@@ -1,4 +1,4 @@
-//! Takes back failures that were a machine's fault. When a supervisor's machine turns out to be cut off from the web,
+//! Takes back failures that were a machine's fault. When a supervisor's machine turns out to be offline,
 //! its failures say nothing about the sites, so their former states are restored. The tasks are queued again and go,
 //! with their sites, to other supervisors. If there is no other, everything waits until a probe is answered.
 
@@ -7,24 +7,24 @@ use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 use crate::caller::Caller;
 use crate::core::context::Context;
 use crate::core::{handing_out, outcomes, recalls};
-use crate::dispatch::{CutOff, MachineFailures};
-use crate::frontier::{FrontierError, Standing};
+use crate::dispatch::{MachineFailures, Offline};
+use crate::frontier::{FrontierError, SiteHealth};
 
 /// Clock differences between two machines are reported if they exceed this.
 const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
 /// Judges the machine that made an attempt. Returns true if the failure is the machine's: then the task was taken
 /// back, and the attempt says nothing about its site.
-pub(super) fn take_back_if_machines_failure(
+pub(super) fn return_if_machine_failure(
     cx: &mut Context,
     done: &TaskDone,
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
-    let before = match cx.dispatch.unanswered(done) {
+    let before = match cx.dispatch.site_if_unanswered(done) {
         Some(site) => cx.frontier.site_states().standing(site)?,
-        None => Standing::default(),
+        None => SiteHealth::default(),
     };
-    let judgement = cx.dispatch.judge_machine(done, before, now_ms);
+    let judgement = cx.dispatch.record_attempt_of_machine(done, before, now_ms);
     if judgement.is_excused {
         let returned = TaskReturned {
             task: done.task,
@@ -33,14 +33,14 @@ pub(super) fn take_back_if_machines_failure(
             clock: Some(done.clock),
             address: None,
         };
-        outcomes::take_returned(cx, returned, now_ms)?;
+        outcomes::handle_returned_task(cx, returned, now_ms)?;
     }
-    if let Some((supervisor, failures)) = judgement.cut_off {
-        cut_off(cx, &supervisor, &failures, now_ms)?;
+    if let Some((supervisor, failures)) = judgement.offline {
+        handle_offline(cx, &supervisor, &failures, now_ms)?;
     }
     if let Some(supervisor) = judgement.opened {
         tracing::info!(
-            event = "egress_open",
+            event = "machine_online",
             supervisor,
             "a machine is online again"
         );
@@ -49,9 +49,9 @@ pub(super) fn take_back_if_machines_failure(
     Ok(judgement.is_excused)
 }
 
-/// Handles a machine that is newly cut off: its recent failures are retried, and its tasks that have not started are
+/// Handles a machine that is newly offline: its recent failures are retried, and its tasks that have not started are
 /// recalled.
-fn cut_off(
+fn handle_offline(
     cx: &mut Context,
     supervisor: &str,
     failures: &MachineFailures,
@@ -60,20 +60,20 @@ fn cut_off(
     let sign = cx
         .dispatch
         .fleet
-        .cut_off(supervisor)
+        .offline(supervisor)
         .map(|found| found.sign.as_str());
     tracing::warn!(
-        event = "egress_cut_off",
+        event = "machine_offline",
         supervisor,
         sign,
         failed_sites = failures.sites.len(),
         "a machine is offline: its sites go to others, or wait"
     );
-    let woken = cx
-        .frontier
-        .site_states()
-        .forgive(&failures.tasks, &failures.sites, now_ms)?;
-    handing_out::note_woken_sites(cx, woken);
+    let woken =
+        cx.frontier
+            .site_states()
+            .undo_failures(&failures.tasks, &failures.sites, now_ms)?;
+    handing_out::wake_sites(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     recalls::recall_from(cx, supervisor, &RecallScope::default());
     Ok(())
@@ -83,14 +83,14 @@ fn cut_off(
 pub(super) fn clock_ahead_ms(cx: &Context, peer: &Caller) -> i64 {
     let fleet = &cx.dispatch.fleet;
     let name = fleet.name_of(peer);
-    name.map_or(0, |name| fleet.clock_ahead_ms(name))
+    name.map_or(0, |name| fleet.wall_clock_ahead_ms(name))
 }
 
 /// Warns once when a machine's clock begins to differ from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`].
-pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
+pub(super) fn warn_if_clock_differs(cx: &mut Context, peer: &Caller, before_ms: i64) {
     let ahead_ms = clock_ahead_ms(cx, peer);
     let supervisor = cx.dispatch.fleet.name_of(peer);
-    if begins_to_differ(before_ms, ahead_ms) {
+    if exceeds_skew_newly(before_ms, ahead_ms) {
         tracing::warn!(
             event = "clocks_differ",
             supervisor,
@@ -101,11 +101,11 @@ pub(super) fn watch_clock(cx: &mut Context, peer: &Caller, before_ms: i64) {
 }
 
 /// Why no connected supervisor reaches the web, and since when; `None` if one does.
-pub(super) fn all_cut_off(cx: &Context) -> Option<&CutOff> {
-    cx.dispatch.fleet.all_cut_off()
+pub(super) fn longest_offline_if_all(cx: &Context) -> Option<&Offline> {
+    cx.dispatch.fleet.longest_offline_if_all()
 }
 
-fn begins_to_differ(before_ms: i64, ahead_ms: i64) -> bool {
+fn exceeds_skew_newly(before_ms: i64, ahead_ms: i64) -> bool {
     let differs = |ms: i64| ms.abs() > MOST_CLOCK_SKEW_MS;
     differs(ahead_ms) && !differs(before_ms)
 }
@@ -125,7 +125,7 @@ mod tests {
             (10_000, 20_000, true),
         ] {
             assert_eq!(
-                begins_to_differ(before_ms, ahead_ms),
+                exceeds_skew_newly(before_ms, ahead_ms),
                 is_reported,
                 "{before_ms} {ahead_ms}"
             );

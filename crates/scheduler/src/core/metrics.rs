@@ -34,12 +34,12 @@ pub struct CoreMetrics {
     pub is_disk_low: bool,
     pub is_draining: bool,
     /// The core's conditions for counting why tasks wait. Those of the store are added by the process.
-    pub conditions: Conditions,
+    pub conditions: HoldConditions,
 }
 
 /// Conditions that hold back queued tasks and are not in the file.
 #[derive(Debug, Clone, Default)]
-pub struct Conditions {
+pub struct HoldConditions {
     /// Whether a connected supervisor fetches the pages of the lane.
     pub serves_http: bool,
     pub serves_browser: bool,
@@ -52,7 +52,7 @@ pub struct Conditions {
     pub paced: BTreeSet<String>,
 }
 
-impl Conditions {
+impl HoldConditions {
     pub fn serves(&self, lane: Lane) -> bool {
         self.serves_browser || (lane == Lane::Http && self.serves_http)
     }
@@ -72,13 +72,13 @@ impl Core {
     pub fn metrics(&mut self, now_ms: i64) -> CoreMetrics {
         CoreMetrics {
             counters: self.cx.counters.clone(),
-            ended: self.cx.frontier.ended().clone(),
+            ended: self.cx.frontier.ended_by_outcome().clone(),
             fleet: self.cx.dispatch.fleet.metrics(),
             leases: self.cx.dispatch.leases.count(),
             sites_in_window: self.cx.dispatch.schedule.sites_in_window(),
             window_sites: self.cx.settings.window_sites,
             sites_set_aside: self.cx.dispatch.schedule.sites_set_aside(),
-            oldest_due_ms: window::oldest_due_ms(&mut self.cx, now_ms),
+            oldest_due_ms: window::longest_overdue_ms(&mut self.cx, now_ms),
             watches: watch_metrics(&self.watches, &self.notifications),
             targets_unreached: self.notifications.unreached_targets(),
             extraction_alerts: self
@@ -89,17 +89,17 @@ impl Core {
                 .map(|now| now.alerts.len()),
             is_disk_low: self.cx.surroundings.low_disk.is_some(),
             is_draining: self.cx.draining,
-            conditions: conditions(&self.cx, now_ms),
+            conditions: hold_conditions(&self.cx, now_ms),
         }
     }
 }
 
-fn conditions(cx: &Context, now_ms: i64) -> Conditions {
-    let (spent, paced) = cx.frontier.waiting_applications();
-    Conditions {
-        serves_http: cx.dispatch.fleet.present_lanes().next().is_some(),
+fn hold_conditions(cx: &Context, now_ms: i64) -> HoldConditions {
+    let (spent, paced) = cx.frontier.waiting_at_limits();
+    HoldConditions {
+        serves_http: cx.dispatch.fleet.connected_lanes().next().is_some(),
         serves_browser: cx.frontier.has_browsers(),
-        is_held: cx.holds(now_ms).is_some(),
+        is_held: cx.hold_reason(now_ms).is_some(),
         is_store_away: false,
         spent,
         paced,
@@ -109,7 +109,7 @@ fn conditions(cx: &Context, now_ms: i64) -> Conditions {
 fn watch_metrics(watches: &Watches, notifications: &Notifications) -> WatchMetrics {
     let mut metrics = WatchMetrics::default();
     for watched in watches.by_name.values() {
-        *match (watched.is_under_way(), watched.is_paused()) {
+        *match (watched.has_current_run(), watched.is_paused()) {
             (true, _) => &mut metrics.running,
             (false, true) => &mut metrics.paused,
             (false, false) => &mut metrics.waiting,

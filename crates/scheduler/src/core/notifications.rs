@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use webfill_api::NotificationTime;
-use webfill_notifications::{Delivery, Ended, Permissions, Reported, Verdict};
+use webfill_notifications::{Delivery, DeliveryEnd, Permissions, Reported, Verdict};
 
-use self::changes::Reading;
+use self::changes::ChangesReader;
 use crate::core::context::Context;
 use crate::core::watches::Watches;
-use crate::effects::ChangesAsked;
+use crate::effects::ChangesRequest;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
 use crate::watch_reports::Attempts;
@@ -53,8 +53,8 @@ pub(super) struct Notifications {
     /// Up to where events were reported, as stored.
     reported: BTreeMap<(String, NotificationTime), Reported>,
     /// The known changes of each watch, by its name, and the open questions to the store.
-    reading: BTreeMap<String, Reading>,
-    pub(super) asked: Vec<ChangesAsked>,
+    reading: BTreeMap<String, ChangesReader>,
+    pub(super) asked: Vec<ChangesRequest>,
     attempts: Attempts,
     pub(super) deliveries: Vec<Delivery>,
     /// The targets that have an alert, because notifications do not reach them.
@@ -65,7 +65,7 @@ pub(super) struct Notifications {
 
 impl Notifications {
     /// Starts reporting and delivering. All waiting notifications are tried immediately.
-    pub(super) fn attend_notifications(
+    pub(super) fn start_notifications(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -79,14 +79,14 @@ impl Notifications {
         self.judge_at_ms = now_ms + grace_ms;
         self.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
         self.permissions = Some(permissions);
-        self.undelivered = cx.frontier.beside(|db| {
-            outbox::begin(db, now_ms)?;
+        self.undelivered = cx.frontier.run_in_transaction(|db| {
+            outbox::make_all_due(db, now_ms)?;
             outbox::undelivered(db)
         })?;
         let names: Vec<String> = watches.by_name.keys().cloned().collect();
         for name in names {
             self.begin_reporting(cx, watches, &name, now_ms)?;
-            self.resume_reading(watches, &name);
+            self.request_unreported_run(watches, &name);
         }
         Ok(())
     }
@@ -102,54 +102,62 @@ impl Notifications {
             return Ok(());
         }
         self.check_at_ms = now_ms + CHECK_EVERY_MS;
-        self.report_news(cx, watches, now_ms)?;
+        self.report_new_events(cx, watches, now_ms)?;
         if now_ms >= self.sweep_at_ms {
             self.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
-            let dropped = cx.frontier.beside(|db| outbox::sweep(db, now_ms))?;
+            let dropped = cx
+                .frontier
+                .run_in_transaction(|db| outbox::drop_expired(db, now_ms))?;
             self.dropped.extend(dropped);
         }
         // A waiting notification may raise an alert long before its next attempt.
         let has_waiting = self.due_at_ms < i64::MAX || !self.dropped.is_empty();
         if has_waiting && now_ms >= self.judge_at_ms {
             self.judge_at_ms = now_ms + JUDGE_EVERY_MS;
-            self.judge_undelivered(cx, watches, now_ms)?;
+            self.raise_overdue_alerts(cx, watches, now_ms)?;
         }
         if now_ms >= self.due_at_ms {
-            self.order_deliveries(cx, now_ms)?;
+            self.collect_due_deliveries(cx, now_ms)?;
         }
         Ok(())
     }
 
-    fn order_deliveries(&mut self, cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    fn collect_due_deliveries(
+        &mut self,
+        cx: &mut Context,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
         let attempts = &mut self.attempts;
-        let (due, next_ms) = cx.frontier.beside(|db| attempts.take_due(db, now_ms))?;
+        let (due, next_ms) = cx
+            .frontier
+            .run_in_transaction(|db| attempts.take_due(db, now_ms))?;
         self.deliveries.extend(due);
         self.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + CHECK_EVERY_MS));
         Ok(())
     }
 
     /// Records the result of a delivery.
-    pub(super) fn delivery_ended(
+    pub(super) fn on_delivery_ended(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
-        ended: &Ended,
+        ended: &DeliveryEnd,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let attempts = &mut self.attempts;
         let settled = cx
             .frontier
-            .beside(|db| attempts.settle(db, ended, now_ms))?;
+            .run_in_transaction(|db| attempts.settle(db, ended, now_ms))?;
         let Some(target) = settled else {
             return Ok(());
         };
         cx.counters.deliveries.count(&ended.verdict);
-        log_end(&target, &ended.verdict);
+        log_delivery_end(&target, &ended.verdict);
         self.due_at_ms = now_ms;
         self.check_at_ms = now_ms;
         match &ended.verdict {
-            Verdict::Delivered => self.clear_undelivered(cx, watches, &target, now_ms),
-            Verdict::Dropped(why) => self.raise_undelivered(
+            Verdict::Delivered => self.clear_delivery_alert(cx, watches, &target, now_ms),
+            Verdict::Dropped(why) => self.raise_delivery_alert(
                 cx,
                 watches,
                 Undelivered {
@@ -171,7 +179,7 @@ impl Notifications {
     ) -> Result<Value, FrontierError> {
         let (waiting, last) = cx
             .frontier
-            .beside(|db| outbox::of_watch(db, watch, SHOWN))?;
+            .run_in_transaction(|db| outbox::load_for_watch(db, watch, SHOWN))?;
         let reported = self.reported.iter();
         let reported = reported.filter(|((name, _), _)| name == watch);
         let silent: BTreeMap<&String, Value> = reported
@@ -214,8 +222,8 @@ impl Notifications {
     }
 }
 
-fn log_end((watch, target): &TargetKey, verdict: &Verdict) {
-    let target = outbox::shown(target);
+fn log_delivery_end((watch, target): &TargetKey, verdict: &Verdict) {
+    let target = outbox::target_for_display(target);
     match verdict {
         Verdict::Delivered => tracing::debug!(
             event = "notification_delivered",

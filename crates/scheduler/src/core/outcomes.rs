@@ -15,10 +15,10 @@ use crate::effects::FinishedPage;
 use crate::effects::OutgoingMessage;
 use crate::effects::{BackfillWrite, StoreWrite};
 use crate::frontier::{
-    Backfill, BackoffBegun, Candidate, Completion, FeedTally, FrontierError, GivenBack, TaskId,
-    TaskSketch, Turn, if_pruned,
+    Backfill, BackoffBegun, Candidate, Completion, FeedTally, FrontierError, ReturnResult, TaskId,
+    TaskSketch, Turn, ignore_pruned,
 };
-use crate::site_state::until_seconds;
+use crate::site_state::backoff_end_seconds;
 
 mod steps;
 pub(super) mod taking_back;
@@ -39,34 +39,34 @@ pub(super) fn handle_outcomes(
         pages += u64::from(counts && done.outcome == Outcome::Ok);
     }
     for returned in outcomes.returned {
-        take_returned(cx, returned, now_ms)?;
+        handle_returned_task(cx, returned, now_ms)?;
     }
-    recalls::note_recalled(cx, &outcomes.recalled, &outcomes.supervisor);
+    recalls::confirm_recalls(cx, &outcomes.recalled, &outcomes.supervisor);
     let (session, number) = (outcomes.session, outcomes.number);
     cx.dispatch
         .fleet
-        .note_outcomes(&outcomes.supervisor, session, number, pages);
+        .record_outcomes(&outcomes.supervisor, session, number, pages);
     Ok(())
 }
 
 /// Ends a task's lease with an outcome. Returns whether the outcome is final.
 fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool, FrontierError> {
-    if machines::take_back_if_machines_failure(cx, done, now_ms)? {
+    if machines::return_if_machine_failure(cx, done, now_ms)? {
         return Ok(false);
     }
     let counted = match cx.frontier.tasks().complete(done, now_ms)? {
         Completion::Counted(counted) => {
-            steps::log_end(cx, done, "counted", "outcome recorded")?;
+            steps::log_lease_end(cx, done, "counted", "outcome recorded")?;
             counted
         }
         Completion::WillRetry => {
             cx.counters.retried += 1;
-            steps::log_end(cx, done, "will_retry", "failed, will be retried")?;
+            steps::log_lease_end(cx, done, "will_retry", "failed, will be retried")?;
             end_lease(cx, done, now_ms)?;
             return Ok(false);
         }
         Completion::HandedOn => {
-            steps::log_end(
+            steps::log_lease_end(
                 cx,
                 done,
                 "handed_on",
@@ -77,9 +77,9 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
         }
         Completion::SiteBackoffs(turn) => {
             cx.counters.retried += 1;
-            steps::log_end(cx, done, "put_back", "its site backs off, queued again")?;
+            steps::log_lease_end(cx, done, "put_back", "its site backs off, queued again")?;
             end_lease_at_backing_off_site(cx, done, turn, now_ms)?;
-            begin_backoffs(cx, now_ms)?;
+            handle_begun_backoffs(cx, now_ms)?;
             return Ok(false);
         }
         Completion::Stale => {
@@ -88,7 +88,7 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
         }
     };
     end_lease(cx, done, now_ms)?;
-    begin_backoffs(cx, now_ms)?;
+    handle_begun_backoffs(cx, now_ms)?;
     for record in counted.backfill_records {
         let page = Backfill {
             task: done.task,
@@ -98,7 +98,7 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
         };
         queue_backfill(cx, counted.crawl, page)?;
     }
-    announce_finished(cx, counted.crawl, counted.url)?;
+    publish_finished_page(cx, counted.crawl, counted.url)?;
     apply_feed_tally(cx, counted.crawl, counted.links, now_ms)?;
     Ok(true)
 }
@@ -110,7 +110,7 @@ fn log_stale(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
     let crawl_id = match &task {
         Some(task) => {
             let spec = cx.frontier.crawls().spec(task.crawl);
-            if_pruned(spec.map(|spec| Some(spec.crawl_id.clone())), None)?
+            ignore_pruned(spec.map(|spec| Some(spec.crawl_id.clone())), None)?
         }
         None => None,
     };
@@ -126,7 +126,11 @@ fn log_stale(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
 }
 
 /// Announces on the firehose that a page has its final outcome.
-fn announce_finished(cx: &mut Context, crawl: CrawlKey, url: String) -> Result<(), FrontierError> {
+fn publish_finished_page(
+    cx: &mut Context,
+    crawl: CrawlKey,
+    url: String,
+) -> Result<(), FrontierError> {
     let spec = cx.frontier.crawls().spec(crawl)?;
     cx.outgoing
         .push(OutgoingMessage::FinishedPage(FinishedPage {
@@ -171,32 +175,32 @@ fn end_lease_at_backing_off_site(
 
 /// Handles sites that have begun to back off: their leased tasks that have not started are recalled. Tasks that
 /// failed just before, evidently because of the site, are queued again.
-fn begin_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+fn handle_begun_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let suspects = cx.frontier.site_states().take_suspects();
     if !suspects.is_empty() {
-        let woken = cx.frontier.reopening().queue(&suspects, now_ms)?;
-        handing_out::note_woken_sites(cx, woken);
+        let woken = cx.frontier.reopening().requeue(&suspects, now_ms)?;
+        handing_out::wake_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
-    taking_back::take_back_false_pages(cx, now_ms)?;
-    for rest in cx.frontier.site_states().take_begun() {
+    taking_back::send_new_retractions(cx, now_ms)?;
+    for rest in cx.frontier.site_states().take_begun_backoffs() {
         if rest.until_ms.is_some() {
             *cx.counters.backoff.entry(rest.reason).or_default() += 1;
         }
-        if let Some(holder) = cx.dispatch.holder_of(rest.site) {
+        if let Some(holder) = cx.dispatch.lease_holder_of(rest.site) {
             let scope = RecallScope {
                 site: Some(rest.name.clone()),
                 ..RecallScope::default()
             };
             recalls::recall_from(cx, &holder, &scope);
         }
-        report_backoff(cx, &rest)?;
+        log_backoff(cx, &rest)?;
     }
     Ok(())
 }
 
 /// Logs a backoff. A block is a warning, and the application is notified.
-fn report_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierError> {
+fn log_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierError> {
     let spec = cx.frontier.crawls().spec(rest.crawl)?;
     let (app_id, crawl_id) = (spec.app_id.clone(), spec.crawl_id.clone());
     let Evidence {
@@ -229,16 +233,16 @@ fn report_backoff(cx: &mut Context, rest: &BackoffBegun) -> Result<(), FrontierE
         "crawlid": crawl_id,
         "site": rest.name,
         "reason": rest.reason,
-        "until": until_seconds(until_ms),
+        "until": backoff_end_seconds(until_ms),
         "evidence": {"url": url, "status_code": status_code, "sign": sign},
     });
-    cx.notify(&app_id, &notification);
+    cx.publish_notification(&app_id, &notification);
     Ok(())
 }
 
 /// Takes back a lease without an outcome. The task is queued again, unless it has killed three workers or its crawl
 /// is over.
-pub(super) fn take_returned(
+pub(super) fn handle_returned_task(
     cx: &mut Context,
     returned: TaskReturned,
     now_ms: i64,
@@ -247,8 +251,8 @@ pub(super) fn take_returned(
     let given_back =
         cx.frontier
             .tasks()
-            .give_back(returned.task, returned.delivery, blamed, now_ms)?;
-    if given_back == GivenBack::Stale {
+            .return_task(returned.task, returned.delivery, blamed, now_ms)?;
+    if given_back == ReturnResult::Stale {
         return Ok(());
     }
     cx.counters.returned += 1;
@@ -262,7 +266,7 @@ pub(super) fn take_returned(
         _ => LastRequest::PossiblyUntilNow,
     };
     let requeued = match given_back {
-        GivenBack::Requeued(turn) => Some(turn),
+        ReturnResult::Requeued(turn) => Some(turn),
         _ => None,
     };
     let moved = cx
@@ -271,14 +275,14 @@ pub(super) fn take_returned(
     if let Some((site, clock)) = moved {
         cx.frontier.sites().save_clock(site, &clock)?;
     }
-    if given_back == GivenBack::Quarantined {
-        note_crashed(cx, &returned, now_ms)?;
+    if given_back == ReturnResult::Quarantined {
+        store_quarantined_page(cx, &returned, now_ms)?;
     }
     Ok(())
 }
 
 /// Stores the page of a quarantined task, for which no worker is left to save it.
-fn note_crashed(
+fn store_quarantined_page(
     cx: &mut Context,
     returned: &TaskReturned,
     now_ms: i64,
@@ -294,7 +298,7 @@ fn note_crashed(
         attempt = returned.delivery.number,
         "a page has killed three workers and is not fetched again"
     );
-    announce_finished(cx, task.crawl, task.url.clone())?;
+    publish_finished_page(cx, task.crawl, task.url.clone())?;
     store_crashed_page(cx, (returned.task, returned.delivery), task, now_ms)
 }
 
@@ -305,9 +309,9 @@ pub(super) fn store_recent_crashed_pages(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     let since_ms = now_ms - CRASHED_PAGES_REWRITTEN_MS;
-    for (id, delivery, at_ms) in cx.frontier.tasks().crashed_since(since_ms)? {
+    for (id, delivery, at_ms) in cx.frontier.tasks().list_crashed_since(since_ms)? {
         if let Some(task) = cx.frontier.tasks().get(id)? {
-            if_pruned(store_crashed_page(cx, (id, delivery), task, at_ms), ())?;
+            ignore_pruned(store_crashed_page(cx, (id, delivery), task, at_ms), ())?;
         }
     }
     Ok(())
@@ -333,7 +337,7 @@ pub(in crate::core) fn apply_feed_tally(
     tally: FeedTally,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    handing_out::note_woken_sites(cx, tally.woken);
+    handing_out::wake_sites(cx, tally.woken);
     cx.counters.accepted += tally.accepted;
     if tally.accepted + tally.requeued > 0 {
         cx.window.next_site_ms = Some(now_ms);
@@ -358,27 +362,27 @@ pub(super) fn queue_backfill(
         crawl_id: spec.crawl_id.clone(),
         page,
     };
-    cx.crawls.backfill_queued(crawl);
+    cx.crawls.on_backfill_queued(crawl);
     cx.store_writes.push(StoreWrite::Backfill(backfill));
     Ok(())
 }
 
 /// Notes that the store has applied a page to a record. If the record is complete, its queued tasks are closed;
 /// otherwise the page's links are fed for it.
-pub(super) fn backfill_applied(
+pub(super) fn on_backfill_applied(
     cx: &mut Context,
     backfill: &BackfillWrite,
     resolved: bool,
     links: &[String],
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    cx.crawls.backfill_applied(backfill.crawl);
+    cx.crawls.on_backfill_applied(backfill.crawl);
     let page = &backfill.page;
     cx.frontier
         .records()
         .backfill_applied(page.task, &page.record)?;
     if resolved {
-        return cx.frontier.records().resolve(&page.record, now_ms);
+        return cx.frontier.records().mark_resolved(&page.record, now_ms);
     }
     let records = std::slice::from_ref(&page.record);
     let candidates: Vec<Candidate<'_>> = links
@@ -392,16 +396,16 @@ pub(super) fn backfill_applied(
             attrs: None,
         })
         .collect();
-    if_pruned(feed_candidates(cx, backfill.crawl, &candidates, now_ms), ())
+    ignore_pruned(feed_candidates(cx, backfill.crawl, &candidates, now_ms), ())
 }
 
 /// Queues a page again that a further record wants but the store has dropped. The record travels with its task.
-pub(super) fn fetch_dropped_page(
+pub(super) fn requeue_dropped_page(
     cx: &mut Context,
     backfill: &BackfillWrite,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    cx.crawls.backfill_applied(backfill.crawl);
+    cx.crawls.on_backfill_applied(backfill.crawl);
     let page = &backfill.page;
     cx.frontier
         .records()
@@ -410,8 +414,8 @@ pub(super) fn fetch_dropped_page(
     if cx.frontier.reopening().is_quarantined(page.task)? {
         return Ok(());
     }
-    let woken = cx.frontier.reopening().queue(&[page.task], now_ms)?;
-    handing_out::note_woken_sites(cx, woken);
+    let woken = cx.frontier.reopening().requeue(&[page.task], now_ms)?;
+    handing_out::wake_sites(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     cx.window.underserved.add(backfill.crawl);
     Ok(())

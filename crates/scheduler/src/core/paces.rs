@@ -21,34 +21,34 @@ const STILL_MS: i64 = 2 * SPAN_MS;
 const MOST_CRAWLS: usize = 2_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Paces {
-    crawls: BTreeMap<CrawlKey, Followed>,
+pub(super) struct CrawlPaces {
+    crawls: BTreeMap<CrawlKey, PaceSamples>,
 }
 
 /// The number of finished tasks of a crawl at the beginnings of the last two spans.
 #[derive(Debug, Clone, Copy)]
-struct Followed {
-    from: Mark,
-    between: Mark,
+struct PaceSamples {
+    from: PaceSample,
+    between: PaceSample,
     /// When the number last changed, as far as was noticed.
-    changed: Mark,
+    changed: PaceSample,
     last_ms: i64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct PaceSample {
     done: u64,
     at_ms: i64,
 }
 
-impl Paces {
+impl CrawlPaces {
     /// Records the number of finished tasks of a crawl.
-    pub(super) fn note(&mut self, crawl: CrawlKey, done: u64, now_ms: i64) {
-        let mark = Mark {
+    pub(super) fn record(&mut self, crawl: CrawlKey, done: u64, now_ms: i64) {
+        let mark = PaceSample {
             done,
             at_ms: now_ms,
         };
-        let begun = Followed {
+        let begun = PaceSamples {
             from: mark,
             between: mark,
             changed: mark,
@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn a_pace_is_that_of_the_last_minutes() {
-        let mut paces = Paces::default();
+        let mut paces = CrawlPaces::default();
         assert_eq!(paces.per_second(1, 0, 0), None);
         for second in 0..600 {
             let per_second = if second < 300 { 10 } else { 2 };
             let done = second.min(300) as u64 * 10 + (second.max(300) - 300) as u64 * 2;
-            paces.note(1, done, second * 1_000);
+            paces.record(1, done, second * 1_000);
             let reported = paces.per_second(1, done, second * 1_000);
             match second {
                 0..10 => assert_eq!(reported, None),
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn a_crawl_in_which_nothing_ends_any_more_stands_still() {
-        let mut paces = Paces::default();
+        let mut paces = CrawlPaces::default();
         for second in 0..100 {
-            paces.note(1, second * 5, second as i64 * 1_000);
+            paces.record(1, second * 5, second as i64 * 1_000);
         }
         let last_ms = 99_000;
         assert_eq!(paces.per_second(1, 495, last_ms), Some(5.0));
@@ -127,12 +127,12 @@ mod tests {
 
     #[test]
     fn what_was_queued_again_begins_a_pace_anew_and_so_does_a_long_rest() {
-        let mut paces = Paces::default();
-        paces.note(1, 100, 0);
-        paces.note(1, 50, 5_000);
+        let mut paces = CrawlPaces::default();
+        paces.record(1, 100, 0);
+        paces.record(1, 50, 5_000);
         assert_eq!(paces.per_second(1, 50, 9_000), None);
         assert_eq!(paces.per_second(1, 60, 15_000), Some(1.0));
-        paces.note(1, 60, 15_000 + FORGOTTEN_MS + 1);
+        paces.record(1, 60, 15_000 + FORGOTTEN_MS + 1);
         assert_eq!(paces.per_second(1, 60, 15_000 + FORGOTTEN_MS + 2), None);
     }
 }

@@ -7,10 +7,10 @@
 //!
 //! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last heartbeat that
 //!   was sent before the supervisor had received the recall: a heartbeat says how many messages have arrived (see
-//!   `lease_renewed`). Workers hear of a later lease only after the recall.
+//!   `on_lease_renewed`). Workers hear of a later lease only after the recall.
 //! - An expired lease is renewed by a new session only. A supervisor that begins a session first recalls everything
 //!   from its workers, so tasks that it held before cannot start after the lease of the session before (see
-//!   `session_begun`).
+//!   `on_session_begun`).
 //!
 //! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask again.
 
@@ -36,11 +36,11 @@ pub(super) struct Recalls {
 struct Recall {
     scope: RecallScope,
     /// The supervisors that have not confirmed the recall and may still start tasks in its scope.
-    awaited: BTreeMap<String, Awaited>,
+    awaited: BTreeMap<String, AwaitedConfirmation>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Awaited {
+struct AwaitedConfirmation {
     /// The number of the message that carried the recall, in the session in which it was sent; `None` if the
     /// supervisor was not connected or has begun another session since.
     message: Option<u64>,
@@ -68,7 +68,7 @@ impl Recalls {
     }
 
     /// Notes that a supervisor has confirmed a recall or is gone.
-    fn note(&mut self, number: RecallNumber, supervisor: &str) {
+    fn on_confirmed_or_gone(&mut self, number: RecallNumber, supervisor: &str) {
         if let Some(recall) = self.under_way.get_mut(&number) {
             recall.awaited.remove(supervisor);
             if recall.awaited.is_empty() {
@@ -79,7 +79,7 @@ impl Recalls {
 
     /// Notes that a supervisor's lease was renewed. `received`: the last message that it had received by then. A
     /// recall in a later message has to wait for the end of the renewed lease.
-    fn lease_renewed(&mut self, supervisor: &str, received: u64, until_ms: i64) {
+    fn on_lease_renewed(&mut self, supervisor: &str, received: u64, until_ms: i64) {
         for recall in self.under_way.values_mut() {
             if let Some(awaited) = recall.awaited.get_mut(supervisor)
                 && awaited.message.is_some_and(|message| received < message)
@@ -90,7 +90,7 @@ impl Recalls {
     }
 
     /// Notes that a supervisor has begun a new session. Returns the recalls that it has not confirmed.
-    fn session_begun(&mut self, supervisor: &str) -> Vec<(RecallNumber, RecallScope)> {
+    fn on_session_begun(&mut self, supervisor: &str) -> Vec<(RecallNumber, RecallScope)> {
         let mut awaited_for = Vec::new();
         for (number, recall) in &mut self.under_way {
             if let Some(awaited) = recall.awaited.get_mut(supervisor) {
@@ -124,8 +124,8 @@ pub(crate) fn recall(cx: &mut Context, scope: RecallScope) -> RecallNumber {
     let number = cx.recalls.next_number();
     let mut awaited = BTreeMap::new();
     for (supervisor, until_ms) in cx.dispatch.fleet.lease_ends() {
-        let message = send_recall(cx, &supervisor, number, &scope);
-        awaited.insert(supervisor, Awaited { message, until_ms });
+        let message = try_send_recall(cx, &supervisor, number, &scope);
+        awaited.insert(supervisor, AwaitedConfirmation { message, until_ms });
     }
     cx.recalls.begin(number, Recall { scope, awaited });
     number
@@ -134,11 +134,11 @@ pub(crate) fn recall(cx: &mut Context, scope: RecallScope) -> RecallNumber {
 /// Recalls tasks from one supervisor, without waiting for the confirmation.
 pub(super) fn recall_from(cx: &mut Context, supervisor: &str, scope: &RecallScope) {
     let number = cx.recalls.next_number();
-    send_recall(cx, supervisor, number, scope);
+    try_send_recall(cx, supervisor, number, scope);
 }
 
 /// Sends a recall. Returns the number of the message; `None` if the supervisor is not connected.
-fn send_recall(
+fn try_send_recall(
     cx: &mut Context,
     supervisor: &str,
     recall: RecallNumber,
@@ -156,15 +156,15 @@ fn send_recall(
 }
 
 /// Whether the recall has ended, so that no task in its scope can start any more.
-pub(crate) fn is_recalled(cx: &Context, number: RecallNumber) -> bool {
+pub(crate) fn is_recall_complete(cx: &Context, number: RecallNumber) -> bool {
     !cx.recalls.under_way.contains_key(&number)
 }
 
 /// Sends the unconfirmed recalls again to a supervisor that begins a session. Messages of its last session may be
 /// lost, and a confirmation ends the wait earlier than the end of the lease.
 pub(super) fn resend_recalls(cx: &mut Context, supervisor: &str) {
-    for (number, scope) in cx.recalls.session_begun(supervisor) {
-        send_recall(cx, supervisor, number, &scope);
+    for (number, scope) in cx.recalls.on_session_begun(supervisor) {
+        try_send_recall(cx, supervisor, number, &scope);
     }
 }
 
@@ -172,20 +172,20 @@ pub(super) fn resend_recalls(cx: &mut Context, supervisor: &str) {
 /// that the heartbeat confirmed.
 pub(super) fn extend_recall_deadlines(cx: &mut Context, peer: &Caller, received: u64) {
     if let Some((supervisor, until_ms)) = cx.dispatch.fleet.lease_end(peer) {
-        cx.recalls.lease_renewed(supervisor, received, until_ms);
+        cx.recalls.on_lease_renewed(supervisor, received, until_ms);
     }
 }
 
-pub(super) fn note_recalled(cx: &mut Context, recalls: &[RecallNumber], supervisor: &str) {
+pub(super) fn confirm_recalls(cx: &mut Context, recalls: &[RecallNumber], supervisor: &str) {
     for number in recalls {
-        cx.recalls.note(*number, supervisor);
+        cx.recalls.on_confirmed_or_gone(*number, supervisor);
     }
 }
 
 /// Stops waiting for a supervisor that has left or is lost.
-pub(super) fn release_recalls_awaiting(cx: &mut Context, supervisor: &str) {
+pub(super) fn stop_awaiting(cx: &mut Context, supervisor: &str) {
     let numbers: Vec<RecallNumber> = cx.recalls.under_way.keys().copied().collect();
-    note_recalled(cx, &numbers, supervisor);
+    confirm_recalls(cx, &numbers, supervisor);
 }
 
 /// Ends all waits up to this time, though leases may be in force: a fault that the simulation injects.
@@ -202,7 +202,7 @@ mod tests {
     /// Begins a recall that both supervisors got with message 7. Their leases are over at 15 s.
     fn begin(recalls: &mut Recalls) -> RecallNumber {
         let number = recalls.next_number();
-        let one = Awaited {
+        let one = AwaitedConfirmation {
             message: Some(7),
             until_ms: 15_000,
         };
@@ -223,9 +223,9 @@ mod tests {
     fn a_recall_ends_when_all_have_confirmed_or_their_leases_are_over() {
         let mut recalls = Recalls::new(5_000);
         let (first, second) = (begin(&mut recalls), begin(&mut recalls));
-        recalls.note(first, "a");
+        recalls.on_confirmed_or_gone(first, "a");
         assert!(!is_over(&mut recalls, first, 14_999));
-        recalls.note(first, "b");
+        recalls.on_confirmed_or_gone(first, "b");
         assert!(is_over(&mut recalls, first, 5_001));
         assert!(!is_over(&mut recalls, second, 14_999), "another one");
         assert_eq!(recalls.next_deadline_ms(), Some(15_000));
@@ -237,11 +237,11 @@ mod tests {
     fn a_lease_renewed_before_the_recall_was_received_is_waited_for() {
         let mut recalls = Recalls::new(5_000);
         let number = begin(&mut recalls);
-        recalls.note(number, "b");
-        recalls.lease_renewed("a", 6, 16_000);
+        recalls.on_confirmed_or_gone(number, "b");
+        recalls.on_lease_renewed("a", 6, 16_000);
         assert_eq!(recalls.next_deadline_ms(), Some(16_000));
-        recalls.lease_renewed("a", 7, 17_000);
-        recalls.lease_renewed("b", 0, 18_000);
+        recalls.on_lease_renewed("a", 7, 17_000);
+        recalls.on_lease_renewed("b", 0, 18_000);
         assert_eq!(
             recalls.next_deadline_ms(),
             Some(16_000),
@@ -253,11 +253,11 @@ mod tests {
     fn a_new_session_starts_nothing_that_the_last_one_held() {
         let mut recalls = Recalls::new(5_000);
         let number = begin(&mut recalls);
-        recalls.note(number, "b");
-        assert!(recalls.session_begun("b").is_empty());
-        let again = recalls.session_begun("a");
+        recalls.on_confirmed_or_gone(number, "b");
+        assert!(recalls.on_session_begun("b").is_empty());
+        let again = recalls.on_session_begun("a");
         assert_eq!(again, [(number, RecallScope::default())]);
-        recalls.lease_renewed("a", 0, 16_000);
+        recalls.on_lease_renewed("a", 0, 16_000);
         assert_eq!(recalls.next_deadline_ms(), Some(15_000));
     }
 

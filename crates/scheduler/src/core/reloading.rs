@@ -7,15 +7,15 @@ use crate::core::auditing;
 use crate::core::context::Context;
 use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
-use crate::reload::{ReloadEnded, Reloaded, answer};
+use crate::reload::{ReloadResult, Reloaded, answer};
 
 /// Applies the files that were read, and answers the request. If any of them has a fault, nothing changes.
-pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
+pub(super) fn finish_reload(cx: &mut Context, ended: ReloadResult, now_ms: i64) {
     let reply = match ended.found {
         Ok(reloaded) => {
             let is_changed = reloaded.mappings.version != cx.mappings.version;
             let reply = answer(&ended.asked, &reloaded, is_changed);
-            use_reloaded(cx, *reloaded, is_changed);
+            apply_reloaded(cx, *reloaded, is_changed);
             reply
         }
         Err(fault) => {
@@ -26,10 +26,10 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
             );
             let why = format!("nothing changed: {}", fault.message);
             let reply = Refusal::new("$", why).answer();
-            auditing::audit_late_refusal(
+            auditing::audit_failed_action(
                 cx,
                 ended.asked.who,
-                AuditedAction::plain("reload"),
+                AuditedAction::without_subject("reload"),
                 &reply,
                 now_ms,
             );
@@ -41,7 +41,7 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadEnded, now_ms: i64) {
     }
 }
 
-fn use_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
+fn apply_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
     tracing::info!(
         event = "reloaded",
         mappings = reloaded.mappings.version,
@@ -53,16 +53,16 @@ fn use_reloaded(cx: &mut Context, reloaded: Reloaded, is_changed: bool) {
         .change_settings(reloaded.retries, reloaded.backoff, reloaded.excluded);
     if is_changed {
         cx.mappings = reloaded.mappings;
-        announce_mappings(cx);
+        send_mappings_to_all(cx);
     }
 }
 
 /// Sends the mappings in force to all connected supervisors.
-fn announce_mappings(cx: &mut Context) {
+fn send_mappings_to_all(cx: &mut Context) {
     let names: Vec<String> = cx
         .dispatch
         .fleet
-        .present_lanes()
+        .connected_lanes()
         .map(|(name, _)| name.to_owned())
         .collect();
     for name in names {

@@ -29,14 +29,14 @@ use serde_json::json;
 use webfill_api::{Action, Refusal};
 
 use self::reply::Reply;
-use crate::control::{Asked, RefusedLines};
+use crate::control::{ControlRequest, RefusedLines};
 use crate::core::context::Context;
 use crate::core::{Core, context};
 use crate::effects::{ActionEnd, AuditedAction};
 use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
 use crate::local_crawl::LocalRequest;
-use crate::reload::ReloadAsked;
+use crate::reload::ReloadRequest;
 use crate::requester::Requester;
 use crate::rights;
 
@@ -46,11 +46,11 @@ impl Core {
     pub fn handle_request(
         &mut self,
         requester: impl Into<Requester>,
-        asked: Result<Asked, Refusal>,
+        asked: Result<ControlRequest, Refusal>,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let requester = requester.into();
-        if let Ok(Asked::Feed { refused, .. }) = &asked {
+        if let Ok(ControlRequest::Feed { refused, .. }) = &asked {
             self.audit_foreign_lines(&requester, refused, now_ms);
         }
         let (audited, reply) = match asked {
@@ -58,12 +58,12 @@ impl Core {
             // The sender knows already why its lines were refused, so neither its rights nor a full disk are
             // reported.
             Ok(asked) if asked.has_refused_lines_only() => (
-                AuditedAction::of(&asked),
+                AuditedAction::from_request(&asked),
                 Ok(Reply::Now(json!({"accepted": 0}))),
             ),
-            Ok(asked) => match rights::judge(&asked, &requester.rights) {
-                Err(refusal) => (AuditedAction::of(&asked), Ok(refusal.into())),
-                Ok(()) => match self.carry_out_allowed(&requester, asked, now_ms) {
+            Ok(asked) => match rights::check_rights(&asked, &requester.rights) {
+                Err(refusal) => (AuditedAction::from_request(&asked), Ok(refusal.into())),
+                Ok(()) => match self.check_and_carry_out(&requester, asked, now_ms) {
                     Some(carried_out) => carried_out,
                     None => return Ok(()),
                 },
@@ -74,34 +74,36 @@ impl Core {
 
     /// Logs the refused lines of a feed that are for applications of others in an entry of their own.
     fn audit_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
-        let refusal = rights::of_others("$.appid").answer();
-        let audited = AuditedAction::of_foreign_lines(refused);
-        let end = ActionEnd::of_answer(&refusal);
+        let refusal = rights::foreign_application_refusal("$.appid").answer();
+        let audited = AuditedAction::from_foreign_lines(refused);
+        let end = ActionEnd::from_answer(&refusal);
         self.cx.audit(requester.who.clone(), audited, end, now_ms);
     }
 
     /// Returns `None` for a long list, which is fed in pieces from now on and answered after the last.
-    fn carry_out_allowed(
+    fn check_and_carry_out(
         &mut self,
         requester: &Requester,
-        asked: Asked,
+        asked: ControlRequest,
         now_ms: i64,
     ) -> Option<(Option<AuditedAction>, Result<Reply, FrontierError>)> {
         let changes = rights::changes_something(&asked);
         if changes {
             // Reports after a change show the state after it.
             match asked {
-                Asked::Act(_) => {
-                    self.reports.forget();
+                ControlRequest::Act(_) => {
+                    self.reports.clear();
                     self.reports.unfinished = None;
                 }
-                _ => self.reports.forget_totals(),
+                _ => self.reports.clear_totals(),
             }
         }
-        let audited = changes.then(|| AuditedAction::of(&asked)).flatten();
+        let audited = changes
+            .then(|| AuditedAction::from_request(&asked))
+            .flatten();
         let asked = self
             .feeds
-            .begin_long_feed(&mut self.cx, requester, asked, &audited)?;
+            .enqueue_if_long(&mut self.cx, requester, asked, &audited)?;
         Some((audited, self.carry_out(requester, asked, now_ms)))
     }
 
@@ -128,7 +130,7 @@ impl Core {
             audited.count_answer(&answer);
             audited
         });
-        let end = ActionEnd::of_answer(&answer);
+        let end = ActionEnd::from_answer(&answer);
         self.cx.audit(who, audited, end, now_ms);
         let message = OutgoingMessage::ToClient(requester.client, answer);
         self.cx.outgoing.push(message);
@@ -138,41 +140,43 @@ impl Core {
     fn carry_out(
         &mut self,
         requester: &Requester,
-        asked: Asked,
+        asked: ControlRequest,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         let client = &requester.client;
         match asked {
-            Asked::Local(request)
-                if request.is_of_feeders() && !matches!(client, Client::Feeder(_)) =>
+            ControlRequest::Local(request)
+                if request.is_for_feeders_only() && !matches!(client, Client::Feeder(_)) =>
             {
                 let why = "only the processes that feed runs of watches may send this";
                 Ok(Refusal::new("$.action", why).into())
             }
-            Asked::Local(LocalRequest::End { crawls }) => {
+            ControlRequest::Local(LocalRequest::End { crawls }) => {
                 self.end_asked = Some((client.clone(), crawls));
                 context::drain(&mut self.cx);
                 Ok(Reply::Later)
             }
-            Asked::Local(LocalRequest::FeedSeeds { .. } | LocalRequest::FeedRequests { .. })
-                if self.cx.surroundings.low_disk.is_some() =>
-            {
+            ControlRequest::Local(
+                LocalRequest::FeedSeeds { .. } | LocalRequest::FeedRequests { .. },
+            ) if self.cx.surroundings.low_disk.is_some() => {
                 // No answer is needed: `webfill crawl` repeats its request until it gets one.
                 Ok(Reply::Later)
             }
-            Asked::Feed { .. } if self.cx.surroundings.low_disk.is_some() => Ok(no_room(&self.cx)),
-            Asked::UnreadFeed => Ok(rights::only_reads("$").into()),
-            Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
-            Asked::Feed { batch, whole, .. } => {
-                let _fed_by = requester.who.span_of_feed().entered();
-                feeding::take_batch(&mut self.cx, &mut self.closing, batch, whole, now_ms)
+            ControlRequest::Feed { .. } if self.cx.surroundings.low_disk.is_some() => {
+                Ok(low_disk_refusal(&self.cx))
+            }
+            ControlRequest::UnreadFeed => Ok(rights::read_only_refusal("$").into()),
+            ControlRequest::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
+            ControlRequest::Feed { batch, whole, .. } => {
+                let _fed_by = requester.who.feed_span().entered();
+                feeding::feed_batch(&mut self.cx, &mut self.closing, batch, whole, now_ms)
                     .map(Reply::Now)
             }
-            Asked::Act(action) => self.act(requester, action, now_ms),
+            ControlRequest::Act(action) => self.carry_out_action(requester, action, now_ms),
         }
     }
 
-    fn act(
+    fn carry_out_action(
         &mut self,
         requester: &Requester,
         action: Action,
@@ -181,7 +185,7 @@ impl Core {
         let client = &requester.client;
         match action {
             Action::Info(question) => {
-                info::info(&mut self.cx, &mut self.reports, &question, now_ms)
+                info::answer_info(&mut self.cx, &mut self.reports, &question, now_ms)
             }
             Action::Stop(subject) => self.closing.stop(&mut self.cx, client, subject),
             Action::Pause(subject) => {
@@ -198,7 +202,7 @@ impl Core {
                 now_ms,
             ),
             Action::Reload { uuid } => {
-                self.ask_reload(ReloadAsked {
+                self.request_reload(ReloadRequest {
                     client: Some(client.clone()),
                     who: requester.who.clone(),
                     uuid,
@@ -216,7 +220,7 @@ impl Core {
             Action::Sites(question) => {
                 sites::list_sites(&mut self.cx, &question, now_ms).map(Reply::Now)
             }
-            Action::Why(question) => why::why(&mut self.cx, &question, now_ms),
+            Action::Why(question) => why::answer_why(&mut self.cx, &question, now_ms),
             Action::Watch(action) => self
                 .watches
                 .act_on_watches(
@@ -232,10 +236,10 @@ impl Core {
 }
 
 /// Refuses crawl requests for now, for lack of disk space.
-fn no_room(cx: &Context) -> Reply {
+fn low_disk_refusal(cx: &Context) -> Reply {
     let shortage = cx.surroundings.low_disk.as_deref().unwrap_or_default();
     let why = format!("the dispatcher is paused, nothing is accepted for now: {shortage}");
-    Refusal::for_now("$", why).into()
+    Refusal::temporary("$", why).into()
 }
 
 #[cfg(test)]

@@ -44,32 +44,35 @@ impl SiteStateWrites {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let after = self.taken_to;
-        let unsaved = cx.frontier.site_states().unsaved(after, STATES_AT_ONCE)?;
+        let unsaved = cx
+            .frontier
+            .site_states()
+            .list_unsaved(after, STATES_AT_ONCE)?;
         let Some(last) = unsaved.last().map(|one| one.number) else {
             return Ok(());
         };
         self.taken_to = last;
         self.is_out = true;
-        let write = batch(unsaved, last, now_ms);
+        let write = to_write(unsaved, last, now_ms);
         cx.store_writes.push(StoreWrite::SiteStates(write));
         Ok(())
     }
 
     /// Notes that the store has the states up to this number.
-    pub(super) fn site_states_written(
+    pub(super) fn on_site_states_written(
         &mut self,
         cx: &mut Context,
         last: i64,
     ) -> Result<(), FrontierError> {
         self.is_out = false;
-        cx.frontier.site_states().saved(last)
+        cx.frontier.site_states().delete_notes_up_to(last)
     }
 }
 
-fn batch(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite {
+fn to_write(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite {
     let (mut in_trouble, mut open) = (Vec::new(), Vec::new());
     for UnsavedState { report, .. } in unsaved {
-        match stored_state(&report, now_ms) {
+        match to_store_state(&report, now_ms) {
             Some(state) => in_trouble.push(state),
             None => open.push(report.name),
         }
@@ -82,7 +85,7 @@ fn batch(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite 
 }
 
 /// The state in the form of the store; `None` for an open site.
-fn stored_state(report: &SiteReport, now_ms: i64) -> Option<SiteState> {
+fn to_store_state(report: &SiteReport, now_ms: i64) -> Option<SiteState> {
     let trouble = report.trouble.as_ref()?;
     let (phase, until_ms) = match trouble.phase {
         Phase::Open => return None,

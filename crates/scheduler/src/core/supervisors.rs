@@ -6,12 +6,12 @@ use webfill_wire::{
     SupervisorToDispatcher, TaskReturned,
 };
 
-use super::requests::drain::Gone;
+use super::requests::drain::DrainEnd;
 use crate::caller::Caller;
 use crate::core::context::Context;
 use crate::core::requests::drain::Drains;
 use crate::core::{machines, outcomes, recalls, requests::drain};
-use crate::dispatch::{Greeting, HeartbeatReply, Lease};
+use crate::dispatch::{HeartbeatReply, HelloVerdict, Lease};
 use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
 use crate::mappings::Mappings;
 
@@ -24,7 +24,9 @@ pub(super) fn handle_supervisor_message(
 ) -> Result<(), FrontierError> {
     cx.counters.messages.received += 1;
     match message {
-        SupervisorToDispatcher::Hello(hello) => return greet(cx, drains, peer, &hello, now_ms),
+        SupervisorToDispatcher::Hello(hello) => {
+            return handle_hello(cx, drains, peer, &hello, now_ms);
+        }
         SupervisorToDispatcher::Heartbeat(beat) => answer_heartbeat(cx, peer, &beat, now_ms),
         SupervisorToDispatcher::Credit { session, credit } => {
             cx.dispatch.credit(peer, session, credit, now_ms);
@@ -39,7 +41,7 @@ pub(super) fn handle_supervisor_message(
             return remove_gone_supervisors(cx, drains, now_ms);
         }
         SupervisorToDispatcher::AskMappings { session, mappings } => {
-            give_mappings(cx, peer, session, &mappings);
+            send_mappings_if_current(cx, peer, session, &mappings);
         }
         SupervisorToDispatcher::Report(report) => {
             cx.dispatch.fleet.note_report(peer, report, now_ms);
@@ -53,21 +55,21 @@ pub(super) fn note_address_of(cx: &mut Context, peer: &Caller, address: String) 
     cx.dispatch.fleet.note_address(peer, address);
 }
 
-fn greet(
+fn handle_hello(
     cx: &mut Context,
     drains: &mut Drains,
     peer: &Caller,
     hello: &Hello,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    if cx.quiet_s(now_ms) > 0 {
+    if cx.seconds_until_admission(now_ms) > 0 {
         // An answer would prolong the supervisor's lease, and it may hold tasks of the former dispatcher.
         return Ok(());
     }
-    match cx.dispatch.fleet.greet(hello) {
-        Greeting::Joins => welcome(cx, drains, peer, hello, now_ms),
-        Greeting::Outdated => Ok(()),
-        Greeting::NameTaken => {
+    match cx.dispatch.fleet.check_hello(hello) {
+        HelloVerdict::Joins => join_and_welcome(cx, drains, peer, hello, now_ms),
+        HelloVerdict::Outdated => Ok(()),
+        HelloVerdict::NameTaken => {
             let refusal = format!("name taken {}", hello.supervisor);
             if cx.surroundings.refusals.record_if_new(&refusal) {
                 tracing::warn!(
@@ -83,7 +85,7 @@ fn greet(
     }
 }
 
-fn welcome(
+fn join_and_welcome(
     cx: &mut Context,
     drains: &mut Drains,
     peer: &Caller,
@@ -106,7 +108,7 @@ fn welcome(
         silent_ms: 0,
     })?;
     let lost = cx.dispatch.join(hello, peer.clone(), now_ms);
-    take_back(cx, lost, now_ms)?;
+    return_leases(cx, lost, now_ms)?;
     update_browser_lane(cx);
     let welcome = DispatcherToSupervisor::Welcome {
         session: hello.session,
@@ -120,14 +122,19 @@ fn welcome(
         cx.dispatch.fleet.drain();
         cx.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
     } else if drains.concern(&hello.supervisor) {
-        drain::ask_to_drain(cx, &hello.supervisor);
+        drain::send_drain(cx, &hello.supervisor);
     }
     Ok(())
 }
 
 /// Sends a set of mappings to a supervisor that lacks it. If the set is no longer in force, nothing is sent: the
 /// supervisor is about to hear of the next one.
-fn give_mappings(cx: &mut Context, peer: &Caller, session: u64, wanted: &MappingsVersion) {
+fn send_mappings_if_current(
+    cx: &mut Context,
+    peer: &Caller,
+    session: u64,
+    wanted: &MappingsVersion,
+) {
     if !cx.dispatch.fleet.is_in_session(peer, session) {
         cx.send_to_supervisor(peer, DispatcherToSupervisor::SayHello { session });
     } else if *wanted == cx.mappings.version {
@@ -150,7 +157,7 @@ fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat,
             outcomes_heard,
         } => {
             recalls::extend_recall_deadlines(cx, peer, beat.received);
-            machines::watch_clock(cx, peer, ahead_ms);
+            machines::warn_if_clock_differs(cx, peer, ahead_ms);
             DispatcherToSupervisor::Heartbeat {
                 session,
                 heard_ms,
@@ -174,11 +181,11 @@ pub(super) fn restore_leases(cx: &mut Context, now_ms: i64) -> Result<(), Fronti
     let sites = cx.frontier.sites().admit_leased()?;
     let leases = cx.frontier.tasks().leases()?;
     let ownerless = cx.dispatch.restore(supervisors, sites, leases, now_ms);
-    take_back(cx, ownerless, now_ms)
+    return_leases(cx, ownerless, now_ms)
 }
 
 /// Takes back leases that their supervisor no longer holds, or whose supervisor is lost.
-fn take_back(
+fn return_leases(
     cx: &mut Context,
     leases: Vec<(TaskId, Lease)>,
     now_ms: i64,
@@ -191,7 +198,7 @@ fn take_back(
             clock: None,
             address: None,
         };
-        outcomes::take_returned(cx, returned, now_ms)?;
+        outcomes::handle_returned_task(cx, returned, now_ms)?;
     }
     Ok(())
 }
@@ -201,13 +208,13 @@ pub(super) fn remove_gone_supervisors(
     drains: &mut Drains,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    for name in cx.dispatch.fleet.left(now_ms) {
+    for name in cx.dispatch.fleet.departed(now_ms) {
         tracing::info!(
             event = "supervisor_left",
             supervisor = name,
             "supervisor left"
         );
-        remove_supervisor(cx, drains, &name, Gone::Left, now_ms)?;
+        remove_supervisor(cx, drains, &name, DrainEnd::Left, now_ms)?;
     }
     for name in cx.dispatch.fleet.lost(now_ms) {
         cx.counters.supervisors_lost += 1;
@@ -216,7 +223,7 @@ pub(super) fn remove_gone_supervisors(
             supervisor = name,
             "a supervisor is lost: its tasks go to others"
         );
-        remove_supervisor(cx, drains, &name, Gone::Lost, now_ms)?;
+        remove_supervisor(cx, drains, &name, DrainEnd::Lost, now_ms)?;
     }
     Ok(())
 }
@@ -224,7 +231,7 @@ pub(super) fn remove_gone_supervisors(
 /// Reports supervisors that have fallen silent, before they are lost. Their sites without leased tasks get other
 /// owners now. The other sites keep theirs, because requests to them may still be in flight.
 pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
-    for (name, lost_ms) in cx.dispatch.fall_silent(now_ms) {
+    for (name, lost_ms) in cx.dispatch.take_newly_silent(now_ms) {
         tracing::warn!(
             event = "supervisor_silent",
             supervisor = name,
@@ -239,9 +246,9 @@ pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
 
 /// Stores how long supervisors from before the start have been silent, so that even a dispatcher that is restarted
 /// often finds them lost in the end.
-pub(super) fn note_silences(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for (name, silent_ms) in cx.dispatch.fleet.silences(now_ms) {
-        cx.frontier.supervisors().note_silence(&name, silent_ms)?;
+pub(super) fn save_silences(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    for (name, silent_ms) in cx.dispatch.fleet.awaited_silences(now_ms) {
+        cx.frontier.supervisors().save_silence(&name, silent_ms)?;
     }
     Ok(())
 }
@@ -250,13 +257,13 @@ fn remove_supervisor(
     cx: &mut Context,
     drains: &mut Drains,
     name: &str,
-    gone: Gone,
+    gone: DrainEnd,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    drains.note_drained(cx, name, gone);
-    recalls::release_recalls_awaiting(cx, name);
+    drains.on_supervisor_gone(cx, name, gone);
+    recalls::stop_awaiting(cx, name);
     let leases = cx.dispatch.remove_supervisor(name);
-    take_back(cx, leases, now_ms)?;
+    return_leases(cx, leases, now_ms)?;
     update_browser_lane(cx);
-    cx.frontier.supervisors().forget(name)
+    cx.frontier.supervisors().delete(name)
 }

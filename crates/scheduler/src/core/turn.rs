@@ -4,15 +4,15 @@
 /// Decides when a step must stop and leave the rest to the next turn. Each turn does at least some of each step,
 /// however late it is.
 #[derive(Default)]
-pub struct TurnEnd(Option<Box<dyn Fn() -> bool + Send>>);
+pub struct TurnDeadline(Option<Box<dyn Fn() -> bool + Send>>);
 
-impl TurnEnd {
-    pub fn when(has_come: impl Fn() -> bool + Send + 'static) -> TurnEnd {
-        TurnEnd(Some(Box::new(has_come)))
+impl TurnDeadline {
+    pub fn from_check(has_come: impl Fn() -> bool + Send + 'static) -> TurnDeadline {
+        TurnDeadline(Some(Box::new(has_come)))
     }
 
     /// Whether the rest must wait for the next turn. Always false if no end was set.
-    pub(super) fn has_come(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.0.as_ref().is_some_and(|has_come| has_come())
     }
 }

@@ -22,7 +22,7 @@ use crate::core::context::Context;
 use crate::core::notifications::Notifications;
 use crate::core::requests::closing::ClosingCrawls;
 use crate::effects::FeederOrder;
-use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
+use crate::frontier::{FrontierError, RunContinuation, StoredWatch, ignore_pruned};
 use crate::watch_sources::WatchSources;
 
 /// How often watches with a current run are checked.
@@ -41,7 +41,7 @@ const MOST_FAILURES: u64 = 7;
 /// All watches.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    pub(super) by_name: BTreeMap<String, Watched>,
+    pub(super) by_name: BTreeMap<String, WatchEntry>,
     /// When to check the watches next.
     check_at_ms: i64,
     /// Orders to start feeders, for the caller.
@@ -55,14 +55,14 @@ pub(super) struct Watches {
 }
 
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct WatchEntry {
     /// The latest version of the watch, with which its next run begins.
     pub(super) watch: Watch,
     paused: bool,
     since_ms: i64,
     /// The last run, ended or current.
     last: Option<WatchRun>,
-    under_way: Option<UnderWay>,
+    under_way: Option<CurrentRun>,
     /// The number of consecutive failed runs at the end.
     failures: u64,
     /// When the next run is due; only meaningful without a current run.
@@ -73,7 +73,7 @@ pub(super) struct Watched {
 
 /// A current run.
 #[derive(Debug, Clone)]
-struct UnderWay {
+struct CurrentRun {
     crawl: CrawlKey,
     /// The version of the watch at the start of the run.
     watch: Watch,
@@ -85,23 +85,23 @@ struct UnderWay {
     window_over_ms: Option<i64>,
 }
 
-impl UnderWay {
-    fn kept(&self) -> RunUnderWay {
-        RunUnderWay {
+impl CurrentRun {
+    fn to_continuation(&self) -> RunContinuation {
+        RunContinuation {
             watch: self.watch.json.clone(),
             ending: self.ending.clone(),
         }
     }
 }
 
-impl Watched {
+impl WatchEntry {
     /// `runs`: the latest runs, the last one first.
-    fn new(watch: Watch, kept: &KeptWatch, runs: Vec<WatchRun>) -> Watched {
+    fn new(watch: Watch, kept: &StoredWatch, runs: Vec<WatchRun>) -> WatchEntry {
         let failed = runs
             .iter()
             .take_while(|run| run.how == Some(RunEnd::Failed));
         let failures = failed.count() as u64;
-        let mut watched = Watched {
+        let mut watched = WatchEntry {
             watch,
             paused: kept.paused,
             since_ms: kept.since_ms,
@@ -111,13 +111,13 @@ impl Watched {
             next_due_ms: None,
             is_asked: kept.asked,
         };
-        watched.plan();
+        watched.plan_next_run();
         watched
     }
 
     /// Computes when the next run is due.
-    fn plan(&mut self) {
-        let last = self.last.as_ref().and_then(WatchRun::last);
+    fn plan_next_run(&mut self) {
+        let last = self.last.as_ref().and_then(WatchRun::times);
         let due_ms = self
             .watch
             .schedule
@@ -135,17 +135,17 @@ impl Watched {
     }
 
     /// Notes how the last run has ended, and computes when the next one is due.
-    fn note_end(&mut self, run: WatchRun) {
+    fn set_ended_run(&mut self, run: WatchRun) {
         self.failures = match run.how {
             Some(RunEnd::Failed) => (self.failures + 1).min(MOST_FAILURES),
             _ => 0,
         };
         self.last = Some(run);
-        self.plan();
+        self.plan_next_run();
     }
 
     /// The number of the last ended run; 0 if there is none.
-    pub(super) fn last_ended(&self) -> u64 {
+    pub(super) fn last_ended_number(&self) -> u64 {
         match &self.last {
             Some(run) if run.ended_ms.is_some() => run.number,
             Some(run) => run.number - 1,
@@ -153,7 +153,7 @@ impl Watched {
         }
     }
 
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn has_current_run(&self) -> bool {
         self.under_way.is_some()
     }
 
@@ -167,7 +167,7 @@ impl Watched {
     }
 
     /// Since when a run is due that has not begun, if that was before this time.
-    pub(super) fn held_since(&self, before_ms: i64) -> Option<i64> {
+    pub(super) fn overdue_since_ms(&self, before_ms: i64) -> Option<i64> {
         let is_held = self.under_way.is_none() && !self.paused;
         self.next_due_ms
             .filter(|due_ms| is_held && *due_ms <= before_ms)
@@ -178,8 +178,8 @@ impl Watched {
         self.under_way.is_none() && (self.is_asked || (by_schedule && !self.paused))
     }
 
-    fn kept(&self) -> KeptWatch {
-        KeptWatch {
+    fn to_stored(&self) -> StoredWatch {
+        StoredWatch {
             json: self.watch.json.to_string(),
             paused: self.paused,
             since_ms: self.since_ms,
@@ -190,7 +190,7 @@ impl Watched {
 
 impl Watches {
     /// Restores the watches, and continues unfinished runs.
-    pub(super) fn attend_watches(
+    pub(super) fn start_watches(
         &mut self,
         cx: &mut Context,
         sources: WatchSources,
@@ -210,9 +210,9 @@ impl Watches {
                 );
                 continue;
             };
-            let runs = cx.frontier.watches().runs_of(&name, MOST_FAILURES)?;
+            let runs = cx.frontier.watches().list_runs(&name, MOST_FAILURES)?;
             let is_under_way = runs.first().is_some_and(|run| run.ended_ms.is_none());
-            let watched = Watched::new(watch, &kept, runs);
+            let watched = WatchEntry::new(watch, &kept, runs);
             self.by_name.insert(name.clone(), watched);
             if is_under_way {
                 self.resume_run(cx, &name, now_ms)?;
@@ -238,12 +238,12 @@ impl Watches {
         for name in names {
             let watched = &self.by_name[&name];
             if watched.under_way.is_some() {
-                if_pruned(
-                    self.judge_run(cx, notifications, closing, &name, now_ms),
+                ignore_pruned(
+                    self.end_or_hold_run(cx, notifications, closing, &name, now_ms),
                     (),
                 )?;
             } else if may_begin && watched.is_due(wall_ms) && !self.fed.contains(&name) {
-                if_pruned(self.begin_run(cx, &name, now_ms), ())?;
+                ignore_pruned(self.begin_run(cx, &name, now_ms), ())?;
             }
         }
         self.check_at_ms = self.next_check_ms(now_ms, cx.wall_ahead_ms);
@@ -251,20 +251,20 @@ impl Watches {
     }
 
     /// Counts the results of checks of watches' pages. Their times are wall clock times.
-    pub(super) fn pages_checked(
+    pub(super) fn on_pages_checked(
         &mut self,
         cx: &mut Context,
         notifications: &mut Notifications,
         checks: &[PageCheck],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        notifications.note_checks(self, checks);
+        notifications.mark_stale_by_checks(self, checks);
         let wall_ms = cx.wall_ms(now_ms);
         cx.frontier.runs().count_checks(checks, wall_ms)
     }
 
     /// When the watches are checked next.
-    pub(super) fn next_watch_ms(&self) -> Option<i64> {
+    pub(super) fn next_watch_check_ms(&self) -> Option<i64> {
         (!self.by_name.is_empty()).then_some(self.check_at_ms)
     }
 }
@@ -276,7 +276,7 @@ impl Watches {
         under_way.filter_map(|watched| Some(watched.under_way.as_ref()?.crawl))
     }
 
-    fn under_way(&self, name: &str) -> Option<UnderWay> {
+    fn current_run(&self, name: &str) -> Option<CurrentRun> {
         self.by_name.get(name)?.under_way.clone()
     }
 

@@ -73,35 +73,35 @@ impl Window {
 
 /// Admits sites that will soon be due to the window. When seven eighths of it are full, sites that are not due for
 /// long leave it, and the last eighth is reserved for underserved crawls.
-pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+pub(super) fn refill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let is_due = cx
         .window
         .next_site_ms
         .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
-    if !is_due || cx.dispatch.fleet.present() == 0 {
+    if !is_due || cx.dispatch.fleet.connected_count() == 0 {
         return Ok(());
     }
     let spare = cx.settings.window_sites / 8;
-    let needed = (spare + 1).saturating_sub(room_in_window(cx));
+    let needed = (spare + 1).saturating_sub(free_places(cx));
     for (site, clock) in cx
         .dispatch
         .schedule
         .evict_distant(needed, FEW_SITES, now_ms)
     {
-        cx.frontier.sites().put_back(site, &clock)?;
+        cx.frontier.sites().evict(site, &clock)?;
     }
-    if room_in_window(cx) > 0 {
+    if free_places(cx) > 0 {
         admit_underserved(cx, now_ms)?;
     }
-    let room = room_in_window(cx).saturating_sub(spare);
+    let room = free_places(cx).saturating_sub(spare);
     if room > 0 {
         let most = room.min(MOST_ADMITTED);
-        for site in cx.frontier.sites().admit(now_ms + LOOKAHEAD_MS, most)? {
+        for site in cx.frontier.sites().admit_due(now_ms + LOOKAHEAD_MS, most)? {
             cx.dispatch.schedule.add(site);
         }
         cx.window.next_site_ms = cx.frontier.sites().next_due_ms()?;
     }
-    if room_in_window(cx) <= spare {
+    if free_places(cx) <= spare {
         cx.window.fill_again_ms = now_ms + FILL_EVERY_MS;
     }
     Ok(())
@@ -109,7 +109,7 @@ pub(super) fn fill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
 
 /// Admits sites of underserved crawls, if the window is more than half full.
 fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    if room_in_window(cx) > cx.settings.window_sites / 2 {
+    if free_places(cx) > cx.settings.window_sites / 2 {
         return Ok(());
     }
     for _ in 0..UNDERSERVED_PER_TURN {
@@ -117,11 +117,11 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
             break;
         };
         let wanted = FEW_SITES.saturating_sub(cx.dispatch.schedule.admitted_for(crawl));
-        let most = wanted.min(room_in_window(cx));
+        let most = wanted.min(free_places(cx));
         let found = cx
             .frontier
             .sites()
-            .admit_of(crawl, now_ms + LOOKAHEAD_MS, most)?;
+            .admit_due_of_crawl(crawl, now_ms + LOOKAHEAD_MS, most)?;
         if found.len() == most {
             cx.window.underserved.add(crawl);
         }
@@ -135,7 +135,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
 /// Removes idle sites from the window, and waiting sites that would fill it.
 pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (site, clock) in cx.dispatch.schedule.evict_idle() {
-        cx.frontier.sites().put_back(site, &clock)?;
+        cx.frontier.sites().evict(site, &clock)?;
     }
     evict_surplus(cx, now_ms)
 }
@@ -145,12 +145,12 @@ pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> 
 fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let surplus = cx
         .dispatch
-        .evict_surplus(cx.settings.window_sites / 2, now_ms);
+        .evict_surplus_waiting(cx.settings.window_sites / 2, now_ms);
     if surplus.is_empty() {
         return Ok(());
     }
     for (site, clock) in surplus {
-        cx.frontier.sites().put_back(site, &clock)?;
+        cx.frontier.sites().evict(site, &clock)?;
     }
     let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;
     cx.window.next_site_ms = Some(
@@ -161,14 +161,14 @@ fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     Ok(())
 }
 
-pub(super) fn room_in_window(cx: &Context) -> usize {
+pub(super) fn free_places(cx: &Context) -> usize {
     let in_window = cx.dispatch.schedule.sites_in_window();
     cx.settings.window_sites.saturating_sub(in_window)
 }
 
 /// How long the site that is due longest has waited. Checks each site in the window; of those outside, only the one
 /// that is due first. `next_site_ms` cannot be used: it is when to refill the window, not since when a site waits.
-pub(in crate::core) fn oldest_due_ms(cx: &mut Context, now_ms: i64) -> i64 {
+pub(in crate::core) fn longest_overdue_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = {
         let dispatch = &mut cx.dispatch;
         dispatch.overdue.oldest_due_ms(&dispatch.schedule, now_ms)

@@ -1,5 +1,5 @@
 //! Finds the machines that have fewer sites than their share, so that sites of others move there, and the machines
-//! that are cut off.
+//! that are offline.
 //!
 //! Every grant needs this. Checking hundreds of machines costs far more than the rest of a grant, so the result is
 //! reused for a while. Its users check the few machines that it names again.
@@ -36,19 +36,19 @@ struct Shares {
     below: Vec<String>,
     /// Machines that are below their share by more than the tolerance.
     far_below: Vec<String>,
-    cut_off: Vec<String>,
+    offline: Vec<String>,
 }
 
 impl Balance {
     /// Discards the result, because a machine has joined or gone, or its egress has changed.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         self.at_ms = None;
     }
 }
 
 impl Dispatch {
     /// Checks all machines, unless the last check is recent enough.
-    pub(super) fn measure_machines(&mut self, now_ms: i64) {
+    pub(super) fn update_balance(&mut self, now_ms: i64) {
         let judged_ms = self.balance.at_ms;
         if judged_ms.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
             return;
@@ -64,7 +64,7 @@ impl Dispatch {
         let owned = |name: &str| self.schedule.owned_by(name);
         let open: Vec<(usize, &String)> = self
             .fleet
-            .open_in(lane)
+            .online_in(lane)
             .map(|name| (owned(name), name))
             .collect();
         let sites: usize = open.iter().map(|(sites, _)| sites).sum();
@@ -79,7 +79,7 @@ impl Dispatch {
             tolerance,
             below: below(share),
             far_below: below(share.saturating_sub(tolerance)),
-            cut_off: self.fleet.cut_off_in(lane).cloned().collect(),
+            offline: self.fleet.offline_in(lane).cloned().collect(),
         }
     }
 
@@ -104,18 +104,18 @@ impl Dispatch {
         };
         candidates
             .iter()
-            .filter(|name| owned(name) < most && self.room(name, priority, now_ms) > 0)
+            .filter(|name| owned(name) < most && self.credit_for(name, priority, now_ms) > 0)
             .min_by_key(|name| owned(name))
     }
 
-    /// A machine that is cut off and whose next probe is due.
+    /// A machine that is offline and whose next probe is due.
     pub(super) fn machine_to_probe(
         &self,
         lane: Lane,
         priority: u8,
         now_ms: i64,
     ) -> Option<&String> {
-        let mut cut_off = self.balance.lanes.get(&lane)?.cut_off.iter();
-        cut_off.find(|name| self.room(name, priority, now_ms) > 0)
+        let mut offline = self.balance.lanes.get(&lane)?.offline.iter();
+        offline.find(|name| self.credit_for(name, priority, now_ms) > 0)
     }
 }

@@ -2,14 +2,14 @@
 //! sites, the recent attempts of all machines are compared. Decisions only: no I/O, no clock.
 //!
 //! - *open*: the machine gets tasks.
-//! - *cut off*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is open
+//! - *offline*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is open
 //!   again. Failures that the machine reports meanwhile say nothing about sites.
 //!
 //! Probes come in rounds. If another machine has a way out, a round is one probe, at a healthy site. Otherwise it is
 //! up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead
 //! ones.
 //!
-//! An egress is cut off when
+//! An egress is offline when
 //!
 //! - far more of the sites that it has tried lately have failed than of those that the others have tried (a chance of
 //!   less than one in a million, if only sites were to blame), or
@@ -24,7 +24,7 @@ use std::collections::{HashSet, VecDeque};
 
 use webfill_wire::{BackoffReason, Evidence, Outcome, TaskDone};
 
-use crate::frontier::{SiteId, Standing, TaskId};
+use crate::frontier::{SiteHealth, SiteId, TaskId};
 
 /// The maximum number of sites remembered per machine, and for how long.
 const MOST_RECENT: usize = 1_024;
@@ -55,11 +55,11 @@ const LONGEST_WAIT_MS: i64 = 60_000;
 
 /// After this long without an answered probe the machine counts as open again: the remaining sites may be dead after
 /// all.
-const LONGEST_CUT_OFF_MS: i64 = 6 * 3_600_000;
+const LONGEST_OFFLINE_MS: i64 = 6 * 3_600_000;
 
 /// What an attempt shows about its machine's egress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ReachResult {
     /// A server has answered.
     Answered,
     /// A name server has answered that the name does not exist.
@@ -68,21 +68,21 @@ pub enum Reach {
     Silence { no_route: bool },
 }
 
-impl Reach {
+impl ReachResult {
     /// What the result of a task shows; `None` if nothing was requested, or the result shows nothing.
-    pub fn of(done: &TaskDone) -> Option<Reach> {
+    pub fn from_task(done: &TaskDone) -> Option<ReachResult> {
         let Some(evidence) = &done.evidence else {
-            return done.status_code.map(|_| Reach::Answered);
+            return done.status_code.map(|_| ReachResult::Answered);
         };
         // A worker's finding about a page that it has read may have no status code.
         if evidence.status_code.is_some() || done.outcome == Outcome::Ok {
-            return Some(Reach::Answered);
+            return Some(ReachResult::Answered);
         }
         let no_route = evidence.no_route;
         match done.outcome.site_trouble()?.reason {
-            BackoffReason::Dns if !no_route => Some(Reach::NoSuchName),
+            BackoffReason::Dns if !no_route => Some(ReachResult::NoSuchName),
             BackoffReason::Dns | BackoffReason::Unreachable | BackoffReason::Robots => {
-                Some(Reach::Silence { no_route })
+                Some(ReachResult::Silence { no_route })
             }
             BackoffReason::Tls | BackoffReason::Busy | BackoffReason::Blocked => None,
         }
@@ -91,11 +91,11 @@ impl Reach {
 
 /// One attempt of the machine to reach a site.
 #[derive(Debug)]
-pub(super) struct Attempt<'a> {
+pub(super) struct ReachAttempt<'a> {
     pub(super) task: TaskId,
     pub(super) site: SiteId,
-    pub(super) reach: Reach,
-    pub(super) before: Standing,
+    pub(super) reach: ReachResult,
+    pub(super) before: SiteHealth,
     pub(super) evidence: Option<&'a Evidence>,
     pub(super) at_ms: i64,
 }
@@ -115,7 +115,7 @@ impl Tally {
 
     /// Whether the failures exceed the expected number by five standard deviations (normal approximation of the
     /// binomial distribution). The expected number follows from the share of failures of the others.
-    fn stands_out(self, others: Tally) -> bool {
+    fn fails_significantly_more(self, others: Tally) -> bool {
         if self.sites < ENOUGH_TO_COMPARE || others.sites < ENOUGH_TO_COMPARE {
             return false;
         }
@@ -129,11 +129,11 @@ impl Tally {
 
 /// A change of the egress that an attempt has caused.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// The egress is cut off. These failures were the machine's.
-    CutOff(MachineFailures),
+pub enum EgressChange {
+    /// The egress is offline. These failures were the machine's.
+    Offline(MachineFailures),
     /// A probe has failed. The next round comes after this wait.
-    StillCutOff { wait_ms: i64 },
+    StillOffline { wait_ms: i64 },
     /// The egress is open again.
     Opened,
 }
@@ -143,16 +143,16 @@ pub enum Change {
 pub struct MachineFailures {
     pub tasks: Vec<TaskId>,
     /// The sites that failed, and the standing of each before.
-    pub sites: Vec<(SiteId, Standing)>,
+    pub sites: Vec<(SiteId, SiteHealth)>,
 }
 
 /// What is known about a machine's egress.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     /// The latest attempt at each site, oldest first.
-    recent: VecDeque<Recent>,
+    recent: VecDeque<RecentAttempt>,
     last_answer_ms: Option<i64>,
-    cut_off: Option<CutOff>,
+    offline: Option<Offline>,
     /// Sites whose failures were the machine's, and that have not answered since.
     excused: HashSet<SiteId>,
     /// The wait after the next failed round.
@@ -160,7 +160,7 @@ pub(super) struct Egress {
 }
 
 #[derive(Debug)]
-struct Recent {
+struct RecentAttempt {
     site: SiteId,
     at_ms: i64,
     failure: Option<Failure>,
@@ -170,15 +170,15 @@ struct Recent {
 struct Failure {
     tasks: Vec<TaskId>,
     /// The standing of the site before the first of these failures.
-    before: Standing,
+    before: SiteHealth,
     /// Whether the site was healthy and not excused recently.
     was_well: bool,
-    reach: Reach,
+    reach: ReachResult,
 }
 
-/// The state of a machine that is cut off. `sign`: the last evidence.
+/// The state of a machine that is offline. `sign`: the last evidence.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CutOff {
+pub struct Offline {
     pub since_ms: i64,
     pub sign: String,
     /// When the next probes may be handed out.
@@ -187,7 +187,7 @@ pub struct CutOff {
     probes: Vec<TaskId>,
 }
 
-impl CutOff {
+impl Offline {
     /// Notes that a task has come back. Returns whether it was a probe.
     fn remove_probe(&mut self, task: TaskId) -> bool {
         let index = self.probes.iter().position(|probe| *probe == task);
@@ -196,38 +196,38 @@ impl CutOff {
 }
 
 impl Egress {
-    pub(super) fn cut_off(&self) -> Option<&CutOff> {
-        self.cut_off.as_ref()
+    pub(super) fn offline(&self) -> Option<&Offline> {
+        self.offline.as_ref()
     }
 
     /// When the next round of probes starts; `None` during a round, or if the egress is open.
     pub(super) fn probe_at_ms(&self) -> Option<i64> {
-        let cut_off = self.cut_off.as_ref()?;
-        cut_off.probes.is_empty().then_some(cut_off.probe_at_ms)
+        let offline = self.offline.as_ref()?;
+        offline.probes.is_empty().then_some(offline.probe_at_ms)
     }
 
     /// How many probes may be handed out now, with at most `in_a_round` in flight; `None` if the egress is open.
-    pub(super) fn room_for_probes(&self, in_a_round: usize, now_ms: i64) -> Option<usize> {
-        let cut_off = self.cut_off.as_ref()?;
-        Some(match cut_off.probe_at_ms <= now_ms {
-            true => in_a_round.saturating_sub(cut_off.probes.len()),
+    pub(super) fn free_probes(&self, in_a_round: usize, now_ms: i64) -> Option<usize> {
+        let offline = self.offline.as_ref()?;
+        Some(match offline.probe_at_ms <= now_ms {
+            true => in_a_round.saturating_sub(offline.probes.len()),
             false => 0,
         })
     }
 
-    /// Notes that a task was handed out to the machine. If it is cut off, the task is a probe.
-    pub(super) fn handed_out(&mut self, task: TaskId) {
-        if let Some(cut_off) = &mut self.cut_off {
-            cut_off.probes.push(task);
+    /// Notes that a task was handed out to the machine. If it is offline, the task is a probe.
+    pub(super) fn on_handed_out(&mut self, task: TaskId) {
+        if let Some(offline) = &mut self.offline {
+            offline.probes.push(task);
         }
     }
 
     /// Notes the end of a lease. If it was a probe that has shown nothing, the next one may soon follow.
-    pub(super) fn lease_over(&mut self, task: TaskId, now_ms: i64) {
-        if let Some(cut_off) = &mut self.cut_off
-            && cut_off.remove_probe(task)
+    pub(super) fn on_lease_end(&mut self, task: TaskId, now_ms: i64) {
+        if let Some(offline) = &mut self.offline
+            && offline.remove_probe(task)
         {
-            cut_off.probe_at_ms = cut_off.probe_at_ms.max(now_ms + FIRST_PROBE_MS);
+            offline.probe_at_ms = offline.probe_at_ms.max(now_ms + FIRST_PROBE_MS);
         }
     }
 
@@ -242,57 +242,61 @@ impl Egress {
     }
 
     /// Notes an attempt of the machine. `others`: the sums over the other machines' attempts.
-    pub(super) fn note(&mut self, attempt: &Attempt<'_>, others: Tally) -> Option<Change> {
-        if self.cut_off.is_some() {
-            return self.note_cut_off(attempt);
+    pub(super) fn record_attempt(
+        &mut self,
+        attempt: &ReachAttempt<'_>,
+        others: Tally,
+    ) -> Option<EgressChange> {
+        if self.offline.is_some() {
+            return self.record_attempt_while_offline(attempt);
         }
-        self.remember(attempt);
-        if attempt.reach == Reach::Answered {
-            self.note_answer(attempt);
+        self.push_recent(attempt);
+        if attempt.reach == ReachResult::Answered {
+            self.record_answer(attempt);
             return None;
         }
-        let is_lost =
-            self.has_lost_its_way(attempt.at_ms) || self.tally(attempt.at_ms).stands_out(others);
-        is_lost.then(|| Change::CutOff(self.begin_cut_off(attempt)))
+        let is_lost = self.has_lost_egress(attempt.at_ms)
+            || self.tally(attempt.at_ms).fails_significantly_more(others);
+        is_lost.then(|| EgressChange::Offline(self.go_offline(attempt)))
     }
 
-    fn note_cut_off(&mut self, attempt: &Attempt<'_>) -> Option<Change> {
-        let cut_off = self.cut_off.as_mut()?;
-        if !cut_off.remove_probe(attempt.task) {
+    fn record_attempt_while_offline(&mut self, attempt: &ReachAttempt<'_>) -> Option<EgressChange> {
+        let offline = self.offline.as_mut()?;
+        if !offline.remove_probe(attempt.task) {
             return None;
         }
-        let is_over = attempt.at_ms - cut_off.since_ms > LONGEST_CUT_OFF_MS;
-        if attempt.reach == Reach::Answered || is_over {
-            self.cut_off = None;
-            self.note_answer(attempt);
-            return Some(Change::Opened);
+        let is_over = attempt.at_ms - offline.since_ms > LONGEST_OFFLINE_MS;
+        if attempt.reach == ReachResult::Answered || is_over {
+            self.offline = None;
+            self.record_answer(attempt);
+            return Some(EgressChange::Opened);
         }
         let wait_ms = self.wait_ms;
-        cut_off.probe_at_ms = attempt.at_ms + wait_ms;
-        if cut_off.probes.is_empty() {
+        offline.probe_at_ms = attempt.at_ms + wait_ms;
+        if offline.probes.is_empty() {
             self.wait_ms = (2 * wait_ms).min(LONGEST_WAIT_MS);
         }
-        Some(Change::StillCutOff { wait_ms })
+        Some(EgressChange::StillOffline { wait_ms })
     }
 
-    fn note_answer(&mut self, attempt: &Attempt<'_>) {
+    fn record_answer(&mut self, attempt: &ReachAttempt<'_>) {
         self.last_answer_ms = Some(attempt.at_ms);
         self.excused.remove(&attempt.site);
     }
 
-    fn remember(&mut self, attempt: &Attempt<'_>) {
+    fn push_recent(&mut self, attempt: &ReachAttempt<'_>) {
         let before = self
             .recent
             .iter()
             .position(|seen| seen.site == attempt.site);
         let before = before.and_then(|index| self.recent.remove(index));
-        let failure = (attempt.reach != Reach::Answered).then(|| {
+        let failure = (attempt.reach != ReachResult::Answered).then(|| {
             let mut failure = before
                 .and_then(|before| before.failure)
                 .unwrap_or_else(|| Failure {
                     tasks: Vec::new(),
                     before: attempt.before,
-                    was_well: attempt.before.is_well() && !self.excused.contains(&attempt.site),
+                    was_well: attempt.before.is_healthy() && !self.excused.contains(&attempt.site),
                     reach: attempt.reach,
                 });
             failure.tasks.truncate(MOST_TASKS - 1);
@@ -303,7 +307,7 @@ impl Egress {
         if self.recent.len() == MOST_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Recent {
+        self.recent.push_back(RecentAttempt {
             site: attempt.site,
             at_ms: attempt.at_ms,
             failure,
@@ -319,13 +323,13 @@ impl Egress {
     }
 
     /// Whether the latest failures in a row cannot be the sites' fault.
-    fn has_lost_its_way(&self, now_ms: i64) -> bool {
+    fn has_lost_egress(&self, now_ms: i64) -> bool {
         let (mut well, mut no_route) = (0, 0);
         let latest_first = self.recent.iter().rev();
         for failure in latest_first.map_while(|seen| seen.failure.as_ref()) {
             match failure.reach {
-                Reach::NoSuchName if !failure.was_well => break,
-                Reach::Silence { no_route: true } => no_route += 1,
+                ReachResult::NoSuchName if !failure.was_well => break,
+                ReachResult::Silence { no_route: true } => no_route += 1,
                 _ => {}
             }
             well += usize::from(failure.was_well);
@@ -340,7 +344,7 @@ impl Egress {
         is_quiet && (well >= WELL_IN_A_ROW || no_route >= enough)
     }
 
-    fn begin_cut_off(&mut self, last: &Attempt<'_>) -> MachineFailures {
+    fn go_offline(&mut self, last: &ReachAttempt<'_>) -> MachineFailures {
         let mut failures = MachineFailures::default();
         for seen in self.recent.drain(..) {
             if let Some(failure) = seen.failure {
@@ -353,7 +357,7 @@ impl Egress {
             self.excused.clear();
         }
         self.wait_ms = FIRST_PROBE_MS;
-        self.cut_off = Some(CutOff {
+        self.offline = Some(Offline {
             since_ms: last.at_ms,
             sign: last
                 .evidence

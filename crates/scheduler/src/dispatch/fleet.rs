@@ -16,7 +16,7 @@ use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 use super::egress::Egress;
 use super::session::Session;
-use super::supervisor::{Particulars, Supervisor};
+use super::supervisor::{Supervisor, SupervisorDetails};
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
@@ -53,7 +53,7 @@ pub struct Fleet {
 
 /// The answer to a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Greeting {
+pub enum HelloVerdict {
     Joins,
     /// A later hello of the same supervisor has already arrived.
     Outdated,
@@ -87,7 +87,7 @@ impl Fleet {
     }
 
     /// Adds a supervisor from before the start. Its silence continues to count.
-    pub(super) fn await_return(&mut self, kept: SavedSupervisor, now_ms: i64) {
+    pub(super) fn add_awaited(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             instance: kept.instance,
             longest_request_ms: kept.longest_request_ms,
@@ -97,13 +97,13 @@ impl Fleet {
             egress: Egress::default(),
             clock_ahead_ms: 0,
             is_silent: false,
-            particulars: Particulars::default(),
+            particulars: SupervisorDetails::default(),
         };
         self.supervisors.insert(kept.name, supervisor);
     }
 
     /// The awaited supervisors, and how long each has been silent.
-    pub(crate) fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
+    pub(crate) fn awaited_silences(&self, now_ms: i64) -> Vec<(String, u64)> {
         let awaited = self.supervisors.iter();
         awaited
             .filter(|(_, supervisor)| supervisor.session.is_none())
@@ -119,25 +119,25 @@ impl Fleet {
     }
 
     /// The number of connected supervisors.
-    pub(crate) fn present(&self) -> usize {
+    pub(crate) fn connected_count(&self) -> usize {
         self.names.len()
     }
 
-    pub(crate) fn greet(&self, hello: &Hello) -> Greeting {
+    pub(crate) fn check_hello(&self, hello: &Hello) -> HelloVerdict {
         match self.supervisors.get(&hello.supervisor) {
-            Some(known) if known.instance != hello.instance => Greeting::NameTaken,
-            Some(known) if known.has_session_since(hello.session) => Greeting::Outdated,
-            _ => Greeting::Joins,
+            Some(known) if known.instance != hello.instance => HelloVerdict::NameTaken,
+            Some(known) if known.has_session_since(hello.session) => HelloVerdict::Outdated,
+            _ => HelloVerdict::Joins,
         }
     }
 
     /// Begins the session of a supervisor that was greeted.
     pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
-        let (starved, egress) = self.take_out(&hello.supervisor);
-        let particulars = Particulars {
+        let (starved, egress) = self.remove_with_egress(&hello.supervisor);
+        let particulars = SupervisorDetails {
             workers: hello.workers,
             wire_version: peer.version,
-            ..Particulars::default()
+            ..SupervisorDetails::default()
         };
         self.names.insert(peer.clone(), hello.supervisor.clone());
         let supervisor = Supervisor {
@@ -156,11 +156,11 @@ impl Fleet {
     }
 
     /// Removes a supervisor. Returns its sites that waited for credit.
-    pub(super) fn forget(&mut self, name: &str) -> Vec<SiteId> {
-        self.take_out(name).0
+    pub(super) fn remove(&mut self, name: &str) -> Vec<SiteId> {
+        self.remove_with_egress(name).0
     }
 
-    fn take_out(&mut self, name: &str) -> (Vec<SiteId>, Egress) {
+    fn remove_with_egress(&mut self, name: &str) -> (Vec<SiteId>, Egress) {
         let Some(gone) = self.supervisors.remove(name) else {
             return (Vec::new(), Egress::default());
         };
@@ -174,14 +174,14 @@ impl Fleet {
         self.names.get(peer)
     }
 
-    fn session(&mut self, peer: &Caller, id: u64) -> Option<&mut Supervisor> {
+    fn supervisor_in_session(&mut self, peer: &Caller, id: u64) -> Option<&mut Supervisor> {
         let supervisor = self.supervisors.get_mut(self.names.get(peer)?)?;
         let session = supervisor.session.as_ref()?;
         (session.id == id).then_some(supervisor)
     }
 
     pub(crate) fn is_in_session(&mut self, peer: &Caller, id: u64) -> bool {
-        self.session(peer, id).is_some()
+        self.supervisor_in_session(peer, id).is_some()
     }
 
     pub(super) fn heartbeat(
@@ -191,7 +191,7 @@ impl Fleet {
         now_ms: i64,
     ) -> HeartbeatReply {
         let (patience_ms, lease_ms) = (self.patience_ms(), self.lease_ms);
-        let Some(supervisor) = self.session(peer, beat.session) else {
+        let Some(supervisor) = self.supervisor_in_session(peer, beat.session) else {
             return HeartbeatReply::OutOfSync;
         };
         // Recalls have stopped waiting for this supervisor, so its old lease must not be renewed.
@@ -199,7 +199,7 @@ impl Fleet {
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return HeartbeatReply::OutOfSync;
         };
-        if !session.heartbeat(beat, now_ms, patience_ms) {
+        if !session.on_heartbeat(beat, now_ms, patience_ms) {
             return HeartbeatReply::OutOfSync;
         }
         supervisor.heard_ms = now_ms;
@@ -212,7 +212,7 @@ impl Fleet {
     }
 
     pub(super) fn credit(&mut self, peer: &Caller, id: u64, credit: Credit) {
-        if let Some(supervisor) = self.session(peer, id)
+        if let Some(supervisor) = self.supervisor_in_session(peer, id)
             && let Some(session) = &mut supervisor.session
         {
             session.grant(credit);
@@ -226,18 +226,18 @@ impl Fleet {
         outcomes_sent: u64,
         now_ms: i64,
     ) {
-        if let Some(supervisor) = self.session(peer, id)
+        if let Some(supervisor) = self.supervisor_in_session(peer, id)
             && let Some(session) = &mut supervisor.session
         {
             session.begin_leaving(outcomes_sent, now_ms);
         }
     }
 
-    pub(crate) fn note_outcomes(&mut self, name: &str, id: u64, number: u64, pages: u64) {
+    pub(crate) fn record_outcomes(&mut self, name: &str, id: u64, number: u64, pages: u64) {
         if let Some(session) = self.session_of(name)
             && session.id == id
         {
-            session.note_outcomes(number, pages);
+            session.record_outcomes(number, pages);
         }
     }
 
@@ -272,7 +272,7 @@ impl Fleet {
     }
 
     /// Supervisors that have said goodbye and whose last outcomes have arrived.
-    pub(crate) fn left(&self, now_ms: i64) -> Vec<String> {
+    pub(crate) fn departed(&self, now_ms: i64) -> Vec<String> {
         let patience_ms = self.patience_ms();
         let has_left = |supervisor: &Supervisor| {
             let session = supervisor.session.as_ref();
@@ -288,7 +288,7 @@ impl Fleet {
 
     /// Supervisors that have been silent for most of their lease and were not reported before, each with the time at
     /// which it is lost.
-    pub(super) fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
+    pub(super) fn take_newly_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
         let (lease_ms, mut found) = (self.lease_ms, Vec::new());
         for (name, supervisor) in &mut self.supervisors {
             let is_silent = now_ms - supervisor.heard_ms > lease_ms / 5 * 4;
@@ -302,7 +302,7 @@ impl Fleet {
 
     /// Whether a supervisor gets no further tasks, because it drains, leaves, or has fallen silent. It keeps the
     /// tasks that it holds.
-    pub(super) fn is_going(&self, name: &str) -> bool {
+    pub(super) fn gets_no_more_tasks(&self, name: &str) -> bool {
         self.supervisors.get(name).is_some_and(|supervisor| {
             let session = supervisor.session.as_ref();
             supervisor.is_silent || session.is_some_and(Session::is_ending)
@@ -345,7 +345,7 @@ impl Fleet {
     }
 
     /// How far a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
-    pub(crate) fn clock_ahead_ms(&self, name: &str) -> i64 {
+    pub(crate) fn wall_clock_ahead_ms(&self, name: &str) -> i64 {
         self.supervisors
             .get(name)
             .map_or(0, |supervisor| supervisor.clock_ahead_ms)
@@ -364,7 +364,7 @@ impl Fleet {
     }
 
     /// Notes which supervisor gets a new site, so that the next new site goes to the one after it.
-    pub(super) fn note_chosen(&mut self, lane: Lane, name: &str) {
+    pub(super) fn set_last_chosen(&mut self, lane: Lane, name: &str) {
         self.last_chosen.insert(lane, name.to_owned());
     }
 
@@ -428,7 +428,7 @@ impl Fleet {
     }
 
     /// The names and lanes of the connected supervisors.
-    pub(crate) fn present_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
+    pub(crate) fn connected_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
         let all = self.supervisors.iter();
         all.filter_map(|(name, supervisor)| Some((name.as_str(), supervisor.lane()?)))
     }

@@ -13,7 +13,7 @@ use crate::frontier::{LeaseBatch, SiteId};
 const DRAW_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Which supervisor gets the next task of a site.
-enum Receiver {
+enum NextReceiver {
     /// The present owner, or the one to which the site moves now.
     Owner(String),
     /// Another supervisor, once the owner holds no more leases of the site.
@@ -29,31 +29,31 @@ impl Dispatch {
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
-        self.measure_machines(now_ms);
+        self.update_balance(now_ms);
         while let Some(id) = self.next_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
-            if self.schedule.must_await_group(id, now_ms) {
+            if self.schedule.await_group_if_full(id, now_ms) {
                 continue;
             }
             let owner = match self.receiver(id, priority, now_ms) {
-                Receiver::Owner(owner) => owner,
-                Receiver::NotYet => {
+                NextReceiver::Owner(owner) => owner,
+                NextReceiver::NotYet => {
                     self.schedule.await_owner_change(id);
                     continue;
                 }
-                Receiver::AnyOf(lane) => match self.next_with_room(lane, priority, now_ms) {
+                NextReceiver::AnyOf(lane) => match self.next_with_credit(lane, priority, now_ms) {
                     Some(owner) => owner,
                     None => {
-                        self.schedule.await_lane_room(id, lane);
+                        self.schedule.await_lane_credit(id, lane);
                         full.insert(lane);
                         continue;
                     }
                 },
             };
             self.schedule.remove_from_ready(id);
-            match self.room(&owner, priority, now_ms) {
-                0 => self.starve(id, owner),
+            match self.credit_for(&owner, priority, now_ms) {
+                0 => self.mark_starved(id, owner),
                 room => {
                     if let Some(grant) = self.make_grant(id, owner, room, now_ms) {
                         return Some(grant);
@@ -65,7 +65,7 @@ impl Dispatch {
     }
 
     fn next_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
-        let draw = self.fleet.is_cut_off().then(|| {
+        let draw = self.fleet.is_offline().then(|| {
             self.last_draw = self.last_draw.wrapping_add(DRAW_STEP);
             self.last_draw
         });
@@ -74,7 +74,7 @@ impl Dispatch {
 
     /// How many tasks of this priority may be sent to a supervisor now. If only its reserve is left, one at a time,
     /// because further tasks of the same grant may have a lower priority.
-    pub(super) fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
+    pub(super) fn credit_for(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.leases.held_at_least(owner, priority) < room.reserve {
             return room.reserved.min(1);
@@ -82,22 +82,22 @@ impl Dispatch {
         room.ordinary
     }
 
-    fn receiver(&self, id: SiteId, priority: u8, now_ms: i64) -> Receiver {
-        let lane = self.lane_for(self.next_lane(id));
+    fn receiver(&self, id: SiteId, priority: u8, now_ms: i64) -> NextReceiver {
+        let lane = self.lane_of_new_owner(self.next_lane(id));
         let Some(owner) = self.owner_of(id) else {
-            return Receiver::AnyOf(lane);
+            return NextReceiver::AnyOf(lane);
         };
         let is_empty = self.schedule.site(id).is_none_or(|site| site.leases == 0);
         if self.needs_other_owner(id, &owner) {
             return match is_empty {
-                true => Receiver::AnyOf(lane),
-                false => Receiver::NotYet,
+                true => NextReceiver::AnyOf(lane),
+                false => NextReceiver::NotYet,
             };
         }
         match self.better_owner(id, &owner, priority, now_ms) {
-            None => Receiver::Owner(owner),
-            Some(better) if is_empty => Receiver::Owner(better),
-            Some(_) => Receiver::NotYet,
+            None => NextReceiver::Owner(owner),
+            Some(better) if is_empty => NextReceiver::Owner(better),
+            Some(_) => NextReceiver::NotYet,
         }
     }
 
@@ -120,8 +120,8 @@ impl Dispatch {
 
     /// The lane of a new owner. If no supervisor has browsers, any lane will do for tasks that need one: the frontier
     /// does not hand them out, and the site passes over them.
-    fn lane_for(&self, needed: Lane) -> Lane {
-        let is_open = |lane| self.fleet.open_in(lane).next().is_some();
+    fn lane_of_new_owner(&self, needed: Lane) -> Lane {
+        let is_open = |lane| self.fleet.online_in(lane).next().is_some();
         let has_http = is_open(Lane::Http) || !is_open(Lane::Browser);
         match needed {
             Lane::Browser if self.fleet.has_lane(Lane::Browser) => Lane::Browser,
@@ -131,20 +131,20 @@ impl Dispatch {
         }
     }
 
-    /// Whether the owner is cut off or going, or the next task needs a browser, which the owner lacks and
+    /// Whether the owner is offline or going, or the next task needs a browser, which the owner lacks and
     /// another supervisor has.
     pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
         let lacks_browser = self.next_lane(id) == Lane::Browser
             && self.fleet.has_lane(Lane::Browser)
             && self.fleet.lane_of(owner) != Some(Lane::Browser);
-        lacks_browser || self.fleet.cut_off(owner).is_some() || self.fleet.is_going(owner)
+        lacks_browser || self.fleet.offline(owner).is_some() || self.fleet.gets_no_more_tasks(owner)
     }
 
-    fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
+    fn next_with_credit(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
         // Nearly always the first one has room, so no list of a large fleet is made.
-        let has_room = |name: &&String| self.room(name, priority, now_ms) > 0;
+        let has_room = |name: &&String| self.credit_for(name, priority, now_ms) > 0;
         let chosen = self.fleet.round_robin(lane).find(has_room)?.clone();
-        self.fleet.note_chosen(lane, &chosen);
+        self.fleet.set_last_chosen(lane, &chosen);
         Some(chosen)
     }
 
@@ -153,16 +153,16 @@ impl Dispatch {
         self.fleet.knows(owner).then(|| owner.clone())
     }
 
-    fn starve(&mut self, id: SiteId, owner: String) {
+    fn mark_starved(&mut self, id: SiteId, owner: String) {
         self.fleet.add_starved(&owner, id);
     }
 
     fn make_grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
-        let pace = match self.fleet.cut_off(&owner) {
-            Some(_) => self.schedule.pace(id).min(1),
-            None => self.schedule.pace(id),
+        let pace = match self.fleet.offline(&owner) {
+            Some(_) => self.schedule.free_leases(id).min(1),
+            None => self.schedule.free_leases(id),
         };
-        let (group_room, next_start_ms) = self.schedule.room_in_group(id);
+        let (group_room, next_start_ms) = self.schedule.group_capacity(id);
         let site = self.schedule.site_mut(id)?;
         site.scheduled = false;
         if pace == 0 {
@@ -193,7 +193,7 @@ impl Dispatch {
 
     /// Records the tasks that were handed out under a grant, how many more of the site's tasks can be, and which turn
     /// is next.
-    pub fn record_handed_out(&mut self, grant: &Grant, batch: &LeaseBatch) {
+    pub fn record_grant(&mut self, grant: &Grant, batch: &LeaseBatch) {
         let now_ms = grant.start_ms - i64::from(grant.wait_ms);
         let group = self.schedule.group_of(grant.site);
         for task in &batch.tasks {
@@ -209,7 +209,7 @@ impl Dispatch {
             self.add_lease(task.task, lease);
             self.schedule.charge(task.crawl, 1);
             if let Some(egress) = self.fleet.egress_of(&grant.supervisor) {
-                egress.handed_out(task.task);
+                egress.on_handed_out(task.task);
             }
             if let Some(session) = self.fleet.session_of(&grant.supervisor) {
                 let attrs = task.attrs.as_ref().map_or(0, String::len);
@@ -217,7 +217,7 @@ impl Dispatch {
             }
         }
         self.schedule
-            .put_off_group(grant.site, batch.tasks.len(), grant.start_ms);
+            .put_off_next_start_of_group(grant.site, batch.tasks.len(), grant.start_ms);
         if let Some(site) = self.schedule.site_mut(grant.site) {
             site.queued = batch.left;
             site.set_next(batch.next);
@@ -225,7 +225,7 @@ impl Dispatch {
                 site.empty_grants = 0;
             }
         }
-        self.schedule.note_if_idle(grant.site);
+        self.schedule.queue_if_idle(grant.site);
         if self.is_probe(grant) {
             // The other probes of the round go to other sites.
             let until_ms = grant.start_ms + FIRST_PROBE_MS;
@@ -236,7 +236,7 @@ impl Dispatch {
 
     /// Whether a grant is for one of several probes, because neither this machine nor another has a way out.
     fn is_probe(&self, grant: &Grant) -> bool {
-        let is_cut_off = self.fleet.cut_off(&grant.supervisor).is_some();
-        is_cut_off && !self.fleet.has_open_peer(&grant.supervisor)
+        let is_offline = self.fleet.offline(&grant.supervisor).is_some();
+        is_offline && !self.fleet.has_online_peer(&grant.supervisor)
     }
 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use webfill_urls::address::{Judgement, judge};
+use webfill_urls::address::{AddressClass, classify};
 use webfill_urls::provider;
 
 use super::site::LOOKAHEAD_MS;
@@ -46,7 +46,7 @@ pub enum Group {
 
 /// The position of a waiting site in the order of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct GroupPosition {
     pub(super) priority: Reverse<u8>,
     pub(super) due_at_ms: i64,
     pub(super) site: SiteId,
@@ -56,7 +56,7 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     bounds: Option<GroupBounds>,
-    groups: HashMap<Group, State>,
+    groups: HashMap<Group, GroupState>,
     /// The groups that will call a site, by the time of the call.
     calls: BTreeSet<(i64, Group)>,
     /// How many sites wait in groups.
@@ -67,10 +67,10 @@ pub(super) struct Groups {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GroupState {
     leased: u32,
     next_start_ms: i64,
-    waiting: BTreeSet<Place>,
+    waiting: BTreeSet<GroupPosition>,
     called: Option<SiteId>,
     /// No site is called before this time.
     call_from_ms: i64,
@@ -78,8 +78,8 @@ struct State {
     calls_at_ms: Option<i64>,
 }
 
-impl State {
-    fn has_room(&self, in_flight: u32, now_ms: i64) -> bool {
+impl GroupState {
+    fn has_capacity(&self, in_flight: u32, now_ms: i64) -> bool {
         self.leased < in_flight && self.next_start_ms - LOOKAHEAD_MS <= now_ms
     }
 
@@ -88,7 +88,7 @@ impl State {
         calls.then(|| (self.next_start_ms - LOOKAHEAD_MS).max(self.call_from_ms))
     }
 
-    fn bounds_something(&self, now_ms: i64) -> bool {
+    fn is_in_use(&self, now_ms: i64) -> bool {
         self.leased > 0
             || self.next_start_ms > now_ms
             || !self.waiting.is_empty()
@@ -110,50 +110,55 @@ impl Groups {
     }
 
     /// The group of a site, as far as it can be known from the name and the address.
-    pub(super) fn of(&self, site: &str, address: Option<IpAddr>) -> Option<Group> {
+    pub(super) fn group_of(&self, site: &str, address: Option<IpAddr>) -> Option<Group> {
         let bounds = self.bounds?;
         if let Some(provider) = provider(site) {
             return Some(Group::Provider(provider.into()));
         }
         let literal = site.trim_start_matches('[').trim_end_matches(']').parse();
         let address = literal.ok().or(address)?;
-        let is_bounded = match judge(address) {
-            Judgement::Public => true,
-            Judgement::Private => bounds.of_private,
-            Judgement::Never => false,
+        let is_bounded = match classify(address) {
+            AddressClass::Public => true,
+            AddressClass::Private => bounds.of_private,
+            AddressClass::Never => false,
         };
         is_bounded.then_some(Group::Address(address))
     }
 
     /// Delays the first requests of all groups after a start: earlier requests, until now, are unknown.
-    pub(super) fn start_late(&mut self, now_ms: i64) {
+    pub(super) fn delay_first_starts(&mut self, now_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         self.first_start_ms = now_ms + i64::from(delay_ms);
     }
 
     /// Whether tasks of a ready site may be handed out now. A site that was called precedes all others.
-    pub(super) fn admits(&mut self, group: &Group, site: SiteId, now_ms: i64) -> bool {
+    pub(super) fn try_admit(&mut self, group: &Group, site: SiteId, now_ms: i64) -> bool {
         let in_flight = self.in_flight();
-        let state = self.state(group);
+        let state = self.state_or_insert(group);
         let was_called = state.called == Some(site);
         if was_called {
             state.called = None;
             state.call_from_ms = now_ms + MOMENT_MS;
         }
         let is_next = was_called || (state.waiting.is_empty() && state.called.is_none());
-        let admits = is_next && state.has_room(in_flight, now_ms);
+        let admits = is_next && state.has_capacity(in_flight, now_ms);
         self.plan_call(group);
         admits
     }
 
-    pub(super) fn await_room(&mut self, group: &Group, place: Place) {
-        let is_new = self.state(group).waiting.insert(place);
+    pub(super) fn enqueue_waiting(&mut self, group: &Group, place: GroupPosition) {
+        let is_new = self.state_or_insert(group).waiting.insert(place);
         self.waiting += usize::from(is_new);
         self.plan_call(group);
     }
 
     /// Removes a site that no longer waits in the group, or that was called but is no longer ready.
-    pub(super) fn leave(&mut self, group: &Group, site: SiteId, place: Option<Place>) {
+    pub(super) fn remove_waiting(
+        &mut self,
+        group: &Group,
+        site: SiteId,
+        place: Option<GroupPosition>,
+    ) {
         let Some(state) = self.groups.get_mut(group) else {
             return;
         };
@@ -166,13 +171,13 @@ impl Groups {
     }
 
     /// Calls the next site whose call is due, and returns it.
-    pub(super) fn call(&mut self, now_ms: i64) -> Option<SiteId> {
+    pub(super) fn take_next_called(&mut self, now_ms: i64) -> Option<SiteId> {
         let (at_ms, group) = self.calls.first()?;
         if *at_ms > now_ms {
             return None;
         }
         let group = group.clone();
-        let state = self.state(&group);
+        let state = self.state_or_insert(&group);
         let first = state.waiting.pop_first()?;
         state.called = Some(first.site);
         self.waiting -= 1;
@@ -186,7 +191,7 @@ impl Groups {
     }
 
     /// How many tasks of one site may be handed out together, and when the first may start.
-    pub(super) fn room(&self, group: &Group) -> (u32, i64) {
+    pub(super) fn capacity(&self, group: &Group) -> (u32, i64) {
         let state = self.groups.get(group);
         let leased = state.map_or(0, |state| state.leased);
         let next_start_ms = state.map_or(self.first_start_ms, |state| state.next_start_ms);
@@ -199,7 +204,7 @@ impl Groups {
 
     /// Notes that a task was handed out.
     pub(super) fn lease(&mut self, group: &Group) {
-        self.state(group).leased += 1;
+        self.state_or_insert(group).leased += 1;
         self.plan_call(group);
     }
 
@@ -215,21 +220,20 @@ impl Groups {
     /// Moves the group's next start: the first of this many requests starts at `start_ms`.
     pub(super) fn put_off_next_start(&mut self, group: &Group, requests: u32, start_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
-        let state = self.state(group);
+        let state = self.state_or_insert(group);
         state.next_start_ms =
             state.next_start_ms.max(start_ms) + i64::from(requests.saturating_mul(delay_ms));
         state.call_from_ms = 0;
         self.plan_call(group);
         if self.groups.len() > self.dropped_above {
-            self.groups
-                .retain(|_, state| state.bounds_something(start_ms));
+            self.groups.retain(|_, state| state.is_in_use(start_ms));
             self.dropped_above = MANY_GROUPS.max(2 * self.groups.len());
         }
     }
 
     /// The sites that wait in groups beyond `most`, as far as they are in the largest group, and how long each would
     /// wait there. The last in order come first, and `few` of the group stay.
-    pub(super) fn surplus(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
+    pub(super) fn surplus_waiting(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
         let too_many = self.waiting.saturating_sub(most);
         let groups = self.groups.values().filter(|_| too_many > 0);
         let Some(longest) = groups.max_by_key(|state| state.waiting.len()) else {
@@ -249,12 +253,14 @@ impl Groups {
         self.bounds.map_or(u32::MAX, |bounds| bounds.in_flight)
     }
 
-    fn state(&mut self, group: &Group) -> &mut State {
+    fn state_or_insert(&mut self, group: &Group) -> &mut GroupState {
         let next_start_ms = self.first_start_ms;
-        self.groups.entry(group.clone()).or_insert_with(|| State {
-            next_start_ms,
-            ..State::default()
-        })
+        self.groups
+            .entry(group.clone())
+            .or_insert_with(|| GroupState {
+                next_start_ms,
+                ..GroupState::default()
+            })
     }
 
     /// Updates the time of a group's next call.

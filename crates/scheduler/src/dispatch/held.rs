@@ -6,22 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::frontier::TaskId;
 
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    by_supervisor: BTreeMap<String, HeldByOne>,
+pub(super) struct TasksBySupervisor {
+    by_supervisor: BTreeMap<String, TasksOfSupervisor>,
 }
 
 #[derive(Debug, Default)]
-struct HeldByOne {
+struct TasksOfSupervisor {
     tasks: BTreeSet<TaskId>,
     by_priority: BTreeMap<u8, u64>,
 }
 
-impl Held {
+impl TasksBySupervisor {
     /// Adds a lease; it must not be there already.
     pub(super) fn add(&mut self, supervisor: &str, task: TaskId, priority: u8) {
         if !self.by_supervisor.contains_key(supervisor) {
             self.by_supervisor
-                .insert(supervisor.to_owned(), HeldByOne::default());
+                .insert(supervisor.to_owned(), TasksOfSupervisor::default());
         }
         if let Some(held) = self.by_supervisor.get_mut(supervisor) {
             held.tasks.insert(task);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn leases_are_listed_by_supervisor_and_counted_from_a_priority_on() {
-        let mut held = Held::default();
+        let mut held = TasksBySupervisor::default();
         for (task, priority) in [(4, 50), (2, 50), (3, 70), (1, 90)] {
             held.add("a", task, priority);
         }

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use webfill_wire::{CrawlKey, Delivery, SiteClock};
 
 use super::groups::Group;
-use super::held::Held;
+use super::held::TasksBySupervisor;
 use super::{ClockUpdate, Dispatch};
-use crate::frontier::{HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn, Woken};
+use crate::frontier::{HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn, WokenSite};
 
 /// A task that was handed out and has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum LastRequest {
 pub struct Leases {
     by_task: BTreeMap<TaskId, Lease>,
     /// The leased tasks, by supervisor.
-    held: Held,
+    held: TasksBySupervisor,
 }
 
 impl Leases {
@@ -60,7 +60,7 @@ impl Leases {
     }
 
     /// The leases of a supervisor. The cost does not depend on those of others.
-    pub fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
+    pub fn of_supervisor<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
         let lease = |task| Some((task, self.by_task.get(&task)?));
         self.held.tasks(name).filter_map(lease)
     }
@@ -77,7 +77,7 @@ impl Leases {
 
     /// The oldest lease of each of these crawls, found in one pass over all leases. Leases from before the
     /// dispatcher's start count from then.
-    pub fn oldest(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, (TaskId, &Lease)> {
+    pub fn oldest_by_crawl(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, (TaskId, &Lease)> {
         let mut oldest: BTreeMap<CrawlKey, (TaskId, &Lease)> = BTreeMap::new();
         let asked_for = |(_, lease): &(&TaskId, &Lease)| crawls.contains(&lease.crawl);
         for (task, lease) in self.by_task.iter().filter(asked_for) {
@@ -117,7 +117,7 @@ impl Dispatch {
     fn remove_lease(&mut self, task: TaskId, now_ms: i64) -> Option<Lease> {
         let lease = self.leases.remove(task)?;
         if let Some(egress) = self.fleet.egress_of(&lease.supervisor) {
-            egress.lease_over(task, now_ms);
+            egress.on_lease_end(task, now_ms);
         }
         if let Some(group) = &lease.group {
             self.schedule.groups.end_lease(group);
@@ -135,10 +135,10 @@ impl Dispatch {
         now_ms: i64,
     ) -> Vec<(TaskId, Lease)> {
         if !supervisors.is_empty() {
-            self.schedule.groups.start_late(now_ms);
+            self.schedule.groups.delay_first_starts(now_ms);
         }
         for kept in supervisors {
-            self.fleet.await_return(kept, now_ms);
+            self.fleet.add_awaited(kept, now_ms);
         }
         for site in sites {
             self.schedule.add(site);
@@ -174,7 +174,7 @@ impl Dispatch {
         if let Some(site) = self.schedule.site_mut(lease.site) {
             site.set_clock(clock, now_ms);
         }
-        self.lease_over(lease.site)
+        self.on_lease_end(lease.site)
     }
 
     /// Ends a lease that came back without an outcome. `requeued`: the turn of the task, if it is queued again.
@@ -199,9 +199,9 @@ impl Dispatch {
         }
         if let Some(turn) = requeued {
             let site = lease.site;
-            self.schedule.wake(Woken { site, turn });
+            self.schedule.wake(WokenSite { site, turn });
         }
-        self.lease_over(lease.site)
+        self.on_lease_end(lease.site)
     }
 
     /// Notes the address of the site of a leased task, which came back for that reason.
@@ -211,8 +211,8 @@ impl Dispatch {
         }
     }
 
-    fn lease_over(&mut self, site: SiteId) -> Option<ClockUpdate> {
-        let clock = self.schedule.lease_over(site)?;
+    fn on_lease_end(&mut self, site: SiteId) -> Option<ClockUpdate> {
+        let clock = self.schedule.on_lease_end(site)?;
         Some((site, clock))
     }
 }

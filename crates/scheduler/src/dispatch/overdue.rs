@@ -9,20 +9,20 @@ use crate::frontier::SiteId;
 
 /// The due sites of the last check, each with the time since which it is due.
 #[derive(Debug, Default)]
-pub struct Overdue {
+pub struct OverdueSites {
     since_ms: HashMap<SiteId, i64>,
     checked_ms: i64,
 }
 
-impl Overdue {
+impl OverdueSites {
     /// How long the site that is due longest has waited. Checks each site of the window, and measures only as far as
     /// its calls have seen.
     pub(crate) fn oldest_due_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
-        let Overdue {
+        let OverdueSites {
             since_ms,
             checked_ms,
         } = std::mem::take(self);
-        let mut found = Overdue {
+        let mut found = OverdueSites {
             since_ms: HashMap::new(),
             checked_ms: now_ms,
         };

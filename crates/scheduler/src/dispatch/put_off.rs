@@ -16,7 +16,7 @@ const LONGEST_MS: i64 = 60_000;
 
 /// For how long a site is set aside, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetAside {
+pub struct SetAsideWait {
     pub for_ms: i64,
     /// How many consecutive times the site had nothing to hand out.
     pub times: u32,
@@ -31,14 +31,14 @@ impl Dispatch {
         why: NothingHandedOut,
         next: Option<Turn>,
         now_ms: i64,
-    ) -> Option<SetAside> {
+    ) -> Option<SetAsideWait> {
         let site = self.schedule.site_mut(grant.site)?;
         let mut set_aside = None;
         if !why.is_progress() {
             site.empty_grants = site.empty_grants.saturating_add(1);
             let times = site.empty_grants;
             let is_corrected = times == 1 && next != grant.turn;
-            set_aside = (!is_corrected).then(|| SetAside {
+            set_aside = (!is_corrected).then(|| SetAsideWait {
                 for_ms: (FIRST_MS << (times - 1).min(10)).min(LONGEST_MS),
                 times,
             });
@@ -53,7 +53,7 @@ impl Schedule {
     fn put_off(&mut self, id: SiteId, until_ms: i64) {
         if let Some(site) = self.site_mut(id) {
             site.put_off_until_ms = until_ms;
-            self.schedule_anew(id);
+            self.reschedule(id);
         }
     }
 
@@ -63,7 +63,7 @@ impl Schedule {
             && site.put_off_until_ms > 0
         {
             site.put_off_until_ms = 0;
-            self.schedule_anew(id);
+            self.reschedule(id);
         }
     }
 

@@ -7,7 +7,7 @@
 //! a long pause gives an advantage.
 //!
 //! A site that needs a new owner, in a lane where no supervisor has credit, waits in the queue of that lane, in the
-//! same order. [`Ready::next`] skips such a queue as a whole.
+//! same order. [`ReadyQueue::peek_next`] skips such a queue as a whole.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,7 +21,7 @@ const MANY_CRAWLS: usize = 4_096;
 
 /// The position of a queued site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ReadyPosition {
     turn: Turn,
     due_at_ms: i64,
     /// The lane in which the site waits for a supervisor with credit.
@@ -30,7 +30,7 @@ pub(super) struct Place {
 
 /// The ready sites, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub(super) struct ReadyQueue {
     queues: BTreeMap<Option<Lane>, Levels>,
     /// How many sites wait for credit in a lane.
     waiting: BTreeMap<Lane, usize>,
@@ -58,14 +58,14 @@ struct CrawlQueue {
     sites: BTreeSet<(i64, SiteId)>,
 }
 
-impl Ready {
+impl ReadyQueue {
     pub(super) fn insert(
         &mut self,
         site: SiteId,
         turn: Turn,
         due_at_ms: i64,
         awaits: Option<Lane>,
-    ) -> Place {
+    ) -> ReadyPosition {
         let tag = self.tag(turn.crawl);
         let levels = self.queues.entry(awaits).or_default();
         let level = levels.entry(Reverse(turn.priority)).or_default();
@@ -78,14 +78,14 @@ impl Ready {
         if let Some(lane) = awaits {
             *self.waiting.entry(lane).or_default() += 1;
         }
-        Place {
+        ReadyPosition {
             turn,
             due_at_ms,
             awaits,
         }
     }
 
-    pub(super) fn remove(&mut self, site: SiteId, place: Place) {
+    pub(super) fn remove(&mut self, site: SiteId, place: ReadyPosition) {
         let priority = Reverse(place.turn.priority);
         let Some(levels) = self.queues.get_mut(&place.awaits) else {
             return;
@@ -112,7 +112,7 @@ impl Ready {
 
     /// The next site, skipping those that wait for credit in one of the `full` lanes. With a `draw`, any site of the
     /// same priority and crawl; all are equally likely if draws are spread evenly over their range.
-    pub(super) fn next(&self, full: &BTreeSet<Lane>, draw: Option<u64>) -> Option<SiteId> {
+    pub(super) fn peek_next(&self, full: &BTreeSet<Lane>, draw: Option<u64>) -> Option<SiteId> {
         let is_full = |awaits: &Option<Lane>| awaits.is_some_and(|lane| full.contains(&lane));
         let open = self.queues.iter().filter(|(awaits, _)| !is_full(awaits));
         let firsts = open.filter_map(|(_, levels)| {
@@ -135,7 +135,7 @@ impl Ready {
     }
 
     /// The last in order among the sites that wait for credit in a lane.
-    pub(super) fn last(&self, lane: Lane) -> Option<SiteId> {
+    pub(super) fn last_waiting(&self, lane: Lane) -> Option<SiteId> {
         let (_, level) = self.queues.get(&Some(lane))?.last_key_value()?;
         let (_, crawl) = level.order.last()?;
         let (_, site) = level.queues.get(crawl)?.sites.last()?;
@@ -181,8 +181,8 @@ mod tests {
     }
 
     /// Hands out one task of the next site. Returns the site's id.
-    fn take(ready: &mut Ready, places: &[(SiteId, Place)]) -> Option<i64> {
-        let site = ready.next(&BTreeSet::new(), None)?;
+    fn take(ready: &mut ReadyQueue, places: &[(SiteId, ReadyPosition)]) -> Option<i64> {
+        let site = ready.peek_next(&BTreeSet::new(), None)?;
         let (_, place) = places.iter().find(|(id, _)| *id == site).unwrap();
         ready.remove(site, *place);
         ready.charge(place.turn.crawl, 1);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_crawl_of_many_sites_does_not_delay_one_of_few() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyQueue::default();
         let mut places = Vec::new();
         for id in 0..1_000 {
             places.push((SiteId(id), ready.insert(SiteId(id), turn(50, 1), 0, None)));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_goes_first_and_within_a_crawl_the_longest_due() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyQueue::default();
         let places = [
             (1, turn(50, 1), 100),
             (2, turn(50, 1), 50),
@@ -225,36 +225,38 @@ mod tests {
 
     #[test]
     fn sites_that_wait_for_a_full_lane_are_skipped_and_keep_their_order() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyQueue::default();
         let browser = Some(Lane::Browser);
         for (id, priority, awaits) in [(1, 50, browser), (2, 90, browser), (3, 40, None)] {
             ready.insert(SiteId(id), turn(priority, 1), 0, awaits);
         }
         let full = BTreeSet::from([Lane::Browser]);
-        assert_eq!(ready.next(&full, None), Some(SiteId(3)));
-        assert_eq!(ready.next(&BTreeSet::new(), None), Some(SiteId(2)));
+        assert_eq!(ready.peek_next(&full, None), Some(SiteId(3)));
+        assert_eq!(ready.peek_next(&BTreeSet::new(), None), Some(SiteId(2)));
         assert_eq!(ready.waiting(Lane::Browser), 2);
-        assert_eq!(ready.last(Lane::Browser), Some(SiteId(1)));
+        assert_eq!(ready.last_waiting(Lane::Browser), Some(SiteId(1)));
     }
 
     #[test]
     fn a_draw_finds_each_site_of_the_crawl_that_is_next() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyQueue::default();
         for id in 0..10 {
             ready.insert(SiteId(id), turn(50, 1), 0, None);
             ready.insert(SiteId(100 + id), turn(40, 2), 0, None);
         }
         let full = BTreeSet::new();
         let draws = (0..10).map(|tenth| u64::MAX / 10 * tenth + u64::MAX / 20);
-        let drawn: Vec<Option<SiteId>> = draws.map(|draw| ready.next(&full, Some(draw))).collect();
+        let drawn: Vec<Option<SiteId>> = draws
+            .map(|draw| ready.peek_next(&full, Some(draw)))
+            .collect();
         let all: Vec<Option<SiteId>> = (0..10).map(|id| Some(SiteId(id))).collect();
         assert_eq!(drawn, all);
-        assert_eq!(ready.next(&full, Some(u64::MAX)), Some(SiteId(9)));
+        assert_eq!(ready.peek_next(&full, Some(u64::MAX)), Some(SiteId(9)));
     }
 
     #[test]
     fn a_long_pause_is_no_advantage() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyQueue::default();
         ready.charge(1, 1_000);
         ready.charge(2, 1_000);
         ready.charge(1, 1);

@@ -21,9 +21,9 @@ use std::collections::{BTreeSet, HashMap};
 use webfill_wire::{CrawlKey, Lane};
 
 use super::groups::{GroupBounds, Groups};
-use super::ready::Ready;
+use super::ready::ReadyQueue;
 use super::site::Site;
-use crate::frontier::{Clock, SiteDue, SiteId, Woken};
+use crate::frontier::{Clock, SiteDue, SiteId, WokenSite};
 
 mod grouped;
 mod waits;
@@ -42,7 +42,7 @@ pub struct Schedule {
     default_delay_ms: u32,
     sites: HashMap<SiteId, Site>,
     delayed: BTreeSet<(i64, SiteId)>,
-    ready: Ready,
+    ready: ReadyQueue,
     pub(super) groups: Groups,
     /// Sites that have nothing leased and nothing to hand out.
     idle: Vec<SiteId>,
@@ -58,7 +58,7 @@ impl Schedule {
             default_delay_ms,
             sites: HashMap::new(),
             delayed: BTreeSet::new(),
-            ready: Ready::default(),
+            ready: ReadyQueue::default(),
             groups: Groups::new(bounds),
             idle: Vec::new(),
             admitted_for: HashMap::new(),
@@ -96,12 +96,12 @@ impl Schedule {
             *self.owned_by.entry(owner.clone()).or_default() += 1;
         }
         if let Some(former) = std::mem::replace(&mut site.clock.owner, owner) {
-            self.count_disowned(&former);
+            self.decrement_owned(&former);
         }
     }
 
     /// Takes the sites of a supervisor that is gone from it.
-    pub(super) fn disown(&mut self, name: &str) {
+    pub(super) fn remove_owner(&mut self, name: &str) {
         for site in self.sites.values_mut() {
             if site.clock.owner.as_deref() == Some(name) {
                 site.clock.owner = None;
@@ -110,7 +110,7 @@ impl Schedule {
         self.owned_by.remove(name);
     }
 
-    fn count_disowned(&mut self, owner: &str) {
+    fn decrement_owned(&mut self, owner: &str) {
         if let Some(n) = self.owned_by.get_mut(owner) {
             *n -= 1;
             if *n == 0 {
@@ -123,12 +123,12 @@ impl Schedule {
     pub(super) fn set_aside(&mut self, id: SiteId, until_ms: i64) {
         if let Some(site) = self.sites.get_mut(&id) {
             site.aside_until_ms = until_ms;
-            self.schedule_anew(id);
+            self.reschedule(id);
         }
     }
 
     /// Schedules a site again after the time of its next hand-out has changed.
-    pub(super) fn schedule_anew(&mut self, id: SiteId) {
+    pub(super) fn reschedule(&mut self, id: SiteId) {
         self.unschedule(id);
         self.schedule(id);
     }
@@ -151,7 +151,7 @@ impl Schedule {
     pub(crate) fn add(&mut self, due: SiteDue) {
         let admitted_for = due.next.map(|turn| turn.crawl);
         let site = Site {
-            group: self.groups.of(&due.name, due.clock.address),
+            group: self.groups.group_of(&due.name, due.clock.address),
             place_in_group: None,
             name: due.name,
             clock: due.clock,
@@ -195,13 +195,13 @@ impl Schedule {
             }
         }
         if let Some(owner) = &site.clock.owner {
-            self.count_disowned(owner);
+            self.decrement_owned(owner);
         }
         Some((id, site.clock))
     }
 
     /// Notes that a site in the window has got further tasks.
-    pub(super) fn wake(&mut self, woken: Woken) {
+    pub(super) fn wake(&mut self, woken: WokenSite) {
         let Some(site) = self.sites.get_mut(&woken.site) else {
             return;
         };
@@ -218,16 +218,16 @@ impl Schedule {
     }
 
     /// Applies a changed rule or backoff of a site, or that it was forgotten.
-    pub(crate) fn change_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
+    pub(crate) fn apply_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
         let Some(site) = self.sites.get_mut(&due.id) else {
             return;
         };
-        site.follow_rule(due, is_forgotten, self.default_delay_ms);
+        site.apply_rule(due, is_forgotten, self.default_delay_ms);
         site.queued = if due.next.is_some() { due.queued } else { 0 };
         site.set_next(due.next);
         site.put_off_until_ms = 0;
-        self.schedule_anew(due.id);
-        self.note_if_idle(due.id);
+        self.reschedule(due.id);
+        self.queue_if_idle(due.id);
     }
 
     /// Schedules a site by its clock, unless it is scheduled already, is full or has nothing
@@ -254,7 +254,7 @@ impl Schedule {
 
     /// Removes a site from the delayed sites, from the ready ones and from those that wait in groups.
     fn unschedule(&mut self, id: SiteId) {
-        self.leave_group(id);
+        self.remove_from_group(id);
         let Some(site) = self.sites.get_mut(&id) else {
             return;
         };
@@ -295,7 +295,7 @@ impl Schedule {
         }
         loop {
             self.make_called_ready(now_ms);
-            let id = self.ready.next(full, draw)?;
+            let id = self.ready.peek_next(full, draw)?;
             if self
                 .sites
                 .get(&id)
@@ -304,7 +304,7 @@ impl Schedule {
                 return Some(id);
             }
             // The site's clock or rule has changed while it waited for credit or in its group.
-            self.leave_group(id);
+            self.remove_from_group(id);
             self.remove_from_ready(id);
             self.delay_until_due(id);
         }
@@ -336,7 +336,7 @@ impl Schedule {
     }
 
     /// Makes a ready site wait for credit in a lane.
-    pub(super) fn await_lane_room(&mut self, id: SiteId, lane: Lane) {
+    pub(super) fn await_lane_credit(&mut self, id: SiteId, lane: Lane) {
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
             let (turn, due_at_ms) = (site.turn(), site.clock.due_at_ms);
@@ -356,7 +356,7 @@ impl Schedule {
     /// Queues a site again after its next turn has changed. If the site is ready, its position changes. If it waited,
     /// for credit in a lane or in its group, the new turn may not need to wait.
     fn requeue_ready(&mut self, id: SiteId) {
-        self.leave_group(id);
+        self.remove_from_group(id);
         self.remove_from_ready(id);
         self.make_ready(id);
     }
@@ -367,7 +367,7 @@ impl Schedule {
     }
 
     /// How many more of the site's tasks may be leased now.
-    pub(super) fn pace(&self, id: SiteId) -> u32 {
+    pub(super) fn free_leases(&self, id: SiteId) -> u32 {
         self.sites.get(&id).map_or(0, |site| {
             site.max_leases(self.default_delay_ms)
                 .saturating_sub(site.leases)
@@ -379,20 +379,20 @@ impl Schedule {
     }
 
     /// Notes that a lease of the site is over. Returns the clock to store.
-    pub(super) fn lease_over(&mut self, id: SiteId) -> Option<Clock> {
+    pub(super) fn on_lease_end(&mut self, id: SiteId) -> Option<Clock> {
         let site = self.sites.get_mut(&id)?;
         site.leases = site.leases.saturating_sub(1);
         if site.leases == 0 {
             site.lowest_leased = u8::MAX;
         }
         let clock = site.clock.clone();
-        self.note_if_idle(id);
+        self.queue_if_idle(id);
         self.schedule(id);
         self.end_put_off(id);
         Some(clock)
     }
 
-    pub(super) fn note_if_idle(&mut self, id: SiteId) {
+    pub(super) fn queue_if_idle(&mut self, id: SiteId) {
         if self.sites.get(&id).is_some_and(Site::is_idle) {
             self.idle.push(id);
         }
@@ -418,7 +418,7 @@ impl Schedule {
     ) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
         while self.ready.waiting(lane) > most
-            && let Some(id) = self.ready.last(lane)
+            && let Some(id) = self.ready.last_waiting(lane)
             && let Some((_, mut clock)) = self.remove(id)
         {
             let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;

@@ -27,9 +27,9 @@ pub(super) struct Session {
     crawls: HashSet<CrawlKey>,
     /// The number of the last message sent to the supervisor.
     sent: u64,
-    sent_check: Check,
+    sent_check: DeliveryCheck,
     outcomes: Arrivals,
-    outcomes_check: Check,
+    outcomes_check: DeliveryCheck,
     /// The number of pages that the supervisor has fetched.
     pages: u64,
     /// After a goodbye: the number of the last outcomes, and when the goodbye arrived.
@@ -63,17 +63,23 @@ impl AvailableCredit {
 
 /// A message number that should have arrived at the other end, and when the check for it began.
 #[derive(Debug, Clone, Copy)]
-struct Check {
+struct DeliveryCheck {
     number: u64,
     since_ms: i64,
 }
 
-impl Check {
+impl DeliveryCheck {
     /// Records how far messages have arrived. Returns whether the checked one has been missing for longer than
     /// `patience_ms`. Once it has arrived, the last message sent is checked next.
-    fn record_arrived(&mut self, arrived: u64, sent: u64, now_ms: i64, patience_ms: i64) -> bool {
+    fn record_arrived_and_check(
+        &mut self,
+        arrived: u64,
+        sent: u64,
+        now_ms: i64,
+        patience_ms: i64,
+    ) -> bool {
         if arrived >= self.number {
-            *self = Check {
+            *self = DeliveryCheck {
                 number: sent,
                 since_ms: now_ms,
             };
@@ -85,7 +91,7 @@ impl Check {
 
 impl Session {
     pub(super) fn begin(hello: &Hello, peer: Caller, now_ms: i64) -> Session {
-        let check = Check {
+        let check = DeliveryCheck {
             number: 0,
             since_ms: now_ms,
         };
@@ -160,7 +166,7 @@ impl Session {
         self.sent
     }
 
-    pub(super) fn note_outcomes(&mut self, number: u64, pages: u64) {
+    pub(super) fn record_outcomes(&mut self, number: u64, pages: u64) {
         self.outcomes.record(number);
         self.pages += pages;
     }
@@ -176,7 +182,7 @@ impl Session {
 
     /// Handles a heartbeat. Returns false if messages have been missing for longer than `patience_ms`, in either
     /// direction.
-    pub(super) fn heartbeat(
+    pub(super) fn on_heartbeat(
         &mut self,
         beat: &SupervisorHeartbeat,
         now_ms: i64,
@@ -186,8 +192,8 @@ impl Session {
         self.grant(beat.credit);
         let tasks_missing =
             self.sent_check
-                .record_arrived(beat.received, self.sent, now_ms, patience_ms);
-        let outcomes_missing = self.outcomes_check.record_arrived(
+                .record_arrived_and_check(beat.received, self.sent, now_ms, patience_ms);
+        let outcomes_missing = self.outcomes_check.record_arrived_and_check(
             self.outcomes.complete(),
             beat.outcomes_sent,
             now_ms,

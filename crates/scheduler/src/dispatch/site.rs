@@ -3,7 +3,7 @@
 use webfill_wire::{CrawlKey, Lane, SiteClock};
 
 use super::groups::{self, Group};
-use super::ready::Place;
+use super::ready::ReadyPosition;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 
 /// How long before the site's clock allows the request a task is handed out, so that it reaches the worker in time.
@@ -41,11 +41,11 @@ pub(super) struct Site {
     /// When the site becomes ready, if it is delayed.
     pub(super) ready_from_ms: Option<i64>,
     /// The site's position among the ready sites, if it is one.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ReadyPosition>,
     /// The group of sites with which it shares limits.
     pub(super) group: Option<Group>,
     /// The site's position in its group, if it waits there.
-    pub(super) place_in_group: Option<groups::Place>,
+    pub(super) place_in_group: Option<groups::GroupPosition>,
     /// The maximum number of its queued tasks that can be handed out, as last reported by the frontier.
     pub(super) queued: u64,
     /// The next turn. Change it by [`set_next`](Site::set_next).
@@ -83,7 +83,7 @@ impl Site {
 
     /// Applies a changed rule or backoff. If the due time is later than the last request plus the delay, because the
     /// server demands it, it stays, unless the site was forgotten.
-    pub(super) fn follow_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
+    pub(super) fn apply_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
         self.backoff_until_ms = due.backoff_until_ms;
         self.is_unreachable = due.is_unreachable;
         if self.rule == due.rule && !is_forgotten {

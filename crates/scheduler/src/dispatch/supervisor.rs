@@ -22,12 +22,12 @@ pub(super) struct Supervisor {
     pub(super) clock_ahead_ms: i64,
     /// Whether it has been silent for most of its lease.
     pub(super) is_silent: bool,
-    pub(super) particulars: Particulars,
+    pub(super) particulars: SupervisorDetails,
 }
 
 /// Data about a supervisor for people; no decision depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Particulars {
+pub struct SupervisorDetails {
     /// The address that it connects from; `None`: a Unix socket.
     pub address: Option<String>,
     /// The number of its worker processes.

@@ -32,7 +32,7 @@ fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> 
 
 fn join_lane(dispatch: &mut Dispatch, name: &str, lane: Lane, room: u64) -> Vec<(TaskId, Lease)> {
     let mut session = 1;
-    while dispatch.fleet.greet(&hello(name, session)) == Greeting::Outdated {
+    while dispatch.fleet.check_hello(&hello(name, session)) == HelloVerdict::Outdated {
         session += 1;
     }
     let hello = Hello {
@@ -83,7 +83,7 @@ fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
 }
 
 fn peer(name: &str) -> Caller {
-    Caller::of_this_build(name.as_bytes().to_vec())
+    Caller::with_this_version(name.as_bytes().to_vec())
 }
 
 fn credit(tasks: u64) -> Credit {
@@ -150,6 +150,6 @@ fn batch(tasks: &[Leased], left: u64, next: Option<Turn>) -> LeaseBatch {
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-    dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
+    dispatch.record_grant(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
     Some((grant.supervisor, grant.site.0))
 }

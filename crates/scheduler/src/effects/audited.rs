@@ -7,15 +7,15 @@ use webfill_api::{Action, Batch, RetryAction, SiteAction, Subject, WatchOrder};
 use webfill_store::iso_time;
 use webfill_wire::keys::{Entry, ListChange};
 
-use crate::control::{Asked, RefusedLines};
-use crate::requester::Who;
+use crate::control::{ControlRequest, RefusedLines};
+use crate::requester::SenderInfo;
 
 /// An action that was carried out or refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audited {
     /// The time, by the wall clock.
     pub at_ms: i64,
-    pub who: Who,
+    pub who: SenderInfo,
     pub audited: AuditedAction,
     pub end: ActionEnd,
 }
@@ -34,7 +34,7 @@ pub enum ActionEnd {
 
 impl ActionEnd {
     /// The result that an answer shows.
-    pub fn of_answer(answer: &Value) -> ActionEnd {
+    pub fn from_answer(answer: &Value) -> ActionEnd {
         let Some(error) = answer.get("error") else {
             return ActionEnd::Done;
         };
@@ -48,8 +48,10 @@ impl ActionEnd {
 
 impl Audited {
     /// Whether both share a line if they are of the same second.
-    pub fn is_like(&self, other: &Audited) -> bool {
-        self.who == other.who && self.audited.is_like(&other.audited) && self.end == other.end
+    pub fn can_share_line(&self, other: &Audited) -> bool {
+        self.who == other.who
+            && self.audited.can_share_line(&other.audited)
+            && self.end == other.end
     }
 
     /// Whether the entry shares a line with similar ones of the same second.
@@ -86,7 +88,7 @@ impl Audited {
 /// An action that a user carried out or attempted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AuditedAction {
-    Feed(Fed),
+    Feed(FeedSums),
     Act {
         action: &'static str,
         /// The subjects of the action, by the action's own names.
@@ -96,7 +98,7 @@ pub enum AuditedAction {
 
 /// The sum of one or more feeds.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fed {
+pub struct FeedSums {
     accepted: u64,
     refused: u64,
     /// The first of the crawls that were fed, by application and id.
@@ -111,19 +113,19 @@ const MOST_NAMED: usize = 20;
 /// The maximum number of changed entries of an allow list in one line.
 const MOST_ENTRIES: usize = 100;
 
-impl Fed {
-    fn of(batch: &Batch) -> Fed {
-        let mut fed = Fed {
+impl FeedSums {
+    fn from_batch(batch: &Batch) -> FeedSums {
+        let mut fed = FeedSums {
             refused: batch.len() as u64,
-            ..Fed::default()
+            ..FeedSums::default()
         };
         for order in &batch.crawls {
-            fed.name(&order.app_id, &order.crawl_id);
+            fed.add_crawl(&order.app_id, &order.crawl_id);
         }
         fed
     }
 
-    fn name(&mut self, app_id: &str, crawl_id: &str) {
+    fn add_crawl(&mut self, app_id: &str, crawl_id: &str) {
         let mut named = self.crawls.iter();
         if named.any(|(app, crawl)| app == app_id && crawl == crawl_id) {
             return;
@@ -138,33 +140,33 @@ impl Fed {
 impl AuditedAction {
     /// The action of a request. `None` for requests outside the public language, which only this user's processes can
     /// send.
-    pub fn of(asked: &Asked) -> Option<AuditedAction> {
+    pub fn from_request(asked: &ControlRequest) -> Option<AuditedAction> {
         match asked {
-            Asked::Local(_) => None,
-            Asked::Feed { batch, refused, .. } => {
-                let mut fed = Fed::of(batch);
+            ControlRequest::Local(_) => None,
+            ControlRequest::Feed { batch, refused, .. } => {
+                let mut fed = FeedSums::from_batch(batch);
                 fed.refused += refused.faulty;
-                // Foreign lines have an entry of their own, see `of_foreign_lines`.
+                // Foreign lines have an entry of their own, see `from_foreign_lines`.
                 let is_foreign = fed.refused == 0 && !refused.foreign.is_empty();
                 (!is_foreign).then_some(AuditedAction::Feed(fed))
             }
-            Asked::Act(action) => Some(AuditedAction::of_action(action)),
+            ControlRequest::Act(action) => Some(AuditedAction::from_action(action)),
             // The number of requests in it is not known.
-            Asked::UnreadFeed => Some(AuditedAction::Feed(Fed {
+            ControlRequest::UnreadFeed => Some(AuditedAction::Feed(FeedSums {
                 refused: 1,
-                ..Fed::default()
+                ..FeedSums::default()
             })),
         }
     }
 
     /// A feed of the lines that are for other applications than the sender's, if there are any.
-    pub(crate) fn of_foreign_lines(refused: &RefusedLines) -> Option<AuditedAction> {
+    pub(crate) fn from_foreign_lines(refused: &RefusedLines) -> Option<AuditedAction> {
         let foreign = &refused.foreign;
-        (!foreign.is_empty()).then(|| AuditedAction::Feed(Fed::of(foreign)))
+        (!foreign.is_empty()).then(|| AuditedAction::Feed(FeedSums::from_batch(foreign)))
     }
 
     /// An action without a subject.
-    pub fn plain(action: &'static str) -> AuditedAction {
+    pub fn without_subject(action: &'static str) -> AuditedAction {
         AuditedAction::Act {
             action,
             about: Map::new(),
@@ -172,7 +174,7 @@ impl AuditedAction {
     }
 
     /// The actions for a changed allow list: one for each [`MOST_ENTRIES`] of its changed entries.
-    pub fn of_list(change: &ListChange) -> Vec<AuditedAction> {
+    pub fn from_list_change(change: &ListChange) -> Vec<AuditedAction> {
         let plain = |kind: &'static str, entries: &[Arc<Entry>]| -> Vec<(&'static str, Value)> {
             let entries = entries.iter();
             entries.map(|entry| (kind, about_key(entry))).collect()
@@ -193,26 +195,26 @@ impl AuditedAction {
             let about = json!({
                 "added": of("added"), "removed": of("removed"), "changed": of("changed"),
             });
-            AuditedAction::act("keys_changed", about)
+            AuditedAction::with_subject("keys_changed", about)
         });
         actions.collect()
     }
 
-    pub(crate) fn of_retry(retry: &RetryAction) -> AuditedAction {
+    pub(crate) fn from_retry(retry: &RetryAction) -> AuditedAction {
         let mut about = subject_of(&retry.subject);
         about["outcome"] = json!(retry.outcomes);
         about["status"] = json!(retry.status_codes);
         about["site"] = json!(retry.site);
-        AuditedAction::act("retry", about)
+        AuditedAction::with_subject("retry", about)
     }
 
-    fn of_action(action: &Action) -> AuditedAction {
+    fn from_action(action: &Action) -> AuditedAction {
         let (action, about) = match action {
             Action::Info(question) => ("info", subject_of(&question.subject)),
             Action::Stop(subject) => ("stop", subject_of(subject)),
             Action::Pause(subject) => ("pause", subject_of(subject)),
             Action::Resume(subject) => ("resume", subject_of(subject)),
-            Action::Retry(retry) => return AuditedAction::of_retry(retry),
+            Action::Retry(retry) => return AuditedAction::from_retry(retry),
             Action::Prune(prune) => {
                 let mut about = subject_of(&prune.subject);
                 about["older_than"] = json!(prune.older_than_s);
@@ -226,10 +228,10 @@ impl AuditedAction {
             Action::Why(_) => ("why", json!({})),
             Action::Watch(watch) => (watch.order.name(), about_watch(&watch.order)),
         };
-        AuditedAction::act(action, about)
+        AuditedAction::with_subject(action, about)
     }
 
-    fn act(action: &'static str, about: Value) -> AuditedAction {
+    fn with_subject(action: &'static str, about: Value) -> AuditedAction {
         let about = match about {
             Value::Object(about) => about,
             _ => Map::new(),
@@ -256,7 +258,7 @@ impl AuditedAction {
         matches!(self, AuditedAction::Feed(_))
     }
 
-    pub(super) fn is_like(&self, other: &AuditedAction) -> bool {
+    pub(super) fn can_share_line(&self, other: &AuditedAction) -> bool {
         (self.is_feed() && other.is_feed()) || self == other
     }
 
@@ -266,7 +268,7 @@ impl AuditedAction {
             sum.refused += fed.refused;
             sum.has_more |= fed.has_more;
             for (app_id, crawl_id) in &fed.crawls {
-                sum.name(app_id, crawl_id);
+                sum.add_crawl(app_id, crawl_id);
             }
         }
     }

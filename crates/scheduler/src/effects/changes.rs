@@ -1,5 +1,5 @@
 //! The core's questions about changes of pages, for notifications. The core does not read the store: the process
-//! answers the questions, sooner or later, through [`Core::changes_answered`](crate::Core::changes_answered).
+//! answers the questions, sooner or later, through [`Core::on_changes_answered`](crate::Core::changes_answered).
 
 use serde_json::{Map, Value};
 use webfill_notifications::ReadChanges;
@@ -7,7 +7,7 @@ use webfill_store::CrawlId;
 
 /// A question to the store about a watch.
 #[derive(Debug, Clone)]
-pub struct ChangesAsked {
+pub struct ChangesRequest {
     pub watch: String,
     pub crawl: CrawlId,
     pub question: ChangesQuestion,
@@ -28,8 +28,8 @@ pub enum ChangesQuestion {
     },
 }
 
-impl ChangesAsked {
-    pub fn is_replaced_by(&self, other: &ChangesAsked) -> bool {
+impl ChangesRequest {
+    pub fn is_replaced_by(&self, other: &ChangesRequest) -> bool {
         let is_same =
             std::mem::discriminant(&self.question) == std::mem::discriminant(&other.question);
         self.watch == other.watch && is_same
@@ -38,11 +38,11 @@ impl ChangesAsked {
 
 /// The answer to a question about changes.
 pub struct ChangesAnswer {
-    pub asked: ChangesAsked,
-    pub found: ChangesFound,
+    pub asked: ChangesRequest,
+    pub found: ChangesResult,
 }
 
-pub enum ChangesFound {
+pub enum ChangesResult {
     Position(u64),
     Changes(ReadChanges),
     Run {

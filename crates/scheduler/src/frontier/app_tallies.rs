@@ -18,7 +18,7 @@ impl AppTallies {
     }
 
     /// Keeps the counts of an application.
-    pub(super) fn keep(&mut self, app_id: &str, tally: AppTally) {
+    pub(super) fn insert(&mut self, app_id: &str, tally: AppTally) {
         if self.0.len() >= MOST {
             self.0.clear();
         }
@@ -26,7 +26,7 @@ impl AppTallies {
     }
 
     /// Adjusts the counts of an application when those of one of its crawls are written.
-    pub(super) fn note(&mut self, app_id: &str, before: (u64, u64), now: (u64, u64)) {
+    pub(super) fn apply_crawl_change(&mut self, app_id: &str, before: (u64, u64), now: (u64, u64)) {
         let Some(tally) = self.0.get_mut(app_id) else {
             return;
         };

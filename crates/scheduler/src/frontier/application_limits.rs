@@ -83,25 +83,27 @@ impl LimitedApplications {
     }
 
     /// Whether the application has limits.
-    pub(super) fn has(&self, app: &str) -> bool {
+    pub(super) fn is_limited(&self, app: &str) -> bool {
         self.apps.contains_key(app)
     }
 
     /// How many tasks of an application may be handed out at a site now.
-    pub(super) fn room_at(&mut self, app: &str, site: SiteId, now_ms: i64) -> u64 {
+    pub(super) fn allowance_at(&mut self, app: &str, site: SiteId, now_ms: i64) -> u64 {
         match self.apps.get_mut(app) {
             None => u64::MAX,
             Some(application) if application.sites.contains_key(&site) => {
-                application.room_of_pages(now_ms)
+                application.allowance_by_pages(now_ms)
             }
-            Some(application) => application.room(now_ms),
+            Some(application) => application.new_site_allowance(now_ms),
         }
     }
 
     /// How many tasks of an application may be handed out at a site where it has no lease yet.
-    pub(super) fn room(&mut self, app: &str, now_ms: i64) -> u64 {
+    pub(super) fn new_site_allowance(&mut self, app: &str, now_ms: i64) -> u64 {
         let application = self.apps.get_mut(app);
-        application.map_or(u64::MAX, |application| application.room(now_ms))
+        application.map_or(u64::MAX, |application| {
+            application.new_site_allowance(now_ms)
+        })
     }
 
     pub(super) fn note_handed_out(&mut self, app: &str, site: SiteId) {
@@ -113,7 +115,7 @@ impl LimitedApplications {
     }
 
     /// Notes that a lease is over, perhaps with a page.
-    pub(super) fn note_over(&mut self, app: &str, site: SiteId, is_page: bool) {
+    pub(super) fn note_lease_end(&mut self, app: &str, site: SiteId, is_page: bool) {
         let Some(application) = self.apps.get_mut(app) else {
             return;
         };
@@ -148,7 +150,7 @@ impl LimitedApplications {
     }
 
     /// The applications with waiting crawls: first those whose page limit is used up, then the others.
-    pub(super) fn waiting(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+    pub(super) fn waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         let waiting = self.apps.iter().filter(|(_, app)| !app.held.is_empty());
         let (spent, others): (Vec<_>, Vec<_>) = waiting.partition(|(_, app)| app.is_spent());
         let names =
@@ -157,10 +159,10 @@ impl LimitedApplications {
     }
 
     /// Takes out crawls that need not wait any more: one of each application with an allowance.
-    pub(super) fn take_freed(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
+    pub(super) fn take_released_crawls(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
         let mut freed = Vec::new();
         for application in self.apps.values_mut() {
-            if !application.held.is_empty() && application.room(now_ms) > 0 {
+            if !application.held.is_empty() && application.new_site_allowance(now_ms) > 0 {
                 let first = application.held.pop_front();
                 if let Some((crawl, _)) = &first {
                     application.in_line.remove(crawl);
@@ -172,18 +174,20 @@ impl LimitedApplications {
     }
 
     /// When the mere passing of time next gives an allowance to an application with waiting crawls.
-    pub(super) fn next_room_ms(&self) -> Option<i64> {
+    pub(super) fn next_allowance_ms(&self) -> Option<i64> {
         let waiting = self
             .apps
             .values()
             .filter(|application| !application.held.is_empty());
-        waiting.filter_map(LimitedApplication::next_room_ms).min()
+        waiting
+            .filter_map(LimitedApplication::next_allowance_ms)
+            .min()
     }
 }
 
 impl LimitedApplication {
     /// The allowance by the page limit and the rate.
-    fn room_of_pages(&mut self, now_ms: i64) -> u64 {
+    fn allowance_by_pages(&mut self, now_ms: i64) -> u64 {
         let used = self.pages + self.leased;
         let most = self.limits.max_pages;
         let left = most.map_or(u64::MAX, |most| most.saturating_sub(used));
@@ -197,11 +201,11 @@ impl LimitedApplication {
     }
 
     /// The allowance at a site where the application has no lease.
-    fn room(&mut self, now_ms: i64) -> u64 {
+    fn new_site_allowance(&mut self, now_ms: i64) -> u64 {
         let most = self.limits.max_sites;
         match most.is_some_and(|most| self.sites.len() as u64 >= most) {
             true => 0,
-            false => self.room_of_pages(now_ms),
+            false => self.allowance_by_pages(now_ms),
         }
     }
 
@@ -211,7 +215,7 @@ impl LimitedApplication {
         most.is_some_and(|most| self.pages + self.leased >= most)
     }
 
-    fn next_room_ms(&self) -> Option<i64> {
+    fn next_allowance_ms(&self) -> Option<i64> {
         let rate = self.limits.pages_per_second?;
         let is_full = self.is_spent()
             || self

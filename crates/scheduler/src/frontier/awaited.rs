@@ -24,14 +24,14 @@ pub enum HeldBy {
     Limit,
     /// No request is allowed before a time set by hand.
     BlockUntil,
-    Rest,
+    Backoff,
     /// All of the crawl's tasks there have failed and are retried later.
     Retries,
 }
 
 /// The scope of a question about waiting tasks.
 #[derive(Debug, Clone, Copy)]
-pub enum Asked<'a> {
+pub enum HeldSitesScope<'a> {
     Crawl(CrawlKey),
     /// All crawls of an application that are not paused.
     Application(&'a str),
@@ -42,15 +42,15 @@ impl Reports<'_> {
     /// may have a million.
     pub fn held_sites(
         &mut self,
-        asked: Asked<'_>,
+        asked: HeldSitesScope<'_>,
         most: usize,
         now_ms: i64,
     ) -> std::result::Result<Vec<HeldSites>, FrontierError> {
-        self.0.guarded("see what holds a crawl's tasks", |cx| {
+        self.0.run("see what holds a crawl's tasks", |cx| {
             crawl_rows::write_counters(cx)?;
             let (whose, value): (&str, &dyn ToSql) = match &asked {
-                Asked::Crawl(key) => ("crawls.id = ?1", key),
-                Asked::Application(app) => ("app_id = ?1 AND paused = 0", app),
+                HeldSitesScope::Crawl(key) => ("crawls.id = ?1", key),
+                HeldSitesScope::Application(app) => ("app_id = ?1 AND paused = 0", app),
             };
             let sql = format!(
                 "WITH asked AS (
@@ -75,7 +75,7 @@ impl Reports<'_> {
                 let by = match row.get::<_, i64>(0)? {
                     0 => HeldBy::Limit,
                     1 => HeldBy::BlockUntil,
-                    2 => HeldBy::Rest,
+                    2 => HeldBy::Backoff,
                     _ => HeldBy::Retries,
                 };
                 Ok(HeldSites {
@@ -90,11 +90,14 @@ impl Reports<'_> {
     }
 
     /// Whether an application has a crawl whose queued tasks need a browser while no supervisor has one.
-    pub fn awaits_browsers(&mut self, app_id: &str) -> std::result::Result<bool, FrontierError> {
+    pub fn has_crawl_awaiting_browser(
+        &mut self,
+        app_id: &str,
+    ) -> std::result::Result<bool, FrontierError> {
         if self.0.cx.lanes.has_browsers() {
             return Ok(false);
         }
-        self.0.guarded("look for crawls that need browsers", |cx| {
+        self.0.run("look for crawls that need browsers", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT EXISTS (SELECT 1 FROM crawls INDEXED BY crawls_pending
                        WHERE app_id = ?1 AND queued > 0 AND queued + leased > 0
@@ -107,7 +110,7 @@ impl Reports<'_> {
     }
 
     /// The lane that a crawl waits for, because no supervisor serves it.
-    pub fn lane_awaited(
+    pub fn unserved_lane_of(
         &mut self,
         key: CrawlKey,
     ) -> std::result::Result<Option<Lane>, FrontierError> {

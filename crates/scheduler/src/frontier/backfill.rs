@@ -12,7 +12,7 @@ use super::schema::DONE;
 impl Records<'_> {
     /// The done pages of a crawl that still have to be applied to unresolved records.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
-        self.0.guarded("look for backfills", |cx| {
+        self.0.run("look for backfills", |cx| {
             let sql = "SELECT t.id, t.url, t.depth, r.name
                        FROM task_records late
                        JOIN tasks t ON t.id = late.task
@@ -33,8 +33,8 @@ impl Records<'_> {
 
     /// Notes that the stored page of a task was applied to a record.
     pub fn backfill_applied(&mut self, task: TaskId, record: &str) -> Result<(), FrontierError> {
-        self.0.guarded("note an applied page", |cx| {
-            let record = cx.records.id_of(&cx.db, record)?;
+        self.0.run("note an applied page", |cx| {
+            let record = cx.records.id_or_insert(&cx.db, record)?;
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND record = ?2";
             cx.db
                 .prepare_cached(sql)?

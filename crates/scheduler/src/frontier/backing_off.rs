@@ -13,7 +13,7 @@ use super::{FrontierError, state_changes};
 const MOST_READ: i64 = 50_000;
 
 /// The parts of a statement that lists sites.
-struct Listed {
+struct SiteListSql {
     /// The table whose ids define the order of the list.
     table: &'static str,
     join: &'static str,
@@ -21,7 +21,7 @@ struct Listed {
     wanted: &'static str,
 }
 
-const WITH_WORK: Listed = Listed {
+const WITH_WORK: SiteListSql = SiteListSql {
     table: "sites",
     join: "LEFT JOIN site_states ON site = sites.id",
     id: "sites.id",
@@ -29,7 +29,7 @@ const WITH_WORK: Listed = Listed {
 };
 
 /// Sites in trouble are few among perhaps ten million sites, so their own table is read.
-const IN_TROUBLE: Listed = Listed {
+const IN_TROUBLE: SiteListSql = SiteListSql {
     table: "site_states",
     join: "CROSS JOIN sites ON sites.id = site",
     id: "site",
@@ -39,7 +39,7 @@ const IN_TROUBLE: Listed = Listed {
 impl SiteStates<'_> {
     /// The report on a site, by its name; `None` if the site is unknown.
     pub fn report(&mut self, name: &str) -> std::result::Result<Option<SiteReport>, FrontierError> {
-        self.0.guarded("read a site's state", |cx| {
+        self.0.run("read a site's state", |cx| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM sites LEFT JOIN site_states ON site = sites.id
                  WHERE name = ?1"
@@ -51,19 +51,19 @@ impl SiteStates<'_> {
 
     /// The sites after the id `after` that have queued tasks or are in trouble; with `backing_off`, only those that
     /// are backing off or unreachable. Also returns the id to continue from, if there may be more.
-    pub fn reports(
+    pub fn list_reports(
         &mut self,
         backing_off: bool,
         after: i64,
         limit: usize,
     ) -> std::result::Result<(Vec<SiteReport>, Option<i64>), FrontierError> {
-        let Listed {
+        let SiteListSql {
             table,
             join,
             id,
             wanted,
         } = if backing_off { IN_TROUBLE } else { WITH_WORK };
-        self.0.guarded("list the sites", |cx| {
+        self.0.run("list the sites", |cx| {
             let last = format!(
                 "SELECT coalesce(max(id), ?1) FROM
                      (SELECT {id} AS id FROM {table} WHERE {id} > ?1 ORDER BY {id} LIMIT ?2)"
@@ -94,7 +94,7 @@ impl SiteStates<'_> {
         limit: usize,
         now_ms: i64,
     ) -> std::result::Result<(u64, Vec<SiteReport>), FrontierError> {
-        self.0.guarded("look for sites that back off", |cx| {
+        self.0.run("look for sites that back off", |cx| {
             let count = "SELECT count(*) FROM sites
                          WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0";
             let mut select = cx.db.prepare_cached(count)?;
@@ -111,7 +111,7 @@ impl SiteStates<'_> {
 
     /// When the first queued task of a crawl may be handed out, if that is later than a time: all of the crawl's
     /// sites back off, or all of its tasks wait for their retries.
-    pub fn first_task_beyond(
+    pub fn first_handout_after(
         &mut self,
         crawl: CrawlKey,
         ms: i64,
@@ -121,7 +121,7 @@ impl SiteStates<'_> {
              AND tasks.crawl = crawl_sites.crawl AND state = 0 AND not_before_ms > 0), 0)))";
         const QUEUED: &str = "crawl_sites JOIN sites ON sites.id = crawl_sites.site
             WHERE crawl = ?1 AND crawl_sites.queued > 0";
-        self.0.guarded("see whether a crawl is backing off", |cx| {
+        self.0.run("see whether a crawl is backing off", |cx| {
             let sooner = format!("SELECT EXISTS (SELECT 1 FROM {QUEUED} AND {FREE_AT} <= ?2)");
             let mut select = cx.db.prepare_cached(&sooner)?;
             if select.query_row(params![crawl, ms], |row| row.get(0))? {
@@ -134,26 +134,34 @@ impl SiteStates<'_> {
     }
 
     /// Ends the backoff of a site now. One task goes first, as a probe.
-    pub fn wake(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("wake a site", |cx| {
-            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
-            wake(cx, site, now_ms)
+    pub fn end_backoff(
+        &mut self,
+        name: &str,
+        now_ms: i64,
+    ) -> std::result::Result<(), FrontierError> {
+        self.0.run("wake a site", |cx| {
+            let site = SiteId(cx.sites.id_or_insert(&cx.db, name)?);
+            end_backoff(cx, site, now_ms)
         })
     }
 }
 
 /// Called when a person queues a site's finished tasks again. Opens an unreachable site, at which these tasks would
 /// end without a request. A backoff continues.
-pub(super) fn wake_if_unreachable(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
+pub(super) fn end_backoff_if_unreachable(
+    cx: &mut Context,
+    site: SiteId,
+    now_ms: i64,
+) -> Result<()> {
     match cx.backoff.unreachable.contains_key(&site) {
-        true => wake(cx, site, now_ms),
+        true => end_backoff(cx, site, now_ms),
         false => Ok(()),
     }
 }
 
-pub(super) fn wake(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
+pub(super) fn end_backoff(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     let mut stored = state_changes::site_state(cx, site)?;
-    stored.state.wake(now_ms);
-    state_changes::store_phase(cx, site, stored.state.phase)?;
+    stored.state.end_backoff(now_ms);
+    state_changes::propagate_phase(cx, site, stored.state.phase)?;
     state_changes::update_state(cx, site, &stored)
 }

@@ -13,7 +13,7 @@ use webfill_wire::{BackoffReason, CrawlKey, Outcome, TaskDone};
 use super::model::{BackoffBegun, SiteId, TaskId, Turn};
 use super::site_states::read_reason;
 use crate::backoff_table::BackoffTable;
-use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
+use crate::patience::{Patience, is_unknown_host, nth_wait_ms};
 use crate::site_state::outcome_of;
 
 /// The backoff table, and the sites whose state is not the default.
@@ -27,7 +27,7 @@ pub(super) struct Backoffs {
     pub(super) ending: HashSet<TaskId>,
     #[cfg(feature = "former-faults")]
     pub(super) unreachable_go_by_turns: bool,
-    /// Backoffs that have begun since the last call of [`SiteStates::take_begun`].
+    /// Backoffs that have begun since the last call of [`SiteStates::take_begun_backoffs`].
     pub(super) begun: Vec<BackoffBegun>,
     /// Tasks that failed in a row just before these backoffs.
     pub(super) suspects: Vec<TaskId>,
@@ -80,7 +80,7 @@ impl Backoffs {
         let is_brief = self
             .patience
             .is_some_and(|patience| patience.is_shorter_than(waits));
-        if used > 0 && is_brief && is_no_such_name(report) {
+        if used > 0 && is_brief && is_unknown_host(report) {
             return None;
         }
         nth_wait_ms(self.patience, waits, used)
@@ -92,7 +92,7 @@ impl Backoffs {
     }
 
     /// Notes tasks whose failures turn out to be their site's.
-    pub(super) fn suspect(&mut self, tasks: Vec<TaskId>) {
+    pub(super) fn add_suspects(&mut self, tasks: Vec<TaskId>) {
         self.suspects.extend(tasks);
     }
 }

@@ -1,6 +1,6 @@
 //! Ends tasks.
 
-use super::queue_order::ready_of;
+use super::queue_order::ready_tasks_of;
 use rusqlite::{Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
@@ -10,7 +10,7 @@ use super::schema::DONE;
 use super::{crawl_rows, sites, task_rows};
 
 /// Ends a queued task. The caller must update the site's count.
-pub(super) fn close_queued(
+pub(super) fn end_queued_task(
     cx: &mut Context,
     crawl: CrawlKey,
     task: TaskId,
@@ -19,12 +19,12 @@ pub(super) fn close_queued(
     now_ms: i64,
 ) -> Result<()> {
     crawl_rows::known_crawl(cx, crawl)?.count_unqueued(priority);
-    close(cx, crawl, task, outcome, None, now_ms)
+    end_task(cx, crawl, task, outcome, None, now_ms)
 }
 
 /// Ends a task. The caller must update the count of the state that the task leaves. In a run of a watch, the time of
 /// the end is never before the run's beginning, even if the machine's clock was set back.
-pub(super) fn close(
+pub(super) fn end_task(
     cx: &mut Context,
     crawl: CrawlKey,
     task: TaskId,
@@ -45,7 +45,7 @@ pub(super) fn close(
 }
 
 /// Ends up to `most` queued tasks of a crawl at a site. The caller must update the site's count.
-pub(super) fn close_tasks_at(
+pub(super) fn end_tasks_at(
     cx: &mut Context,
     site: SiteId,
     crawl: CrawlKey,
@@ -53,14 +53,14 @@ pub(super) fn close_tasks_at(
     most: usize,
     now_ms: i64,
 ) -> Result<usize> {
-    let mut queued = ready_of(&cx.db, site, crawl, most)?;
+    let mut queued = ready_tasks_of(&cx.db, site, crawl, most)?;
     if queued.len() < most {
         let most = most - queued.len();
-        queued.extend(task_rows::waiting_at(&cx.db, site, crawl, most)?);
+        queued.extend(task_rows::tasks_awaiting_retry(&cx.db, site, crawl, most)?);
     }
     for (task, priority) in &queued {
-        close_queued(cx, crawl, *task, *priority, outcome, now_ms)?;
+        end_queued_task(cx, crawl, *task, *priority, outcome, now_ms)?;
     }
-    sites::count_taken_of(&cx.db, site, crawl, queued.len() as u64, None)?;
+    sites::subtract_from_crawl_share(&cx.db, site, crawl, queued.len() as u64, None)?;
     Ok(queued.len())
 }

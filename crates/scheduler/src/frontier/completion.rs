@@ -3,14 +3,16 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unmatched, of_row};
+use webfill_wire::{
+    LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unmatched, parse_row_link,
+};
 
 use super::backoff::Disposition;
 use super::context::Context;
 use super::feed::FeedBatch;
 use super::model::{Completion, CompletionTally, FeedTally, LinkContext, TaskId};
 use super::parts::Tasks;
-use super::records::{Served, served_by};
+use super::records::{ServedRecord, records_served_by};
 use super::task_rows::{HeldPage, HeldTask, held_task};
 use super::{
     FrontierError, closing, crawl_rows, doubting, feed, handing_on, judging, page_checks,
@@ -29,17 +31,17 @@ impl Tasks<'_> {
         report: &TaskDone,
         now_ms: i64,
     ) -> Result<Completion, FrontierError> {
-        self.0.guarded("count an outcome", |cx| {
+        self.0.run("count an outcome", |cx| {
             let Some(task) = held_task(&cx.db, report.task, report.delivery)? else {
                 return Ok(Completion::Stale);
             };
             for record in &report.resolved {
-                resolved::resolve(cx, record, now_ms)?;
+                resolved::mark_resolved(cx, record, now_ms)?;
             }
             cx.holding.note_end(task.site, report.task);
-            let disposition = match doubting::doubt(cx, &task, report, now_ms)? {
+            let disposition = match doubting::decide_suspected_block(cx, &task, report, now_ms)? {
                 Some(disposition) => disposition,
-                None => judging::judge_site(cx, &task, report, now_ms)?,
+                None => judging::apply_attempt(cx, &task, report, now_ms)?,
             };
             if report.outcome == Outcome::Blocked
                 && matches!(
@@ -47,21 +49,21 @@ impl Tasks<'_> {
                     Disposition::SiteBackoffs(_) | Disposition::Ends
                 )
             {
-                doubting::suspect_doubtful_pages(cx, task.site, report)?;
+                doubting::requeue_doubtful_pages(cx, task.site, report)?;
             }
             match disposition {
                 Disposition::SiteBackoffs(turn) => return Ok(Completion::SiteBackoffs(turn)),
                 Disposition::Waits => return Ok(Completion::WillRetry),
-                Disposition::Own if retrying::retry(cx, &task, report, now_ms)? => {
+                Disposition::Own if retrying::requeue_if_allowed(cx, &task, report, now_ms)? => {
                     return Ok(Completion::WillRetry);
                 }
                 Disposition::Own | Disposition::Ends => {}
             }
             if handing_on::note_scripts(cx, &task, report, now_ms)? {
-                retrying::queue_again(cx, &task, report.task, task.priority, now_ms + 1)?;
+                retrying::requeue_leased(cx, &task, report.task, task.priority, now_ms + 1)?;
                 return Ok(Completion::HandedOn);
             }
-            closing::close(
+            closing::end_task(
                 cx,
                 task.crawl,
                 report.task,
@@ -69,7 +71,7 @@ impl Tasks<'_> {
                 report.status_code,
                 now_ms,
             )?;
-            count_page(cx, &task, report)?;
+            add_page_counts(cx, &task, report)?;
             doubting::note_doubt(cx, task.site, report)?;
             let page = HeldPage {
                 crawl: task.crawl,
@@ -77,10 +79,10 @@ impl Tasks<'_> {
                 url: &task.url,
             };
             page_checks::note_page(cx, &page, report, now_ms)?;
-            unlinked::plan_unlinked(cx, &page, report, now_ms)?;
-            releasing::note_lease_over(cx, task.crawl, task.site, report.status_code.is_some());
-            let served = served_by(&cx.db, report.task)?;
-            let of_rows = links_of_rows(cx, report)?;
+            unlinked::schedule_unlinked_check(cx, &page, report, now_ms)?;
+            releasing::note_lease_end(cx, task.crawl, task.site, report.status_code.is_some());
+            let served = records_served_by(&cx.db, report.task)?;
+            let of_rows = reopen_linked_records(cx, report)?;
             let links = feed_links(cx, &task, report, &served, &of_rows, now_ms)?;
             let backfilled = served
                 .into_iter()
@@ -98,7 +100,7 @@ impl Tasks<'_> {
 
 /// Adds the worker's counts to the counters. They come from another process, so whatever they are, the sums must not
 /// overflow.
-fn count_page(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()> {
+fn add_page_counts(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()> {
     let status = &mut crawl_rows::known_crawl(cx, task.crawl)?.status;
     status.leased -= 1;
     status.pages += u64::from(report.status_code.is_some());
@@ -116,18 +118,18 @@ fn count_page(cx: &mut Context, task: &HeldTask, report: &TaskDone) -> Result<()
 
 /// The links in the rows of a page, each with its record, if it has one. These records become unresolved, even if an
 /// earlier crawl has resolved them.
-fn links_of_rows<'r>(
+fn reopen_linked_records<'r>(
     cx: &mut Context,
     report: &'r TaskDone,
 ) -> Result<Vec<(Option<i64>, &'r str)>> {
     let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
     let mut of_rows = Vec::new();
-    for (record, url) in report.links.iter().filter_map(|text| of_row(text)) {
+    for (record, url) in report.links.iter().filter_map(|text| parse_row_link(text)) {
         if record == NO_RECORD {
             of_rows.push((None, url));
             continue;
         }
-        let record = cx.records.id_of(&cx.db, &record)?;
+        let record = cx.records.id_or_insert(&cx.db, &record)?;
         cx.db.prepare_cached(sql)?.execute([record])?;
         of_rows.push((Some(record), url));
     }
@@ -138,7 +140,7 @@ fn feed_links(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
-    served: &[Served],
+    served: &[ServedRecord],
     of_rows: &[(Option<i64>, &str)],
     now_ms: i64,
 ) -> Result<FeedTally> {
@@ -179,11 +181,14 @@ fn feed_links(
     let unlisted = batch.is_unwanted(0, &[]);
     let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
     if let Some(url) = &report.redirect {
-        batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
+        batch.feed_url_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
     }
     // The worker has used the crawl's settings of the hand-out, which may have changed since.
     let links = || {
-        let links = report.links.iter().filter(|text| of_row(text).is_none());
+        let links = report
+            .links
+            .iter()
+            .filter(|text| parse_row_link(text).is_none());
         links.map(|text| LinkKind::of(text))
     };
     let keys = match unwanted || !batch.reaches(&link) {
@@ -193,20 +198,20 @@ fn feed_links(
     let keys = keys.into_iter().map(Some).chain(std::iter::repeat(None));
     for ((kind, url), key) in links().zip(keys) {
         match kind {
-            LinkKind::Link => batch.judge_unless(unwanted, url, key, &link)?,
-            _ => batch.judge_unless(unlisted, url, key, &LinkContext { kind, ..listed })?,
+            LinkKind::Link => batch.feed_url_unless(unwanted, url, key, &link)?,
+            _ => batch.feed_url_unless(unlisted, url, key, &LinkContext { kind, ..listed })?,
         }
     }
     for (record, url) in of_rows {
         let records = record.as_slice();
-        batch.judge_unless(unlisted, url, None, &LinkContext { records, ..link })?;
+        batch.feed_url_unless(unlisted, url, None, &LinkContext { records, ..link })?;
     }
-    batch.finish()
+    batch.write_sums()
 }
 
 impl FeedBatch<'_> {
     /// Judges a URL of a page, or counts it as useless.
-    fn judge_unless(
+    fn feed_url_unless(
         &mut self,
         is_unwanted: bool,
         url: &str,
@@ -216,7 +221,7 @@ impl FeedBatch<'_> {
         if is_unwanted {
             self.tally.unwanted += 1;
         } else {
-            self.judge(url, key, context)?;
+            self.feed_url(url, key, context)?;
         }
         Ok(())
     }
@@ -233,7 +238,7 @@ impl FeedBatch<'_> {
         if report.redirect.is_none() || !self.crawl.spec.sitemaps {
             return Ok(LinkKind::Link);
         }
-        let is_page = from_url.is_none_or(|url| self.crawl.scope.judge(url).is_ok());
+        let is_page = from_url.is_none_or(|url| self.crawl.scope.check_page(url).is_ok());
         let is_sitemap = !is_page
             || self.was_listed_as_sitemap(from)
             || is_named_by_robots_txt(self.db, report.task)?;

@@ -52,7 +52,7 @@ impl Default for FrontierConfig {
             seen_memory_bytes: 128 << 20,
             page_cache_bytes: page_cache_bytes(128 << 20),
             excluded: ExcludedSites::default(),
-            dropped_parameters: DroppedParameters::usual(),
+            dropped_parameters: DroppedParameters::with_defaults(),
             retries: RetryTable::default(),
             backoff: BackoffTable::default(),
             patience: None,

@@ -19,15 +19,15 @@ use super::names::Names;
 use super::restore::Origin;
 use super::retries::Retries;
 use super::scripts::{ScriptedSites, UnfitMappings};
-use super::trickles::Trickles;
+use super::trickles::SlowedBranches;
 use crate::excluded_sites::ExcludedSites;
-use crate::seen::Seen;
+use crate::seen::SeenUrls;
 
 /// The parts of the frontier.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) db: Connection,
-    pub(super) seen: Seen,
+    pub(super) seen: SeenUrls,
     pub(super) sites: Names,
     pub(super) records: Names,
     /// Recently used crawls.
@@ -41,9 +41,9 @@ pub(super) struct Context {
     pub(super) wall_ahead_ms: i64,
     pub(super) doubts: Doubts,
     /// Pages that were found to be blocks since the last call of
-    /// [`take_false_pages`](super::Records::take_false_pages).
+    /// [`take_new_retractions`](super::Records::take_false_pages).
     pub(super) false_pages: Vec<TaskId>,
-    pub(super) trickles: Trickles,
+    pub(super) trickles: SlowedBranches,
     pub(super) holding: Holding,
     pub(super) limited_applications: LimitedApplications,
     pub(super) app_tallies: AppTallies,

@@ -6,7 +6,7 @@ use webfill_wire::CrawlKey;
 use super::crawl_rows;
 use super::crawl_rows::read_waiting;
 use super::error::FrontierError;
-use super::model::{AppTally, AtMost};
+use super::model::{AppTally, CappedCount};
 use super::parts::Counts;
 
 impl Counts<'_> {
@@ -17,7 +17,7 @@ impl Counts<'_> {
         after: Option<&str>,
         most: usize,
     ) -> Result<Vec<PendingCrawl>, FrontierError> {
-        self.0.guarded("list the crawls of an application", |cx| {
+        self.0.run("list the crawls of an application", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT id, crawl_id, expires_at_ms, leased, queued, waiting
                        FROM crawls INDEXED BY crawls_pending
@@ -42,8 +42,8 @@ impl Counts<'_> {
     }
 
     /// How many sites have queued tasks of an application.
-    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<AtMost, FrontierError> {
-        self.0.guarded("count the sites of an application", |cx| {
+    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<CappedCount, FrontierError> {
+        self.0.run("count the sites of an application", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT count(DISTINCT site), count(*) FROM (
                            SELECT site FROM crawls INDEXED BY crawls_pending
@@ -51,10 +51,10 @@ impl Counts<'_> {
                            WHERE app_id = ?1 AND crawls.queued + crawls.leased > 0
                                AND crawls.queued > 0 LIMIT ?2)";
             let mut select = cx.db.prepare_cached(sql)?;
-            select.query_row(params![app_id, AtMost::EXAMINED], |row| {
-                let examined = AtMost::of(row.get(1)?);
-                let different = AtMost::of(row.get(0)?);
-                Ok(AtMost {
+            select.query_row(params![app_id, CappedCount::EXAMINED], |row| {
+                let examined = CappedCount::from_found(row.get(1)?);
+                let different = CappedCount::from_found(row.get(0)?);
+                Ok(CappedCount {
                     has_more: examined.has_more,
                     ..different
                 })
@@ -63,8 +63,8 @@ impl Counts<'_> {
     }
 
     /// The counters of an application. They are summed up at the first request, and kept up to date from then on.
-    pub fn of_application(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
-        self.0.guarded("count the crawls of an application", |cx| {
+    pub fn count_application(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
+        self.0.run("count the crawls of an application", |cx| {
             crawl_rows::write_counters(cx)?;
             if let Some(tally) = cx.app_tallies.get(app_id) {
                 return Ok(tally);
@@ -81,7 +81,7 @@ impl Counts<'_> {
                 })
             })?;
             drop(select);
-            cx.app_tallies.keep(app_id, tally);
+            cx.app_tallies.insert(app_id, tally);
             Ok(tally)
         })
     }
@@ -89,7 +89,7 @@ impl Counts<'_> {
     /// How many paused crawls of an application have queued tasks, and the id of one of them.
     pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
         self.0
-            .guarded("count the paused crawls of an application", |cx| {
+            .run("count the paused crawls of an application", |cx| {
                 crawl_rows::write_counters(cx)?;
                 let sql =
                 "SELECT count(*), coalesce(min(crawl_id), '') FROM crawls INDEXED BY crawls_pending
@@ -103,8 +103,8 @@ impl Counts<'_> {
     }
 
     /// Sums up the counters of all crawls. Reads all their rows.
-    pub fn of_all(&mut self) -> Result<FrontierTally, FrontierError> {
-        self.0.guarded("count the crawls", |cx| {
+    pub fn count_all(&mut self) -> Result<FrontierTally, FrontierError> {
+        self.0.run("count the crawls", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql =
                 "SELECT count(*), total(queued + leased > 0), total(paused AND ended IS NULL),

@@ -57,7 +57,7 @@ impl Crawl {
 
     /// The approximate memory of the crawl, in units of a crawl without patterns and domains. A list of patterns is
     /// one automaton, which may take megabytes. One that several crawls share counts for each of them.
-    pub(super) fn weight(&self) -> usize {
+    pub(super) fn memory_weight(&self) -> usize {
         let compiled = self.scope.compiled_bytes();
         let compiled = compiled.map(|bytes| bytes + BYTES_OF_A_SEARCH);
         let texts = self.spec.allow_regex.iter().chain(&self.spec.deny_regex);
@@ -66,7 +66,7 @@ impl Crawl {
     }
 
     /// If the crawl is over: the outcome with which its queued tasks end.
-    pub(super) fn ending(&self, wall_ms: i64) -> Option<Outcome> {
+    pub(super) fn ending_outcome(&self, wall_ms: i64) -> Option<Outcome> {
         let expired = self
             .spec
             .expires_at_ms
@@ -75,7 +75,7 @@ impl Crawl {
     }
 
     /// How many of the crawl's tasks may be handed out now.
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn allowance(&self) -> u64 {
         if self.paused {
             return 0;
         }

@@ -28,7 +28,7 @@ pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
     let Some(stored) = read(&cx.db, key)? else {
         return Ok(false);
     };
-    let scope = Scope::of_known(&stored.spec).map_err(|error| unreadable(0, error))?;
+    let scope = Scope::from_compiled(&stored.spec).map_err(|error| conversion_error(0, error))?;
     let crawl = Crawl {
         written: (stored.status.queued, stored.status.leased),
         status: stored.status,
@@ -46,19 +46,20 @@ pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
 /// Writes the counters, and drops crawls from memory if there are too many.
 pub(super) fn flush_crawls(cx: &mut Context) -> Result<()> {
     write_counters(cx)?;
-    cx.crawls.make_room();
+    cx.crawls.evict_if_full();
     Ok(())
 }
 
 pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
     for key in cx.crawls.take_used() {
-        let crawl = cx.crawls.get_unused(&key);
+        let crawl = cx.crawls.get_without_use(&key);
         if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
             write(&cx.db, key, crawl, cx.now_ms)?;
             crawl.changed = false;
             let now = (crawl.status.queued, crawl.status.leased);
             let before = std::mem::replace(&mut crawl.written, now);
-            cx.app_tallies.note(&crawl.spec.app_id, before, now);
+            cx.app_tallies
+                .apply_crawl_change(&crawl.spec.app_id, before, now);
             if crawl.spec.on_demand && now == (0, 0) {
                 note_unsaved(&cx.db, key)?;
             }
@@ -69,7 +70,7 @@ pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
 }
 
 /// The crawl with these ids.
-pub(super) fn find(db: &Connection, app_id: &str, crawl_id: &str) -> Result<Option<CrawlKey>> {
+pub(super) fn find_key(db: &Connection, app_id: &str, crawl_id: &str) -> Result<Option<CrawlKey>> {
     let sql = "SELECT id FROM crawls WHERE app_id = ?1 AND crawl_id = ?2";
     let mut select = db.prepare_cached(sql)?;
     let key = select.query_row([app_id, crawl_id], |row| row.get(0));
@@ -91,9 +92,9 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
                links, bytes, sites, seeds_ended, paused, waiting, app_id FROM crawls WHERE id = ?1";
     let stored = |row: &Row<'_>| {
         let spec: String = row.get(0)?;
-        let spec = serde_json::from_str(&spec).map_err(|error| unreadable(0, error))?;
+        let spec = serde_json::from_str(&spec).map_err(|error| conversion_error(0, error))?;
         let ended = row.get::<_, Option<String>>(1)?;
-        let ended = ended.map(|name| named(1, &name)).transpose()?;
+        let ended = ended.map(|name| parse_column(1, &name)).transpose()?;
         let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
         let (rows, rows_stored) = read_rows(db, key)?;
         let status = CrawlStatus {
@@ -129,7 +130,7 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
 /// Reads how many tasks of a crawl are queued, by priority.
 pub(super) fn read_waiting(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
     let waiting: String = row.get(column)?;
-    serde_json::from_str(&waiting).map_err(|error| unreadable(column, error))
+    serde_json::from_str(&waiting).map_err(|error| conversion_error(column, error))
 }
 
 pub(super) fn read_unmatched(db: &Connection, key: CrawlKey) -> Result<u64> {
@@ -153,17 +154,17 @@ where
     let mut select = db.prepare(sql)?;
     let counts = select.query_map([key], |row| {
         let name: String = row.get(0)?;
-        Ok((named(0, &name)?, row.get::<_, i64>(1)? as u64))
+        Ok((parse_column(0, &name)?, row.get::<_, i64>(1)? as u64))
     })?;
     counts.collect()
 }
 
-pub(super) fn named<T: FromStr<Err = String>>(column: usize, name: &str) -> Result<T> {
+pub(super) fn parse_column<T: FromStr<Err = String>>(column: usize, name: &str) -> Result<T> {
     name.parse()
-        .map_err(|error: String| unreadable(column, error))
+        .map_err(|error: String| conversion_error(column, error))
 }
 
-pub(super) fn unreadable(
+pub(super) fn conversion_error(
     column: usize,
     error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> rusqlite::Error {

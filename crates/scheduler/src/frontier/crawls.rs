@@ -17,7 +17,7 @@ impl<'a> Crawls<'a> {
     pub fn open(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let begins_run = self.begins_run(spec)?;
-        let key = self.0.guarded("open a crawl", |cx| {
+        let key = self.0.run("open a crawl", |cx| {
             let spec_json = serde_json::to_string(spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let sql = format!(
@@ -54,7 +54,7 @@ impl<'a> Crawls<'a> {
 
     /// The crawls of `webfill crawl` that have queued or leased tasks.
     pub fn unfinished(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
-        self.0.guarded("list the crawls", |cx| {
+        self.0.run("list the crawls", |cx| {
             write_counters(cx)?;
             let sql = "SELECT id FROM crawls WHERE queued + leased > 0
                        AND json_extract(spec, '$.on_demand') IS NOT 1 ORDER BY id";
@@ -69,7 +69,7 @@ impl<'a> Crawls<'a> {
 
     /// The dataset of the crawl's records; `None` if the crawl has not had any records from `webfill crawl`.
     pub fn dataset(&mut self, key: CrawlKey) -> Result<Option<String>, FrontierError> {
-        self.0.guarded("read a crawl", |cx| {
+        self.0.run("read a crawl", |cx| {
             let sql = "SELECT dataset FROM crawls WHERE id = ?1";
             cx.db.query_row(sql, [key], |row| row.get(0))
         })
@@ -82,7 +82,7 @@ impl<'a> Crawls<'a> {
         if known.is_some_and(|known| known != name) {
             self.set_fed(key, 0)?;
         }
-        self.0.guarded("note the dataset", |cx| {
+        self.0.run("note the dataset", |cx| {
             let sql = "UPDATE crawls SET dataset = ?2 WHERE id = ?1";
             cx.db.execute(sql, params![key, name]).map(|_| ())
         })
@@ -98,7 +98,7 @@ impl<'a> Crawls<'a> {
         let crawl = self.0.crawl(key)?;
         crawl.status.fed_lines = lines;
         crawl.changed = true;
-        self.0.guarded("note what is fed", |_| Ok(()))
+        self.0.run("note what is fed", |_| Ok(()))
     }
 
     /// Stores that no further seeds will come, until the crawl is opened again.
@@ -106,7 +106,7 @@ impl<'a> Crawls<'a> {
         let crawl = self.0.crawl(key)?;
         crawl.status.seeds_ended = true;
         crawl.changed = true;
-        self.0.guarded("note the end of the seeds", |_| Ok(()))
+        self.0.run("note the end of the seeds", |_| Ok(()))
     }
 
     /// Continues a known crawl that is fed again: it is no longer paused, and its seeds have not ended.

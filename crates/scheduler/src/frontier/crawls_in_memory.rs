@@ -11,7 +11,7 @@ use webfill_wire::CrawlKey;
 
 use super::crawl::Crawl;
 
-/// The maximum weight, in crawls without patterns; see [`Crawl::weight`].
+/// The maximum weight, in crawls without patterns; see [`Crawl::memory_weight`].
 const MOST: usize = 20_000;
 
 /// Compiled patterns are dropped until this weight is left.
@@ -19,7 +19,7 @@ const MOST_WITH_PATTERNS: usize = MOST / 4 * 3;
 
 #[derive(Debug, Default)]
 pub(super) struct CrawlsInMemory {
-    crawls: HashMap<CrawlKey, Kept>,
+    crawls: HashMap<CrawlKey, CachedCrawl>,
     /// Crawls that may have changed since [`CrawlsInMemory::take_used`].
     used: Vec<CrawlKey>,
     /// The weight of all crawls, as of that call.
@@ -27,7 +27,7 @@ pub(super) struct CrawlsInMemory {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedCrawl {
     crawl: Crawl,
     /// Whether the crawl was used since crawls were last dropped.
     is_recent: bool,
@@ -58,7 +58,7 @@ impl CrawlsInMemory {
 
     pub(super) fn insert(&mut self, key: CrawlKey, crawl: Crawl) {
         self.remove(&key);
-        let kept = Kept {
+        let kept = CachedCrawl {
             crawl,
             is_recent: true,
             is_listed: true,
@@ -75,7 +75,7 @@ impl CrawlsInMemory {
     }
 
     /// A crawl, to be written to the file. Does not count as a use.
-    pub(super) fn get_unused(&mut self, key: &CrawlKey) -> Option<&mut Crawl> {
+    pub(super) fn get_without_use(&mut self, key: &CrawlKey) -> Option<&mut Crawl> {
         Some(&mut self.crawls.get_mut(key)?.crawl)
     }
 
@@ -86,7 +86,7 @@ impl CrawlsInMemory {
         for key in &used {
             if let Some(kept) = self.crawls.get_mut(key) {
                 kept.is_listed = false;
-                let before = std::mem::replace(&mut kept.weight, kept.crawl.weight());
+                let before = std::mem::replace(&mut kept.weight, kept.crawl.memory_weight());
                 self.weight = self.weight - before + kept.weight;
             }
         }
@@ -94,7 +94,7 @@ impl CrawlsInMemory {
     }
 
     /// Drops compiled patterns, then crawls, if they take too much memory. All changes must have been written before.
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn evict_if_full(&mut self) {
         if self.weight <= MOST {
             return;
         }
@@ -102,20 +102,20 @@ impl CrawlsInMemory {
             for kept in self.crawls.values_mut() {
                 if self.weight > MOST_WITH_PATTERNS && (drops_recent || !kept.is_recent) {
                     kept.crawl.scope.forget_compiled();
-                    let before = std::mem::replace(&mut kept.weight, kept.crawl.weight());
+                    let before = std::mem::replace(&mut kept.weight, kept.crawl.memory_weight());
                     self.weight = self.weight - before + kept.weight;
                 }
             }
         }
         if self.weight > MOST {
-            self.drop_crawls();
+            self.evict_crawls();
         }
         for kept in self.crawls.values_mut() {
             kept.is_recent = false;
         }
     }
 
-    fn drop_crawls(&mut self) {
+    fn evict_crawls(&mut self) {
         for drops_recent in [false, true] {
             self.crawls.retain(|_, kept| {
                 let stays = self.weight <= MOST / 2 || (kept.is_recent && !drops_recent);

@@ -17,12 +17,12 @@ pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> R
     if report.outcome != Outcome::Ok {
         return Ok(());
     }
-    let Some(page) = doubtful(report) else {
+    let Some(page) = as_doubtful_page(report) else {
         return take_doubts(cx, site).map(drop);
     };
     if cx.doubts.0.len() >= MOST_SITES
         && !cx.doubts.0.contains_key(&site)
-        && let Some(oldest) = cx.doubts.oldest()
+        && let Some(oldest) = cx.doubts.site_of_oldest()
     {
         take_doubts(cx, oldest)?;
     }
@@ -41,17 +41,17 @@ pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> R
 }
 
 /// Called when a site blocks: the pages that it has served since its last good page are to be fetched again.
-pub(super) fn suspect_doubtful_pages(
+pub(super) fn requeue_doubtful_pages(
     cx: &mut Context,
     site: SiteId,
     report: &TaskDone,
 ) -> Result<()> {
     let pages = take_doubts(cx, site)?;
     let sign = report.evidence.as_ref().map_or("", |found| &found.sign);
-    for page in blocks_among(pages, sign) {
+    for page in probable_blocks(pages, sign) {
         match page.fields {
-            0 => cx.backoff.suspect(vec![page.task]),
-            _ => taking_back::note_to_take_back(cx, page.task)?,
+            0 => cx.backoff.add_suspects(vec![page.task]),
+            _ => taking_back::request_retraction(cx, page.task)?,
         }
     }
     Ok(())
@@ -68,18 +68,18 @@ pub(super) fn take_doubts(cx: &mut Context, site: SiteId) -> Result<Vec<Doubtful
 
 /// Decides about a task whose answer is only suspected to be a block. `None` if it is not suspected, or if its site
 /// is known to block: then it is one more block.
-pub(super) fn doubt(
+pub(super) fn decide_suspected_block(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
     now_ms: i64,
 ) -> Result<Option<Disposition>> {
-    if !is_suspicion(report) || is_blocking(cx, task.site)? {
+    if !is_suspected_block(report) || is_blocking(cx, task.site)? {
         return Ok(None);
     }
     let wall_ms = cx.wall_ms(now_ms);
     if crawl_rows::known_crawl(cx, task.crawl)?
-        .ending(wall_ms)
+        .ending_outcome(wall_ms)
         .is_some()
     {
         return Ok(Some(Disposition::Ends));
@@ -87,7 +87,7 @@ pub(super) fn doubt(
     judging::note_try(cx, report, now_ms)?;
     let delay_ms = i64::from(report.clock.delay_ms.unwrap_or(0));
     let not_before_ms = now_ms + 2 * delay_ms + WAIT_MS;
-    retrying::queue_again(cx, task, report.task, task.priority, not_before_ms)?;
+    retrying::requeue_leased(cx, task, report.task, task.priority, not_before_ms)?;
     Ok(Some(Disposition::Waits))
 }
 
@@ -100,12 +100,12 @@ pub(super) fn is_blocking(cx: &Context, site: SiteId) -> Result<bool> {
 }
 
 /// Whether the worker only suspects that the answer is a block.
-pub(super) fn is_suspicion(report: &TaskDone) -> bool {
+pub(super) fn is_suspected_block(report: &TaskDone) -> bool {
     report.outcome == Outcome::Blocked && report.status_code.is_some() && report.evidence.is_none()
 }
 
 /// The page of a report if it is doubtful; `None` for a good page.
-pub(super) fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
+pub(super) fn as_doubtful_page(report: &TaskDone) -> Option<DoubtfulPage> {
     let is_empty =
         report.fields == 0 && report.links.is_empty() && report.body_bytes <= SHORT_BYTES;
     let answer = likeness_of(report).filter(|_| !is_empty);
@@ -117,7 +117,7 @@ pub(super) fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
 }
 
 /// Those of a site's doubtful pages that probably were blocks, now that the site blocks with this sign.
-pub(super) fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
+pub(super) fn probable_blocks(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
     let last = pages.iter().rev().find_map(|page| page.answer);
     let same = pages.iter().filter(|page| page.answer == last);
     let is_repeated = sign.contains(COMPARED) || same.count() > 1;

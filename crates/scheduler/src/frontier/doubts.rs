@@ -48,7 +48,7 @@ impl Doubts {
     }
 
     /// The site whose latest doubtful page is the oldest.
-    pub(super) fn oldest(&self) -> Option<SiteId> {
+    pub(super) fn site_of_oldest(&self) -> Option<SiteId> {
         let newest_page = |(_, pages): &(&SiteId, &Vec<DoubtfulPage>)| {
             let newest = pages.last();
             newest.map(|page| page.task)

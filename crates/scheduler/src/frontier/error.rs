@@ -78,7 +78,7 @@ impl FrontierError {
 }
 
 /// Replaces the error of a crawl that was pruned meanwhile by `instead`, because that is not a fault.
-pub fn if_pruned<T>(done: Result<T, FrontierError>, instead: T) -> Result<T, FrontierError> {
+pub fn ignore_pruned<T>(done: Result<T, FrontierError>, instead: T) -> Result<T, FrontierError> {
     match done {
         Err(FrontierError::UnknownCrawl(crawl)) => {
             tracing::info!(

@@ -42,7 +42,7 @@ pub struct DeadRecord {
 }
 
 /// A slice of a list, and the position of the next one.
-pub type Slice<T> = (Vec<T>, Option<i64>);
+pub type ListPage<T> = (Vec<T>, Option<i64>);
 
 impl Reports<'_> {
     /// The failed URLs in the next slice of tasks.
@@ -50,8 +50,8 @@ impl Reports<'_> {
         &mut self,
         crawls: &[CrawlKey],
         after: i64,
-    ) -> std::result::Result<Slice<FailedUrls>, FrontierError> {
-        self.0.guarded("list what has failed", |cx| {
+    ) -> std::result::Result<ListPage<FailedUrls>, FrontierError> {
+        self.0.run("list what has failed", |cx| {
             let sql = format!(
                 "SELECT sites.name, outcome, status_code, count(*)
                  FROM task_rows JOIN sites ON sites.id = site
@@ -59,7 +59,7 @@ impl Reports<'_> {
                      AND crawl IN (SELECT value FROM json_each(?3)) AND outcome IN {FAILED}
                  GROUP BY site, outcome, status_code"
             );
-            let (end, next) = slice_end(cx, "task_rows", after)?;
+            let (end, next) = page_end(cx, "task_rows", after)?;
             let mut select = cx.db.prepare_cached(&sql)?;
             let found = select.query_map(params![after, end, json(crawls)], |row| {
                 Ok(FailedUrls {
@@ -79,9 +79,9 @@ impl Reports<'_> {
         &mut self,
         crawls: &[CrawlKey],
         after: i64,
-    ) -> std::result::Result<Slice<DeadRecord>, FrontierError> {
+    ) -> std::result::Result<ListPage<DeadRecord>, FrontierError> {
         self.0
-            .guarded("list records without a URL that could be had", |cx| {
+            .run("list records without a URL that could be had", |cx| {
                 let of_record = "FROM task_records JOIN task_rows AS tried ON tried.id = task
                  WHERE record = records.id AND tried.crawl IN (SELECT value FROM json_each(?3))";
                 let sql = format!(
@@ -96,7 +96,7 @@ impl Reports<'_> {
                      AND (tried.state <> 2 OR tried.outcome IN ('ok', 'not_modified')))
                  ORDER BY records.id"
                 );
-                let (end, next) = slice_end(cx, "records", after)?;
+                let (end, next) = page_end(cx, "records", after)?;
                 let mut select = cx.db.prepare_cached(&sql)?;
                 let found = select.query_map(params![after, end, json(crawls)], |row| {
                     Ok(DeadRecord {
@@ -119,22 +119,21 @@ impl Reports<'_> {
         crawls: &[CrawlKey],
         most: usize,
     ) -> Result<(u64, Vec<Value>), FrontierError> {
-        self.0
-            .guarded("list sites whose pages repeat others", |cx| {
-                let found = cx.trickles.of_crawls(crawls);
-                let mut first = Vec::new();
-                for ((_, site), branch) in found.iter().take(most) {
-                    let name = site_name(&cx.db, *site)?;
-                    let (url, refused) = (&branch.url, branch.refused);
-                    first.push(serde_json::json!({"site": name, "url": url, "skipped": refused}));
-                }
-                Ok((found.len() as u64, first))
-            })
+        self.0.run("list sites whose pages repeat others", |cx| {
+            let found = cx.trickles.branches_of(crawls);
+            let mut first = Vec::new();
+            for ((_, site), branch) in found.iter().take(most) {
+                let name = site_name(&cx.db, *site)?;
+                let (url, refused) = (&branch.url, branch.refused);
+                first.push(serde_json::json!({"site": name, "url": url, "skipped": refused}));
+            }
+            Ok((found.len() as u64, first))
+        })
     }
 }
 
 /// The last id of the slice after an id, and the position of the next slice, if there is one.
-fn slice_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
+fn page_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
     let mut select = cx.db.prepare_cached(&sql)?;
     let last: i64 = select.query_row([], |row| row.get(0))?;

@@ -18,12 +18,12 @@ use super::new_tasks::{NewTask, NewTasks};
 use super::page_checks::Ranks;
 use super::parts::Tasks;
 use super::schema::DONE;
-use super::stored_urls::shortened;
-use super::trickles::Trickles;
+use super::stored_urls::shorten_url;
+use super::trickles::SlowedBranches;
 use super::{FrontierError, journey_lines, records};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
-use crate::seen::Seen;
+use crate::seen::SeenUrls;
 
 mod sums;
 
@@ -39,8 +39,8 @@ impl Tasks<'_> {
         now_ms: i64,
     ) -> Result<FeedTally, FrontierError> {
         self.0.crawl(crawl)?;
-        self.0.guarded("queue URLs", |cx| {
-            let records = record_ids(cx, candidates)?;
+        self.0.run("queue URLs", |cx| {
+            let records = unresolved_record_ids(cx, candidates)?;
             let mut batch = begin_feed(cx, crawl, now_ms);
             for (index, (candidate, records)) in candidates.iter().zip(&records).enumerate() {
                 let context = LinkContext {
@@ -58,25 +58,25 @@ impl Tasks<'_> {
                 };
                 if batch.is_unwanted(candidate.records.len(), records) {
                     batch.tally.unwanted += 1;
-                } else if let Some(refusal) = batch.judge(candidate.url, None, &context)? {
+                } else if let Some(refusal) = batch.feed_url(candidate.url, None, &context)? {
                     batch.note_refused(index, &refusal);
                 }
                 if candidate.depth == 0 {
                     batch.queue_sitemaps_of(candidate.url, &context)?;
                 }
             }
-            batch.finish()
+            batch.write_sums()
         })
     }
 }
 
 /// The ids of the unresolved records of each candidate.
-fn record_ids(cx: &mut Context, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
+fn unresolved_record_ids(cx: &mut Context, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
     let mut all = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         let mut ids = Vec::with_capacity(candidate.records.len());
         for name in candidate.records {
-            let id = cx.records.id_of(&cx.db, name)?;
+            let id = cx.records.id_or_insert(&cx.db, name)?;
             if !records::is_resolved(&cx.db, id)? {
                 ids.push(id);
             }
@@ -109,7 +109,7 @@ pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBa
         fed: BTreeMap::new(),
         queued: BTreeMap::new(),
         ranks: Ranks::default(),
-        new_tasks: NewTasks::of(key),
+        new_tasks: NewTasks::new(key),
         last_host: None,
         tally: FeedTally::default(),
         origins: HashSet::new(),
@@ -119,8 +119,8 @@ pub(super) fn begin_feed(cx: &mut Context, key: CrawlKey, now_ms: i64) -> FeedBa
 /// A batch of candidates of one crawl. Its additions to the counts of sites are written once, when it is finished.
 pub(super) struct FeedBatch<'a> {
     pub(super) db: &'a Connection,
-    pub(super) seen: &'a mut Seen,
-    trickles: &'a mut Trickles,
+    pub(super) seen: &'a mut SeenUrls,
+    trickles: &'a mut SlowedBranches,
     site_names: &'a mut Names,
     excluded: &'a ExcludedSites,
     pub(super) key: CrawlKey,
@@ -153,24 +153,24 @@ struct Site {
 impl FeedBatch<'_> {
     /// Whether a candidate is useless, because all its records are resolved or the crawl is over.
     pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
-        (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.wall_ms).is_some()
+        (records > 0 && unresolved.is_empty()) || self.crawl.ending_outcome(self.wall_ms).is_some()
     }
 
     /// Judges a URL and queues it if it is new. Returns why it was refused, unless it is a duplicate. `key` is that
     /// of the text, if known (see [`known_links`](super::known_links)).
-    pub(super) fn judge(
+    pub(super) fn feed_url(
         &mut self,
         text: &str,
         key: Option<u64>,
         context: &LinkContext<'_>,
     ) -> Result<Option<Refusal>> {
-        let refusal = match self.taken_in(text, key, context)? {
+        let refusal = match self.try_queue(text, key, context)? {
             Ok(()) => return Ok(None),
             Err(refusal) => refusal,
         };
         let reason = refusal.reason();
         if reason == Reason::FragmentRoute && context.parent.is_some() {
-            self.take_page_of_route(text, context)?;
+            self.queue_page_of_route(text, context)?;
         }
         journey_lines::log_not_taken(self.crawl, text, reason, context.parent);
         self.crawl.count_skipped(reason);
@@ -180,18 +180,18 @@ impl FeedBatch<'_> {
 
     /// Queues the page that contains a route, for a link to a route that only scripts show. The server has only the
     /// page, and it may lead to others. It serves no record: a record would get the same values for every route.
-    fn take_page_of_route(&mut self, text: &str, context: &LinkContext<'_>) -> Result<()> {
+    fn queue_page_of_route(&mut self, text: &str, context: &LinkContext<'_>) -> Result<()> {
         let page = text.split_once('#').map_or(text, |(page, _)| page);
         let context = LinkContext {
             records: &[],
             ..*context
         };
         // Only the refused route is counted, even if the page is refused, too.
-        self.taken_in(page, None, &context).map(drop)
+        self.try_queue(page, None, &context).map(drop)
     }
 
     /// Queues a URL, or returns the refusal.
-    fn taken_in(
+    fn try_queue(
         &mut self,
         text: &str,
         key: Option<u64>,
@@ -205,8 +205,8 @@ impl FeedBatch<'_> {
         if self.is_plain_duplicate(looked_up, context) {
             return Ok(Err(Refusal::Scope(Reason::Duplicate)));
         }
-        Ok(match self.intake(text, context) {
-            Ok(url) => match self.admit(&url, Some(looked_up), context)? {
+        Ok(match self.check_url(text, context) {
+            Ok(url) => match self.queue_in_scope(&url, Some(looked_up), context)? {
                 None => Ok(()),
                 Some(reason) => Err(Refusal::Scope(reason)),
             },
@@ -216,10 +216,10 @@ impl FeedBatch<'_> {
 
     /// Whether a URL is within the crawl's depth, and within the number of consecutive redirects.
     pub(super) fn reaches(&self, context: &LinkContext<'_>) -> bool {
-        self.crawl.scope.reaches(context.depth) && context.redirects <= MAX_REDIRECTS
+        self.crawl.scope.allows_depth(context.depth) && context.redirects <= MAX_REDIRECTS
     }
 
-    pub(super) fn intake(
+    pub(super) fn check_url(
         &self,
         text: &str,
         context: &LinkContext<'_>,
@@ -228,8 +228,8 @@ impl FeedBatch<'_> {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
         let judge = match context.kind {
-            LinkKind::Link | LinkKind::Listed => intake::judge,
-            LinkKind::Sitemap => intake::judge_sitemap,
+            LinkKind::Link | LinkKind::Listed => intake::admit_url,
+            LinkKind::Sitemap => intake::admit_sitemap,
         };
         judge(text, context.base, &self.crawl.scope, self.excluded)
     }
@@ -247,30 +247,30 @@ impl FeedBatch<'_> {
             records: &[],
             ..*seeds
         };
-        let Ok(seed) = self.intake(seed, &context) else {
+        let Ok(seed) = self.check_url(seed, &context) else {
             return Ok(());
         };
         if self.origins.insert(webfill_urls::origin(&seed))
             && let Ok(robots_txt) = seed.join("/robots.txt")
         {
-            self.admit(&robots_txt, None, &context)?;
+            self.queue_in_scope(&robots_txt, None, &context)?;
         }
         Ok(())
     }
 
     /// Queues a URL that is in scope, or returns the reason of the refusal.
-    fn admit(
+    fn queue_in_scope(
         &mut self,
         url: &Url,
         looked_up: Option<TextLookup<'_>>,
         context: &LinkContext<'_>,
     ) -> Result<Option<Reason>> {
-        let (key, is_seen) = self.look_up(url, looked_up)?;
+        let (key, is_seen) = self.look_up_url(url, looked_up)?;
         if context.kind == LinkKind::Sitemap {
             let mark = self.seen.pair_key(key, SITEMAP);
-            self.seen.note(mark);
+            self.seen.note_pair(mark);
         }
-        if is_seen && let Some(task) = self.task_before_run(key)? {
+        if is_seen && let Some(task) = self.find_task_before_run(key)? {
             let site = self.site_of(url)?;
             self.recheck(task, site.id, context)?;
             return Ok(None);
@@ -283,10 +283,10 @@ impl FeedBatch<'_> {
         }
         let site = self.site_of(url)?;
         let lists_sitemaps = context.kind == LinkKind::Sitemap && context.parent.is_none();
-        if !self.within_budget(site.id)? && !lists_sitemaps {
+        if !self.has_budget_left(site.id)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
         }
-        if context.is_of_repetition && !self.trickle(url, &site) {
+        if context.is_of_repetition && !self.is_let_through(url, &site) {
             return Ok(Some(Reason::RepeatedPage));
         }
         self.enqueue(key, url, &site, context)?;
@@ -294,10 +294,10 @@ impl FeedBatch<'_> {
     }
 
     /// Whether to queue a new URL that was found on a page that only repeats others.
-    fn trickle(&mut self, url: &Url, site: &Site) -> bool {
-        let lets_through =
-            self.trickles
-                .lets_through((self.key, site.id), url.as_str(), self.now_ms);
+    fn is_let_through(&mut self, url: &Url, site: &Site) -> bool {
+        let lets_through = self
+            .trickles
+            .try_pass((self.key, site.id), url.as_str(), self.now_ms);
         if lets_through {
             tracing::warn!(
                 event = "branch_slowed",
@@ -318,7 +318,7 @@ impl FeedBatch<'_> {
             return Ok(site.clone());
         }
         let name = webfill_urls::site(url);
-        let id = SiteId(self.site_names.id_of(self.db, &name)?);
+        let id = SiteId(self.site_names.id_or_insert(self.db, &name)?);
         let site = Site {
             id,
             name: name.into(),
@@ -362,7 +362,7 @@ impl FeedBatch<'_> {
         let crawl = (self.key, &self.crawl.spec);
         let rank = self
             .ranks
-            .of(self.db, crawl, site.id, None, context.priority)?;
+            .rank_of(self.db, crawl, site.id, None, context.priority)?;
         let row = NewTask {
             id: task,
             site: site.id,
@@ -371,7 +371,7 @@ impl FeedBatch<'_> {
             redirects: context.redirects,
             parent: context.parent,
             rank,
-            url: shortened(url.as_str(), &site.name).into_owned(),
+            url: shorten_url(url.as_str(), &site.name).into_owned(),
             attrs: context.attrs,
         };
         self.new_tasks.add(self.db, row)?;

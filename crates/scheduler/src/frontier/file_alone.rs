@@ -8,10 +8,10 @@ use serde_json::Value;
 use webfill_service::Fault;
 
 use super::model::TaskId;
-use super::stored_urls::shortened;
-use super::task_reports::{Stage, read_report};
+use super::stored_urls::shorten_url;
+use super::task_reports::{TaskStage, read_report};
 use super::{FILE_NAME, schema};
-use crate::task_json::{task_json, why_ended};
+use crate::task_json::{explain_end, task_json};
 
 /// The maximum number of crawls to report.
 const MOST_LISTED: i64 = 20;
@@ -51,7 +51,7 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Fault {
 fn open(path: &Path) -> std::result::Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags).map_err(|error| cannot_read(path, &error))?;
-    schema::check(&db, path).map_err(Fault::error)?;
+    schema::check_format(&db, path).map_err(Fault::error)?;
     Ok(db)
 }
 
@@ -71,7 +71,7 @@ fn tasks_json(
                    AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawls.crawl_id = ?4)
                GROUP BY task_rows.crawl ORDER BY task_rows.crawl DESC LIMIT ?5";
     let mut select = db.prepare(sql)?;
-    let short = shortened(url, &site);
+    let short = shorten_url(url, &site);
     let values = params![site, short, app_id, crawl_id, MOST_LISTED];
     let found = select.query_map(values, |row| {
         Ok((row.get::<_, i64>(0)? as TaskId, row.get(1)?, row.get(2)?))
@@ -84,15 +84,15 @@ fn tasks_json(
         };
         let mut one = task_json(&report, &app_id, &crawl_id);
         let text = match report.stage {
-            Stage::Done {
+            TaskStage::Done {
                 outcome,
                 status_code,
                 at_ms,
-            } => why_ended(&report, (outcome, status_code, at_ms), now_ms),
-            Stage::Leased => {
+            } => explain_end(&report, (outcome, status_code, at_ms), now_ms),
+            TaskStage::Leased => {
                 "it is leased, by the file of a dispatcher that does not answer".into()
             }
-            Stage::Queued { .. } => {
+            TaskStage::Queued { .. } => {
                 "it is queued, by the file of a dispatcher that does not answer".into()
             }
         };

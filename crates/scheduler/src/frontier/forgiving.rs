@@ -5,17 +5,17 @@ use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};
 
 use super::context::Context;
-use super::model::{SiteId, TaskId, Woken};
+use super::model::{SiteId, TaskId, WokenSite};
 use super::parts::SiteStates;
-use super::site_states::{Standing, has_answered};
+use super::site_states::{SiteHealth, has_answered};
 use super::task_rows::ended_tasks;
 use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
     /// The present standing of a site.
-    pub fn standing(&mut self, site: SiteId) -> std::result::Result<Standing, FrontierError> {
-        self.0.guarded("see how a site stands", |cx| {
-            Ok(Standing {
+    pub fn standing(&mut self, site: SiteId) -> std::result::Result<SiteHealth, FrontierError> {
+        self.0.run("see how a site stands", |cx| {
+            Ok(SiteHealth {
                 has_answered: has_answered(&cx.db, site)?,
                 is_in_trouble: cx.backoff.known.contains(&site),
             })
@@ -24,46 +24,48 @@ impl SiteStates<'_> {
 
     /// Takes failures back. `sites`: each with its standing before the failures. Sites that were not in trouble
     /// become open; the backoffs of the others end now. Returns the sites inside the window that got tasks by it.
-    pub fn forgive(
+    pub fn undo_failures(
         &mut self,
         tasks: &[TaskId],
-        sites: &[(SiteId, Standing)],
+        sites: &[(SiteId, SiteHealth)],
         now_ms: i64,
-    ) -> std::result::Result<Vec<Woken>, FrontierError> {
-        self.0.guarded("take failures back", |cx| {
+    ) -> std::result::Result<Vec<WokenSite>, FrontierError> {
+        self.0.run("take failures back", |cx| {
             for (site, before) in sites {
                 match before.is_in_trouble {
-                    true => backing_off::wake(cx, *site, now_ms)?,
-                    false => state_changes::forget_backoff(cx, *site)?,
+                    true => backing_off::end_backoff(cx, *site, now_ms)?,
+                    false => state_changes::clear_backoff(cx, *site)?,
                 }
             }
-            tasks.iter().try_for_each(|task| discount(cx, *task))
+            tasks
+                .iter()
+                .try_for_each(|task| exclude_tries_from_retries(cx, *task))
         })?;
-        let failed = self
-            .0
-            .guarded("look up what has failed", |cx| failed_at_last(cx, tasks))?;
-        self.0.guarded("queue ended tasks again", |cx| {
-            reopen::queue_again(cx, &failed, now_ms)
+        let failed = self.0.run("look up what has failed", |cx| {
+            ended_by_machine_failure(cx, tasks)
+        })?;
+        self.0.run("queue ended tasks again", |cx| {
+            reopen::requeue_ended(cx, &failed, now_ms)
         })
     }
 }
 
 /// Those of the tasks that have ended with a failure that a machine without a way out causes.
-fn failed_at_last(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
+fn ended_by_machine_failure(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let ended = ended_tasks(&cx.db, tasks)?.into_iter();
-    let failed = ended.filter(|task| is_of_machine(task.outcome));
+    let failed = ended.filter(|task| may_be_machine_failure(task.outcome));
     Ok(failed.map(|task| task.id).collect())
 }
 
 /// Excludes a task's attempts so far from its retries.
-fn discount(cx: &Context, task: TaskId) -> Result<()> {
+fn exclude_tries_from_retries(cx: &Context, task: TaskId) -> Result<()> {
     let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
     cx.db.prepare_cached(sql)?.execute([task as i64])?;
     Ok(())
 }
 
 /// Whether tasks end with this outcome on a machine that does not reach the web.
-fn is_of_machine(outcome: Outcome) -> bool {
+fn may_be_machine_failure(outcome: Outcome) -> bool {
     let trouble = outcome.site_trouble();
     trouble.is_some_and(|trouble| trouble.reason != BackoffReason::Blocked)
 }

@@ -8,19 +8,19 @@ use super::context::Context;
 use super::lease::{LeaseRun, MOST_CRAWLS};
 use super::model::{NextCrawl, SiteId, TaskId};
 use super::parts::SiteStates;
-use super::queue_order::older_at;
+use super::queue_order::tasks_up_to;
 use super::{closing, crawl_rows, lanes, lease, sites, unreachable};
 
 impl SiteStates<'_> {
     /// From now on, the crawls at an unreachable site take turns by the priorities of all their tasks, in the lane
     /// that the next one needs. So the site's older tasks wait behind newer ones, and the site stays ready with
     /// nothing to hand out.
-    pub fn let_unreachable_sites_go_by_turns(&mut self) {
+    pub fn restore_fault_of_unreachable_turns(&mut self) {
         self.0.cx.backoff.unreachable_go_by_turns = true;
     }
 }
 
-pub(super) fn lease_unreachable_by_turns(
+pub(super) fn lease_unreachable_with_former_fault(
     cx: &mut Context,
     site: SiteId,
     limit: usize,
@@ -39,7 +39,7 @@ pub(super) fn lease_unreachable_by_turns(
         for turn in sites::next_turns(&cx.db, site, MOST_CRAWLS)? {
             if run.continues(limit) {
                 let left = limit - run.handed_out.len();
-                take_turn(cx, site, turn, left, lane, now_ms, run)?;
+                lease_turn_with_former_fault(cx, site, turn, left, lane, now_ms, run)?;
             }
         }
         if run.progress() == before {
@@ -49,7 +49,7 @@ pub(super) fn lease_unreachable_by_turns(
     Ok(())
 }
 
-fn take_turn(
+fn lease_turn_with_former_fault(
     cx: &mut Context,
     site: SiteId,
     turn: NextCrawl,
@@ -62,23 +62,23 @@ fn take_turn(
         return Ok(());
     };
     let wall_ms = cx.wall_ms(now_ms);
-    if let Some(outcome) = crawl_rows::known_crawl(cx, turn.crawl)?.ending(wall_ms) {
-        let most = run.left_to_close();
-        run.closed += closing::close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
+    if let Some(outcome) = crawl_rows::known_crawl(cx, turn.crawl)?.ending_outcome(wall_ms) {
+        let most = run.closings_left();
+        run.closed += closing::end_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
         return Ok(());
     }
-    let room = lease::room_at(cx, site, turn.crawl, now_ms)?;
+    let room = lease::allowance_at(cx, site, turn.crawl, now_ms)?;
     if room == 0 {
         run.held += 1;
-        return sites::hold(&cx.db, site, turn.crawl);
+        return sites::hold_crawl_at(&cx.db, site, turn.crawl);
     }
     let needed = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
-    if !lanes::can_serve(lane, cx.lanes.needed_at(site, needed)) {
+    if !lanes::can_serve(lane, cx.lanes.lane_needed_at(site, needed)) {
         run.is_another_lanes_turn = true;
         return Ok(());
     }
     let most = room.min(most);
-    let mut older = older_at(&cx.db, site, turn.crawl, unreachable.last, most)?;
+    let mut older = tasks_up_to(&cx.db, site, turn.crawl, unreachable.last, most)?;
     older.retain(|task| task.priority >= turn.priority);
     run.closed += lease::close_excluded(cx, site, turn.crawl, &mut older, now_ms)?;
     run.passed += usize::from(older.is_empty());

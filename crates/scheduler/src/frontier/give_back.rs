@@ -3,8 +3,8 @@
 use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{Delivery, Outcome};
 
-use super::closing::close;
-use super::model::{GivenBack, HeldLease, NextCrawl, TaskId, TaskSketch};
+use super::closing::end_task;
+use super::model::{HeldLease, NextCrawl, ReturnResult, TaskId, TaskSketch};
 use super::parts::Tasks;
 use super::schema::QUEUED;
 use super::task_rows::held_task;
@@ -16,16 +16,16 @@ const MOST_DEATHS: u32 = 3;
 impl Tasks<'_> {
     /// Queues a leased task again that has no outcome. `blamed`: the task has killed its worker. After
     /// [`MOST_DEATHS`] deaths it ends with `crashed`.
-    pub fn give_back(
+    pub fn return_task(
         &mut self,
         task: TaskId,
         delivery: Delivery,
         blamed: bool,
         now_ms: i64,
-    ) -> Result<GivenBack, FrontierError> {
-        self.0.guarded("take a task back", |cx| {
+    ) -> Result<ReturnResult, FrontierError> {
+        self.0.run("take a task back", |cx| {
             let Some(held) = held_task(&cx.db, task, delivery)? else {
-                return Ok(GivenBack::Stale);
+                return Ok(ReturnResult::Stale);
             };
             cx.backoff.ending.remove(&task);
             let deaths = held.deaths + u32::from(blamed);
@@ -36,30 +36,30 @@ impl Tasks<'_> {
             let crawl = crawl_rows::known_crawl(cx, held.crawl)?;
             crawl.changed = true;
             crawl.status.leased -= 1;
-            let ending = crawl.ending(wall_ms);
-            releasing::note_lease_over(cx, held.crawl, held.site, false);
+            let ending = crawl.ending_outcome(wall_ms);
+            releasing::note_lease_end(cx, held.crawl, held.site, false);
             releasing::refund_site_page(cx, held.site, task)?;
             if deaths >= MOST_DEATHS {
-                close(cx, held.crawl, task, Outcome::Crashed, None, now_ms)?;
-                return Ok(GivenBack::Quarantined);
+                end_task(cx, held.crawl, task, Outcome::Crashed, None, now_ms)?;
+                return Ok(ReturnResult::Quarantined);
             }
             if let Some(outcome) = ending {
-                close(cx, held.crawl, task, outcome, None, now_ms)?;
-                return Ok(GivenBack::Ended);
+                end_task(cx, held.crawl, task, outcome, None, now_ms)?;
+                return Ok(ReturnResult::Ended);
             }
             crawl_rows::known_crawl(cx, held.crawl)?.count_queued(held.priority, 1);
             let (site, crawl) = (held.site, held.crawl);
-            sites::count_queued_of(&cx.db, site, crawl, 1, held.priority)?;
-            sites::count_queued(&cx.db, site, 1, held.priority)?;
+            sites::add_to_crawl_share(&cx.db, site, crawl, 1, held.priority)?;
+            sites::add_queued(&cx.db, site, 1, held.priority)?;
             let (priority, crawl) = (held.priority, held.crawl);
-            let turn = turns::turn(cx, site, NextCrawl { priority, crawl })?;
-            Ok(GivenBack::Requeued(turn))
+            let turn = turns::turn_with_lane(cx, site, NextCrawl { priority, crawl })?;
+            Ok(ReturnResult::Requeued(turn))
         })
     }
 
     /// A stored task, by its id.
     pub fn get(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
-        self.0.guarded("read a task", |cx| {
+        self.0.run("read a task", |cx| {
             let sql = "SELECT crawl, url, name, depth, json FROM tasks
                        JOIN sites ON sites.id = site LEFT JOIN attrs ON attrs.id = tasks.attrs
                        WHERE tasks.id = ?1";
@@ -78,11 +78,11 @@ impl Tasks<'_> {
     }
 
     /// Tasks that have ended with `crashed` since a time: their id, delivery and time.
-    pub fn crashed_since(
+    pub fn list_crashed_since(
         &mut self,
         ms: i64,
     ) -> Result<Vec<(TaskId, Delivery, i64)>, FrontierError> {
-        self.0.guarded("look for crashed tasks", |cx| {
+        self.0.run("look for crashed tasks", |cx| {
             let sql = concat!(
                 "SELECT ",
                 epochs::delivery!(),
@@ -100,7 +100,7 @@ impl Tasks<'_> {
 
     /// All leases in force, oldest task first.
     pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
-        self.0.guarded("list the leases", |cx| {
+        self.0.run("list the leases", |cx| {
             // The index is named because SQLite would otherwise scan all tasks in the order of their ids.
             let sql = concat!(
                 "SELECT ",

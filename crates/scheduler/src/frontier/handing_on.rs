@@ -10,7 +10,7 @@ use super::error::FrontierError;
 use super::lanes::SiteLane;
 use super::model::SiteId;
 use super::parts::Sites;
-use super::scripts::{PREFIX, ScriptedKind, want_browser};
+use super::scripts::{PREFIX, ScriptedKind, needs_browser};
 use super::task_rows::HeldTask;
 
 /// Stores the findings of an outcome about scripts. Returns whether its page is handed on to a browser.
@@ -20,20 +20,20 @@ pub(super) fn note_scripts(
     report: &TaskDone,
     now_ms: i64,
 ) -> Result<bool> {
-    let Some(found) = ScriptsReport::of(report) else {
+    let Some(found) = ScriptsReport::from_outcome(report) else {
         return Ok(false);
     };
     let url = report
         .evidence
         .as_ref()
         .map_or("", |evidence| &evidence.url);
-    if !keep_kind(cx, task, &found, url, now_ms) {
+    if !add_finding(cx, task, &found, url, now_ms) {
         return Ok(false);
     }
     store_scripts(cx, task.site)?;
     let wall_ms = cx.wall_ms(now_ms);
     let is_over = crawl_rows::known_crawl(cx, task.crawl)?
-        .ending(wall_ms)
+        .ending_outcome(wall_ms)
         .is_some();
     let has_browser = cx.lanes.has_browsers() && cx.lanes.is_scripted(task.site);
     Ok(found.finding == Finding::Wanted && has_browser && !is_over)
@@ -41,7 +41,7 @@ pub(super) fn note_scripts(
 
 /// Keeps a finding about a kind of pages. Returns false if there is nothing new to keep: browsers are known not to
 /// help this kind, or there are too many kinds.
-pub(super) fn keep_kind(
+pub(super) fn add_finding(
     cx: &mut Context,
     task: &HeldTask,
     found: &ScriptsReport,
@@ -57,7 +57,7 @@ pub(super) fn keep_kind(
         return false;
     }
     let kinds = cx.scripted.entry(task.site).or_default();
-    let index = match kinds.iter().position(|kind| kind.is_of(found)) {
+    let index = match kinds.iter().position(|kind| kind.matches(found)) {
         Some(index) => index,
         None if kinds.len() >= MOST_KINDS => return false,
         None => {
@@ -66,26 +66,29 @@ pub(super) fn keep_kind(
         }
     };
     let kind = &mut kinds[index];
-    if is_wanted && kind.is(Finding::Empty) {
+    if is_wanted && kind.has_finding(Finding::Empty) {
         return false;
     }
     if !is_wanted && !found.is_shell {
-        let unfit = cx.unfit_mappings.entry(cut(&found.mapping)).or_default();
+        let unfit = cx
+            .unfit_mappings
+            .entry(truncate(&found.mapping))
+            .or_default();
         *unfit = match found.finding {
-            Finding::Empty if !kind.is(Finding::Empty) => unfit.saturating_add(1),
+            Finding::Empty if !kind.has_finding(Finding::Empty) => unfit.saturating_add(1),
             Finding::Filled => 0,
             _ => *unfit,
         };
     }
-    note_finding(kind, found, url);
+    update_kind(kind, found, url);
     (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
     true
 }
 
 fn new_kind(found: &ScriptsReport, crawl: CrawlKey) -> ScriptedKind {
     ScriptedKind {
-        mapping: cut(&found.mapping),
-        layout: cut(&found.layout),
+        mapping: truncate(&found.mapping),
+        layout: truncate(&found.layout),
         finding: Finding::Wanted.as_str().to_owned(),
         is_shell: found.is_shell,
         pages: 0,
@@ -97,23 +100,24 @@ fn new_kind(found: &ScriptsReport, crawl: CrawlKey) -> ScriptedKind {
     }
 }
 
-fn note_finding(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
+fn update_kind(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
     let is_wanted = found.finding == Finding::Wanted;
     kind.pages += u64::from(is_wanted);
     let is_vain = match found.finding {
         Finding::Tried => true,
         // Either the last page of a sample, or a page that was not tried because similar ones were tried in vain.
-        Finding::Empty => kind.is(Finding::Tried),
+        Finding::Empty => kind.has_finding(Finding::Tried),
         _ => false,
     };
     kind.tries = kind.tries.saturating_add(u32::from(is_vain));
     // Pages that lacked a browser, or were rendered without a result so far, are weaker evidence than pages with a
     // result.
     let is_shown = matches!(found.finding, Finding::Filled | Finding::Empty);
-    let is_open = kind.is(Finding::Wanted) || (kind.is(Finding::Tried) && !is_wanted);
+    let is_open =
+        kind.has_finding(Finding::Wanted) || (kind.has_finding(Finding::Tried) && !is_wanted);
     if is_shown || is_open {
         found.finding.as_str().clone_into(&mut kind.finding);
-        (kind.url, kind.seen) = (cut(url), cut(&found.seen));
+        (kind.url, kind.seen) = (truncate(url), truncate(&found.seen));
     }
 }
 
@@ -124,14 +128,14 @@ pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
     let name = format!("{PREFIX}{}", site.0);
     cx.db.prepare_cached(sql)?.execute(params![name, value])?;
-    choose_lane(cx, site);
+    update_lane(cx, site);
     Ok(())
 }
 
 /// Decides anew whether a site's pages go to a browser, after the evidence has changed.
-pub(super) fn choose_lane(cx: &mut Context, site: SiteId) {
+pub(super) fn update_lane(cx: &mut Context, site: SiteId) {
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
-    let wants = want_browser(cx.lanes.rule(site), kinds);
+    let wants = needs_browser(cx.lanes.rule(site), kinds);
     if cx.lanes.set_scripted(site, wants) {
         cx.holding.changed_sites.push(site);
     }
@@ -145,26 +149,26 @@ pub(super) fn forget_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     let name = format!("{PREFIX}{}", site.0);
     let sql = "DELETE FROM meta WHERE name = ?1";
     cx.db.prepare_cached(sql)?.execute([name])?;
-    choose_lane(cx, site);
+    update_lane(cx, site);
     Ok(())
 }
 
 /// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
-pub(super) fn for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
+pub(super) fn findings_for_worker(cx: &Context, site: SiteId, name: &str) -> Option<SiteScripts> {
     let rule = cx.lanes.rule(site);
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
     let known = |kind: &ScriptedKind| {
         Some(KnownKind {
             mapping: kind.mapping.clone(),
             layout: kind.layout.clone(),
-            finding: Finding::of_name(&kind.finding)?,
+            finding: Finding::from_name(&kind.finding)?,
             tries: kind.tries,
         })
     };
     let is_known = rule.is_some() || !kinds.is_empty();
     is_known.then(|| SiteScripts {
         site: name.to_owned(),
-        lane: rule.and_then(SiteLane::fixed),
+        lane: rule.and_then(SiteLane::fixed_lane),
         kinds: kinds.iter().filter_map(known).collect(),
     })
 }
@@ -182,25 +186,24 @@ pub(super) const MOST_UNFIT: u32 = 12;
 /// The maximum length of kept texts, in bytes.
 pub(super) const MOST_BYTES: usize = 300;
 
-pub(super) fn cut(text: &str) -> String {
+pub(super) fn truncate(text: &str) -> String {
     text[..text.floor_char_boundary(MOST_BYTES)].to_owned()
 }
 
 impl Sites<'_> {
     /// The findings about the scripts on a site's pages, by the site's name.
     pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
-        self.0
-            .guarded("read what is known of a site's scripts", |cx| {
-                let sql = "SELECT id FROM sites WHERE name = ?1";
-                let mut select = cx.db.prepare_cached(sql)?;
-                let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
-                let kinds = site.and_then(|site| cx.scripted.get(&site));
-                Ok(kinds
-                    .into_iter()
-                    .flatten()
-                    .map(ScriptedKind::json)
-                    .collect())
-            })
+        self.0.run("read what is known of a site's scripts", |cx| {
+            let sql = "SELECT id FROM sites WHERE name = ?1";
+            let mut select = cx.db.prepare_cached(sql)?;
+            let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
+            let kinds = site.and_then(|site| cx.scripted.get(&site));
+            Ok(kinds
+                .into_iter()
+                .flatten()
+                .map(ScriptedKind::json)
+                .collect())
+        })
     }
 
     /// The sites of these crawls with findings about scripts, up to `most`, and their total number. They are sites
@@ -212,10 +215,10 @@ impl Sites<'_> {
         (finding, is_shell): (Finding, Option<bool>),
         most: usize,
     ) -> std::result::Result<(u64, Vec<Value>), FrontierError> {
-        self.0.guarded("read what is known of scripts", |cx| {
+        self.0.run("read what is known of scripts", |cx| {
             let (mut sites, mut first) = (0, Vec::new());
             let is_asked = |kind: &&ScriptedKind| {
-                kind.is(finding)
+                kind.has_finding(finding)
                     && is_shell.is_none_or(|asked| asked == kind.is_shell)
                     && crawls.contains(&kind.crawl)
             };

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::Patience;
-use crate::site_state::{MOST_SUSPECTS, Phase, Sign, SiteState};
+use crate::site_state::{AttemptSign, MOST_SUSPECTS, Phase, SiteState};
 
 /// Changes the state of a site after an attempt at one of its pages, and decides about the task.
-pub(super) fn judge_site(
+pub(super) fn apply_attempt(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -28,33 +28,35 @@ pub(super) fn judge_site(
     if cx.backoff.ending.remove(&report.task) {
         return Ok(Disposition::Ends);
     }
-    match Sign::of(report) {
-        Sign::Nothing => Ok(Disposition::Own),
-        Sign::Answered => {
+    match AttemptSign::from_task(report) {
+        AttemptSign::Nothing => Ok(Disposition::Own),
+        AttemptSign::Answered => {
             if cx.backoff.known.contains(&task.site) {
-                note_answer(cx, task.site, now_ms)?;
+                apply_answer(cx, task.site, now_ms)?;
             }
             Ok(Disposition::Own)
         }
-        Sign::Failed { reason, certain } => note_failure(cx, task, report, reason, certain, now_ms),
+        AttemptSign::Failed { reason, certain } => {
+            apply_failure(cx, task, report, reason, certain, now_ms)
+        }
     }
 }
 
-pub(super) fn note_answer(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
+pub(super) fn apply_answer(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     let mut stored = state_changes::site_state(cx, site)?;
     // An open site may still have the evidence of a page that has ended alone.
-    if !stored.state.answered(now_ms) && !stored.state.is_default() {
+    if !stored.state.on_answer(now_ms) && !stored.state.is_default() {
         return Ok(());
     }
     stored.suspects.clear();
-    state_changes::store_phase(cx, site, stored.state.phase)?;
+    state_changes::propagate_phase(cx, site, stored.state.phase)?;
     if stored.state.is_default() {
-        return state_changes::forget_state(cx, site);
+        return state_changes::delete_state(cx, site);
     }
     state_changes::update_state(cx, site, &stored)
 }
 
-pub(super) fn note_failure(
+pub(super) fn apply_failure(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -72,14 +74,14 @@ pub(super) fn note_failure(
     let table = &cx.backoff.table;
     let mut verdict = stored
         .state
-        .failed(reason, certain, has_answered, table, now_ms);
+        .on_failure(reason, certain, has_answered, table, now_ms);
     if stored.state != before {
         let goes_on = before.is_failing_for(reason);
         if !goes_on {
             stored.since_ms = now_ms;
             stored.suspects.clear();
         }
-        verdict = within_patience::within_patience(
+        verdict = within_patience::limit_by_patience(
             cx,
             task,
             report,
@@ -93,21 +95,21 @@ pub(super) fn note_failure(
             Verdict::SiteBackoffs => is_exhausted(cx, reason, report)?,
             Verdict::OwnFailure | Verdict::TaskWaits => false,
         };
-        if is_last && is_one_pages_fault(cx, task, report, &stored, now_ms)? {
+        if is_last && is_fault_of_one_page(cx, task, report, &stored, now_ms)? {
             stored.state = SiteState {
                 reason,
                 ..SiteState::default()
             };
             verdict = Verdict::Unreachable;
         }
-        keep_failure(cx, task, report, before.phase, &mut stored)?;
+        store_failure(cx, task, report, before.phase, &mut stored)?;
     }
-    dispose(cx, task, report, reason, verdict, now_ms)
+    apply_verdict(cx, task, report, reason, verdict, now_ms)
 }
 
 /// Whether a site's backoffs were caused by a single page, whose last failure this is. Then this page ends alone, and
 /// the site is open: other pages, which are held back or found later, may be well. Only for sites that have answered.
-pub(super) fn is_one_pages_fault(
+pub(super) fn is_fault_of_one_page(
     cx: &Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -140,7 +142,7 @@ pub(super) fn is_one_pages_fault(
 }
 
 /// Stores the changes after a failure, with the evidence.
-pub(super) fn keep_failure(
+pub(super) fn store_failure(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -169,12 +171,12 @@ pub(super) fn keep_failure(
     if stored.state.phase == before {
         return Ok(());
     }
-    state_changes::store_phase(cx, site, stored.state.phase)?;
+    state_changes::propagate_phase(cx, site, stored.state.phase)?;
     let until_ms = match stored.state.phase {
         Phase::Open => return Ok(()),
         Phase::BackingOff { until_ms } => Some(until_ms),
         Phase::Unreachable => {
-            within_patience::end_waits_for_retries(cx, site)?;
+            within_patience::make_retries_due(cx, site)?;
             None
         }
     };
@@ -190,7 +192,7 @@ pub(super) fn keep_failure(
 }
 
 /// Carries out a verdict for the task that met the failure.
-pub(super) fn dispose(
+pub(super) fn apply_verdict(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -205,14 +207,15 @@ pub(super) fn dispose(
     }
     let wall_ms = cx.wall_ms(now_ms);
     if crawl_rows::known_crawl(cx, task.crawl)?
-        .ending(wall_ms)
+        .ending_outcome(wall_ms)
         .is_some()
     {
         return Ok(Disposition::Ends);
     }
     if verdict == Verdict::SiteBackoffs {
         // This page fails again and again, while others of its site are answered.
-        if is_exhausted(cx, reason, report)? && !state_changes::backoff_until_woken(cx, task.site)?
+        if is_exhausted(cx, reason, report)?
+            && !state_changes::is_backed_off_until_woken(cx, task.site)?
         {
             return Ok(Disposition::Ends);
         }
@@ -224,7 +227,7 @@ pub(super) fn dispose(
         return Ok(Disposition::Ends);
     };
     note_try(cx, report, now_ms)?;
-    retrying::queue_again(
+    retrying::requeue_leased(
         cx,
         task,
         report.task,
@@ -237,7 +240,7 @@ pub(super) fn dispose(
 /// Whether a page has failed so often that it is not retried any more.
 pub(super) fn is_exhausted(cx: &Context, reason: BackoffReason, report: &TaskDone) -> Result<bool> {
     let used = tries::retries_used(&cx.db, report.task)?;
-    if used < retries::most_retries_of_limited(report) {
+    if used < retries::max_retries_if_limited(report) {
         return Ok(false);
     }
     let backoff = cx.backoff.table.backoff(reason);
@@ -261,15 +264,15 @@ pub(super) fn queue_at_backing_off_site(
     let crawl = crawl_rows::known_crawl(cx, task.crawl)?;
     crawl.status.leased -= 1;
     crawl.count_queued(priority, 1);
-    sites::count_queued_of(&cx.db, task.site, task.crawl, 1, priority)?;
-    sites::count_queued(&cx.db, task.site, 1, priority)?;
-    releasing::note_lease_over(cx, task.crawl, task.site, false);
+    sites::add_to_crawl_share(&cx.db, task.site, task.crawl, 1, priority)?;
+    sites::add_queued(&cx.db, task.site, 1, priority)?;
+    releasing::note_lease_end(cx, task.crawl, task.site, false);
     let crawl = task.crawl;
-    turns::turn(cx, task.site, NextCrawl { priority, crawl })
+    turns::turn_with_lane(cx, task.site, NextCrawl { priority, crawl })
 }
 
 /// Which tasks of a site may be handed out.
-pub(super) fn leasable(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasable> {
+pub(super) fn leasable_tasks(cx: &Context, site: SiteId, now_ms: i64) -> Result<Leasable> {
     if cx.backoff.unreachable.contains_key(&site) {
         return Ok(Leasable::Unreachable);
     }
@@ -295,7 +298,7 @@ pub(super) fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
 
 impl SiteStates<'_> {
     /// Takes the backoffs that have begun since the last call.
-    pub fn take_begun(&mut self) -> Vec<BackoffBegun> {
+    pub fn take_begun_backoffs(&mut self) -> Vec<BackoffBegun> {
         std::mem::take(&mut self.0.cx.backoff.begun)
     }
 

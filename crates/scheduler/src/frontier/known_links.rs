@@ -15,7 +15,7 @@ impl FeedBatch<'_> {
     /// The keys of a page's links, which are valid if the texts are canonical URLs.
     pub(super) fn keys_of<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
         let keys: Vec<_> = texts.map(|text| self.seen.key(self.key, text)).collect();
-        self.seen.touch(&keys);
+        self.seen.prefetch(&keys);
         keys
     }
 
@@ -30,7 +30,7 @@ impl FeedBatch<'_> {
     }
 
     /// The key of a parsed URL, and whether the crawl has seen it.
-    pub(super) fn look_up(
+    pub(super) fn look_up_url(
         &mut self,
         url: &Url,
         known: Option<TextLookup<'_>>,
@@ -72,7 +72,7 @@ impl FeedBatch<'_> {
             return Ok(());
         };
         self.new_tasks.write(self.db)?;
-        if let Some(stopped) = records::stopped_as_needless(self.db, task)? {
+        if let Some(stopped) = records::find_stopped_as_needless(self.db, task)? {
             self.reopen(&stopped)?;
         }
         // A task that was handed out before may be queued again, but its last holder may still deliver the outcome:
@@ -82,7 +82,7 @@ impl FeedBatch<'_> {
         let values = params![task as i64, record, DONE];
         let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
         let pair_key = self.attachment_key(key, record);
-        self.seen.note(pair_key);
+        self.seen.note_pair(pair_key);
         if is_new && let Some(done) = done_page(self.db, task, record)? {
             self.tally.backfills.push(done);
         }

@@ -9,7 +9,7 @@ use webfill_wire::{CrawlKey, Lane};
 
 use super::crawl::Crawl;
 use super::model::SiteId;
-use super::scripts::{ScriptedSites, want_browser};
+use super::scripts::{ScriptedSites, needs_browser};
 
 /// The served lanes, and the crawls that wait for one.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl SiteLane {
     }
 
     /// The lane, if one is set.
-    pub(super) fn fixed(self) -> Option<Lane> {
+    pub(super) fn fixed_lane(self) -> Option<Lane> {
         match self {
             SiteLane::Auto => None,
             SiteLane::Fixed(lane) => Some(lane),
@@ -59,11 +59,11 @@ impl SiteLane {
 
 impl Lanes {
     /// The lanes at a start.
-    pub(super) fn of(known: &ScriptedSites, rules: HashMap<SiteId, SiteLane>) -> Lanes {
+    pub(super) fn from_findings(known: &ScriptedSites, rules: HashMap<SiteId, SiteLane>) -> Lanes {
         let sites = known.keys().chain(rules.keys()).copied();
         let wants = |site: &SiteId| {
             let kinds = known.get(site).map_or(&[][..], Vec::as_slice);
-            want_browser(rules.get(site).copied(), kinds)
+            needs_browser(rules.get(site).copied(), kinds)
         };
         Lanes {
             scripted: sites.filter(wants).collect(),
@@ -82,7 +82,7 @@ impl Lanes {
 
     /// The lane that a crawl's tasks need at a site. Without a supervisor of the lane `browser`, a crawl of that lane
     /// waits, but single pages do not.
-    pub(super) fn needed_at(&self, site: SiteId, of_crawl: Lane) -> Lane {
+    pub(super) fn lane_needed_at(&self, site: SiteId, of_crawl: Lane) -> Lane {
         match self.browsers && self.is_scripted(site) {
             true => Lane::Browser,
             false => of_crawl,
@@ -111,9 +111,9 @@ impl Lanes {
 
     /// How many tasks of a crawl may be handed out now. If no supervisor serves the crawl's lane, notes that the
     /// crawl waits for one.
-    pub(super) fn room_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
+    pub(super) fn allowance_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
         if self.serves(crawl) {
-            return crawl.room();
+            return crawl.allowance();
         }
         self.waiting.insert(key);
         0

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::backoff::Leasable;
-use super::closing::close_tasks_at;
+use super::closing::end_tasks_at;
 use super::context::Context;
 use super::crawl::Crawl;
 use super::model::{LeaseBatch, Leased, NextCrawl, NothingHandedOut, SiteId, TaskId, Turn};
@@ -70,7 +70,7 @@ impl LeaseRun {
         wants_more && !self.is_another_lanes_turn && !is_done
     }
 
-    pub(super) fn left_to_close(&self) -> usize {
+    pub(super) fn closings_left(&self) -> usize {
         MOST_PASSED.saturating_sub(self.closed).max(1)
     }
 
@@ -80,7 +80,7 @@ impl LeaseRun {
     }
 
     /// Why nothing was handed out, though something can be handed out next.
-    fn nothing(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
+    fn why_nothing(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
         if next.is_none() || !self.handed_out.is_empty() {
             return None;
         }
@@ -107,13 +107,13 @@ impl Tasks<'_> {
         lane: Lane,
         now_ms: i64,
     ) -> std::result::Result<LeaseBatch, FrontierError> {
-        self.0.guarded("hand out tasks", |cx| {
+        self.0.run("hand out tasks", |cx| {
             let limit = cx.holding.limit(site, limit);
-            let mut run = LeaseRun::new(judging::leasable(cx, site, now_ms)?);
+            let mut run = LeaseRun::new(judging::leasable_tasks(cx, site, now_ms)?);
             match run.leasable {
                 #[cfg(feature = "former-faults")]
                 Leasable::Unreachable if cx.backoff.unreachable_go_by_turns => {
-                    super::former_faults::lease_unreachable_by_turns(
+                    super::former_faults::lease_unreachable_with_former_fault(
                         cx, site, limit, lane, now_ms, &mut run,
                     )?;
                 }
@@ -124,16 +124,18 @@ impl Tasks<'_> {
             }
             releasing::spend_site_pages(cx, site, &run.handed_out)?;
             let taken = run.progress() as u64;
-            let (left, next) = sites::count_taken(&cx.db, site, taken)?;
+            let (left, next) = sites::subtract_queued(&cx.db, site, taken)?;
             // A probe in another lane precedes whatever else would be next.
             let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
-            let next = next.map(|next| turns::turn(cx, site, next)).transpose()?;
+            let next = next
+                .map(|next| turns::turn_with_lane(cx, site, next))
+                .transpose()?;
             run.has_visited_all &= next.is_some();
             if run.has_visited_all {
                 unreachable::back_off_for_new_tasks(cx, site, now_ms)?;
             }
             Ok(LeaseBatch {
-                nothing: run.nothing(next),
+                nothing: run.why_nothing(next),
                 tasks: run.handed_out,
                 left: if next.is_some() { left } else { 0 },
                 next,
@@ -154,7 +156,7 @@ fn lease_by_turns(
     while run.continues(limit) {
         let left = limit - run.handed_out.len();
         let turns = match run.leasable {
-            Leasable::Probe => turns_of_probe(cx, site)?,
+            Leasable::Probe => turns_for_probe(cx, site)?,
             _ => sites::next_turns(&cx.db, site, left.min(MOST_CRAWLS))?,
         };
         if turns.is_empty() {
@@ -175,9 +177,9 @@ fn lease_by_turns(
 /// The crawls at a site in the order in which one of their tasks may go first after a backoff, whatever their
 /// priority and lane. The crawl with the least-tried task comes first; of several such crawls, the one that has
 /// waited longest. So pages that always fail do not make another crawl's pages fail.
-fn turns_of_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
+fn turns_for_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     let mut turns = Vec::new();
-    for turn in sites::turns_by_wait(&cx.db, site, MOST_CRAWLS)? {
+    for turn in sites::turns_by_waiting_time(&cx.db, site, MOST_CRAWLS)? {
         let least = least_tried(&cx.db, site, turn)?;
         turns.push((least.map(|(tried, _)| tried), turn));
     }
@@ -200,23 +202,23 @@ fn lease_turn(
     }
     let wall_ms = cx.wall_ms(now_ms);
     let crawl = crawl_rows::known_crawl(cx, turn.crawl)?;
-    if let Some(outcome) = crawl.ending(wall_ms) {
-        let most = run.left_to_close();
-        run.closed += close_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
+    if let Some(outcome) = crawl.ending_outcome(wall_ms) {
+        let most = run.closings_left();
+        run.closed += end_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
         return Ok(());
     }
-    let room = room_at(cx, site, turn.crawl, now_ms)?;
+    let room = allowance_at(cx, site, turn.crawl, now_ms)?;
     if room == 0 {
         run.held += 1;
-        return sites::hold(&cx.db, site, turn.crawl);
+        return sites::hold_crawl_at(&cx.db, site, turn.crawl);
     }
     let of_crawl = crawl_rows::known_crawl(cx, turn.crawl)?.spec.lane;
-    if !lanes::can_serve(lane, cx.lanes.needed_at(site, of_crawl)) {
+    if !lanes::can_serve(lane, cx.lanes.lane_needed_at(site, of_crawl)) {
         run.is_another_lanes_turn = true;
         run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
         return Ok(());
     }
-    let mut queued = queued_of_turn(cx, site, turn, share.min(room), run.leasable)?;
+    let mut queued = select_tasks_of_turn(cx, site, turn, share.min(room), run.leasable)?;
     let excluded = close_excluded(cx, site, turn.crawl, &mut queued, now_ms)?;
     run.closed += excluded;
     let taken = queued.len() as u64;
@@ -227,18 +229,18 @@ fn lease_turn(
     // If no task was found, the crawl's stored priority was too high; it is corrected below.
     run.passed += usize::from(taken == 0 && excluded == 0);
     cx.last_turn += 1;
-    sites::count_taken_of(&cx.db, site, turn.crawl, taken, Some(cx.last_turn))
+    sites::subtract_from_crawl_share(&cx.db, site, turn.crawl, taken, Some(cx.last_turn))
 }
 
 /// How many tasks of a crawl may be handed out at a site. If none, notes the reason.
-pub(super) fn room_at(
+pub(super) fn allowance_at(
     cx: &mut Context,
     site: SiteId,
     crawl: CrawlKey,
     now_ms: i64,
 ) -> Result<usize> {
-    let room = releasing::room_or_hold(cx, site, crawl, now_ms)?;
-    let room = room.min(rechecking::room_of_run(cx, site, crawl)?);
+    let room = releasing::allowance_or_hold(cx, site, crawl, now_ms)?;
+    let room = room.min(rechecking::run_allowance_at(cx, site, crawl)?);
     Ok(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
@@ -254,16 +256,16 @@ pub(super) fn close_excluded(
     let excluded = queued.extract_if(.., |task| cx.excluded.excludes_url(&task.url));
     let excluded: Vec<QueuedTask> = excluded.collect();
     for task in &excluded {
-        closing::close_queued(cx, crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
+        closing::end_queued_task(cx, crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
     }
     if !excluded.is_empty() {
-        sites::count_taken_of(&cx.db, site, crawl, excluded.len() as u64, None)?;
+        sites::subtract_from_crawl_share(&cx.db, site, crawl, excluded.len() as u64, None)?;
     }
     Ok(excluded.len())
 }
 
 /// Selects the tasks that a crawl hands out in its turn.
-fn queued_of_turn(
+fn select_tasks_of_turn(
     cx: &mut Context,
     site: SiteId,
     turn: NextCrawl,

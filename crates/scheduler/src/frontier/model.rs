@@ -73,12 +73,12 @@ pub struct FeedTally {
     /// Pages that are done already and are wanted by a further record.
     pub backfills: Vec<Backfill>,
     /// Sites inside the window that got tasks.
-    pub woken: Vec<Woken>,
+    pub woken: Vec<WokenSite>,
 }
 
 /// A site inside the window has got tasks to hand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Woken {
+pub struct WokenSite {
     pub site: SiteId,
     pub turn: Turn,
 }
@@ -254,7 +254,7 @@ pub struct BackoffBegun {
 
 /// The result of giving back a task without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenBack {
+pub enum ReturnResult {
     Requeued(Turn),
     /// The crawl is over, so the task has ended, too.
     Ended,
@@ -309,33 +309,33 @@ pub struct SiteRule {
 
 /// The queued tasks of a crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pending {
+pub struct QueuedCounts {
     pub total: u64,
     /// The lowest and the highest priority of these tasks.
     pub low_priority: Option<u8>,
     pub high_priority: Option<u8>,
     /// The number of sites with queued tasks.
-    pub sites: AtMost,
+    pub sites: CappedCount,
 }
 
 /// A count that stops at a maximum, so that no answer takes long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AtMost {
+pub struct CappedCount {
     pub count: u64,
     /// Whether there are more.
     pub has_more: bool,
 }
 
-impl AtMost {
+impl CappedCount {
     const MOST: i64 = 10_000;
 
     /// The maximum number of rows that are read for a count.
-    pub(super) const EXAMINED: i64 = AtMost::MOST + 1;
+    pub(super) const EXAMINED: i64 = CappedCount::MOST + 1;
 
-    pub(super) fn of(found: i64) -> AtMost {
-        AtMost {
-            count: found.min(AtMost::MOST) as u64,
-            has_more: found > AtMost::MOST,
+    pub(super) fn from_found(found: i64) -> CappedCount {
+        CappedCount {
+            count: found.min(CappedCount::MOST) as u64,
+            has_more: found > CappedCount::MOST,
         }
     }
 }

@@ -18,14 +18,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of_sites() -> Names {
+    pub(super) fn for_sites() -> Names {
         Names::new(
             "SELECT id FROM sites WHERE name = ?1",
             "INSERT INTO sites (name) VALUES (?1)",
         )
     }
 
-    pub(super) fn of_records() -> Names {
+    pub(super) fn for_records() -> Names {
         Names::new(
             "SELECT id FROM records WHERE name = ?1",
             "INSERT INTO records (name) VALUES (?1)",
@@ -42,7 +42,7 @@ impl Names {
     }
 
     /// The id of a name. A name that is not in the table is added.
-    pub(super) fn id_of(&mut self, db: &Connection, name: &str) -> Result<i64> {
+    pub(super) fn id_or_insert(&mut self, db: &Connection, name: &str) -> Result<i64> {
         if let Some(id) = self.young.get(name) {
             return Ok(*id);
         }

@@ -29,10 +29,13 @@ const COLUMNS: [&str; 9] = [
 ];
 
 static INSERT_FIRST: LazyLock<String> =
-    LazyLock::new(|| insert(&[&COLUMNS[..], &["id"]].concat(), 1));
+    LazyLock::new(|| insert_sql(&[&COLUMNS[..], &["id"]].concat(), 1));
 /// The statements, indexed by the number of rows minus one.
-static INSERT_NEXT: LazyLock<Vec<String>> =
-    LazyLock::new(|| (1..=TOGETHER).map(|rows| insert(&COLUMNS, rows)).collect());
+static INSERT_NEXT: LazyLock<Vec<String>> = LazyLock::new(|| {
+    (1..=TOGETHER)
+        .map(|rows| insert_sql(&COLUMNS, rows))
+        .collect()
+});
 
 /// A task that is queued for the first time.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ pub(super) struct NewTasks {
 }
 
 impl NewTasks {
-    pub(super) fn of(crawl: CrawlKey) -> NewTasks {
+    pub(super) fn new(crawl: CrawlKey) -> NewTasks {
         NewTasks {
             crawl,
             unwritten: Vec::new(),
@@ -81,22 +84,28 @@ impl NewTasks {
         if !self.has_written
             && let Some((first, others)) = tasks.split_first()
         {
-            self.insert(db, &INSERT_FIRST, &[first.id], &[first])?;
+            self.execute_insert(db, &INSERT_FIRST, &[first.id], &[first])?;
             tasks = others;
             self.has_written = true;
         }
         if let Some(last) = tasks.last() {
             let together: Vec<_> = tasks.iter().collect();
-            self.insert(db, &INSERT_NEXT[tasks.len() - 1], &[], &together)?;
+            self.execute_insert(db, &INSERT_NEXT[tasks.len() - 1], &[], &together)?;
             if db.last_insert_rowid() != last.id {
-                return Err(other_id(last.id, db.last_insert_rowid()));
+                return Err(id_mismatch_error(last.id, db.last_insert_rowid()));
             }
         }
         self.unwritten.clear();
         Ok(())
     }
 
-    fn insert(&self, db: &Connection, sql: &str, ids: &[i64], tasks: &[&NewTask]) -> Result<()> {
+    fn execute_insert(
+        &self,
+        db: &Connection,
+        sql: &str,
+        ids: &[i64],
+        tasks: &[&NewTask],
+    ) -> Result<()> {
         let mut insert = db.prepare_cached(sql)?;
         let mut place = 0;
         let mut bind = |value: &dyn ToSql| {
@@ -123,14 +132,14 @@ impl NewTasks {
 }
 
 /// The error if SQLite has given a task another id than expected: the index of seen URLs would refer to another task.
-fn other_id(ours: i64, stored: i64) -> Error {
+fn id_mismatch_error(ours: i64, stored: i64) -> Error {
     let message = format!("task {ours} was stored as {stored}");
     Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
 }
 
 /// A statement that inserts this many rows. `OR FAIL` is enough, because an error rolls back the whole transaction in
 /// any case.
-fn insert(columns: &[&str], rows: usize) -> String {
+fn insert_sql(columns: &[&str], rows: usize) -> String {
     let row = format!("({})", vec!["?"; columns.len()].join(", "));
     format!(
         "INSERT OR FAIL INTO task_rows ({}) VALUES {}",

@@ -18,8 +18,8 @@ impl Crawls<'_> {
         app_id: &str,
         crawl_id: &str,
     ) -> Result<Option<CrawlKey>, FrontierError> {
-        self.0.guarded("look for a crawl", |cx| {
-            crawl_rows::find(&cx.db, app_id, crawl_id)
+        self.0.run("look for a crawl", |cx| {
+            crawl_rows::find_key(&cx.db, app_id, crawl_id)
         })
     }
 
@@ -34,7 +34,7 @@ impl Crawls<'_> {
         if let Some(key) = known {
             self.0.crawl(key)?;
         }
-        self.0.guarded("take in a crawl", |cx| {
+        self.0.run("take in a crawl", |cx| {
             let spec_json = serde_json::to_string(&spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let expires_at_ms = spec.expires_at_ms.map(|at| at as i64);
@@ -45,7 +45,7 @@ impl Crawls<'_> {
                 let crawl = crawl_rows::known_crawl(cx, key)?;
                 (crawl.spec, crawl.scope, crawl.changed) = (spec, scope, true);
                 crawl.ended = crawl.ended.filter(|ended| *ended != Outcome::Expired);
-                releasing::release_if_room(cx, key);
+                releasing::release_if_allowed(cx, key);
                 return Ok(key);
             }
             let sql = format!(
@@ -64,15 +64,15 @@ impl Crawls<'_> {
     }
 
     /// Stores an `attrs` object, to which candidates can refer.
-    pub fn keep_attrs(&mut self, json: &str) -> Result<AttrsId, FrontierError> {
-        self.0.guarded("keep attributes", |cx| {
+    pub fn insert_attrs(&mut self, json: &str) -> Result<AttrsId, FrontierError> {
+        self.0.run("keep attributes", |cx| {
             let sql = "INSERT INTO attrs (json) VALUES (?1)";
             cx.db.prepare_cached(sql)?.insert([json])
         })
     }
 
     /// The outcome with which a crawl's queued tasks end, if it was stopped or has expired.
-    pub fn end_of(&mut self, key: CrawlKey) -> Result<Option<Outcome>, FrontierError> {
+    pub fn end_outcome(&mut self, key: CrawlKey) -> Result<Option<Outcome>, FrontierError> {
         Ok(self.0.crawl(key)?.ended)
     }
 
@@ -82,7 +82,7 @@ impl Crawls<'_> {
     }
 
     #[cfg(test)]
-    pub(crate) fn with_compiled_patterns(&self) -> usize {
+    pub(crate) fn count_with_compiled_patterns(&self) -> usize {
         self.0.cx.crawls.with_compiled_patterns()
     }
 
@@ -110,23 +110,26 @@ impl Crawls<'_> {
         let crawl = self.0.crawl(key)?;
         crawl.ended = Some(Outcome::Expired);
         crawl.changed = true;
-        self.0.guarded("end a crawl", |_| Ok(()))
+        self.0.run("end a crawl", |_| Ok(()))
     }
 
     /// When the next crawl expires.
     pub fn next_expiry_ms(&mut self) -> Result<Option<i64>, FrontierError> {
-        self.0
-            .guarded("look for the next crawl that expires", |cx| {
-                let sql = "SELECT min(expires_at_ms) FROM crawls
+        self.0.run("look for the next crawl that expires", |cx| {
+            let sql = "SELECT min(expires_at_ms) FROM crawls
                        WHERE expires_at_ms IS NOT NULL AND ended IS NULL";
-                let mut select = cx.db.prepare_cached(sql)?;
-                select.query_row([], |row| row.get(0))
-            })
+            let mut select = cx.db.prepare_cached(sql)?;
+            select.query_row([], |row| row.get(0))
+        })
     }
 
     /// Crawls that have expired but are not marked as over yet, the earliest first.
-    pub fn expired(&mut self, now_ms: i64, most: usize) -> Result<Vec<CrawlKey>, FrontierError> {
-        self.0.guarded("look for crawls that have expired", |cx| {
+    pub fn list_expired(
+        &mut self,
+        now_ms: i64,
+        most: usize,
+    ) -> Result<Vec<CrawlKey>, FrontierError> {
+        self.0.run("look for crawls that have expired", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls
                        WHERE expires_at_ms <= ?1 AND expires_at_ms IS NOT NULL AND ended IS NULL
@@ -138,8 +141,8 @@ impl Crawls<'_> {
     }
 
     /// Crawls that were stopped or have expired, but still have queued tasks.
-    pub fn with_tasks_to_end(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
-        self.0.guarded("look for crawls that are over", |cx| {
+    pub fn list_with_tasks_to_end(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
+        self.0.run("look for crawls that are over", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls
                        WHERE queued + leased > 0 AND ended IS NOT NULL AND queued > 0";

@@ -55,7 +55,7 @@ pub struct Undelivered {
 
 /// Adds a notification for one target to the outbox. If the target has failed before, it waits together with the
 /// target's other notifications. Returns notifications that were dropped to make room.
-pub fn put(
+pub fn enqueue(
     db: &Connection,
     watch: &str,
     target: &NotificationTarget,
@@ -80,7 +80,7 @@ pub fn put(
             .prepare_cached(oldest)?
             .query_row([watch], |row| row.get(0))?;
         let Some(id) = oldest else { break };
-        dropped.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
+        dropped.extend(drop_notification(db, id, OUTBOX_FULL, now_ms)?);
     }
     Ok(dropped)
 }
@@ -96,7 +96,12 @@ fn has_room(db: &Connection, watch: &str) -> Result<bool> {
 }
 
 /// Settles a waiting notification as not delivered.
-fn give_up(db: &Connection, id: i64, why: &str, now_ms: i64) -> Result<Option<Undelivered>> {
+fn drop_notification(
+    db: &Connection,
+    id: i64,
+    why: &str,
+    now_ms: i64,
+) -> Result<Option<Undelivered>> {
     let sql = "UPDATE notifications SET due_ms = NULL, settled_ms = ?2, why = ?3
                WHERE id = ?1 AND due_ms IS NOT NULL RETURNING watch, target";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -118,7 +123,7 @@ fn drop_body(db: &Connection, id: i64) -> Result<()> {
 }
 
 /// Settles waiting notifications for targets that are not among these, because the targets were removed.
-pub fn withdraw(
+pub fn drop_removed_targets(
     db: &Connection,
     watch: &str,
     targets: &BTreeSet<String>,
@@ -130,7 +135,7 @@ pub fn withdraw(
     let waiting: Vec<(i64, String)> = select.query_map([watch], read)?.collect::<Result<_>>()?;
     for (id, target) in waiting {
         if !targets.contains(&target) {
-            give_up(db, id, WITHDRAWN, now_ms)?;
+            drop_notification(db, id, WITHDRAWN, now_ms)?;
         }
     }
     Ok(())
@@ -146,7 +151,7 @@ pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<
         .and_then(|reported| serde_json::from_str(&reported).ok()))
 }
 
-pub fn keep_reported(
+pub fn save_reported(
     db: &Connection,
     watch: &str,
     time: NotificationTime,
@@ -159,14 +164,14 @@ pub fn keep_reported(
 }
 
 /// Drops the record of reported events, because nothing is reported for this time any more.
-pub fn forget_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
+pub fn delete_reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
     let sql = "DELETE FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 /// Drops the notifications of a removed watch. Settled ones stay until they are too old.
-pub fn forget(db: &Connection, watch: &str) -> Result<()> {
+pub fn delete_watch(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
         "DELETE FROM notification_bodies WHERE notification IN
              (SELECT id FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL)",
@@ -180,13 +185,13 @@ pub fn forget(db: &Connection, watch: &str) -> Result<()> {
 }
 
 /// Makes all waiting notifications due, at a start.
-pub fn begin(db: &Connection, now_ms: i64) -> Result<()> {
+pub fn make_all_due(db: &Connection, now_ms: i64) -> Result<()> {
     let sql = "UPDATE notifications SET due_ms = ?1 WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.execute([now_ms]).map(drop)
 }
 
 /// The due notifications: the oldest of each target.
-pub fn due(
+pub fn list_due(
     db: &Connection,
     now_ms: i64,
     most: usize,
@@ -257,7 +262,7 @@ pub fn settle(
     db.prepare_cached(sql)?.execute(values)?;
     if is_settled {
         drop_body(db, id)?;
-        return forget_settled(db, &target.0);
+        return trim_settled(db, &target.0);
     }
     let sql = "UPDATE notifications SET due_ms = max(due_ms, ?3)
                WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL";
@@ -266,7 +271,7 @@ pub fn settle(
 }
 
 /// Drops all but the latest settled notifications of a watch.
-fn forget_settled(db: &Connection, watch: &str) -> Result<()> {
+fn trim_settled(db: &Connection, watch: &str) -> Result<()> {
     let sql = "DELETE FROM notifications WHERE id IN
                    (SELECT id FROM notifications WHERE watch = ?1 AND settled_ms IS NOT NULL
                     ORDER BY id DESC LIMIT -1 OFFSET ?2)";
@@ -303,14 +308,14 @@ fn read_undelivered(
     select.query_map(values, read)?.collect()
 }
 
-pub fn raise(db: &Connection, one: &Undelivered) -> Result<()> {
+pub fn save_undelivered(db: &Connection, one: &Undelivered) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO undelivered (watch, target, since_ms, why)
                VALUES (?1, ?2, ?3, ?4)";
     let values = params![one.target.0, one.target.1, one.since_ms, one.why];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
+pub fn delete_undelivered(db: &Connection, target: &TargetKey) -> Result<()> {
     let sql = "DELETE FROM undelivered WHERE watch = ?1 AND target = ?2";
     let values = params![target.0, target.1];
     db.prepare_cached(sql)?.execute(values).map(drop)
@@ -318,13 +323,13 @@ pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
 
 /// Drops waiting notifications that are too old, and removes those settled long ago. Call it only once all were
 /// tried, because the process may have been down for long. Returns the dropped ones.
-pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
+pub fn drop_expired(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;
     let old = select.query_map([now_ms - DROPPED_AFTER_MS], |row| row.get(0))?;
     let mut dropped = Vec::new();
     for id in old.collect::<Result<Vec<i64>>>()? {
-        dropped.extend(give_up(db, id, TOO_OLD, now_ms)?);
+        dropped.extend(drop_notification(db, id, TOO_OLD, now_ms)?);
     }
     let sql = "DELETE FROM notifications WHERE settled_ms IS NOT NULL AND settled_ms < ?1";
     db.prepare_cached(sql)?.execute([now_ms - KEPT_MS])?;
@@ -333,7 +338,7 @@ pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
 
 /// The number of waiting notifications of a watch, and its latest notifications for people. Times are seconds since
 /// the epoch.
-pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
+pub fn load_for_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
     let sql = "SELECT count(*) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
     let waiting: i64 = db
         .prepare_cached(sql)?
@@ -351,7 +356,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
         };
         Ok(json!({
             "key": row.get::<_, String>(0)?,
-            "target": shown(&row.get::<_, String>(1)?),
+            "target": target_for_display(&row.get::<_, String>(1)?),
             "subject": row.get::<_, String>(2)?,
             "at": seconds(row.get(3)?),
             "tries": row.get::<_, i64>(4)?,
@@ -364,7 +369,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
 }
 
 /// How many notifications wait, and why one of them does; `None` if none waits.
-pub fn left(db: &Connection) -> Result<Option<(u64, String)>> {
+pub fn waiting_count_and_reason(db: &Connection) -> Result<Option<(u64, String)>> {
     let sql = "SELECT count(*), max(why) FROM notifications WHERE due_ms IS NOT NULL";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?));
     let (waiting, why) = db.prepare_cached(sql)?.query_row([], read)?;
@@ -377,9 +382,9 @@ pub fn target_json(target: &NotificationTarget) -> String {
 }
 
 /// A stored target, as shown to people.
-pub fn shown(target: &str) -> String {
+pub fn target_for_display(target: &str) -> String {
     let read: Option<NotificationTarget> = serde_json::from_str(target).ok();
-    read.map_or_else(|| "***".into(), |target| target.shown())
+    read.map_or_else(|| "***".into(), |target| target.without_secrets())
 }
 
 /// The sites of a crawl that are backing off or unreachable.

@@ -31,26 +31,26 @@ const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
 /// The result of a check of a page, compared with the check before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum CheckResult {
     /// There was no earlier check to compare with.
     First,
     Unchanged,
     Changed,
 }
 
-impl From<Verdict> for Found {
-    fn from(verdict: Verdict) -> Found {
+impl From<Verdict> for CheckResult {
+    fn from(verdict: Verdict) -> CheckResult {
         match verdict {
-            Verdict::New => Found::First,
-            Verdict::Unchanged => Found::Unchanged,
-            Verdict::Changed | Verdict::Gone | Verdict::Back => Found::Changed,
+            Verdict::New => CheckResult::First,
+            Verdict::Unchanged => CheckResult::Unchanged,
+            Verdict::Changed | Verdict::Gone | Verdict::Back => CheckResult::Changed,
         }
     }
 }
 
 /// What is stored about the checks of a page.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct CheckHistory {
     slot: u8,
     class: PageClass,
     times_checked: u64,
@@ -60,22 +60,22 @@ struct Kept {
     rate: Rate,
 }
 
-impl Kept {
-    fn usual(class: PageClass) -> Kept {
-        let mut kept = Kept {
+impl CheckHistory {
+    fn with_prior_rate(class: PageClass) -> CheckHistory {
+        let mut kept = CheckHistory {
             slot: 0,
             class,
             times_checked: 0,
             changes: 0,
             last_check_ms: None,
             last_change_ms: None,
-            rate: Rate::usual(class),
+            rate: Rate::prior(class),
         };
-        kept.place();
+        kept.update_slot();
         kept
     }
 
-    fn place(&mut self) {
+    fn update_slot(&mut self) {
         let is_listing = self.class == PageClass::Listing;
         self.slot = slot_of(self.rate.per_day(), is_listing);
     }
@@ -83,42 +83,42 @@ impl Kept {
     /// Sets the class of the page. Its usual rate matters only until the page itself is known.
     fn set_class(&mut self, class: PageClass) {
         if self.times_checked < 2 {
-            self.rate = Rate::usual(class);
+            self.rate = Rate::prior(class);
         }
         self.class = class;
-        self.place();
+        self.update_slot();
     }
 
     /// What a check of a page has found according to the page's server, which calls unchanged pages unchanged. After
     /// [`UNCONDITIONAL_AFTER_MS`] an answer with a body shows nothing, because the page may have been requested
     /// unconditionally.
-    fn found_by(&self, outcome: Outcome, now_ms: i64) -> Option<Found> {
+    fn result_by_server(&self, outcome: Outcome, now_ms: i64) -> Option<CheckResult> {
         let since_ms = self.last_change_ms.map(|last| now_ms.saturating_sub(last));
         match outcome {
-            Outcome::NotModified => Some(Found::Unchanged),
+            Outcome::NotModified => Some(CheckResult::Unchanged),
             _ if self.times_checked == 0 => None,
             _ if since_ms.is_some_and(|since_ms| since_ms >= UNCONDITIONAL_AFTER_MS) => {
-                Some(Found::First)
+                Some(CheckResult::First)
             }
-            _ => Some(Found::Changed),
+            _ => Some(CheckResult::Changed),
         }
     }
 
     /// Counts a check. Returns false if this check or a later one was counted before.
-    fn note(&mut self, at_ms: i64, found: Found) -> bool {
+    fn add_check(&mut self, at_ms: i64, found: CheckResult) -> bool {
         let gap_ms = match self.last_check_ms {
             Some(last_ms) if at_ms <= last_ms => return false,
             last_ms => last_ms.map(|last_ms| at_ms.saturating_sub(last_ms)),
         };
         self.times_checked += 1;
         self.last_check_ms = Some(at_ms);
-        if found == Found::Changed {
+        if found == CheckResult::Changed {
             self.changes += 1;
             self.last_change_ms = Some(at_ms);
         }
-        if let Some(gap_ms) = gap_ms.filter(|_| found != Found::First) {
-            self.rate = self.rate.after_check(gap_ms, found == Found::Changed);
-            self.place();
+        if let Some(gap_ms) = gap_ms.filter(|_| found != CheckResult::First) {
+            self.rate = self.rate.after_check(gap_ms, found == CheckResult::Changed);
+            self.update_slot();
         }
         true
     }
@@ -134,8 +134,8 @@ impl Runs<'_> {
         now_ms: i64,
     ) -> std::result::Result<(), FrontierError> {
         for check in checks {
-            let found = self.0.guarded("look for a crawl", |cx| {
-                crawl_rows::find(&cx.db, &check.app_id, &check.crawl_id)
+            let found = self.0.run("look for a crawl", |cx| {
+                crawl_rows::find_key(&cx.db, &check.app_id, &check.crawl_id)
             })?;
             let Some(crawl) = found else {
                 continue;
@@ -143,7 +143,7 @@ impl Runs<'_> {
             if self.0.crawl(crawl)?.spec.run_began_ms.is_none() {
                 continue;
             }
-            self.0.guarded("count a check of a page", |cx| {
+            self.0.run("count a check of a page", |cx| {
                 let key = cx.seen.key(crawl, &check.url);
                 let Some(task) = cx.seen.task_of(key)? else {
                     return Ok(());
@@ -153,8 +153,9 @@ impl Runs<'_> {
                 };
                 let mut kept = read(&cx.db, task)?;
                 let before = kept.map(|kept| kept.slot);
-                let kept = kept.get_or_insert(Kept::usual(class_of_url(&check.url)));
-                match kept.note(check.at_ms.min(now_ms), check.verdict.into()) {
+                let kept =
+                    kept.get_or_insert(CheckHistory::with_prior_rate(class_of_url(&check.url)));
+                match kept.add_check(check.at_ms.min(now_ms), check.verdict.into()) {
                     true => write(&cx.db, (crawl, site, task), kept, before),
                     false => Ok(()),
                 }
@@ -182,17 +183,17 @@ pub(super) fn note_page(
         false => PageClass::Listing,
     };
     let stored = read(&cx.db, report.task)?;
-    let mut kept = stored.unwrap_or_else(|| Kept::usual(class));
+    let mut kept = stored.unwrap_or_else(|| CheckHistory::with_prior_rate(class));
     let mut is_new = stored.is_none();
     if kept.class != class {
         kept.set_class(class);
         is_new = true;
     }
     if let Some(found) = kept
-        .found_by(report.outcome, now_ms)
+        .result_by_server(report.outcome, now_ms)
         .filter(|_| !is_compared)
     {
-        is_new |= kept.note(now_ms, found);
+        is_new |= kept.add_check(now_ms, found);
     }
     if !is_new {
         return Ok(());
@@ -221,11 +222,11 @@ fn site_of(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<Site
     select.query_row(values, |row| row.get(0)).optional()
 }
 
-fn read(db: &Connection, task: TaskId) -> Result<Option<Kept>> {
+fn read(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
     let sql = "SELECT slot, class, checks, changes, last_check_ms, last_change_ms, shape, exposure
                FROM page_checks WHERE task = ?1";
     let kept = |row: &Row<'_>| {
-        Ok(Kept {
+        Ok(CheckHistory {
             slot: row.get(0)?,
             class: PageClass::of_number(row.get(1)?),
             times_checked: row.get::<_, i64>(2)? as u64,
@@ -246,7 +247,7 @@ fn read(db: &Connection, task: TaskId) -> Result<Option<Kept>> {
 fn write(
     db: &Connection,
     (crawl, site, task): (CrawlKey, SiteId, TaskId),
-    kept: &Kept,
+    kept: &CheckHistory,
     before: Option<u8>,
 ) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO page_checks
@@ -285,7 +286,7 @@ pub(super) struct Ranks {
 impl Ranks {
     /// The rank of a task in a run; 0 if the crawl does not belong to a watch. `task`: a known task, with the time
     /// when its last attempt ended.
-    pub(super) fn of(
+    pub(super) fn rank_of(
         &mut self,
         db: &Connection,
         (crawl, spec): (CrawlKey, &CrawlSpec),
@@ -304,7 +305,8 @@ impl Ranks {
         let key = match task {
             None => plan.key_of_new(priority),
             Some((task, done_at_ms)) => {
-                let kept = read(db, task)?.unwrap_or_else(|| Kept::usual(PageClass::Other));
+                let kept = read(db, task)?
+                    .unwrap_or_else(|| CheckHistory::with_prior_rate(PageClass::Other));
                 plan.key(task, kept.slot, kept.rate.per_day(), done_at_ms)
             }
         };

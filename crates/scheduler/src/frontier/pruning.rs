@@ -67,7 +67,7 @@ impl Pruning<'_> {
         unchanged_since_ms: i64,
         in_use: &BTreeSet<CrawlKey>,
     ) -> std::result::Result<Detached, FrontierError> {
-        self.0.guarded("detach crawls", |cx| {
+        self.0.run("detach crawls", |cx| {
             crawl_rows::flush_crawls(cx)?;
             let sql = "SELECT id, done FROM crawls
                        WHERE app_id = ?1 AND (?2 IS NULL OR crawl_id = ?2)
@@ -98,7 +98,7 @@ impl Pruning<'_> {
 
     /// Begins a walk for all crawls that are detached by now; `None` if there are none.
     pub fn begin(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
-        self.0.guarded("begin to prune", |cx| {
+        self.0.run("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
             let mut select = cx.db.prepare_cached(sql)?;
             let crawls = select.query_map(params![DETACHED, MOST_DETACHED], |row| row.get(0))?;
@@ -115,7 +115,7 @@ impl Pruning<'_> {
 
     /// Deletes the next slice, which takes milliseconds, and returns free pages to the file system.
     pub fn delete_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("prune crawls", |cx| {
+        self.0.run("prune crawls", |cx| {
             let db = &cx.db;
             if walk.last < walk.end {
                 note_numbers(db, walk)?;

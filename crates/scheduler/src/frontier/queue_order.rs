@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 use webfill_wire::CrawlKey;
 
 use super::model::{NextCrawl, SiteId, TaskId};
-use super::site_states::{failed_host, host_of};
+use super::site_states::{host_of, host_of_last_failure};
 use super::tries::tries;
 
 /// How many tasks are considered when choosing the one that goes first after a backoff.
@@ -40,7 +40,7 @@ pub(super) fn least_tried(
         priority: 0,
         ..turn
     };
-    let failed = failed_host(db, site)?;
+    let failed = host_of_last_failure(db, site)?;
     let mut least: Option<((bool, Tried), QueuedTask)> = None;
     for task in first_queued(db, site, any, PROBES_CHECKED)? {
         let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
@@ -79,7 +79,7 @@ pub(super) fn first_queued(
 
 /// The tasks of a crawl up to the id `last`, whatever tasks precede them. Each priority is found by the index, in
 /// which its oldest task is the first, so that no newer tasks are read, however many there are.
-pub(super) fn older_at(
+pub(super) fn tasks_up_to(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,
@@ -93,7 +93,7 @@ pub(super) fn older_at(
     let mut tasks = Vec::new();
     let mut above = i64::MAX;
     while tasks.len() < limit
-        && let Some(priority) = highest_below(db, site, crawl, above)?
+        && let Some(priority) = highest_priority_below(db, site, crawl, above)?
     {
         let left = (limit - tasks.len()) as i64;
         let values = params![site, crawl, last as i64, left, priority];
@@ -103,7 +103,7 @@ pub(super) fn older_at(
     Ok(tasks)
 }
 
-fn highest_below(
+fn highest_priority_below(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,
@@ -161,7 +161,7 @@ fn queued_tasks(db: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<Vec
 }
 
 /// The tasks of a crawl at a site that could be handed out, with their priorities.
-pub(super) fn ready_of(
+pub(super) fn ready_tasks_of(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,

@@ -46,7 +46,7 @@ impl Reports<'_> {
         crawl: CrawlKey,
         most: usize,
     ) -> std::result::Result<Vec<QueuedSite>, FrontierError> {
-        self.0.guarded("see what holds a crawl's tasks", |cx| {
+        self.0.run("see what holds a crawl's tasks", |cx| {
             let sql = format!("{} LIMIT ?2", select_queued_sites());
             let mut select = cx.db.prepare_cached(&sql)?;
             let sites = select.query_map(params![crawl, most as i64], read)?;
@@ -61,7 +61,7 @@ impl Reports<'_> {
         site: SiteId,
     ) -> std::result::Result<Option<QueuedSite>, FrontierError> {
         self.0
-            .guarded("see what holds a crawl's tasks at a site", |cx| {
+            .run("see what holds a crawl's tasks at a site", |cx| {
                 let sql = format!("{} AND crawl_sites.site = ?2", select_queued_sites());
                 let mut select = cx.db.prepare_cached(&sql)?;
                 select.query_row(params![crawl, site], read).optional()
@@ -70,7 +70,7 @@ impl Reports<'_> {
 
     /// The crawls that have queued or leased tasks, the latest opened ones first.
     pub fn unfinished(&mut self, most: usize) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.0.guarded("list the crawls that go on", |cx| {
+        self.0.run("list the crawls that go on", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
                        WHERE queued + leased > 0 ORDER BY id DESC LIMIT ?1";

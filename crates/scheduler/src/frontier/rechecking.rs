@@ -34,7 +34,7 @@ pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
 impl FeedBatch<'_> {
     /// The task of a URL that was seen before, and when it ended, if that was before the run began. `None` otherwise,
     /// and if the crawl does not belong to a watch.
-    pub(super) fn task_before_run(&mut self, key: u64) -> Result<Option<(TaskId, i64)>> {
+    pub(super) fn find_task_before_run(&mut self, key: u64) -> Result<Option<(TaskId, i64)>> {
         let Some(began_ms) = self.crawl.spec.run_began_ms else {
             return Ok(None);
         };
@@ -60,7 +60,9 @@ impl FeedBatch<'_> {
     ) -> Result<()> {
         let (crawl, checked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
         let priority = context.priority;
-        let rank = self.ranks.of(self.db, crawl, site, checked, priority)?;
+        let rank = self
+            .ranks
+            .rank_of(self.db, crawl, site, checked, priority)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, not_before_ms = 0, priority = ?3, depth = ?4,
                        redirects = ?5, parent = ?6, attrs = ?7, rank = ?8
@@ -87,7 +89,7 @@ impl FeedBatch<'_> {
                 .prepare_cached(sql)?
                 .execute([task as i64, *record])?;
         }
-        unlinked::note_found(self, task)?;
+        unlinked::clear_lost(self, task)?;
         self.count_accepted(site, context.priority);
         Ok(())
     }
@@ -101,12 +103,12 @@ impl Runs<'_> {
     ) -> std::result::Result<bool, FrontierError> {
         let (queued, budget) = {
             let crawl = self.0.crawl(crawl)?;
-            (crawl.status.queued, budget_of_sites(&crawl.spec))
+            (crawl.status.queued, pages_per_site_of_run(&crawl.spec))
         };
         let Some(budget) = budget.filter(|_| queued > 0) else {
             return Ok(false);
         };
-        self.0.guarded("count what is beyond the budget", |cx| {
+        self.0.run("count what is beyond the budget", |cx| {
             let sql = "SELECT coalesce(sum(queued), 0) FROM crawl_sites
                        WHERE crawl = ?1 AND queued > 0 AND taken >= ?2";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -119,8 +121,8 @@ impl Runs<'_> {
 
 /// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are queued,
 /// even beyond the budget, because only then is it known which of them go first.
-pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Result<u64> {
-    let Some(budget) = budget_of_sites(&crawl_rows::known_crawl(cx, crawl)?.spec) else {
+pub(super) fn run_allowance_at(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Result<u64> {
+    let Some(budget) = pages_per_site_of_run(&crawl_rows::known_crawl(cx, crawl)?.spec) else {
         return Ok(u64::MAX);
     };
     let sql = "SELECT taken FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
@@ -130,6 +132,6 @@ pub(super) fn room_of_run(cx: &mut Context, site: SiteId, crawl: CrawlKey) -> Re
 }
 
 /// The number of pages that a run may check at each site.
-fn budget_of_sites(spec: &CrawlSpec) -> Option<u64> {
+fn pages_per_site_of_run(spec: &CrawlSpec) -> Option<u64> {
     spec.run_began_ms.and(spec.domain_max_pages)
 }

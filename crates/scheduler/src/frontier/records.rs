@@ -13,7 +13,7 @@ pub(super) fn is_resolved(db: &Connection, record: i64) -> Result<bool> {
         .query_row([record], |row| row.get(0))
 }
 
-pub(super) struct Needless {
+pub(super) struct NeedlessTask {
     pub(super) task: TaskId,
     pub(super) crawl: CrawlKey,
     pub(super) site: SiteId,
@@ -21,14 +21,14 @@ pub(super) struct Needless {
 }
 
 /// The queued tasks that serve this record and no unresolved one.
-pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
+pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<NeedlessTask>> {
     let sql = "SELECT t.id, t.crawl, t.site, t.priority
                FROM task_records served JOIN tasks t ON t.id = served.task
                WHERE served.record = ?1 AND t.state = 0 AND NOT EXISTS (
                    SELECT 1 FROM task_records other JOIN records r ON r.id = other.record
                    WHERE other.task = t.id AND r.resolved = 0)";
     let task = |row: &Row<'_>| {
-        Ok(Needless {
+        Ok(NeedlessTask {
             task: row.get::<_, i64>(0)? as u64,
             crawl: row.get(1)?,
             site: row.get(2)?,
@@ -40,7 +40,7 @@ pub(super) fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needles
 
 /// The task, if it was stopped because its records were complete. A task that was stopped together with its crawl has
 /// no records, or an unresolved one.
-pub(super) fn stopped_as_needless(db: &Connection, task: TaskId) -> Result<Option<EndedTask>> {
+pub(super) fn find_stopped_as_needless(db: &Connection, task: TaskId) -> Result<Option<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(
         "SELECT {columns} FROM tasks
@@ -53,7 +53,7 @@ pub(super) fn stopped_as_needless(db: &Connection, task: TaskId) -> Result<Optio
 }
 
 /// A record that a task serves.
-pub(super) struct Served {
+pub(super) struct ServedRecord {
     pub(super) id: i64,
     pub(super) name: String,
     /// Whether the record came to want the page after the task was handed out (column `late`).
@@ -61,11 +61,11 @@ pub(super) struct Served {
     pub(super) resolved: bool,
 }
 
-pub(super) fn served_by(db: &Connection, task: TaskId) -> Result<Vec<Served>> {
+pub(super) fn records_served_by(db: &Connection, task: TaskId) -> Result<Vec<ServedRecord>> {
     let sql = "SELECT id, name, late, resolved FROM task_records JOIN records ON id = record
                WHERE task = ?1";
     let served = |row: &Row<'_>| {
-        Ok(Served {
+        Ok(ServedRecord {
             id: row.get(0)?,
             name: row.get(1)?,
             needs_backfill: row.get(2)?,

@@ -1,6 +1,6 @@
 //! Pauses, resumes and stops crawls, and releases them at their sites; see [`holding`](super::holding).
 
-use super::error::if_pruned;
+use super::error::ignore_pruned;
 use std::collections::HashSet;
 
 use rusqlite::{Connection, Result, Row, params};
@@ -9,18 +9,18 @@ use webfill_wire::{CrawlKey, Outcome};
 use super::context::Context;
 use super::error::FrontierError;
 use super::holding::Limit;
-use super::model::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
+use super::model::{CappedCount, Leased, QueuedCounts, SiteId, TaskId, Turn, WokenSite};
 use super::parts::{Crawls, Releases};
 use super::{closing, crawl_rows, sites};
 
 /// How many tasks of a crawl may be handed out at a site. If none, notes the reason.
-pub(super) fn room_or_hold(
+pub(super) fn allowance_or_hold(
     cx: &mut Context,
     site: SiteId,
     key: CrawlKey,
     now_ms: i64,
 ) -> Result<u64> {
-    let room = room_of(cx, key)?;
+    let room = crawl_allowance(cx, key)?;
     if room == 0 {
         crawl_rows::known_crawl(cx, key)?.held = true;
         return Ok(0);
@@ -29,26 +29,26 @@ pub(super) fn room_or_hold(
         return Ok(0);
     };
     let app = &crawl.spec.app_id;
-    let room_of_app = cx.limited_applications.room_at(app, site, now_ms);
+    let room_of_app = cx.limited_applications.allowance_at(app, site, now_ms);
     if room_of_app == 0 {
         cx.limited_applications.hold(app, key, 0);
     }
     Ok(room.min(room_of_app))
 }
 
-pub(super) fn room_of(cx: &mut Context, key: CrawlKey) -> Result<u64> {
+pub(super) fn crawl_allowance(cx: &mut Context, key: CrawlKey) -> Result<u64> {
     crawl_rows::known_crawl(cx, key)?;
     let crawl = cx.crawls.get(&key);
-    Ok(crawl.map_or(0, |crawl| cx.lanes.room_or_await_lane(key, crawl)))
+    Ok(crawl.map_or(0, |crawl| cx.lanes.allowance_or_await_lane(key, crawl)))
 }
 
 /// Notes that a lease of a crawl is over. `is_page`: there was an HTTP response.
-pub(super) fn note_lease_over(cx: &mut Context, key: CrawlKey, site: SiteId, is_page: bool) {
+pub(super) fn note_lease_end(cx: &mut Context, key: CrawlKey, site: SiteId, is_page: bool) {
     if let Some(crawl) = cx.crawls.get(&key) {
         cx.limited_applications
-            .note_over(&crawl.spec.app_id, site, is_page);
+            .note_lease_end(&crawl.spec.app_id, site, is_page);
     }
-    release_if_room(cx, key);
+    release_if_allowed(cx, key);
 }
 
 /// Queues the release of a crawl at its sites.
@@ -61,9 +61,9 @@ pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
 }
 
 /// Queues the release of a crawl that was held back, if it may hand out tasks again.
-pub(super) fn release_if_room(cx: &mut Context, key: CrawlKey) {
+pub(super) fn release_if_allowed(cx: &mut Context, key: CrawlKey) {
     let crawl = cx.crawls.get(&key).filter(|crawl| crawl.held);
-    if crawl.is_some_and(|crawl| cx.lanes.room_or_await_lane(key, crawl) > 0) {
+    if crawl.is_some_and(|crawl| cx.lanes.allowance_or_await_lane(key, crawl) > 0) {
         release_later(cx, key);
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn queued_sites(db: &Connection, crawl: CrawlKey, limit: usize) -> Re
         .collect()
 }
 
-pub(super) fn held_sites(
+pub(super) fn held_sites_after(
     db: &Connection,
     crawl: CrawlKey,
     after: i64,
@@ -143,53 +143,56 @@ pub(super) fn held_sites(
 
 impl Releases<'_> {
     /// Queues the release of crawls whose applications have an allowance again.
-    pub fn free_applications(&mut self, now_ms: i64) {
-        let freed = self.0.cx.limited_applications.take_freed(now_ms);
+    pub fn queue_application_releases(&mut self, now_ms: i64) {
+        let freed = self.0.cx.limited_applications.take_released_crawls(now_ms);
         self.0.cx.holding.to_release.extend(freed);
     }
 
     /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got
     /// tasks by it.
-    pub fn release_next(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
+    pub fn release_next(
+        &mut self,
+        now_ms: i64,
+    ) -> std::result::Result<Vec<WokenSite>, FrontierError> {
         let Some((key, last_site)) = self.0.cx.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };
-        if if_pruned(self.0.crawl(key).map(|_| false), true)? {
+        if ignore_pruned(self.0.crawl(key).map(|_| false), true)? {
             return Ok(Vec::new());
         }
-        self.0.guarded("let a crawl go on", |cx| {
-            if room_of(cx, key)? == 0 {
+        self.0.run("let a crawl go on", |cx| {
+            if crawl_allowance(cx, key)? == 0 {
                 crawl_rows::known_crawl(cx, key)?.held = true;
                 return Ok(Vec::new());
             }
             let spec = &crawl_rows::known_crawl(cx, key)?.spec;
             let (app, lane) = (spec.app_id.clone(), spec.lane);
-            let room = cx.limited_applications.room(&app, now_ms);
+            let room = cx.limited_applications.new_site_allowance(&app, now_ms);
             if room == 0 {
                 cx.limited_applications.hold(&app, key, last_site);
                 return Ok(Vec::new());
             }
             let slice = usize::try_from(room).unwrap_or(SLICE).min(SLICE);
-            let held = held_sites(&cx.db, key, last_site, slice)?;
+            let held = held_sites_after(&cx.db, key, last_site, slice)?;
             let mut woken = Vec::new();
             for site in &held {
-                if let Some(priority) = sites::release(&cx.db, *site, key)? {
+                if let Some(priority) = sites::release_crawl_at(&cx.db, *site, key)? {
                     let crawl = key;
                     let turn = Turn {
                         priority,
                         crawl,
-                        lane: cx.lanes.needed_at(*site, lane),
+                        lane: cx.lanes.lane_needed_at(*site, lane),
                     };
-                    woken.push(Woken { site: *site, turn });
+                    woken.push(WokenSite { site: *site, turn });
                 }
             }
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),
                 // Begin again with the first site, because some sites may have been held since they were visited.
-                None => (last_site > 0 && cx.limited_applications.has(&app)).then_some(0),
+                None => (last_site > 0 && cx.limited_applications.is_limited(&app)).then_some(0),
             };
             match next {
-                Some(next) if cx.limited_applications.has(&app) => {
+                Some(next) if cx.limited_applications.is_limited(&app) => {
                     cx.limited_applications.hold(&app, key, next)
                 }
                 Some(next) => cx.holding.to_release.push_front((key, next)),
@@ -206,7 +209,7 @@ impl Crawls<'_> {
         let crawl = self.0.crawl(key)?;
         crawl.paused = true;
         crawl.changed = true;
-        self.0.guarded("pause a crawl", |_| Ok(()))
+        self.0.run("pause a crawl", |_| Ok(()))
     }
 
     /// Resumes a paused crawl.
@@ -216,7 +219,7 @@ impl Crawls<'_> {
             crawl.changed = true;
             release_later(&mut self.0.cx, key);
         }
-        self.0.guarded("resume a crawl", |_| Ok(()))
+        self.0.run("resume a crawl", |_| Ok(()))
     }
 
     /// Stops a crawl: its queued tasks will end with `stopped`. Leased tasks may still finish, but their links are
@@ -225,7 +228,7 @@ impl Crawls<'_> {
         let crawl = self.0.crawl(crawl)?;
         crawl.ended = Some(Outcome::Stopped);
         crawl.changed = true;
-        self.0.guarded("stop a crawl", |_| Ok(()))
+        self.0.run("stop a crawl", |_| Ok(()))
     }
 
     /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns
@@ -236,16 +239,16 @@ impl Crawls<'_> {
         now_ms: i64,
     ) -> std::result::Result<bool, FrontierError> {
         self.0.crawl(key)?;
-        self.0.guarded("end the tasks of a crawl", |cx| {
+        self.0.run("end the tasks of a crawl", |cx| {
             let wall_ms = cx.wall_ms(now_ms);
-            let Some(outcome) = crawl_rows::known_crawl(cx, key)?.ending(wall_ms) else {
+            let Some(outcome) = crawl_rows::known_crawl(cx, key)?.ending_outcome(wall_ms) else {
                 return Ok(false);
             };
             let mut closed = 0;
             for site in queued_sites(&cx.db, key, SLICE)? {
                 let most = MOST_CLOSED - closed;
-                let n = closing::close_tasks_at(cx, site, key, outcome, most, now_ms)?;
-                sites::count_taken(&cx.db, site, n as u64)?;
+                let n = closing::end_tasks_at(cx, site, key, outcome, most, now_ms)?;
+                sites::subtract_queued(&cx.db, site, n as u64)?;
                 closed += n;
                 if closed >= MOST_CLOSED {
                     break;
@@ -256,20 +259,21 @@ impl Crawls<'_> {
     }
 
     /// What the crawl has queued.
-    pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
+    pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<QueuedCounts, FrontierError> {
         self.0.crawl(key)?;
-        self.0.guarded("count what is queued", |cx| {
+        self.0.run("count what is queued", |cx| {
             let sql = "SELECT count(*) FROM (
                            SELECT 1 FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)";
             let mut count = cx.db.prepare_cached(sql)?;
-            let sites: i64 = count.query_row(params![key, AtMost::EXAMINED], |row| row.get(0))?;
+            let sites: i64 =
+                count.query_row(params![key, CappedCount::EXAMINED], |row| row.get(0))?;
             drop(count);
             let crawl = crawl_rows::known_crawl(cx, key)?;
-            Ok(Pending {
+            Ok(QueuedCounts {
                 total: crawl.status.queued,
                 low_priority: crawl.waiting.keys().next().copied(),
                 high_priority: crawl.waiting.keys().next_back().copied(),
-                sites: AtMost::of(sites),
+                sites: CappedCount::from_found(sites),
             })
         })
     }

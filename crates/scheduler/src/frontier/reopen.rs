@@ -13,7 +13,7 @@ use webfill_wire::{CrawlKey, Outcome};
 
 use super::context::Context;
 use super::feed::FeedBatch;
-use super::model::{FeedTally, TaskId, Woken};
+use super::model::{FeedTally, TaskId, WokenSite};
 use super::parts::Reopening;
 use super::schema::{DONE, QUEUED};
 use super::task_rows::SERVES_ONLY_RESOLVED;
@@ -56,7 +56,7 @@ impl ReopenWalk {
 impl Reopening<'_> {
     /// Begins a walk that queues ended tasks again.
     pub fn begin(&mut self, wanted: EndedTasks) -> std::result::Result<ReopenWalk, FrontierError> {
-        self.0.guarded("count the tasks", |cx| {
+        self.0.run("count the tasks", |cx| {
             let sql = "SELECT coalesce(max(id), 0) FROM tasks";
             let mut select = cx.db.prepare_cached(sql)?;
             let end: i64 = select.query_row([], |row| row.get(0))?;
@@ -70,14 +70,14 @@ impl Reopening<'_> {
 
     /// Queues the next slice of finished tasks again, which takes milliseconds. Skips the same tasks as
     /// [`queue`](Reopening::queue). Unreachable sites of these tasks become open again.
-    pub fn queue_slice(
+    pub fn requeue_slice(
         &mut self,
         walk: &mut ReopenWalk,
         now_ms: i64,
     ) -> std::result::Result<FeedTally, FrontierError> {
         let crawl = walk.wanted.crawl;
         self.0.crawl(crawl)?;
-        self.0.guarded("queue a crawl's ended tasks again", |cx| {
+        self.0.run("queue a crawl's ended tasks again", |cx| {
             let upto = walk.end.min(walk.last + MOST_READ);
             let tasks = wanted_tasks(&cx.db, &walk.wanted, walk.last, upto)?;
             walk.last = match tasks.get(MOST_QUEUED - 1) {
@@ -85,17 +85,17 @@ impl Reopening<'_> {
                 None => upto,
             };
             for site in BTreeSet::from_iter(tasks.iter().map(|task| task.site)) {
-                backing_off::wake_if_unreachable(cx, site, now_ms)?;
+                backing_off::end_backoff_if_unreachable(cx, site, now_ms)?;
             }
             let mut batch = feed::begin_feed(cx, crawl, now_ms);
             batch.reopen_all(&tasks)?;
-            batch.finish()
+            batch.write_sums()
         })
     }
 
     /// Whether a task has ended because it killed its workers.
     pub fn is_quarantined(&mut self, task: TaskId) -> std::result::Result<bool, FrontierError> {
-        self.0.guarded("look up an ended task", |cx| {
+        self.0.run("look up an ended task", |cx| {
             let ended = ended_tasks(&cx.db, &[task])?;
             Ok(ended.iter().any(|task| task.outcome == Outcome::Crashed))
         })
@@ -104,19 +104,23 @@ impl Reopening<'_> {
     /// Queues ended tasks again. Skips tasks that have not ended, those that only resolved records want, those whose
     /// URL has a later task, and those of crawls that are over. Returns the sites inside the window that got tasks by
     /// it.
-    pub fn queue(
+    pub fn requeue(
         &mut self,
         tasks: &[TaskId],
         now_ms: i64,
-    ) -> std::result::Result<Vec<Woken>, FrontierError> {
-        self.0.guarded("queue ended tasks again", |cx| {
-            queue_again(cx, tasks, now_ms)
+    ) -> std::result::Result<Vec<WokenSite>, FrontierError> {
+        self.0.run("queue ended tasks again", |cx| {
+            requeue_ended(cx, tasks, now_ms)
         })
     }
 }
 
-/// Queues ended tasks again; see [`Reopening::queue`].
-pub(super) fn queue_again(cx: &mut Context, tasks: &[TaskId], now_ms: i64) -> Result<Vec<Woken>> {
+/// Queues ended tasks again; see [`Reopening::requeue`].
+pub(super) fn requeue_ended(
+    cx: &mut Context,
+    tasks: &[TaskId],
+    now_ms: i64,
+) -> Result<Vec<WokenSite>> {
     let mut by_crawl: BTreeMap<CrawlKey, Vec<EndedTask>> = BTreeMap::new();
     for task in ended_tasks(&cx.db, tasks)? {
         by_crawl.entry(task.crawl).or_default().push(task);
@@ -126,7 +130,7 @@ pub(super) fn queue_again(cx: &mut Context, tasks: &[TaskId], now_ms: i64) -> Re
         crawl_rows::known_crawl(cx, crawl)?;
         let mut batch = feed::begin_feed(cx, crawl, now_ms);
         batch.reopen_all(&tasks)?;
-        woken.extend(batch.finish()?.woken);
+        woken.extend(batch.write_sums()?.woken);
     }
     Ok(woken)
 }
@@ -134,7 +138,7 @@ pub(super) fn queue_again(cx: &mut Context, tasks: &[TaskId], now_ms: i64) -> Re
 impl FeedBatch<'_> {
     /// Queues those of the tasks again that are the latest of their URLs, unless the crawl is over.
     fn reopen_all(&mut self, tasks: &[EndedTask]) -> Result<()> {
-        if self.crawl.ending(self.wall_ms).is_some() {
+        if self.crawl.ending_outcome(self.wall_ms).is_some() {
             return Ok(());
         }
         for task in tasks {
@@ -148,7 +152,7 @@ impl FeedBatch<'_> {
 
     /// Queues an ended task again. Its outcome does not count any more.
     pub(super) fn reopen(&mut self, task: &EndedTask) -> Result<()> {
-        tries::begin_again(self.db, task)?;
+        tries::reset_tries(self.db, task)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, rank = iif(rank = 0, ?3, rank)
                    WHERE id = ?1";
@@ -156,7 +160,7 @@ impl FeedBatch<'_> {
         let least_rank = i64::from(self.crawl.spec.run_began_ms.is_some());
         let values = params![task.id as i64, QUEUED, least_rank];
         self.db.prepare_cached(sql)?.execute(values)?;
-        if self.is_before_run(task) {
+        if self.ended_before_run(task) {
             // The task ended before this run, so the run has not counted it yet.
             self.crawl.status.discovered += 1;
         } else if self.crawl.uncount_outcome(task.outcome) == 0 {
@@ -169,7 +173,7 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    fn is_before_run(&self, task: &EndedTask) -> bool {
+    fn ended_before_run(&self, task: &EndedTask) -> bool {
         let began_ms = self.crawl.spec.run_began_ms;
         began_ms.is_some_and(|began_ms| task.done_at_ms < began_ms)
     }

@@ -40,7 +40,7 @@ pub(super) const QUIET: &str = "quiet_left_ms";
 
 /// Refuses an unexpected backup, and adopts an expected backup or a copy. `restoring` is `None` if the caller is not
 /// a dispatcher: adopting is then left to the next dispatcher.
-pub(super) fn check(
+pub(super) fn check_or_adopt(
     db: &Connection,
     path: &Path,
     restoring: Option<Restoring>,
@@ -57,13 +57,13 @@ pub(super) fn check(
         (_, None) => Ok(Origin::default()),
         (_, Some(restoring)) => {
             let is_declared = made_at_ms.is_some() || restoring.backups == Backups::Declared;
-            adopt(db, created_ns(path), is_declared, restoring, now_ms).map_err(fault)
+            adopt_if_copied(db, created_ns(path), is_declared, restoring, now_ms).map_err(fault)
         }
     }
 }
 
 /// Begins anew if the file is declared a copy, or if its creation time differs from the stored one.
-fn adopt(
+fn adopt_if_copied(
     db: &Connection,
     created_ns: Option<i64>,
     is_declared: bool,
@@ -76,10 +76,10 @@ fn adopt(
         .is_some_and(|(now, then)| now != then);
     let begins_anew = is_declared || differs;
     if begins_anew {
-        begin_anew(db, restoring, now_ms)?;
+        reset_fleet_state(db, restoring, now_ms)?;
     }
     if created_ns != noted_ns {
-        note(db, CREATED, created_ns)?;
+        store_meta(db, CREATED, created_ns)?;
     }
     Ok(Origin {
         begins_anew,
@@ -102,7 +102,7 @@ fn created_ns(path: &Path) -> Option<i64> {
     i64::try_from(since.as_nanos()).ok()
 }
 
-pub(super) fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<usize> {
+pub(super) fn store_meta(db: &Connection, name: &str, value: Option<i64>) -> Result<usize> {
     match value {
         Some(value) => {
             let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
@@ -114,7 +114,7 @@ pub(super) fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<us
 
 /// Begins anew, without the former supervisors: the leases have no holder then, and are taken back when the
 /// dispatcher restores them.
-fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
+fn reset_fleet_state(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
     let quiet_ms = quiet_ms(db, restoring)?;
     db.execute("DELETE FROM supervisors", [])?;
     db.execute(
@@ -122,8 +122,8 @@ fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> 
              due_at_ms = max(due_at_ms, ?1 + coalesce(rule_delay_ms, delay_ms, ?2))",
         params![now_ms + quiet_ms, restoring.default_delay_ms],
     )?;
-    note(db, QUIET, (quiet_ms > 0).then_some(quiet_ms))?;
-    note(db, MARK, None)?;
+    store_meta(db, QUIET, (quiet_ms > 0).then_some(quiet_ms))?;
+    store_meta(db, MARK, None)?;
     Ok(())
 }
 
@@ -153,10 +153,11 @@ pub(super) fn back_up(
         path: path.clone(),
         source,
     })?;
-    schema::check(&db, &path)?;
+    schema::check_format(&db, &path)?;
     schema::create_private(&unfinished);
     db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;
-    let marked = Connection::open(&unfinished).and_then(|copy| note(&copy, MARK, Some(now_ms)));
+    let marked =
+        Connection::open(&unfinished).and_then(|copy| store_meta(&copy, MARK, Some(now_ms)));
     marked.map_err(fault)?;
     let renamed = std::fs::File::open(&unfinished)
         .and_then(|file| file.sync_all())
@@ -196,7 +197,7 @@ mod tests {
         let (_folder, db) = frontier();
         let adopted = |created_ns| {
             let restoring = restoring(Backups::Refused);
-            adopt(&db, created_ns, false, restoring, NOW_MS)
+            adopt_if_copied(&db, created_ns, false, restoring, NOW_MS)
                 .unwrap()
                 .is_copy
         };

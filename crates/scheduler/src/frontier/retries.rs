@@ -2,21 +2,21 @@
 //! retry is queued, with `not_before_ms` set, and cannot be handed out until then.
 
 use rusqlite::{Connection, Result};
-use webfill_wire::{TaskDone, is_limited};
+use webfill_wire::{TaskDone, is_rate_limited};
 
-use super::task_rows::next_ms;
-use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
+use super::task_rows::next_retry_ms;
+use crate::patience::{Patience, is_unknown_host, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
 /// The maximum number of retries of a page that its site refuses because of the number of requests, while it answers
 /// others. Status 429 says so explicitly. Other statuses only make it likely: some servers send `Retry-After` with
 /// each refusal.
-pub(super) fn most_retries_of_limited(report: &TaskDone) -> usize {
+pub(super) fn max_retries_if_limited(report: &TaskDone) -> usize {
     match report.status_code {
         Some(429) => 20,
         // With these, a server says when its trouble will be over, not how many requests it accepts.
         Some(500..=599) | None => 0,
-        Some(_) if is_limited(report) => 5,
+        Some(_) if is_rate_limited(report) => 5,
         Some(_) => 0,
     }
 }
@@ -38,7 +38,7 @@ impl Retries {
         Ok(Retries {
             table,
             patience,
-            next_ms: next_ms(db)?,
+            next_ms: next_retry_ms(db)?,
         })
     }
 
@@ -48,7 +48,7 @@ impl Retries {
     }
 
     /// Notes that some retries are due now.
-    pub(super) fn set_due(&mut self) {
+    pub(super) fn mark_due(&mut self) {
         self.next_ms = Some(1);
     }
 
@@ -59,15 +59,15 @@ impl Retries {
         report: &TaskDone,
         used: usize,
     ) -> Option<i64> {
-        let waits = self.table.waits_of(report);
+        let waits = self.table.waits_after(report);
         let patience = run.or(self.patience);
         let nth = |index| nth_wait_ms(patience, waits, index);
         let is_brief = patience.is_some_and(|patience| patience.is_shorter_than(waits));
-        if used > 0 && is_brief && is_no_such_name(report) {
+        if used > 0 && is_brief && is_unknown_host(report) {
             return None;
         }
         // There were too many requests, which says nothing about the page.
-        if used < most_retries_of_limited(report) {
+        if used < max_retries_if_limited(report) {
             return (0..=used).rev().find_map(nth);
         }
         nth(used)

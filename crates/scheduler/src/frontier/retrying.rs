@@ -1,6 +1,6 @@
 //! Carries out retries; see [`retries`](super::retries).
 
-use super::task_rows::{due_retries, next_ms};
+use super::task_rows::{due_retries, next_retry_ms};
 use super::tries::{note_try, retries_used};
 use rusqlite::{Result, params};
 use webfill_api::CrawlSpec;
@@ -8,16 +8,16 @@ use webfill_wire::TaskDone;
 
 use super::context::Context;
 use super::error::FrontierError;
-use super::model::{NextCrawl, TaskId, Woken};
+use super::model::{NextCrawl, TaskId, WokenSite};
 use super::parts::Tasks;
-use super::retries::most_retries_of_limited;
+use super::retries::max_retries_if_limited;
 use super::schema::QUEUED;
 use super::task_rows::HeldTask;
 use super::{crawl_rows, releasing, sites, turns};
 use crate::patience::Patience;
 
 /// Queues a failed task again, if the crawl and the retry table allow it. Returns whether they do.
-pub(super) fn retry(
+pub(super) fn requeue_if_allowed(
     cx: &mut Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -25,7 +25,7 @@ pub(super) fn retry(
 ) -> Result<bool> {
     let wall_ms = cx.wall_ms(now_ms);
     let crawl = crawl_rows::known_crawl(cx, task.crawl)?;
-    if !crawl.spec.retry || crawl.ending(wall_ms).is_some() {
+    if !crawl.spec.retry || crawl.ending_outcome(wall_ms).is_some() {
         return Ok(false);
     }
     let run = patience_of_run(&crawl.spec);
@@ -36,18 +36,18 @@ pub(super) fn retry(
     let (outcome, status_code) = (report.outcome, report.status_code);
     note_try(&cx.db, report.task, now_ms, outcome, status_code)?;
     // There were too many requests, which says nothing about the page, so its priority stays.
-    let lost = if most_retries_of_limited(report) > 0 {
+    let lost = if max_retries_if_limited(report) > 0 {
         0
     } else {
         PRIORITY_LOST
     };
     let priority = task.priority.saturating_sub(lost).max(1);
-    queue_again(cx, task, report.task, priority, now_ms + wait_ms.max(1))?;
+    requeue_leased(cx, task, report.task, priority, now_ms + wait_ms.max(1))?;
     Ok(true)
 }
 
 /// Queues a leased task again, to be handed out after a time.
-pub(super) fn queue_again(
+pub(super) fn requeue_leased(
     cx: &mut Context,
     task: &HeldTask,
     id: TaskId,
@@ -60,11 +60,11 @@ pub(super) fn queue_again(
     let crawl = crawl_rows::known_crawl(cx, task.crawl)?;
     crawl.status.leased -= 1;
     crawl.count_queued(priority, 1);
-    sites::count_queued_of(&cx.db, task.site, task.crawl, 1, 0)?;
-    sites::count_queued(&cx.db, task.site, 1, 0)?;
+    sites::add_to_crawl_share(&cx.db, task.site, task.crawl, 1, 0)?;
+    sites::add_queued(&cx.db, task.site, 1, 0)?;
     let next_ms = cx.retries.next_ms.unwrap_or(i64::MAX);
     cx.retries.next_ms = Some(next_ms.min(not_before_ms));
-    releasing::note_lease_over(cx, task.crawl, task.site, false);
+    releasing::note_lease_end(cx, task.crawl, task.site, false);
     Ok(())
 }
 
@@ -85,7 +85,7 @@ impl Tasks<'_> {
     pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,
-    ) -> std::result::Result<Vec<Woken>, FrontierError> {
+    ) -> std::result::Result<Vec<WokenSite>, FrontierError> {
         if self
             .0
             .cx
@@ -95,19 +95,19 @@ impl Tasks<'_> {
         {
             return Ok(Vec::new());
         }
-        self.0.guarded("take up retries", |cx| {
+        self.0.run("take up retries", |cx| {
             let mut woken = Vec::new();
             for task in due_retries(&cx.db, now_ms)? {
                 let sql = "UPDATE task_rows SET not_before_ms = 0 WHERE id = ?1";
                 cx.db.prepare_cached(sql)?.execute([task.id as i64])?;
-                sites::count_queued_of(&cx.db, task.site, task.crawl, 0, task.priority)?;
-                if sites::count_queued(&cx.db, task.site, 0, task.priority)? {
+                sites::add_to_crawl_share(&cx.db, task.site, task.crawl, 0, task.priority)?;
+                if sites::add_queued(&cx.db, task.site, 0, task.priority)? {
                     let (site, crawl, priority) = (task.site, task.crawl, task.priority);
-                    let turn = turns::turn(cx, site, NextCrawl { priority, crawl })?;
-                    woken.push(Woken { site, turn });
+                    let turn = turns::turn_with_lane(cx, site, NextCrawl { priority, crawl })?;
+                    woken.push(WokenSite { site, turn });
                 }
             }
-            cx.retries.next_ms = next_ms(&cx.db)?;
+            cx.retries.next_ms = next_retry_ms(&cx.db)?;
             Ok(woken)
         })
     }

@@ -26,7 +26,7 @@ pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
 impl Sites<'_> {
     /// A site's rule, by its name; `None` if the site is unknown.
     pub fn rule(&mut self, name: &str) -> std::result::Result<Option<SiteRule>, FrontierError> {
-        self.0.guarded("read a site's rule", |cx| {
+        self.0.run("read a site's rule", |cx| {
             let sql = "SELECT rule_delay_ms, block_until_ms, pages_left FROM sites WHERE name = ?1";
             let mut select = cx.db.prepare_cached(sql)?;
             select
@@ -41,21 +41,21 @@ impl Sites<'_> {
         name: &str,
         rule: &SiteRule,
     ) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("set a site's rule", |cx| {
-            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
-            keep_rule(cx, site, rule)
+        self.0.run("set a site's rule", |cx| {
+            let site = SiteId(cx.sites.id_or_insert(&cx.db, name)?);
+            store_rule(cx, site, rule)
         })
     }
 
     /// Drops a site's rule and everything that was learned about it, except its owner and the time of its last
     /// request. The next request comes at least the default delay after that.
-    pub fn forget(
+    pub fn reset_site(
         &mut self,
         name: &str,
         default_delay_ms: u32,
     ) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("forget a site", |cx| {
-            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
+        self.0.run("forget a site", |cx| {
+            let site = SiteId(cx.sites.id_or_insert(&cx.db, name)?);
             // The dropped delay may have been longer than the default.
             let sql = "UPDATE sites SET delay_ms = NULL, due_at_ms = coalesce(
                            min(due_at_ms, last_start_ms + max(?2, coalesce(delay_ms, 0))), 0)
@@ -63,21 +63,21 @@ impl Sites<'_> {
             let mut update = cx.db.prepare_cached(sql)?;
             update.execute(params![site, default_delay_ms])?;
             drop(update);
-            state_changes::forget_backoff(cx, site)?;
+            state_changes::clear_backoff(cx, site)?;
             handing_on::forget_scripts(cx, site)?;
             let sql = "UPDATE site_rules SET most_pages = NULL WHERE site = ?1";
             cx.db.execute(sql, [site])?;
             if cx.lanes.rule(site).is_some() {
-                keep_lane(cx, site, SiteLane::Auto)?;
+                store_lane(cx, site, SiteLane::Auto)?;
             }
             cx.holding.forgotten_sites.push(site);
-            keep_rule(cx, site, &SiteRule::default())
+            store_rule(cx, site, &SiteRule::default())
         })
     }
 
     /// The original page limit of a site; `None` if there is none.
     pub fn most_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
-        self.0.guarded("read a site's limit", |cx| {
+        self.0.run("read a site's limit", |cx| {
             let sql = "SELECT most_pages FROM site_rules JOIN sites ON sites.id = site_rules.site
                        WHERE name = ?1";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -87,13 +87,13 @@ impl Sites<'_> {
     }
 
     /// Stores the original number of a site's page limit.
-    pub fn set_most_pages(
+    pub fn set_max_pages(
         &mut self,
         name: &str,
         most: Option<u64>,
     ) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("set a site's limit", |cx| {
-            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
+        self.0.run("set a site's limit", |cx| {
+            let site = SiteId(cx.sites.id_or_insert(&cx.db, name)?);
             let sql = "INSERT INTO site_rules (site, most_pages) VALUES (?1, ?2)
                        ON CONFLICT (site) DO UPDATE SET most_pages = excluded.most_pages";
             let most = most.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
@@ -104,7 +104,7 @@ impl Sites<'_> {
 
     /// The lane that was set for a site.
     pub fn lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
-        self.0.guarded("read a site's lane", |cx| {
+        self.0.run("read a site's lane", |cx| {
             let sql = "SELECT id FROM sites WHERE name = ?1";
             let mut select = cx.db.prepare_cached(sql)?;
             let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
@@ -119,19 +119,19 @@ impl Sites<'_> {
         name: &str,
         lane: SiteLane,
     ) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("set a site's lane", |cx| {
-            let site = SiteId(cx.sites.id_of(&cx.db, name)?);
-            keep_lane(cx, site, lane)
+        self.0.run("set a site's lane", |cx| {
+            let site = SiteId(cx.sites.id_or_insert(&cx.db, name)?);
+            store_lane(cx, site, lane)
         })
     }
 
     /// Takes the sites that were forgotten since the last call. They are among those whose rules have changed.
-    pub fn take_forgotten(&mut self) -> Vec<SiteId> {
+    pub fn take_reset_sites(&mut self) -> Vec<SiteId> {
         std::mem::take(&mut self.0.cx.holding.forgotten_sites)
     }
 
     /// Takes the sites whose rules have changed since the last call, as stored now.
-    pub fn take_changed(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
+    pub fn take_changed_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         let mut changed = std::mem::take(&mut self.0.cx.holding.changed_sites);
         changed.sort_unstable();
         changed.dedup();
@@ -143,25 +143,25 @@ impl Sites<'_> {
     }
 }
 
-fn keep_lane(cx: &mut Context, site: SiteId, lane: SiteLane) -> Result<()> {
+fn store_lane(cx: &mut Context, site: SiteId, lane: SiteLane) -> Result<()> {
     let sql = "INSERT INTO site_rules (site, lane) VALUES (?1, ?2)
                ON CONFLICT (site) DO UPDATE SET lane = excluded.lane";
     let values = params![site, lane.as_str()];
     cx.db.prepare_cached(sql)?.execute(values)?;
     cx.lanes.set_rule(site, lane);
-    handing_on::choose_lane(cx, site);
+    handing_on::update_lane(cx, site);
     cx.holding.changed_sites.push(site);
     Ok(())
 }
 
-fn keep_rule(cx: &mut Context, site: SiteId, rule: &SiteRule) -> Result<()> {
+fn store_rule(cx: &mut Context, site: SiteId, rule: &SiteRule) -> Result<()> {
     let sql = "UPDATE sites SET rule_delay_ms = ?2, block_until_ms = ?3 WHERE id = ?1";
     let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
     cx.db.prepare_cached(sql)?.execute(values)?;
     releasing::set_limit(cx, site, rule.pages_left)?;
     // The new limit may make tasks available or unavailable.
-    sites::count_taken(&cx.db, site, 0)?;
-    sites::unpark(&cx.db, site)?;
+    sites::subtract_queued(&cx.db, site, 0)?;
+    sites::unpark_if_ready(&cx.db, site)?;
     cx.holding.changed_sites.push(site);
     Ok(())
 }

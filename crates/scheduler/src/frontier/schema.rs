@@ -50,7 +50,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
     create_private(path);
     #[cfg_attr(not(test), allow(unused_mut))]
     let mut db = Connection::open(path).map_err(at_path)?;
-    match check(&db, path) {
+    match check_format(&db, path) {
         Err(FrontierError::Foreign { .. }) if is_empty(&db).unwrap_or_default() => {
             create(&db).map_err(at_path)?;
         }
@@ -63,7 +63,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
 }
 
 /// Refuses a file that is not webfill's, or has another format.
-pub(super) fn check(db: &Connection, path: &Path) -> Result<(), FrontierError> {
+pub(super) fn check_format(db: &Connection, path: &Path) -> Result<(), FrontierError> {
     let path = path.to_owned();
     match version(db) {
         Ok(Some(VERSION)) => Ok(()),

@@ -68,19 +68,19 @@ pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
 }
 
 impl ScriptedKind {
-    pub(super) fn is(&self, finding: Finding) -> bool {
+    pub(super) fn has_finding(&self, finding: Finding) -> bool {
         self.finding == finding.as_str()
     }
 
-    pub(super) fn may_gain(&self) -> bool {
-        match self.is(Finding::Tried) {
+    pub(super) fn may_need_browser(&self) -> bool {
+        match self.has_finding(Finding::Tried) {
             // If none was handed on, a worker of the lane `http` has a browser and tries the pages itself.
             true => self.pages > 0,
-            false => !self.is(Finding::Empty),
+            false => !self.has_finding(Finding::Empty),
         }
     }
 
-    pub(super) fn is_of(&self, report: &ScriptsReport) -> bool {
+    pub(super) fn matches(&self, report: &ScriptsReport) -> bool {
         self.mapping == report.mapping && is_similar(&self.layout, &report.layout)
     }
 
@@ -100,10 +100,10 @@ impl ScriptedKind {
 
 /// Whether a site's pages go to a browser: by the site's rule, or else if a browser may help some of its kinds. With
 /// the rule `http`, they do only if a mapping requires a browser.
-pub(super) fn want_browser(rule: Option<SiteLane>, kinds: &[ScriptedKind]) -> bool {
-    match rule.and_then(SiteLane::fixed) {
+pub(super) fn needs_browser(rule: Option<SiteLane>, kinds: &[ScriptedKind]) -> bool {
+    match rule.and_then(SiteLane::fixed_lane) {
         Some(Lane::Browser) => true,
         Some(Lane::Http) => kinds.iter().any(|kind| kind.layout == Finding::SET),
-        None => kinds.iter().any(ScriptedKind::may_gain),
+        None => kinds.iter().any(ScriptedKind::may_need_browser),
     }
 }

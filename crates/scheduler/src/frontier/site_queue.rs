@@ -12,36 +12,36 @@ use super::{sites, turns};
 impl Sites<'_> {
     /// Admits up to `limit` waiting sites that are due at this time to the window: the highest priority first, then
     /// the earliest due.
-    pub fn admit(
+    pub fn admit_due(
         &mut self,
         due_before_ms: i64,
         limit: usize,
     ) -> Result<Vec<SiteDue>, FrontierError> {
-        self.0.guarded("look for due sites", |cx| {
-            let sites = sites::waiting(&cx.db, due_before_ms, limit)?;
-            sites::enter(&cx.db, &sites)?;
-            turns::add_turns(cx, sites)
+        self.0.run("look for due sites", |cx| {
+            let sites = sites::select_due(&cx.db, due_before_ms, limit)?;
+            sites::enter_window(&cx.db, &sites)?;
+            turns::with_turns(cx, sites)
         })
     }
 
     /// Like [`admit`](Sites::admit), but only for sites with queued tasks of one crawl. Checks only the first
     /// [`MOST_EXAMINED`](sites::MOST_EXAMINED) sites of the crawl, so it may miss due sites.
-    pub fn admit_of(
+    pub fn admit_due_of_crawl(
         &mut self,
         crawl: CrawlKey,
         due_before_ms: i64,
         limit: usize,
     ) -> Result<Vec<SiteDue>, FrontierError> {
-        self.0.guarded("look for a crawl's due sites", |cx| {
-            let sites = sites::waiting_of(&cx.db, crawl, due_before_ms, limit)?;
-            sites::enter(&cx.db, &sites)?;
-            turns::add_turns(cx, sites)
+        self.0.run("look for a crawl's due sites", |cx| {
+            let sites = sites::select_due_of_crawl(&cx.db, crawl, due_before_ms, limit)?;
+            sites::enter_window(&cx.db, &sites)?;
+            turns::with_turns(cx, sites)
         })
     }
 
     /// When the first waiting site is due.
     pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
-        self.0.guarded("look for the next due site", |cx| {
+        self.0.run("look for the next due site", |cx| {
             let mut earliest: Option<i64> = None;
             sites::each_priority(&cx.db, |priority| {
                 let sql = "SELECT max(due_at_ms, block_until_ms, backoff_until_ms) FROM sites
@@ -57,34 +57,34 @@ impl Sites<'_> {
     }
 
     /// Takes a site out of the window, and stores its clock.
-    pub fn put_back(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.0.guarded("return a site", |cx| {
-            sites::save(&cx.db, site, clock, sites::AND_LEAVES_WINDOW)
+    pub fn evict(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
+        self.0.run("return a site", |cx| {
+            sites::save_clock(&cx.db, site, clock, sites::AND_LEAVES_WINDOW)
         })
     }
 
     /// Stores the clock of a site in the window.
     pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.0.guarded("keep a site's clock", |cx| {
-            sites::save(&cx.db, site, clock, "")
+        self.0.run("keep a site's clock", |cx| {
+            sites::save_clock(&cx.db, site, clock, "")
         })
     }
 
     /// A stored site, by its id.
     pub fn get(&mut self, site: SiteId) -> Result<Option<SiteDue>, FrontierError> {
-        self.0.guarded("read a site", |cx| {
+        self.0.run("read a site", |cx| {
             let sql = format!("SELECT {} FROM sites WHERE id = ?1", sites::COLUMNS);
             let mut select = cx.db.prepare_cached(&sql)?;
             let kept = select
                 .query_map([site], sites::read)?
                 .collect::<Result<_>>()?;
-            Ok(turns::add_turns(cx, kept)?.pop())
+            Ok(turns::with_turns(cx, kept)?.pop())
         })
     }
 
     /// Admits the sites with leases to the window, and returns them.
     pub fn admit_leased(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
-        self.0.guarded("list the leased sites", |cx| {
+        self.0.run("list the leased sites", |cx| {
             let sql = format!(
                 "UPDATE sites SET in_window = 1
                  WHERE id IN (SELECT site FROM task_rows INDEXED BY tasks_leased WHERE state = 1)
@@ -93,7 +93,7 @@ impl Sites<'_> {
             );
             let mut select = cx.db.prepare_cached(&sql)?;
             let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
-            turns::add_turns(cx, kept)
+            turns::with_turns(cx, kept)
         })
     }
 }

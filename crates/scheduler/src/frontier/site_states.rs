@@ -73,7 +73,7 @@ pub(super) fn host_of(url: &str) -> Option<String> {
 }
 
 /// The host of the site's last failure.
-pub(super) fn failed_host(db: &Connection, site: SiteId) -> Result<Option<String>> {
+pub(super) fn host_of_last_failure(db: &Connection, site: SiteId) -> Result<Option<String>> {
     let sql = "SELECT url FROM site_states WHERE site = ?1";
     let mut select = db.prepare_cached(sql)?;
     let url: Option<String> = select.query_row([site], |row| row.get(0)).optional()?;
@@ -136,15 +136,15 @@ pub(super) fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
 
 /// How healthy a site is, apart from its clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct SiteHealth {
     /// Whether a robots.txt or a page of the site was ever read.
     pub has_answered: bool,
     /// Whether the site backs off, is unreachable or has failed recently.
     pub is_in_trouble: bool,
 }
 
-impl Standing {
-    pub fn is_well(self) -> bool {
+impl SiteHealth {
+    pub fn is_healthy(self) -> bool {
         self.has_answered && !self.is_in_trouble
     }
 }

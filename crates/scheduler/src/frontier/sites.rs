@@ -75,7 +75,7 @@ pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
 pub(super) const AND_LEAVES_WINDOW: &str =
     ", in_window = iif(queued > 0 AND top_priority = 0, 2, 0)";
 
-pub(super) fn save(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> Result<()> {
+pub(super) fn save_clock(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> Result<()> {
     let sql = format!(
         "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5,
              address = ?6{and}
@@ -93,7 +93,7 @@ pub(super) fn save(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> R
     Ok(())
 }
 
-pub(super) fn enter(db: &Connection, sites: &[SiteRow]) -> Result<()> {
+pub(super) fn enter_window(db: &Connection, sites: &[SiteRow]) -> Result<()> {
     let mut enter = db.prepare_cached("UPDATE sites SET in_window = 1 WHERE id = ?1")?;
     for kept in sites {
         enter.execute([kept.site.id])?;
@@ -101,7 +101,11 @@ pub(super) fn enter(db: &Connection, sites: &[SiteRow]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<SiteRow>> {
+pub(super) fn select_due(
+    db: &Connection,
+    due_before_ms: i64,
+    limit: usize,
+) -> Result<Vec<SiteRow>> {
     let mut sites = Vec::new();
     each_priority(db, |priority| {
         let sql = format!(
@@ -123,7 +127,7 @@ pub(super) fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Resu
 /// The maximum number of a crawl's sites checked to find waiting ones.
 pub(super) const MOST_EXAMINED: i64 = 256;
 
-pub(super) fn waiting_of(
+pub(super) fn select_due_of_crawl(
     db: &Connection,
     crawl: CrawlKey,
     due_before_ms: i64,
@@ -165,7 +169,7 @@ pub(super) fn each_priority(
 
 /// Adds tasks to a site's count. The caller must update the crawl's share. `priority` is the highest of the tasks
 /// that can be handed out; 0 if none can. Returns whether the site is in the window.
-pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
+pub(super) fn add_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
     let sql = "SELECT top_priority, in_window FROM sites WHERE id = ?1";
     let mut select = db.prepare_cached(sql)?;
     let (top, in_window): (u8, i64) =
@@ -188,7 +192,7 @@ pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) 
 
 /// Adds new tasks (`accepted`) and newly queued ones to a crawl's share of a site. Returns how many tasks the crawl
 /// has had at the site in all.
-pub(super) fn count_fed(
+pub(super) fn add_fed_to_crawl_share(
     db: &Connection,
     (crawl, site): (CrawlKey, SiteId),
     accepted: u64,
@@ -202,7 +206,7 @@ pub(super) fn count_fed(
     let share: Option<(u64, u8)> = select.query_row(params![crawl, site], share).optional()?;
     let in_all = share.map_or(0, |(before, _)| before) + accepted;
     if share.is_some_and(|(_, top)| priority <= top) {
-        // Mostly the priority stays, so it is not named: see [`count_queued`].
+        // Mostly the priority stays, so it is not named: see [`add_queued`].
         let sql = "UPDATE crawl_sites SET accepted = ?3, queued = queued + ?4
                    WHERE crawl = ?1 AND site = ?2";
         let values = params![crawl, site, in_all as i64, queued as i64];
@@ -222,7 +226,7 @@ pub(super) fn count_fed(
 }
 
 /// Adds tasks back to a crawl's share of a site's count, after they were handed out. The row must exist.
-pub(super) fn count_queued_of(
+pub(super) fn add_to_crawl_share(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,
@@ -239,8 +243,8 @@ pub(super) fn count_queued_of(
 
 /// Subtracts tasks from a crawl's share of a site's count. If the crawl was served (`served_at_turn`), its next turn
 /// comes after those of all others, and the tasks count against its run's budget. Its priority becomes that of its
-/// next task: in a run of a watch, the one with the lowest rank. The site's own count is left to [`count_taken`].
-pub(super) fn count_taken_of(
+/// next task: in a run of a watch, the one with the lowest rank. The site's own count is left to [`subtract_queued`].
+pub(super) fn subtract_from_crawl_share(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,
@@ -264,7 +268,7 @@ pub(super) fn count_taken_of(
 }
 
 /// Subtracts tasks from a site's count. Returns how many are left, and the next crawl.
-pub(super) fn count_taken(
+pub(super) fn subtract_queued(
     db: &Connection,
     site: SiteId,
     n: u64,
@@ -299,7 +303,11 @@ pub(super) fn turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<N
 }
 
 /// Those crawls by their wait alone: the one that has waited longest comes first, whatever its priority.
-pub(super) fn turns_by_wait(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
+pub(super) fn turns_by_waiting_time(
+    db: &Connection,
+    site: SiteId,
+    limit: usize,
+) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY turn, top_priority DESC LIMIT ?2";
     turns_in_order(db, sql, site, limit)
@@ -322,24 +330,28 @@ fn turns_in_order(
 }
 
 /// Holds a crawl back at a site: the site passes it over until [`release`].
-pub(super) fn hold(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
+pub(super) fn hold_crawl_at(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
     db.prepare_cached(sql)?.execute(params![crawl, site])?;
     Ok(())
 }
 
 /// Releases a crawl at a site. Returns the priority of its tasks, if the site is in the window.
-pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<Option<u8>> {
-    count_taken_of(db, site, crawl, 0, None)?;
+pub(super) fn release_crawl_at(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+) -> Result<Option<u8>> {
+    subtract_from_crawl_share(db, site, crawl, 0, None)?;
     let sql = "SELECT top_priority FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
     let mut select = db.prepare_cached(sql)?;
     let priority: u8 = select.query_row(params![crawl, site], |row| row.get(0))?;
-    let in_window = count_queued(db, site, 0, priority)?;
+    let in_window = add_queued(db, site, 0, priority)?;
     Ok((in_window && priority > 0).then_some(priority))
 }
 
 /// Turns a parked site that has tasks to hand out again into a waiting one.
-pub(super) fn unpark(db: &Connection, site: SiteId) -> Result<()> {
+pub(super) fn unpark_if_ready(db: &Connection, site: SiteId) -> Result<()> {
     let sql = "UPDATE sites SET in_window = 0
                WHERE id = ?1 AND in_window = 2 AND top_priority > 0";
     db.prepare_cached(sql)?.execute([site])?;

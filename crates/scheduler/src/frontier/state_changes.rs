@@ -13,7 +13,7 @@ use super::unsaved_states;
 use crate::site_state::{Phase, SiteState, UNTIL_WOKEN_MS};
 
 /// Passes a changed phase on to the queue of sites, to the dispatch, and later to the store.
-pub(super) fn store_phase(cx: &mut Context, site: SiteId, phase: Phase) -> Result<()> {
+pub(super) fn propagate_phase(cx: &mut Context, site: SiteId, phase: Phase) -> Result<()> {
     let until_ms = match phase {
         Phase::BackingOff { until_ms } => until_ms,
         Phase::Open | Phase::Unreachable => 0,
@@ -31,7 +31,7 @@ pub(super) fn store_phase(cx: &mut Context, site: SiteId, phase: Phase) -> Resul
         cx.holding.changed_sites.push(site);
     }
     match changed > 0 || was_unreachable || is_unreachable {
-        true => unsaved_states::note_unsaved(cx, site),
+        true => unsaved_states::mark_unsaved(cx, site),
         false => Ok(()),
     }
 }
@@ -99,12 +99,12 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
 }
 
 /// Makes the site open, and drops what is known of its failures.
-pub(super) fn forget_backoff(cx: &mut Context, site: SiteId) -> Result<()> {
-    store_phase(cx, site, Phase::Open)?;
-    forget_state(cx, site)
+pub(super) fn clear_backoff(cx: &mut Context, site: SiteId) -> Result<()> {
+    propagate_phase(cx, site, Phase::Open)?;
+    delete_state(cx, site)
 }
 
-pub(super) fn forget_state(cx: &mut Context, site: SiteId) -> Result<()> {
+pub(super) fn delete_state(cx: &mut Context, site: SiteId) -> Result<()> {
     let sql = "DELETE FROM site_states WHERE site = ?1";
     cx.db.prepare_cached(sql)?.execute([site])?;
     cx.backoff.known.remove(&site);
@@ -118,7 +118,7 @@ pub(super) fn last_task(cx: &Context) -> Result<i64> {
     cx.db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-pub(super) fn backoff_until_woken(cx: &Context, site: SiteId) -> Result<bool> {
+pub(super) fn is_backed_off_until_woken(cx: &Context, site: SiteId) -> Result<bool> {
     let sql = "SELECT backoff_until_ms >= ?2 FROM sites WHERE id = ?1";
     let mut select = cx.db.prepare_cached(sql)?;
     select.query_row(params![site, UNTIL_WOKEN_MS], |row| row.get(0))

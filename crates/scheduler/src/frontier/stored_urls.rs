@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 
 /// The stored form of a canonical URL, for a task of this site.
-pub(super) fn shortened<'a>(url: &'a str, site: &str) -> Cow<'a, str> {
+pub(super) fn shorten_url<'a>(url: &'a str, site: &str) -> Cow<'a, str> {
     let (with_www, without, rest) =
         match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(rest), _) => ('1', '2', rest),
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     /// The URL that the view makes of a stored one.
-    fn whole(stored: &str, site: &str) -> String {
+    fn expand_stored(stored: &str, site: &str) -> String {
         let db = Connection::open_in_memory().unwrap();
         create_for_tests(&db);
         db.execute("INSERT INTO sites (id, name) VALUES (1, ?1)", [site])
@@ -65,16 +65,16 @@ mod tests {
             ("http://user:1@a.org/", "a.org", "4user:1@/"),
         ];
         for (url, site, stored) in cases {
-            assert_eq!(shortened(url, site), stored);
-            assert_eq!(whole(stored, site), url);
+            assert_eq!(shorten_url(url, site), stored);
+            assert_eq!(expand_stored(stored, site), url);
         }
     }
 
     #[test]
     fn a_url_with_a_port_stays_as_it_is() {
         for url in ["https://a.org:8080/x", "http://[::1]/", "ftp://a.org/x"] {
-            assert_eq!(shortened(url, "a.org"), url);
-            assert_eq!(whole(url, "a.org"), url);
+            assert_eq!(shorten_url(url, "a.org"), url);
+            assert_eq!(expand_stored(url, "a.org"), url);
         }
     }
 }

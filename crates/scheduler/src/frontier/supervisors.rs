@@ -20,7 +20,7 @@ pub struct SavedSupervisor {
 impl Supervisors<'_> {
     /// All stored supervisors, by name.
     pub fn all(&mut self) -> Result<Vec<SavedSupervisor>, FrontierError> {
-        self.0.guarded("list the supervisors", |cx| {
+        self.0.run("list the supervisors", |cx| {
             let sql =
                 "SELECT name, home, longest_request_ms, silent_ms FROM supervisors ORDER BY name";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -37,7 +37,7 @@ impl Supervisors<'_> {
     }
 
     pub fn save(&mut self, kept: &SavedSupervisor) -> Result<(), FrontierError> {
-        self.0.guarded("keep a supervisor", |cx| {
+        self.0.run("keep a supervisor", |cx| {
             let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3, ?4)";
             let (longest_ms, silent_ms) = (kept.longest_request_ms as i64, kept.silent_ms as i64);
             let values = params![kept.name, kept.instance as i64, longest_ms, silent_ms];
@@ -47,8 +47,8 @@ impl Supervisors<'_> {
     }
 
     /// Stores how long a supervisor has been silent.
-    pub fn note_silence(&mut self, name: &str, silent_ms: u64) -> Result<(), FrontierError> {
-        self.0.guarded("note a supervisor's silence", |cx| {
+    pub fn save_silence(&mut self, name: &str, silent_ms: u64) -> Result<(), FrontierError> {
+        self.0.run("note a supervisor's silence", |cx| {
             let sql = "UPDATE supervisors SET silent_ms = ?2 WHERE name = ?1";
             let values = params![name, silent_ms as i64];
             cx.db.prepare_cached(sql)?.execute(values)?;
@@ -56,8 +56,8 @@ impl Supervisors<'_> {
         })
     }
 
-    pub fn forget(&mut self, name: &str) -> Result<(), FrontierError> {
-        self.0.guarded("forget a supervisor", |cx| {
+    pub fn delete(&mut self, name: &str) -> Result<(), FrontierError> {
+        self.0.run("forget a supervisor", |cx| {
             let sql = "DELETE FROM supervisors WHERE name = ?1";
             cx.db.prepare_cached(sql)?.execute([name])?;
             Ok(())

@@ -1,7 +1,7 @@
 //! Takes back the values of pages that turn out to have been blocks. The store removes the values from records. Then
 //! the pages are queued again, together with the pages that were not fetched because the records were complete.
 //!
-//! Pages whose values the store still has to remove are durable (table `taken_back`). After a crash the store is
+//! Pages whose values the store still has to remove are durable (table `retraction_result`). After a crash the store is
 //! asked again; that is harmless if it was done already.
 
 use rusqlite::{OptionalExtension, Result};
@@ -10,13 +10,13 @@ use webfill_wire::{CrawlKey, Delivery, Outcome};
 use super::context::Context;
 use super::model::TaskId;
 use super::parts::Records;
-use super::records::served_by;
+use super::records::records_served_by;
 use super::task_rows::SERVES_ONLY_RESOLVED;
 use super::{FrontierError, closing, crawl_rows, epochs};
 
 /// A page whose values are to be taken back.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FalsePage {
+pub struct PendingRetraction {
     pub crawl: CrawlKey,
     pub task: TaskId,
     /// The delivery that has brought the values.
@@ -27,13 +27,15 @@ pub struct FalsePage {
 
 impl Records<'_> {
     /// Takes the pages that were found to be blocks since the last call.
-    pub fn take_false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
+    pub fn take_new_retractions(
+        &mut self,
+    ) -> std::result::Result<Vec<PendingRetraction>, FrontierError> {
         let tasks = std::mem::take(&mut self.0.cx.false_pages);
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        self.0.guarded("look up pages to take back", |cx| {
-            let pages = tasks.into_iter().map(|task| false_page(cx, task));
+        self.0.run("look up pages to take back", |cx| {
+            let pages = tasks.into_iter().map(|task| load_retraction(cx, task));
             Ok(pages
                 .collect::<Result<Vec<_>>>()?
                 .into_iter()
@@ -43,13 +45,17 @@ impl Records<'_> {
     }
 
     /// All pages whose values the store still has to take back.
-    pub fn false_pages(&mut self) -> std::result::Result<Vec<FalsePage>, FrontierError> {
-        self.0.guarded("look for pages to take back", |cx| {
+    pub fn load_pending_retractions(
+        &mut self,
+    ) -> std::result::Result<Vec<PendingRetraction>, FrontierError> {
+        self.0.run("look for pages to take back", |cx| {
             let mut select = cx.db.prepare_cached("SELECT task FROM taken_back")?;
             let tasks = select.query_map([], |row| row.get::<_, i64>(0))?;
             let tasks: Vec<i64> = tasks.collect::<Result<_>>()?;
             drop(select);
-            let pages = tasks.into_iter().map(|task| false_page(cx, task as TaskId));
+            let pages = tasks
+                .into_iter()
+                .map(|task| load_retraction(cx, task as TaskId));
             Ok(pages
                 .collect::<Result<Vec<_>>>()?
                 .into_iter()
@@ -60,18 +66,18 @@ impl Records<'_> {
 
     /// Notes that the store has taken back the values of a page, so that these of its records are incomplete again.
     /// Returns the tasks to queue again.
-    pub fn page_taken_back(
+    pub fn finish_retraction(
         &mut self,
         task: TaskId,
         open: &[String],
         now_ms: i64,
     ) -> std::result::Result<Vec<TaskId>, FrontierError> {
-        self.0.guarded("take a page back", |cx| {
+        self.0.run("take a page back", |cx| {
             let sql = "DELETE FROM taken_back WHERE task = ?1";
             cx.db.prepare_cached(sql)?.execute([task as i64])?;
             let mut again = vec![task];
             for record in open {
-                let record = cx.records.id_of(&cx.db, record)?;
+                let record = cx.records.id_or_insert(&cx.db, record)?;
                 let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
                 if cx.db.prepare_cached(sql)?.execute([record])? == 0 {
                     continue;
@@ -84,13 +90,13 @@ impl Records<'_> {
                     again.push(task? as TaskId);
                 }
             }
-            end_as_blocked_if_needless(cx, task, now_ms)?;
+            end_as_blocked_if_not_needed(cx, task, now_ms)?;
             Ok(again)
         })
     }
 }
 
-pub(super) fn note_to_take_back(cx: &mut Context, task: TaskId) -> Result<()> {
+pub(super) fn request_retraction(cx: &mut Context, task: TaskId) -> Result<()> {
     let sql = "INSERT OR IGNORE INTO taken_back VALUES (?1)";
     cx.db.prepare_cached(sql)?.execute([task as i64])?;
     cx.false_pages.push(task);
@@ -99,7 +105,7 @@ pub(super) fn note_to_take_back(cx: &mut Context, task: TaskId) -> Result<()> {
 
 /// A page to take back. `None` if its crawl was pruned or the page is being fetched again. In that case the note is
 /// dropped, because after a restart the next delivery would be mistaken for the false one.
-fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
+fn load_retraction(cx: &Context, task: TaskId) -> Result<Option<PendingRetraction>> {
     let sql = concat!(
         "SELECT ",
         epochs::delivery!(),
@@ -112,8 +118,8 @@ fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
         cx.db.prepare_cached(sql)?.execute([task as i64])?;
         return Ok(None);
     };
-    let served = served_by(&cx.db, task)?;
-    Ok(Some(FalsePage {
+    let served = records_served_by(&cx.db, task)?;
+    Ok(Some(PendingRetraction {
         crawl,
         task,
         delivery,
@@ -122,7 +128,7 @@ fn false_page(cx: &Context, task: TaskId) -> Result<Option<FalsePage>> {
 }
 
 /// Ends a page as blocked that is not queued again, because its records are complete without it.
-fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Result<()> {
+fn end_as_blocked_if_not_needed(cx: &mut Context, task: TaskId, now_ms: i64) -> Result<()> {
     let sql = format!(
         "SELECT crawl, done_at_ms FROM tasks
          WHERE id = ?1 AND state = 2 AND outcome = 'ok' AND {SERVES_ONLY_RESOLVED}"
@@ -144,5 +150,5 @@ fn end_as_blocked_if_needless(cx: &mut Context, task: TaskId, now_ms: i64) -> Re
         let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = 'ok'";
         cx.db.prepare_cached(sql)?.execute([key])?;
     }
-    closing::close(cx, key, task, Outcome::Blocked, None, now_ms)
+    closing::end_task(cx, key, task, Outcome::Blocked, None, now_ms)
 }

@@ -20,7 +20,7 @@ pub struct TaskReport {
     pub crawl: CrawlKey,
     pub site: SiteId,
     pub site_name: String,
-    pub stage: Stage,
+    pub stage: TaskStage,
     pub priority: u8,
     pub depth: u16,
     /// How often the task was handed out.
@@ -41,7 +41,7 @@ pub struct TaskReport {
 
 /// The stage that a task is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum TaskStage {
     /// `not_before_ms`: when its retry is due; 0: it does not wait for a retry.
     Queued {
         not_before_ms: i64,
@@ -56,7 +56,7 @@ pub enum Stage {
 
 /// The tasks ahead of a task at its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ahead {
+pub struct TasksAhead {
     /// The number of tasks of the same crawl, counted up to `most`.
     pub own: u64,
     /// The number of tasks of other crawls that take turns with it, or go first.
@@ -91,7 +91,7 @@ impl Reports<'_> {
     ) -> std::result::Result<CrawlsAtSite, FrontierError> {
         const ASKED: &str = "id >= ?1 AND id < ?2 AND app_id <> ''
             AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)";
-        self.0.guarded("look for crawls of a site", |cx| {
+        self.0.run("look for crawls of a site", |cx| {
             let db = &cx.db;
             let before = before.unwrap_or(CrawlKey::MAX);
             let sql = "SELECT min(id), count(*) FROM (
@@ -130,13 +130,13 @@ impl Reports<'_> {
     }
 
     /// The crawls that a question is about, the latest opened ones first: of an application, with an id, or all.
-    pub fn crawls_named(
+    pub fn find_crawls(
         &mut self,
         app_id: Option<&str>,
         crawl_id: Option<&str>,
         most: usize,
     ) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.0.guarded("look for crawls", |cx| {
+        self.0.run("look for crawls", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id <> '' AND (?1 IS NULL OR app_id = ?1)
                            AND (?2 IS NULL OR crawl_id = ?2)
                        ORDER BY id DESC LIMIT ?3";
@@ -152,7 +152,7 @@ impl Reports<'_> {
         crawl: CrawlKey,
         url: &str,
     ) -> std::result::Result<Option<TaskReport>, FrontierError> {
-        let task = self.0.guarded("look for a URL", |cx| {
+        let task = self.0.run("look for a URL", |cx| {
             let key = cx.seen.key(crawl, url);
             cx.seen.task_of(key)
         })?;
@@ -161,14 +161,14 @@ impl Reports<'_> {
         };
         let report = self.task(task)?;
         // The index stores hashes of URLs, and keeps those of pruned crawls, so the URL is compared.
-        let is_of_url =
-            |report: &TaskReport| report.crawl == crawl && self.0.cx.seen.are_one(&report.url, url);
+        let is_of_url = |report: &TaskReport| {
+            report.crawl == crawl && self.0.cx.seen.are_same_url(&report.url, url)
+        };
         Ok(report.filter(is_of_url))
     }
 
     pub fn task(&mut self, task: TaskId) -> std::result::Result<Option<TaskReport>, FrontierError> {
-        self.0
-            .guarded("read a task", |cx| read_report(&cx.db, task))
+        self.0.run("read a task", |cx| read_report(&cx.db, task))
     }
 
     /// The tasks ahead of a queued task at its site, in the order of the hand-out.
@@ -176,9 +176,9 @@ impl Reports<'_> {
         &mut self,
         task: &TaskReport,
         most: u64,
-    ) -> std::result::Result<Ahead, FrontierError> {
+    ) -> std::result::Result<TasksAhead, FrontierError> {
         let is_ranked = self.0.crawl(task.crawl)?.spec.run_began_ms.is_some();
-        self.0.guarded("count what goes before a task", |cx| {
+        self.0.run("count what goes before a task", |cx| {
             let place: (&dyn ToSql, &dyn ToSql) = (&task.site, &task.crawl);
             let count = |more: &str, value: &dyn ToSql, most: u64| {
                 let sql = format!(
@@ -220,13 +220,13 @@ impl Reports<'_> {
             let values = params![task.site, task.priority, task.crawl, most as i64];
             let others: f64 = select.query_row(values, |row| row.get(0))?;
             let others = others as u64;
-            Ok(Ahead { own, others, most })
+            Ok(TasksAhead { own, others, most })
         })
     }
 
     /// Judges a URL by the same code as if it were fed to a crawl. Returns its canonical form, or why it is refused.
     /// Does not check whether the URL was seen before, or the budget of its site.
-    pub fn judge_as_seed(
+    pub fn check_as_seed(
         &mut self,
         crawl: CrawlKey,
         text: &str,
@@ -238,7 +238,12 @@ impl Reports<'_> {
             .crawls
             .get(&crawl)
             .ok_or(FrontierError::UnknownCrawl(crawl))?;
-        Ok(intake::judge(text, None, &known.scope, &self.0.cx.excluded))
+        Ok(intake::admit_url(
+            text,
+            None,
+            &known.scope,
+            &self.0.cx.excluded,
+        ))
     }
 }
 
@@ -263,11 +268,11 @@ pub(super) fn read_report(db: &Connection, task: TaskId) -> Result<Option<TaskRe
 
 fn read(row: &Row<'_>) -> Result<TaskReport> {
     let stage = match row.get::<_, i64>(4)? {
-        QUEUED => Stage::Queued {
+        QUEUED => TaskStage::Queued {
             not_before_ms: row.get(12)?,
         },
-        LEASED => Stage::Leased,
-        _ => Stage::Done {
+        LEASED => TaskStage::Leased,
+        _ => TaskStage::Done {
             outcome: read_outcome(row, 9)?,
             status_code: row.get(10)?,
             at_ms: row.get(11)?,

@@ -115,20 +115,20 @@ pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<Ended
     Ok(ended)
 }
 
-pub(super) struct Due {
+pub(super) struct DueRetry {
     pub(super) id: TaskId,
     pub(super) site: SiteId,
     pub(super) crawl: CrawlKey,
     pub(super) priority: u8,
 }
 
-pub(super) fn due_retries(db: &Connection, now_ms: i64) -> Result<Vec<Due>> {
+pub(super) fn due_retries(db: &Connection, now_ms: i64) -> Result<Vec<DueRetry>> {
     let sql = "SELECT id, site, crawl, priority FROM tasks
                WHERE state = 0 AND not_before_ms > 0 AND not_before_ms <= ?1
                ORDER BY not_before_ms LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let tasks = select.query_map([now_ms, SLICE], |row| {
-        Ok(Due {
+        Ok(DueRetry {
             id: row.get::<_, i64>(0)? as u64,
             site: row.get(1)?,
             crawl: row.get(2)?,
@@ -138,13 +138,13 @@ pub(super) fn due_retries(db: &Connection, now_ms: i64) -> Result<Vec<Due>> {
     tasks.collect()
 }
 
-pub(super) fn next_ms(db: &Connection) -> Result<Option<i64>> {
+pub(super) fn next_retry_ms(db: &Connection) -> Result<Option<i64>> {
     let sql = "SELECT min(not_before_ms) FROM tasks WHERE state = 0 AND not_before_ms > 0";
     db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
 /// Tasks of a crawl at a site that wait for their retries, with their priorities.
-pub(super) fn waiting_at(
+pub(super) fn tasks_awaiting_retry(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,

@@ -109,17 +109,14 @@ impl Fixture {
 
     fn lease_all_at(&mut self, now_ms: i64) -> Vec<Leased> {
         let mut tasks = Vec::new();
-        for site in self.frontier.sites().admit(i64::MAX, 1_000).unwrap() {
+        for site in self.frontier.sites().admit_due(i64::MAX, 1_000).unwrap() {
             let batch = self
                 .frontier
                 .tasks()
                 .lease(site.id, 1_000, Lane::Http, now_ms)
                 .unwrap();
             tasks.extend(batch.tasks);
-            self.frontier
-                .sites()
-                .put_back(site.id, &site.clock)
-                .unwrap();
+            self.frontier.sites().evict(site.id, &site.clock).unwrap();
         }
         tasks
     }

@@ -44,7 +44,7 @@ impl Transactions {
             return Ok(());
         }
         let before = self.changes;
-        self.changes = self.guarded("commit", |cx| {
+        self.changes = self.run("commit", |cx| {
             crawl_rows::flush_crawls(cx)?;
             let mut changes = before;
             if cx.db.total_changes() > before {
@@ -64,7 +64,7 @@ impl Transactions {
 
     fn note_durable(&mut self) {
         self.in_transaction = false;
-        self.cx.seen.committed();
+        self.cx.seen.delete_merged_files();
     }
 
     /// The changes since the last call, for the journal. Empty without one.
@@ -72,7 +72,7 @@ impl Transactions {
         if self.cx.recorder.is_none() {
             return Ok(Vec::new());
         }
-        let (changes, total) = self.guarded("record the changes", |cx| {
+        let (changes, total) = self.run("record the changes", |cx| {
             let changes = match &mut cx.recorder {
                 Some(recorder) => recorder.take(&cx.db)?,
                 None => Vec::new(),
@@ -85,7 +85,7 @@ impl Transactions {
 
     /// Makes everything durable that was committed since the last call, with its position in the journal.
     pub(super) fn keep(&mut self, applied: Applied) -> Result<(), FrontierError> {
-        self.changes = self.guarded("keep the journal's commits", |cx| {
+        self.changes = self.run("keep the journal's commits", |cx| {
             note_applied(&cx.db, applied)?;
             cx.db.prepare_cached("COMMIT")?.execute([])?;
             Ok(cx.db.total_changes())
@@ -96,7 +96,7 @@ impl Transactions {
 
     /// Runs work within the transaction. An error rolls back everything uncommitted and closes the
     /// frontier, because its memory is then ahead of the file.
-    pub(super) fn guarded<T>(
+    pub(super) fn run<T>(
         &mut self,
         doing: &'static str,
         work: impl FnOnce(&mut Context) -> rusqlite::Result<T>,
@@ -126,7 +126,7 @@ impl Transactions {
     /// A crawl, unless it is being pruned.
     pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
         if !self.cx.crawls.contains_key(&key) {
-            self.guarded("read a crawl", |cx| crawl_rows::load_crawl(cx, key))?;
+            self.run("read a crawl", |cx| crawl_rows::load_crawl(cx, key))?;
         }
         let crawl = self.cx.crawls.get_mut(&key);
         let crawl = crawl.filter(|crawl| !crawl.is_pruned);

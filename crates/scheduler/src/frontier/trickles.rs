@@ -23,7 +23,7 @@ const MOST_SITES: usize = 4_096;
 
 /// A site of a crawl where pages only repeat others.
 #[derive(Debug)]
-pub(super) struct Branch {
+pub(super) struct SlowedBranch {
     /// The link of such a page that was queued last; `last_ms`: when.
     pub(super) url: String,
     last_ms: i64,
@@ -32,11 +32,11 @@ pub(super) struct Branch {
 
 /// The branches that are slowed down, at most one per crawl and site.
 #[derive(Debug, Default)]
-pub(super) struct Trickles(HashMap<(CrawlKey, SiteId), Branch>);
+pub(super) struct SlowedBranches(HashMap<(CrawlKey, SiteId), SlowedBranch>);
 
-impl Trickles {
+impl SlowedBranches {
     /// Whether a link may be queued now. If so, it counts as queued.
-    pub(super) fn lets_through(
+    pub(super) fn try_pass(
         &mut self,
         (crawl, site): (CrawlKey, SiteId),
         url: &str,
@@ -57,7 +57,7 @@ impl Trickles {
         if self.0.len() >= MOST_SITES {
             return false;
         }
-        let branch = Branch {
+        let branch = SlowedBranch {
             url: url.to_owned(),
             last_ms: now_ms,
             refused: 0,
@@ -67,7 +67,10 @@ impl Trickles {
     }
 
     /// The sites of these crawls with refused links, those with the most first.
-    pub(super) fn of_crawls(&self, crawls: &[CrawlKey]) -> Vec<(&(CrawlKey, SiteId), &Branch)> {
+    pub(super) fn branches_of(
+        &self,
+        crawls: &[CrawlKey],
+    ) -> Vec<(&(CrawlKey, SiteId), &SlowedBranch)> {
         let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
         let mut found: Vec<_> = self
             .0
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn each_site_of_a_crawl_lets_one_link_through_now_and_then() {
-        let mut trickles = Trickles::default();
+        let mut trickles = SlowedBranches::default();
         let (one, other) = (SiteId(1), SiteId(2));
         let asked = [
             (7, one, 0),
@@ -94,12 +97,12 @@ mod tests {
             (8, one, 5),
         ];
         let asked = asked.map(|(crawl, site, now_ms)| {
-            trickles.lets_through((crawl, site), "http://a.example/", now_ms)
+            trickles.try_pass((crawl, site), "http://a.example/", now_ms)
         });
         assert_eq!(asked, [true, false, true, true]);
-        assert!(trickles.lets_through((7, one), "http://a.example/", EVERY_MS));
+        assert!(trickles.try_pass((7, one), "http://a.example/", EVERY_MS));
         for site in 0..3 * MOST_SITES as i64 {
-            trickles.lets_through((7, SiteId(site)), "http://a.example/", EVERY_MS);
+            trickles.try_pass((7, SiteId(site)), "http://a.example/", EVERY_MS);
         }
         assert!(trickles.0.len() <= MOST_SITES);
     }

@@ -44,7 +44,7 @@ pub(super) fn note_try(
 
 /// Starts over with an ended task: its last attempt joins the earlier ones, and none of them counts against its
 /// retries any more.
-pub(super) fn begin_again(db: &Connection, task: &EndedTask) -> Result<()> {
+pub(super) fn reset_tries(db: &Connection, task: &EndedTask) -> Result<()> {
     if !matches!(task.outcome, Outcome::Stopped | Outcome::Expired) {
         note_try(db, task.id, task.done_at_ms, task.outcome, task.status_code)?;
     }

@@ -12,9 +12,9 @@ use super::parts::Releases;
 use super::releasing;
 use super::sites::SiteRow;
 
-pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> {
+pub(super) fn turn_with_lane(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> {
     let NextCrawl { priority, crawl } = next;
-    let lane = cx.lanes.needed_at(site, lane_of(cx, crawl)?);
+    let lane = cx.lanes.lane_needed_at(site, lane_of(cx, crawl)?);
     Ok(Turn {
         priority,
         crawl,
@@ -23,7 +23,7 @@ pub(super) fn turn(cx: &Context, site: SiteId, next: NextCrawl) -> Result<Turn> 
 }
 
 /// Adds the next turns to rows of sites. The lane of each crawl is looked up only once.
-pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
+pub(super) fn with_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
     let mut lanes = HashMap::new();
     let mut due = Vec::with_capacity(sites.len());
     for SiteRow { mut site, next } in sites {
@@ -36,7 +36,7 @@ pub(super) fn add_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDue
             site.next = Some(Turn {
                 priority,
                 crawl,
-                lane: cx.lanes.needed_at(site.id, lane),
+                lane: cx.lanes.lane_needed_at(site.id, lane),
             });
         }
         due.push(site);

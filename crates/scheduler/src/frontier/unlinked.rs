@@ -27,20 +27,20 @@ const MISSED: u32 = 3;
 
 /// What is known about a page.
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct KnownPage {
     /// The number of checks as an unlinked page since a run last found it.
     lost: u32,
     /// The number of consecutive checks at which it was missing.
     missed: u32,
 }
 
-impl Known {
+impl KnownPage {
     /// How long to wait with the next check if no run finds the page before; `None`: it is not checked again.
     fn wait_ms(self, period_ms: i64) -> Option<i64> {
         match self {
-            Known { lost: 1.., missed } if missed >= MISSED => None,
-            Known { lost: 0, .. } | Known { missed: 1.., .. } => Some(0),
-            Known { lost, .. } => {
+            KnownPage { lost: 1.., missed } if missed >= MISSED => None,
+            KnownPage { lost: 0, .. } | KnownPage { missed: 1.., .. } => Some(0),
+            KnownPage { lost, .. } => {
                 let gap_ms = period_ms.saturating_mul(1 << (lost - 1).min(30));
                 let gap_ms = gap_ms.min(LONGEST_GAP_MS).max(period_ms);
                 // Half a period earlier, because runs do not begin to the second.
@@ -51,7 +51,7 @@ impl Known {
 }
 
 /// A page whose turn has come, unless the run has found it.
-struct Due {
+struct DuePage {
     task: TaskId,
     /// `None`: the task was pruned.
     row: Option<DueRow>,
@@ -70,7 +70,7 @@ struct DueRow {
 }
 
 /// The decision about a page whose turn has come.
-enum Turn {
+enum DueAction {
     Checked(SiteId, i64, u8),
     NextRun,
     Forgotten,
@@ -89,35 +89,28 @@ impl Runs<'_> {
         let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
             return Ok((false, FeedTally::default()));
         };
-        self.0
-            .guarded("queue pages that a run does not find", |cx| {
-                let due = due_pages(&cx.db, crawl, began_ms, most)?;
-                let mut batch = feed::begin_feed(cx, crawl, now_ms);
-                if due.is_empty() || batch.is_unwanted(0, &[]) {
-                    return Ok((false, FeedTally::default()));
-                }
-                for due in &due {
-                    match turn_of(&mut batch, due, began_ms)? {
-                        Turn::Checked(site, done_at_ms, priority) => {
-                            check_unlinked(
-                                &mut batch,
-                                (due.task, done_at_ms),
-                                site,
-                                priority,
-                                began_ms,
-                            )?;
-                        }
-                        Turn::NextRun => put_off(batch.db, due.task, began_ms)?,
-                        Turn::Forgotten => forget(batch.db, due.task)?,
+        self.0.run("queue pages that a run does not find", |cx| {
+            let due = due_pages(&cx.db, crawl, began_ms, most)?;
+            let mut batch = feed::begin_feed(cx, crawl, now_ms);
+            if due.is_empty() || batch.is_unwanted(0, &[]) {
+                return Ok((false, FeedTally::default()));
+            }
+            for due in &due {
+                match decide_due(&mut batch, due, began_ms)? {
+                    DueAction::Checked(site, done_at_ms, priority) => {
+                        queue_check(&mut batch, (due.task, done_at_ms), site, priority, began_ms)?;
                     }
+                    DueAction::NextRun => postpone_to_next_run(batch.db, due.task, began_ms)?,
+                    DueAction::Forgotten => delete_known_page(batch.db, due.task)?,
                 }
-                Ok((true, batch.finish()?))
-            })
+            }
+            Ok((true, batch.write_sums()?))
+        })
     }
 }
 
 /// Sets when a page whose task has ended is checked again if no run finds it.
-pub(super) fn plan_unlinked(
+pub(super) fn schedule_unlinked_check(
     cx: &mut Context,
     page: &HeldPage<'_>,
     report: &TaskDone,
@@ -132,7 +125,7 @@ pub(super) fn plan_unlinked(
     let is_missing =
         report.outcome == Outcome::HttpError && matches!(report.status_code, Some(404 | 410));
     let known = known(&cx.db, report.task)?;
-    let Some(mut known) = known.or(is_page.then(Known::default)) else {
+    let Some(mut known) = known.or(is_page.then(KnownPage::default)) else {
         return Ok(());
     };
     known.missed = match is_missing {
@@ -141,7 +134,7 @@ pub(super) fn plan_unlinked(
         false => known.missed,
     };
     let Some(wait_ms) = known.wait_ms(period_ms) else {
-        return forget(&cx.db, report.task);
+        return delete_known_page(&cx.db, report.task);
     };
     let due_ms = now_ms.max(began_ms).saturating_add(wait_ms);
     let sql = "INSERT INTO known_pages (task, crawl, due_ms, lost, missed)
@@ -152,14 +145,14 @@ pub(super) fn plan_unlinked(
     cx.db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> {
+fn decide_due(batch: &mut FeedBatch<'_>, due: &DuePage, began_ms: i64) -> Result<DueAction> {
     let Some(row) = &due.row else {
-        return Ok(Turn::Forgotten);
+        return Ok(DueAction::Forgotten);
     };
     let done_at_ms = match row.done_at_ms.filter(|_| row.state == DONE) {
         Some(done_at_ms) if done_at_ms < began_ms => done_at_ms,
         // The run has checked the page already, or an earlier run has left it in the queue.
-        _ => return Ok(Turn::NextRun),
+        _ => return Ok(DueAction::NextRun),
     };
     let context = LinkContext {
         kind: LinkKind::Link,
@@ -174,17 +167,17 @@ fn turn_of(batch: &mut FeedBatch<'_>, due: &Due, began_ms: i64) -> Result<Turn> 
     };
     let key = batch.seen.key(batch.key, &row.url);
     let is_latest = batch.seen.task_of(key)? == Some(due.task);
-    if !is_latest || !row.is_site_crawled || batch.intake(&row.url, &context).is_err() {
-        return Ok(Turn::Forgotten);
+    if !is_latest || !row.is_site_crawled || batch.check_url(&row.url, &context).is_err() {
+        return Ok(DueAction::Forgotten);
     }
     if row.is_site_backing_off {
-        return Ok(Turn::NextRun);
+        return Ok(DueAction::NextRun);
     }
-    Ok(Turn::Checked(row.site, done_at_ms, row.priority))
+    Ok(DueAction::Checked(row.site, done_at_ms, row.priority))
 }
 
 /// Queues the task again as a mere check, without its records.
-fn check_unlinked(
+fn queue_check(
     batch: &mut FeedBatch<'_>,
     (task, done_at_ms): (TaskId, i64),
     site: SiteId,
@@ -192,7 +185,9 @@ fn check_unlinked(
     began_ms: i64,
 ) -> Result<()> {
     let (crawl, checked) = ((batch.key, &batch.crawl.spec), Some((task, done_at_ms)));
-    let rank = batch.ranks.of(batch.db, crawl, site, checked, priority)?;
+    let rank = batch
+        .ranks
+        .rank_of(batch.db, crawl, site, checked, priority)?;
     let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                    done_at_ms = NULL, deaths = 0, not_before_ms = 0, redirects = 0, rank = ?3
                WHERE id = ?1";
@@ -213,16 +208,16 @@ fn check_unlinked(
 }
 
 /// Notes that the run has found a page.
-pub(super) fn note_found(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> {
+pub(super) fn clear_lost(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> {
     let sql = "UPDATE known_pages SET lost = 0 WHERE task = ?1 AND lost <> 0";
     let mut update = batch.db.prepare_cached(sql)?;
     update.execute([task as i64]).map(drop)
 }
 
-fn known(db: &Connection, task: TaskId) -> Result<Option<Known>> {
+fn known(db: &Connection, task: TaskId) -> Result<Option<KnownPage>> {
     let sql = "SELECT lost, missed FROM known_pages WHERE task = ?1";
     let known = |row: &Row<'_>| {
-        Ok(Known {
+        Ok(KnownPage {
             lost: row.get(0)?,
             missed: row.get(1)?,
         })
@@ -232,7 +227,7 @@ fn known(db: &Connection, task: TaskId) -> Result<Option<Known>> {
 }
 
 /// The pages whose turn came before the run began.
-fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Result<Vec<Due>> {
+fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Result<Vec<DuePage>> {
     let sql = "SELECT k.task, t.state, t.done_at_ms, t.site, t.url, t.depth, t.priority,
                    coalesce(c.accepted, 0) > 0, coalesce(s.backoff_until_ms, 0) > 0
                FROM known_pages k
@@ -255,7 +250,7 @@ fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Re
             })
         };
         let is_there = row.get::<_, Option<i64>>(1)?.is_some();
-        Ok(Due {
+        Ok(DuePage {
             task: row.get::<_, i64>(0)? as u64,
             row: is_there.then(row_of_task).transpose()?,
         })
@@ -265,13 +260,13 @@ fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Re
 }
 
 /// Postpones a page's turn to the next run.
-fn put_off(db: &Connection, task: TaskId, began_ms: i64) -> Result<()> {
+fn postpone_to_next_run(db: &Connection, task: TaskId, began_ms: i64) -> Result<()> {
     let sql = "UPDATE known_pages SET due_ms = ?2 WHERE task = ?1";
     let mut update = db.prepare_cached(sql)?;
     update.execute(params![task as i64, began_ms]).map(drop)
 }
 
-fn forget(db: &Connection, task: TaskId) -> Result<()> {
+fn delete_known_page(db: &Connection, task: TaskId) -> Result<()> {
     let sql = "DELETE FROM known_pages WHERE task = ?1";
     let mut delete = db.prepare_cached(sql)?;
     delete.execute([task as i64]).map(drop)

@@ -15,7 +15,7 @@ use super::backoff::Unreachable;
 use super::context::Context;
 use super::lease::LeaseRun;
 use super::model::SiteId;
-use super::queue_order::{QueuedTask, older_at};
+use super::queue_order::{QueuedTask, tasks_up_to};
 use super::{closing, crawl_rows, lease, sites, state_changes};
 
 /// Hands out up to `limit` tasks of an unreachable site, to end without a request.
@@ -29,7 +29,7 @@ pub(super) fn lease_unreachable(
     while run.continues(limit)
         && let Some(unreachable) = cx.backoff.unreachable.get(&site).copied()
     {
-        let Some(crawl) = next_crawl(&cx.db, site, unreachable.visited)? else {
+        let Some(crawl) = next_crawl_after(&cx.db, site, unreachable.visited)? else {
             // Tasks may have come back at crawls that were visited already. The next round of visits finds them.
             run.has_visited_all = !unreachable.has_ended_tasks;
             let (last, outcome) = (unreachable.last, unreachable.outcome);
@@ -42,7 +42,7 @@ pub(super) fn lease_unreachable(
             continue;
         };
         let before = run.progress();
-        let has_more = visit(cx, site, crawl, unreachable, limit, now_ms, run)?;
+        let has_more = end_older_tasks(cx, site, crawl, unreachable, limit, now_ms, run)?;
         if let Some(unreachable) = cx.backoff.unreachable.get_mut(&site) {
             unreachable.has_ended_tasks |= run.progress() > before;
             if !has_more {
@@ -54,7 +54,7 @@ pub(super) fn lease_unreachable(
 }
 
 /// Ends older tasks of one crawl. Returns whether it may have more of them.
-fn visit(
+fn end_older_tasks(
     cx: &mut Context,
     site: SiteId,
     crawl: CrawlKey,
@@ -64,20 +64,20 @@ fn visit(
     run: &mut LeaseRun,
 ) -> Result<bool> {
     let wall_ms = cx.wall_ms(now_ms);
-    if let Some(outcome) = crawl_rows::known_crawl(cx, crawl)?.ending(wall_ms) {
-        let most = run.left_to_close();
-        let closed = closing::close_tasks_at(cx, site, crawl, outcome, most, now_ms)?;
+    if let Some(outcome) = crawl_rows::known_crawl(cx, crawl)?.ending_outcome(wall_ms) {
+        let most = run.closings_left();
+        let closed = closing::end_tasks_at(cx, site, crawl, outcome, most, now_ms)?;
         run.closed += closed;
         return Ok(closed == most);
     }
-    let room = lease::room_at(cx, site, crawl, now_ms)?;
+    let room = lease::allowance_at(cx, site, crawl, now_ms)?;
     if room == 0 {
         run.held += 1;
-        sites::hold(&cx.db, site, crawl)?;
+        sites::hold_crawl_at(&cx.db, site, crawl)?;
         return Ok(false);
     }
     let most = room.min(limit - run.handed_out.len());
-    let mut older = older_at(&cx.db, site, crawl, unreachable.last, most)?;
+    let mut older = tasks_up_to(&cx.db, site, crawl, unreachable.last, most)?;
     let has_more = older.len() == most;
     if older.is_empty() {
         run.passed += 1;
@@ -103,7 +103,7 @@ pub(super) fn hand_out_to_end(
         run.handed_out.push(leased);
     }
     cx.last_turn += 1;
-    sites::count_taken_of(&cx.db, site, crawl, taken, Some(cx.last_turn))
+    sites::subtract_from_crawl_share(&cx.db, site, crawl, taken, Some(cx.last_turn))
 }
 
 /// Begins a backoff of an unreachable site that has only later tasks left. With a patience there is no backoff, and
@@ -116,7 +116,7 @@ pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64
     stored
         .state
         .back_off_for_new_tasks(&cx.backoff.table, now_ms);
-    state_changes::store_phase(cx, site, stored.state.phase)?;
+    state_changes::propagate_phase(cx, site, stored.state.phase)?;
     state_changes::update_state(cx, site, &stored)?;
     let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
     cx.db.prepare_cached(sql)?.execute(params![site, now_ms])?;
@@ -124,7 +124,7 @@ pub(super) fn back_off_for_new_tasks(cx: &mut Context, site: SiteId, now_ms: i64
 }
 
 /// The next crawl after a given one that has tasks at a site that could be handed out.
-fn next_crawl(db: &Connection, site: SiteId, after: CrawlKey) -> Result<Option<CrawlKey>> {
+fn next_crawl_after(db: &Connection, site: SiteId, after: CrawlKey) -> Result<Option<CrawlKey>> {
     let sql = "SELECT crawl FROM task_rows
                WHERE site = ?1 AND crawl > ?2 AND state = 0 AND not_before_ms = 0
                ORDER BY crawl LIMIT 1";

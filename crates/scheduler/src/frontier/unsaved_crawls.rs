@@ -22,7 +22,7 @@ pub struct UnsavedEnd {
 impl UnsavedCrawls<'_> {
     /// The crawls with notes, the oldest note first.
     pub(crate) fn all(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.0.guarded("look for crawls that are not saved", |cx| {
+        self.0.run("look for crawls that are not saved", |cx| {
             let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
             let mut select = cx.db.prepare_cached(sql)?;
             select.query_map([], |row| row.get(0))?.collect()
@@ -30,11 +30,11 @@ impl UnsavedCrawls<'_> {
     }
 
     /// The note of a crawl, if it has one.
-    pub(crate) fn end_of(
+    pub(crate) fn find_end(
         &mut self,
         crawl: CrawlKey,
     ) -> std::result::Result<Option<UnsavedEnd>, FrontierError> {
-        self.0.guarded("look for the note of a crawl", |cx| {
+        self.0.run("look for the note of a crawl", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT number, changed_at_ms FROM unsaved_crawls
                        JOIN crawls ON crawls.id = unsaved_crawls.crawl WHERE crawl = ?1";
@@ -50,8 +50,8 @@ impl UnsavedCrawls<'_> {
     }
 
     /// Removes the note of a crawl that is saved completely. If the crawl has changed since, it has another note.
-    pub(crate) fn saved(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("cross out a saved crawl", |cx| {
+    pub(crate) fn delete_note(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
+        self.0.run("cross out a saved crawl", |cx| {
             let sql = "DELETE FROM unsaved_crawls WHERE number = ?1";
             cx.db.prepare_cached(sql)?.execute([number])?;
             Ok(())

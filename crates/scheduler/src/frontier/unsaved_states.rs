@@ -23,7 +23,7 @@ pub struct UnsavedState {
 }
 
 /// Notes every site that has a state.
-pub(super) fn note_all(db: &Connection) -> Result<()> {
+pub(super) fn mark_all_unsaved(db: &Connection) -> Result<()> {
     db.execute_batch(
         "INSERT OR REPLACE INTO unsaved_site_states (site) SELECT site FROM site_states",
     )
@@ -31,12 +31,12 @@ pub(super) fn note_all(db: &Connection) -> Result<()> {
 
 impl SiteStates<'_> {
     /// The first sites whose states the store lacks, with notes after a number.
-    pub fn unsaved(
+    pub fn list_unsaved(
         &mut self,
         after: i64,
         limit: usize,
     ) -> std::result::Result<Vec<UnsavedState>, FrontierError> {
-        self.0.guarded("look for states that are not saved", |cx| {
+        self.0.run("look for states that are not saved", |cx| {
             let sql = format!(
                 "SELECT {COLUMNS}, number FROM unsaved_site_states AS unsaved
                  JOIN sites ON sites.id = unsaved.site
@@ -56,8 +56,8 @@ impl SiteStates<'_> {
 
     /// Removes the notes up to this number, because the store has these states. A state that has changed since has a
     /// later note.
-    pub fn saved(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
-        self.0.guarded("cross out saved states", |cx| {
+    pub fn delete_notes_up_to(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
+        self.0.run("cross out saved states", |cx| {
             let sql = "DELETE FROM unsaved_site_states WHERE number <= ?1";
             cx.db.prepare_cached(sql)?.execute([last])?;
             Ok(())
@@ -66,7 +66,7 @@ impl SiteStates<'_> {
 }
 
 /// Notes that the state of a site changes.
-pub(super) fn note_unsaved(cx: &Context, site: SiteId) -> Result<()> {
+pub(super) fn mark_unsaved(cx: &Context, site: SiteId) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (?1)";
     cx.db.prepare_cached(sql)?.execute([site])?;
     Ok(())

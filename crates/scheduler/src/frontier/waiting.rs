@@ -35,7 +35,7 @@ impl Reports<'_> {
     /// The sites outside the window that are not due before `ms`, because they back off, wait for a retry, or keep a
     /// delay.
     pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
-        self.0.guarded("see what waits", |cx| {
+        self.0.run("see what waits", |cx| {
             let mut waiting = WaitingSites::default();
             let sql = "SELECT reason, count(*), min(backoff_until_ms)
                        FROM sites JOIN site_states ON site = sites.id

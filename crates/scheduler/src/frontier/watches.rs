@@ -14,7 +14,7 @@ const MOST_RUNS: i64 = 1_000;
 
 /// A watch as stored.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KeptWatch {
+pub struct StoredWatch {
     /// The watch as it was given, as JSON.
     pub json: String,
     pub paused: bool,
@@ -26,7 +26,7 @@ pub struct KeptWatch {
 
 /// The data that a current run needs to continue after a restart. Kept until the run has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunUnderWay {
+pub struct RunContinuation {
     /// The watch as it was when the run began, without later changes.
     pub watch: Value,
     /// How the run ends once none of its tasks is leased; `None`: it continues.
@@ -35,21 +35,21 @@ pub struct RunUnderWay {
 
 /// The record of a run as stored.
 #[derive(Serialize, Deserialize)]
-struct KeptRun {
+struct StoredRun {
     #[serde(flatten)]
     run: WatchRun,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    under_way: Option<RunUnderWay>,
+    under_way: Option<RunContinuation>,
 }
 
 impl Watches<'_> {
     /// All watches, by name.
-    pub fn all(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
-        self.0.guarded("read the watches", |cx| {
+    pub fn all(&mut self) -> Result<Vec<(String, StoredWatch)>, FrontierError> {
+        self.0.run("read the watches", |cx| {
             let sql = "SELECT name, watch, paused, since_ms, asked FROM watches ORDER BY name";
             let mut select = cx.db.prepare_cached(sql)?;
             let kept = |row: &rusqlite::Row<'_>| {
-                let kept = KeptWatch {
+                let kept = StoredWatch {
                     json: row.get(1)?,
                     paused: row.get(2)?,
                     since_ms: row.get(3)?,
@@ -62,8 +62,8 @@ impl Watches<'_> {
     }
 
     /// Stores a new or changed watch.
-    pub fn keep(&mut self, name: &str, watch: &KeptWatch) -> Result<(), FrontierError> {
-        self.0.guarded("keep a watch", |cx| {
+    pub fn save(&mut self, name: &str, watch: &StoredWatch) -> Result<(), FrontierError> {
+        self.0.run("keep a watch", |cx| {
             let sql = "INSERT OR REPLACE INTO watches (name, watch, paused, since_ms, asked)
                        VALUES (?1, ?2, ?3, ?4, ?5)";
             let values = params![name, watch.json, watch.paused, watch.since_ms, watch.asked];
@@ -72,22 +72,22 @@ impl Watches<'_> {
     }
 
     /// Removes a watch. Returns whether there was one. The records of its runs stay.
-    pub fn forget(&mut self, name: &str) -> Result<bool, FrontierError> {
-        self.0.guarded("forget a watch", |cx| {
+    pub fn delete(&mut self, name: &str) -> Result<bool, FrontierError> {
+        self.0.run("forget a watch", |cx| {
             let sql = "DELETE FROM watches WHERE name = ?1";
             Ok(cx.db.prepare_cached(sql)?.execute([name])? > 0)
         })
     }
 
-    /// Records a new or changed run. `under_way`: the data to continue it, unless it has ended.
+    /// Records a new or changed run. `current_run`: the data to continue it, unless it has ended.
     pub fn record_run(
         &mut self,
         watch: &str,
         run: &WatchRun,
-        under_way: Option<RunUnderWay>,
+        under_way: Option<RunContinuation>,
     ) -> Result<(), FrontierError> {
-        self.0.guarded("record a run", |cx| {
-            let kept = KeptRun {
+        self.0.run("record a run", |cx| {
+            let kept = StoredRun {
                 run: run.clone(),
                 under_way,
             };
@@ -105,8 +105,8 @@ impl Watches<'_> {
     }
 
     /// The last runs of a watch, the latest first. Skips records that this version cannot read.
-    pub fn runs_of(&mut self, watch: &str, most: u64) -> Result<Vec<WatchRun>, FrontierError> {
-        self.0.guarded("read the runs of a watch", |cx| {
+    pub fn list_runs(&mut self, watch: &str, most: u64) -> Result<Vec<WatchRun>, FrontierError> {
+        self.0.run("read the runs of a watch", |cx| {
             let sql = "SELECT record FROM watch_runs WHERE watch = ?1
                        ORDER BY number DESC LIMIT ?2";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -123,21 +123,21 @@ impl Watches<'_> {
         &mut self,
         watch: &str,
         number: u64,
-    ) -> Result<Option<RunUnderWay>, FrontierError> {
-        self.0.guarded("read a run of a watch", |cx| {
+    ) -> Result<Option<RunContinuation>, FrontierError> {
+        self.0.run("read a run of a watch", |cx| {
             let sql = "SELECT record FROM watch_runs WHERE watch = ?1 AND number = ?2";
             let mut select = cx.db.prepare_cached(sql)?;
             let values = params![watch, number as i64];
             let record = select.query_row(values, |row| row.get::<_, String>(0));
             let kept = record.optional()?;
-            let kept = kept.and_then(|record| serde_json::from_str::<KeptRun>(&record).ok());
+            let kept = kept.and_then(|record| serde_json::from_str::<StoredRun>(&record).ok());
             Ok(kept.and_then(|kept| kept.under_way))
         })
     }
 
     /// The number of a watch's last run; 0 if there was none.
     pub fn last_run_number(&mut self, watch: &str) -> Result<u64, FrontierError> {
-        self.0.guarded("read the runs of a watch", |cx| {
+        self.0.run("read the runs of a watch", |cx| {
             let sql = "SELECT max(number) FROM watch_runs WHERE watch = ?1";
             let mut select = cx.db.prepare_cached(sql)?;
             let number = select.query_row([watch], |row| row.get::<_, Option<i64>>(0));

@@ -11,7 +11,7 @@ use super::site_states::host_of;
 use super::site_states::{StoredState, has_answered};
 use super::task_rows::HeldTask;
 use super::{FrontierError, retries, state_changes};
-use crate::patience::{Patience, is_no_such_name};
+use crate::patience::{Patience, is_unknown_host};
 use crate::site_state::{Phase, SiteState, Verdict};
 
 /// The maximum number of a site's queued tasks searched for another host.
@@ -20,11 +20,11 @@ const TASKS_EXAMINED: usize = 256;
 impl SiteStates<'_> {
     /// Gives the sites that are in trouble since an earlier command the whole patience of a new one: they are tried
     /// again, one task first. A block lasts as long as it would have.
-    pub fn begin_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
+    pub fn renew_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
         let Some(patience) = self.0.cx.backoff.patience else {
             return Ok(());
         };
-        self.0.guarded("try sites in trouble again", |cx| {
+        self.0.run("try sites in trouble again", |cx| {
             let sql = "SELECT site FROM site_states JOIN sites ON id = site
                        WHERE unreachable_to NOT NULL OR backoff_until_ms > 0";
             let mut select = cx.db.prepare(sql)?;
@@ -32,7 +32,7 @@ impl SiteStates<'_> {
             let sites: Vec<SiteId> = sites.collect::<Result<_>>()?;
             drop(select);
             for site in sites {
-                begin_patience_with(cx, site, patience, now_ms)?;
+                renew_patience_of_site(cx, site, patience, now_ms)?;
             }
             Ok(())
         })
@@ -40,7 +40,7 @@ impl SiteStates<'_> {
 }
 
 /// Adjusts a verdict about a failure: the patience may be over, or shorten the site's backoff.
-pub(super) fn within_patience(
+pub(super) fn limit_by_patience(
     cx: &Context,
     task: &HeldTask,
     report: &TaskDone,
@@ -52,9 +52,9 @@ pub(super) fn within_patience(
     let Some(mut patience) = cx.backoff.patience else {
         return Ok(verdict);
     };
-    if retries::most_retries_of_limited(report) > 0 {
+    if retries::max_retries_if_limited(report) > 0 {
         let in_a_row = before.failures.max(stored.state.failures) + before.backoff_index;
-        patience = patience.beside_pace(report.clock, in_a_row);
+        patience = patience.extended_by_pace(report.clock, in_a_row);
     }
     let is_over = match stored.state.phase {
         Phase::Unreachable => return Ok(verdict),
@@ -69,7 +69,7 @@ pub(super) fn within_patience(
                 // A blocking site is not probed earlier than usual, because that might prolong the block.
                 BackoffReason::Blocked => Some(until_ms)
                     .filter(|until_ms| *until_ms <= stored.since_ms.saturating_add(patience.ms)),
-                _ => shortened(patience, stored, until_ms - now_ms, now_ms),
+                _ => backoff_end_by_patience(patience, stored, until_ms - now_ms, now_ms),
             };
             match until_ms {
                 Some(until_ms) => stored.state.phase = Phase::BackingOff { until_ms },
@@ -77,7 +77,7 @@ pub(super) fn within_patience(
             }
             stored.state.phase == Phase::Unreachable
                 || patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
-                || (was_probe && is_gone(cx, patience, task, report)?)
+                || (was_probe && is_permanently_unreachable(cx, patience, task, report)?)
         }
     };
     if !is_over {
@@ -90,8 +90,13 @@ pub(super) fn within_patience(
 /// Whether a second attempt has confirmed that a site's name does not exist or that its certificate is not valid,
 /// which both mostly stay so. Only for sites that were never reached, and without queued tasks of another host, which
 /// may be healthy.
-fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
-    let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
+fn is_permanently_unreachable(
+    cx: &Context,
+    patience: Patience,
+    task: &HeldTask,
+    report: &TaskDone,
+) -> Result<bool> {
+    let is_lasting = is_unknown_host(report) || report.outcome == Outcome::TlsError;
     if !is_lasting
         || !patience.is_shorter_than(&cx.backoff.table.dns)
         || has_answered(&cx.db, task.site)?
@@ -113,7 +118,7 @@ fn is_gone(cx: &Context, patience: Patience, task: &HeldTask, report: &TaskDone)
 }
 
 /// Makes the tasks of an unreachable site that wait for retries due, because they end without a request.
-pub(super) fn end_waits_for_retries(cx: &mut Context, site: SiteId) -> Result<()> {
+pub(super) fn make_retries_due(cx: &mut Context, site: SiteId) -> Result<()> {
     if cx.backoff.patience.is_none() {
         return Ok(());
     }
@@ -121,12 +126,12 @@ pub(super) fn end_waits_for_retries(cx: &mut Context, site: SiteId) -> Result<()
                WHERE site = ?1 AND state = 0 AND not_before_ms > 0";
     let changed = cx.db.prepare_cached(sql)?.execute([site])?;
     if changed > 0 {
-        cx.retries.set_due();
+        cx.retries.mark_due();
     }
     Ok(())
 }
 
-fn begin_patience_with(
+fn renew_patience_of_site(
     cx: &mut Context,
     site: SiteId,
     patience: Patience,
@@ -153,7 +158,7 @@ fn begin_patience_with(
     if stored.state.reason != BackoffReason::Blocked {
         stored.state.backoff_index = 0;
     }
-    state_changes::store_phase(cx, site, stored.state.phase)?;
+    state_changes::propagate_phase(cx, site, stored.state.phase)?;
     let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
     cx.db
         .prepare_cached(sql)?
@@ -162,7 +167,12 @@ fn begin_patience_with(
 }
 
 /// The end of a backoff of `table_ms` by the table, shortened by the patience; `None` if the patience is over.
-fn shortened(patience: Patience, stored: &StoredState, table_ms: i64, now_ms: i64) -> Option<i64> {
+fn backoff_end_by_patience(
+    patience: Patience,
+    stored: &StoredState,
+    table_ms: i64,
+    now_ms: i64,
+) -> Option<i64> {
     let index = stored.state.backoff_index as usize;
     let wait_ms = patience.wait_ms(table_ms, index, stored.since_ms, now_ms)?;
     Some(now_ms + wait_ms)

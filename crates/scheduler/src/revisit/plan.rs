@@ -92,13 +92,13 @@ impl Plan {
             lead_ms: 0,
         };
         let left = budget / 2.0 - if plan.has_listings { listings } else { 0.0 };
-        let used = budget / 2.0 - plan.choose_fast(pages, left);
-        plan.space_others(pages, (budget - used).max(1.0));
+        let used = budget / 2.0 - plan.choose_pages_of_each_run(pages, left);
+        plan.set_interval_of_others(pages, (budget - used).max(1.0));
         plan
     }
 
     /// Chooses the pages that change most often, as many as fit. Returns the budget that is left.
-    fn choose_fast(&mut self, pages: &[SlotPages], mut left: f64) -> f64 {
+    fn choose_pages_of_each_run(&mut self, pages: &[SlotPages], mut left: f64) -> f64 {
         for bucket in (0..BUCKETS).rev() {
             let of_bucket = |slot: &&SlotPages| {
                 bucket_of(slot.slot) == bucket && !(self.has_listings && is_listing(slot.slot))
@@ -116,10 +116,10 @@ impl Plan {
     }
 
     /// Spreads the other pages over several runs, each of which has room for `room` of them.
-    fn space_others(&mut self, pages: &[SlotPages], room: f64) {
+    fn set_interval_of_others(&mut self, pages: &[SlotPages], room: f64) {
         let (mut others, mut roots) = (0.0, 0.0);
         for slot in pages {
-            let share = 1.0 - self.fast_share(slot.slot);
+            let share = 1.0 - self.share_checked_each_run(slot.slot);
             others += share * slot.pages as f64;
             roots += share * slot.pages as f64 * per_day_of(bucket_of(slot.slot)).sqrt();
         }
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     /// The share of a slot's pages that are checked in each run.
-    fn fast_share(&self, slot: u8) -> f64 {
+    fn share_checked_each_run(&self, slot: u8) -> f64 {
         let bucket = bucket_of(slot);
         match self.has_listings && is_listing(slot) {
             true => 1.0,
@@ -153,7 +153,7 @@ impl Plan {
 
     /// The key of a page that was last checked at this time, whatever the check's result.
     pub fn key(&self, task: u64, slot: u8, per_day: f64, checked_ms: i64) -> i64 {
-        if spread(task) < self.fast_share(slot) {
+        if pseudo_random(task) < self.share_checked_each_run(slot) {
             let ahead_ms = match (is_listing(slot), self.has_listings) {
                 (true, true) => self.period_ms.saturating_add(LONGEST_GAP_MS),
                 (true, false) => self.period_ms,
@@ -172,7 +172,7 @@ impl Plan {
 }
 
 /// A fixed pseudo-random number from 0 to 1 for each page, with neighbouring pages far apart.
-fn spread(task: u64) -> f64 {
+fn pseudo_random(task: u64) -> f64 {
     let mixed = (task ^ (task >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -57,7 +57,7 @@ pub struct Rate {
 
 impl Rate {
     /// The estimate before the first check.
-    pub fn usual(class: PageClass) -> Rate {
+    pub fn prior(class: PageClass) -> Rate {
         let (shape, exposure) = match class {
             PageClass::Listing => (1.0, 2.0),
             PageClass::Other => (0.6, 12.0),
@@ -81,7 +81,7 @@ impl Rate {
             },
             true => self.after_change(gap),
         };
-        next.bounded()
+        next.clamp()
     }
 
     fn after_change(self, gap: f64) -> Rate {
@@ -108,7 +108,7 @@ impl Rate {
         }
     }
 
-    fn bounded(self) -> Rate {
+    fn clamp(self) -> Rate {
         let too_much = (self.exposure / LONGEST_EXPOSURE).max(1.0);
         Rate {
             shape: (self.shape / too_much).max(LEAST_SHAPE),
@@ -155,7 +155,7 @@ mod tests {
         let never: Vec<(f64, bool)> = (1..9).map(|check| (f64::from(check), false)).collect();
         for class in [PageClass::Listing, PageClass::Other, PageClass::Document] {
             for checks in [&uneven[..], &nightly, &never] {
-                let prior = Rate::usual(class);
+                let prior = Rate::prior(class);
                 let believed = checks.iter().fold(prior, |rate, (gap, changed)| {
                     rate.after_check(days(*gap), *changed)
                 });
@@ -173,7 +173,7 @@ mod tests {
     fn hostile_checks_leave_a_number() {
         for gap_ms in [i64::MIN, -1, 0, 1, i64::MAX] {
             for changed in [false, true] {
-                let mut rate = Rate::usual(PageClass::Other);
+                let mut rate = Rate::prior(PageClass::Other);
                 for _ in 0..2_000 {
                     rate = rate.after_check(gap_ms, changed);
                 }

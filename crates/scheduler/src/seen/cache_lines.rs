@@ -38,7 +38,7 @@ impl CacheLines {
     }
 
     /// Reads a word of a key's line, so that the processor loads the line.
-    pub(super) fn touch(&self, key: u64) -> u64 {
+    pub(super) fn prefetch(&self, key: u64) -> u64 {
         self.words[self.start_of(key)]
     }
 

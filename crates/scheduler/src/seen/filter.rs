@@ -11,21 +11,21 @@ const WANTED_BITS: usize = 12;
 
 /// A set of keys that answers "certainly not contained" or "perhaps contained".
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct KeyFilter {
     lines: CacheLines,
 }
 
-impl Filter {
+impl KeyFilter {
     /// An empty filter for this many keys, of at most `most_bytes`.
-    pub(super) fn for_keys(keys: u64, most_bytes: usize) -> Self {
-        Filter {
+    pub(super) fn with_capacity_for(keys: u64, most_bytes: usize) -> Self {
+        KeyFilter {
             lines: CacheLines::new(lines_for(keys, most_bytes)),
         }
     }
 
     /// A filter without lines, as a placeholder. It contains nothing, and is too small for any number of keys.
-    pub(super) fn none() -> Self {
-        Filter {
+    pub(super) fn empty() -> Self {
+        KeyFilter {
             lines: CacheLines::new(0),
         }
     }
@@ -35,7 +35,7 @@ impl Filter {
         lines_for(keys, most_bytes) > self.lines.count()
     }
 
-    pub(super) fn is_none(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.lines.count() == 0
     }
 
@@ -44,29 +44,29 @@ impl Filter {
     }
 
     pub(super) fn insert(&mut self, key: u64) {
-        if self.is_none() {
+        if self.is_empty() {
             return;
         }
         let line = self.lines.line_of(key);
-        for (word, bit) in places(key) {
+        for (word, bit) in bit_positions(key) {
             line[word] |= bit;
         }
     }
 
-    /// See [`CacheLines::touch`].
-    pub(super) fn touch(&self, key: u64) -> u64 {
-        match self.is_none() {
+    /// See [`CacheLines::prefetch`].
+    pub(super) fn prefetch(&self, key: u64) -> u64 {
+        match self.is_empty() {
             true => 0,
-            false => self.lines.touch(key),
+            false => self.lines.prefetch(key),
         }
     }
 
     pub(super) fn may_contain(&mut self, key: u64) -> bool {
-        if self.is_none() {
+        if self.is_empty() {
             return true;
         }
         let line = self.lines.line_of(key);
-        places(key).all(|(word, bit)| line[word] & bit != 0)
+        bit_positions(key).all(|(word, bit)| line[word] & bit != 0)
     }
 }
 
@@ -79,7 +79,7 @@ fn lines_for(keys: u64, most_bytes: usize) -> usize {
 }
 
 /// The words and bits of a key within its line, from the key's low 45 bits. The high bits select the line.
-fn places(key: u64) -> impl Iterator<Item = (usize, u64)> {
+fn bit_positions(key: u64) -> impl Iterator<Item = (usize, u64)> {
     (0..BITS_PER_KEY).map(move |nth| {
         let place = (key >> (9 * nth)) as usize & 511;
         (place / 64, 1 << (place % 64))
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn inserted_keys_are_found_and_few_others() {
-        let mut filter = Filter::for_keys(100_000, usize::MAX);
+        let mut filter = KeyFilter::with_capacity_for(100_000, usize::MAX);
         keys(1, 100_000).for_each(|key| filter.insert(key));
         assert!(keys(1, 100_000).all(|key| filter.may_contain(key)));
         let alerts = keys(2, 100_000)
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_filter_stays_within_its_bytes_however_many_keys_come() {
-        let mut filter = Filter::for_keys(u64::MAX / 64, 1 << 16);
+        let mut filter = KeyFilter::with_capacity_for(u64::MAX / 64, 1 << 16);
         assert!(!filter.is_outgrown(u64::MAX / 64, 1 << 16));
         keys(1, 50_000).for_each(|key| filter.insert(key));
         assert!(keys(1, 50_000).all(|key| filter.may_contain(key)));

@@ -7,53 +7,53 @@
 
 use rusqlite::Result;
 
-use super::filter::Filter;
+use super::filter::KeyFilter;
 use super::hot_keys::HotKeys;
 use super::runs::{Entry, Run};
 
 #[derive(Debug)]
-pub(super) struct Front {
+pub(super) struct LookupCache {
     hot: HotKeys,
-    filter: Filter,
-    filling: Option<Filling>,
+    filter: KeyFilter,
+    filling: Option<FilterRebuild>,
     /// The memory of all parts together.
     bytes: usize,
 }
 
 /// A filter that is being filled.
 #[derive(Debug)]
-struct Filling {
-    filter: Filter,
+struct FilterRebuild {
+    filter: KeyFilter,
     /// The filter holds all keys of the runs below this one.
     next_key: u64,
     /// Whether the hot keys are filled as well, because nothing was used yet.
     warms_up: bool,
 }
 
-impl Front {
-    pub(super) fn new(bytes: usize) -> Front {
-        Front {
+impl LookupCache {
+    pub(super) fn new(bytes: usize) -> LookupCache {
+        LookupCache {
             hot: HotKeys::new(),
-            filter: Filter::none(),
+            filter: KeyFilter::empty(),
             filling: None,
             bytes,
         }
     }
 
     /// Whether the key was used recently. If so, it is certainly in the index.
-    pub(super) fn has_hot(&mut self, key: u64) -> bool {
+    pub(super) fn is_hot(&mut self, key: u64) -> bool {
         self.hot.contains(key)
     }
 
-    pub(super) fn note_hot(&mut self, key: u64) {
+    pub(super) fn insert_hot(&mut self, key: u64) {
         if !self.hot.contains(key) {
             self.hot.insert(key);
         }
     }
 
     /// Reads the memory that a look-up of the key needs. The returned value has no meaning.
-    pub(super) fn touch(&self, key: u64) -> u64 {
-        self.hot.touch(key) ^ self.filter.touch(key)
+    pub(super) fn prefetch(&self, key: u64) -> u64 {
+        self.hot.prefetch(key) ^ self.filter.prefetch(key)
     }
 
     /// Whether the runs may hold the key.
@@ -71,19 +71,19 @@ impl Front {
             if let Some(filling) = &mut self.filling {
                 filling.filter.insert(*key);
             }
-            self.note_hot(*key);
+            self.insert_hot(*key);
         }
     }
 
     /// Divides the memory, given this many keys in the runs: the filter grows with them, up to half of the memory,
     /// and the hot keys get the rest.
-    pub(super) fn fit(&mut self, keys: u64) {
+    pub(super) fn resize(&mut self, keys: u64) {
         let most_bytes = self.bytes / 2;
         if self.filling.is_none() && self.filter.is_outgrown(keys, most_bytes) {
-            self.filling = Some(Filling {
-                filter: Filter::for_keys(keys, most_bytes),
+            self.filling = Some(FilterRebuild {
+                filter: KeyFilter::with_capacity_for(keys, most_bytes),
                 next_key: 0,
-                warms_up: self.filter.is_none(),
+                warms_up: self.filter.is_empty(),
             });
         }
         let growing = self.filling.as_ref();
@@ -91,19 +91,19 @@ impl Front {
         let left = self
             .bytes
             .saturating_sub(self.filter.bytes() + growing_bytes);
-        self.hot.fit(keys, left);
+        self.hot.resize(keys, left);
     }
 
-    pub(super) fn is_filling(&self) -> bool {
+    pub(super) fn is_rebuilding(&self) -> bool {
         self.filling.is_some()
     }
 
     /// Continues reading the runs: about `slices` of the largest one, and the parts of the others with the same keys.
-    pub(super) fn fill(&mut self, runs: &[Run], slices: u64) -> Result<()> {
+    pub(super) fn advance_rebuild(&mut self, runs: &[Run], slices: u64) -> Result<()> {
         let Some(mut filling) = self.filling.take() else {
             return Ok(());
         };
-        let end_key = filling.end_after(runs, slices);
+        let end_key = filling.next_end_key(runs, slices);
         let mut entries = Vec::new();
         for run in runs {
             entries.clear();
@@ -111,7 +111,7 @@ impl Front {
             for (key, _) in &entries {
                 filling.filter.insert(*key);
                 if filling.warms_up {
-                    self.note_hot(*key);
+                    self.insert_hot(*key);
                 }
             }
         }
@@ -126,9 +126,9 @@ impl Front {
     }
 }
 
-impl Filling {
+impl FilterRebuild {
     /// The key up to which to read; `None`: to the end.
-    fn end_after(&self, runs: &[Run], slices: u64) -> Option<u64> {
+    fn next_end_key(&self, runs: &[Run], slices: u64) -> Option<u64> {
         let largest = runs.iter().max_by_key(|run| run.slices())?;
         let end = largest
             .slice_of(self.next_key)

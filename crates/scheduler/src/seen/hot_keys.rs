@@ -21,7 +21,7 @@ impl HotKeys {
     }
 
     /// Resizes the cache for this many keys, to at most `most_bytes`, and keeps as many keys as fit.
-    pub(super) fn fit(&mut self, keys: u64, most_bytes: usize) {
+    pub(super) fn resize(&mut self, keys: u64, most_bytes: usize) {
         let most = (most_bytes / LINE_BYTES / SEGMENTS).max(1);
         // A quarter more than needed, because some lines fill sooner than others.
         let wanted = (keys as usize / 6 / SEGMENTS).next_power_of_two().min(most);
@@ -44,13 +44,13 @@ impl HotKeys {
 
     /// Inserts a key that the cache does not hold. This may evict the least recently used key of its line.
     pub(super) fn insert(&mut self, key: u64) {
-        push(self.line_of(key), key);
+        push_front(self.line_of(key), key);
     }
 
-    /// See [`CacheLines::touch`].
-    pub(super) fn touch(&self, key: u64) -> u64 {
+    /// See [`CacheLines::prefetch`].
+    pub(super) fn prefetch(&self, key: u64) -> u64 {
         let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
-        self.segments[segment].touch(within_segment(key))
+        self.segments[segment].prefetch(within_segment(key))
     }
 
     fn line_of(&mut self, key: u64) -> &mut [u64; 8] {
@@ -63,7 +63,7 @@ fn within_segment(key: u64) -> u64 {
     key << SEGMENT_BITS
 }
 
-fn push(line: &mut [u64; 8], key: u64) {
+fn push_front(line: &mut [u64; 8], key: u64) {
     line.rotate_right(1);
     line[0] = key;
 }
@@ -72,7 +72,7 @@ fn resized(old: &CacheLines, lines: usize) -> CacheLines {
     let mut new = CacheLines::new(lines);
     for line in old.words().chunks_exact(8) {
         let held = line.iter().rev().filter(|key| **key != 0);
-        held.for_each(|key| push(new.line_of(within_segment(*key)), *key));
+        held.for_each(|key| push_front(new.line_of(within_segment(*key)), *key));
     }
     new
 }
@@ -101,12 +101,12 @@ mod tests {
     #[test]
     fn resizing_keeps_what_fits_and_stops_at_the_bytes_allowed() {
         let mut hot = HotKeys::new();
-        hot.fit(1_000, 1 << 20);
+        hot.resize(1_000, 1 << 20);
         keys(1, 500).for_each(|key| hot.insert(key));
-        hot.fit(u64::MAX, 1 << 20);
+        hot.resize(u64::MAX, 1 << 20);
         assert_eq!(bytes(&hot), 1 << 20);
         assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 450);
-        hot.fit(u64::MAX, 1 << 16);
+        hot.resize(u64::MAX, 1 << 16);
         assert_eq!(bytes(&hot), 1 << 16);
         assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 400);
     }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Result};
 
-use super::runs::{Entry, NewRun, Run, damaged};
+use super::runs::{Entry, Run, RunWriter, damaged_error};
 
 /// A current merge. Its sources stay in use until it is finished.
 #[derive(Debug)]
 pub(super) struct Merge {
-    sources: Vec<Cursor>,
-    output: NewRun,
+    sources: Vec<RunReader>,
+    output: RunWriter,
     written: u64,
 }
 
@@ -19,10 +19,10 @@ impl Merge {
     pub(super) fn begin(db: &Connection, folder: &Path, sources: &[Run]) -> Result<Merge> {
         let keys = sources.iter().map(|run| run.keys).sum();
         let last_task = sources.iter().map(|run| run.last_task).max().unwrap_or(0);
-        let sources = sources.iter().cloned().map(Cursor::new).collect();
+        let sources = sources.iter().cloned().map(RunReader::new).collect();
         Ok(Merge {
             sources,
-            output: NewRun::begin(db, folder, keys, last_task)?,
+            output: RunWriter::begin(db, folder, keys, last_task)?,
             written: 0,
         })
     }
@@ -36,7 +36,7 @@ impl Merge {
         self.sources.len()
     }
 
-    pub(super) fn is_written(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.written == self.output.slices()
     }
 
@@ -46,7 +46,7 @@ impl Merge {
         let end = self.output.slices().min(self.written.saturating_add(most));
         while self.written < end {
             entries.clear();
-            self.gather(&mut entries)?;
+            self.collect_next_slice(&mut entries)?;
             self.output.write_slice(self.written, &entries)?;
             self.written += 1;
         }
@@ -56,20 +56,20 @@ impl Merge {
     /// Replaces the sources by the output. Returns the output, and the sources' files, which may be deleted after the
     /// commit.
     pub(super) fn finish(mut self, db: &Connection) -> Result<(Run, Vec<PathBuf>)> {
-        debug_assert!(self.is_written());
+        debug_assert!(self.is_complete());
         for source in &mut self.sources {
             if source.peek()?.is_some() {
-                return Err(source.run.unreadable(&damaged()));
+                return Err(source.run.unreadable(&damaged_error()));
             }
         }
         let output = self.output.finish(db)?;
-        let sources = self.sources.iter().map(|source| source.run.discard(db));
+        let sources = self.sources.iter().map(|source| source.run.delete_row(db));
         Ok((output, sources.collect::<Result<_>>()?))
     }
 
     /// Collects the entries of the next output slice. A URL that was fetched again has the same key
     /// in two sources; the latest task wins.
-    fn gather(&mut self, entries: &mut Vec<Entry>) -> Result<()> {
+    fn collect_next_slice(&mut self, entries: &mut Vec<Entry>) -> Result<()> {
         loop {
             let mut least: Option<(Entry, usize)> = None;
             for (nth, source) in self.sources.iter_mut().enumerate() {
@@ -96,16 +96,16 @@ impl Merge {
 
 /// Reads a run from its first key to its last.
 #[derive(Debug)]
-struct Cursor {
+struct RunReader {
     run: Run,
     slices_read: u64,
     entries: Vec<Entry>,
     next: usize,
 }
 
-impl Cursor {
-    fn new(run: Run) -> Cursor {
-        Cursor {
+impl RunReader {
+    fn new(run: Run) -> RunReader {
+        RunReader {
             run,
             slices_read: 0,
             entries: Vec::new(),

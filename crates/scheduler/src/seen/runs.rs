@@ -49,12 +49,12 @@ pub(super) struct Run {
     /// All tasks up to this one are in this run or in older ones.
     pub(super) last_task: u64,
     layout: Layout,
-    stored: Arc<Stored>,
+    stored: Arc<RunFile>,
 }
 
 /// A run's file, and the positions of its slices.
 #[derive(Debug)]
-struct Stored {
+struct RunFile {
     path: PathBuf,
     file: File,
     /// The number of entries before each slice, and the total number.
@@ -87,13 +87,13 @@ impl Run {
     /// The task of a key, if it is in this run.
     pub(super) fn find(&self, key: u64) -> Result<Option<u64>> {
         let slice = self.slice_of(key);
-        let entries = self.count(slice) * self.layout.widths.entry();
+        let entries = self.count(slice) * self.layout.widths.entry_bytes();
         self.with_bytes(slice, entries, |slice| slice.find(key))
     }
 
     /// Appends the entries of a slice, in ascending order.
     pub(super) fn read_slice(&self, slice: u64, entries: &mut Vec<Entry>) -> Result<()> {
-        let bytes = self.count(slice) * self.layout.widths.entry();
+        let bytes = self.count(slice) * self.layout.widths.entry_bytes();
         self.with_bytes(slice, bytes, |slice| entries.extend(slice.entries()))
     }
 
@@ -113,7 +113,7 @@ impl Run {
     }
 
     /// Removes the run from the index. Its file may be deleted after the commit.
-    pub(super) fn discard(&self, db: &Connection) -> Result<PathBuf> {
+    pub(super) fn delete_row(&self, db: &Connection) -> Result<PathBuf> {
         let name = self.stored.path.file_name().unwrap_or_default();
         let mut delete = db.prepare_cached("DELETE FROM seen_runs WHERE file = ?1")?;
         delete.execute([name.to_string_lossy()])?;
@@ -124,7 +124,7 @@ impl Run {
     pub(super) fn unreadable(&self, error: &io::Error) -> rusqlite::Error {
         let path = &self.stored.path;
         fs::rename(path, path.with_extension("damaged")).ok();
-        fault("read", path, error)
+        run_file_error("read", path, error)
     }
 
     fn count(&self, slice: u64) -> usize {
@@ -140,7 +140,7 @@ impl Run {
         read: impl FnOnce(Slice<'_>) -> T,
     ) -> Result<T> {
         let place =
-            u64::from(self.stored.starts[slice as usize]) * self.layout.widths.entry() as u64;
+            u64::from(self.stored.starts[slice as usize]) * self.layout.widths.entry_bytes() as u64;
         let mut few = [0; 2_048];
         let mut many = Vec::new();
         let bytes = match few.get_mut(..count) {
@@ -153,13 +153,13 @@ impl Run {
         };
         let done = self.stored.file.read_exact_at(bytes, place);
         done.map_err(|error| self.unreadable(&error))?;
-        Ok(read(self.layout.slice(slice, self.count(slice), bytes)))
+        Ok(read(self.layout.decode(slice, self.count(slice), bytes)))
     }
 }
 
 /// A run that is being written.
 #[derive(Debug)]
-pub(super) struct NewRun {
+pub(super) struct RunWriter {
     keys: u64,
     last_task: u64,
     layout: Layout,
@@ -169,14 +169,14 @@ pub(super) struct NewRun {
     unsynced_bytes: u64,
 }
 
-impl NewRun {
+impl RunWriter {
     /// Begins a run with at most this many keys in the folder of runs.
     pub(super) fn begin(
         db: &Connection,
         folder: &Path,
         keys: u64,
         last_task: u64,
-    ) -> Result<NewRun> {
+    ) -> Result<RunWriter> {
         let layout = Layout::new(keys.div_ceil(KEYS_PER_SLICE).max(1), last_task);
         let sql = "SELECT lower(hex(randomblob(8)))";
         let name: String = db.query_row(sql, [], |row| row.get(0))?;
@@ -186,8 +186,8 @@ impl NewRun {
             options.read(true).write(true).create_new(true);
             options.mode(PRIVATE).open(&path)
         });
-        let file = created.map_err(|error| fault("create", &path, &error))?;
-        Ok(NewRun {
+        let file = created.map_err(|error| run_file_error("create", &path, &error))?;
+        Ok(RunWriter {
             keys,
             last_task,
             starts: Vec::with_capacity(layout.slices as usize + 1),
@@ -219,9 +219,9 @@ impl NewRun {
     /// Writes one slice, which must come after those written before; skipped slices are empty. The entries must be in
     /// ascending order and belong to the slice.
     pub(super) fn write_slice(&mut self, slice: u64, entries: &[Entry]) -> Result<()> {
-        let written = self.written();
+        let written = self.written_entries();
         self.starts.resize(slice as usize + 1, written);
-        let bytes = self.layout.bytes_of(slice, entries);
+        let bytes = self.layout.encode(slice, entries);
         self.unsynced_bytes += bytes.len() as u64;
         let mut done = self.file.write_all(&bytes);
         if self.unsynced_bytes >= BYTES_BETWEEN_SYNCS {
@@ -230,19 +230,19 @@ impl NewRun {
                 .and_then(|()| self.file.flush())
                 .and_then(|()| self.file.get_ref().sync_data());
         }
-        done.map_err(|error| fault("write", &self.path, &error))?;
+        done.map_err(|error| run_file_error("write", &self.path, &error))?;
         self.starts.push(written + entries.len() as u32);
         Ok(())
     }
 
     /// The number of entries written so far, which is recorded for the next slice.
-    fn written(&self) -> u32 {
+    fn written_entries(&self) -> u32 {
         self.starts.last().copied().unwrap_or(0)
     }
 
     /// Syncs the file, and names it in the table.
     pub(super) fn finish(mut self, db: &Connection) -> Result<Run> {
-        let written = self.written();
+        let written = self.written_entries();
         self.starts.resize(self.layout.slices as usize + 1, written);
         let directory: Vec<u8> = self.starts.iter().flat_map(|n| n.to_le_bytes()).collect();
         let path = self.path;
@@ -252,7 +252,7 @@ impl NewRun {
             sync_folder_of(&path)?;
             Ok(file)
         });
-        let file = written.map_err(|error| fault("write", &path, &error))?;
+        let file = written.map_err(|error| run_file_error("write", &path, &error))?;
         let sql = "INSERT INTO seen_runs (file, slices, keys, last_task) VALUES (?1, ?2, ?3, ?4)";
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let (slices, keys) = (self.layout.slices as i64, self.keys as i64);
@@ -263,7 +263,7 @@ impl NewRun {
             keys: self.keys,
             last_task: self.last_task,
             layout: self.layout,
-            stored: Arc::new(Stored { path, file, starts }),
+            stored: Arc::new(RunFile { path, file, starts }),
         })
     }
 }
@@ -290,10 +290,10 @@ pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
                 db.execute("DELETE FROM seen_runs WHERE id >= ?1", [number(4)? as i64])?;
                 break;
             }
-            Err(error) => return Err(fault("open", &path, &error)),
+            Err(error) => return Err(run_file_error("open", &path, &error)),
         }
     }
-    delete_others(folder, &runs);
+    delete_unused_files(folder, &runs);
     Ok(runs)
 }
 
@@ -310,25 +310,27 @@ fn read(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> 
     let file = File::open(path)?;
     let directory_bytes = (slices + 1) * 4;
     let bytes = file.metadata()?.len();
-    let entries_bytes = bytes.checked_sub(directory_bytes).ok_or_else(damaged)?;
+    let entries_bytes = bytes
+        .checked_sub(directory_bytes)
+        .ok_or_else(damaged_error)?;
     let mut directory = vec![0; directory_bytes as usize];
     file.read_exact_at(&mut directory, entries_bytes)?;
     let (starts, _) = directory.as_chunks::<4>();
     let starts: Vec<u32> = starts.iter().map(|n| u32::from_le_bytes(*n)).collect();
     let in_all = u64::from(starts.last().copied().unwrap_or(0));
-    if in_all * layout.widths.entry() as u64 != entries_bytes || !starts.is_sorted() {
-        return Err(damaged());
+    if in_all * layout.widths.entry_bytes() as u64 != entries_bytes || !starts.is_sorted() {
+        return Err(damaged_error());
     }
     let path = path.to_owned();
     Ok(Run {
         keys,
         last_task,
         layout,
-        stored: Arc::new(Stored { path, file, starts }),
+        stored: Arc::new(RunFile { path, file, starts }),
     })
 }
 
-pub(super) fn damaged() -> io::Error {
+pub(super) fn damaged_error() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
         "it differs from the written data",
@@ -337,7 +339,7 @@ pub(super) fn damaged() -> io::Error {
 
 /// Deletes the files of runs that are not among these. A file that cannot be deleted takes up space until the next
 /// start tries again.
-fn delete_others(folder: &Path, runs: &[Run]) {
+fn delete_unused_files(folder: &Path, runs: &[Run]) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if is_a_runs_name(&entry.file_name()) && runs.iter().all(|run| run.stored.path != path) {
@@ -381,7 +383,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 }
 
 /// The error in the form of SQLite's errors about its own file, so that a full disk is recognised.
-fn fault(doing: &str, path: &Path, error: &io::Error) -> rusqlite::Error {
+fn run_file_error(doing: &str, path: &Path, error: &io::Error) -> rusqlite::Error {
     let code = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ffi::SQLITE_FULL,
         _ => ffi::SQLITE_IOERR,

@@ -6,18 +6,18 @@ use super::runs::Entry;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) slices: u64,
-    pub(super) widths: Widths,
+    pub(super) widths: EntryWidths,
 }
 
 /// The width of an entry's numbers, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Widths {
+pub(super) struct EntryWidths {
     pub(super) key: usize,
     pub(super) task: usize,
 }
 
-impl Widths {
-    pub(super) fn entry(self) -> usize {
+impl EntryWidths {
+    pub(super) fn entry_bytes(self) -> usize {
         self.key + self.task
     }
 }
@@ -28,7 +28,7 @@ impl Layout {
         let task_bits = u64::BITS - last_task.leading_zeros();
         Layout {
             slices,
-            widths: Widths {
+            widths: EntryWidths {
                 key: key_bits.div_ceil(8) as usize,
                 task: task_bits.div_ceil(8).max(1) as usize,
             },
@@ -45,9 +45,9 @@ impl Layout {
     }
 
     /// The stored form of a slice.
-    pub(super) fn bytes_of(&self, slice: u64, entries: &[Entry]) -> Vec<u8> {
+    pub(super) fn encode(&self, slice: u64, entries: &[Entry]) -> Vec<u8> {
         let base = self.first_key_of(slice);
-        let mut bytes = Vec::with_capacity(entries.len() * self.widths.entry());
+        let mut bytes = Vec::with_capacity(entries.len() * self.widths.entry_bytes());
         for (key, _) in entries {
             bytes.extend_from_slice(&(key - base).to_be_bytes()[8 - self.widths.key..]);
         }
@@ -58,7 +58,7 @@ impl Layout {
     }
 
     /// A slice with this many entries, from its stored form. The tasks at the end may be missing.
-    pub(super) fn slice<'a>(&self, slice: u64, count: usize, bytes: &'a [u8]) -> Slice<'a> {
+    pub(super) fn decode<'a>(&self, slice: u64, count: usize, bytes: &'a [u8]) -> Slice<'a> {
         Slice {
             bytes,
             count,
@@ -74,7 +74,7 @@ pub(super) struct Slice<'a> {
     pub(super) count: usize,
     /// The key from which its keys are stored as distances.
     pub(super) base: u64,
-    pub(super) widths: Widths,
+    pub(super) widths: EntryWidths,
 }
 
 impl Slice<'_> {
@@ -100,17 +100,17 @@ impl Slice<'_> {
     }
 
     fn key(&self, nth: usize) -> u64 {
-        self.base + number(self.bytes, nth * self.widths.key, self.widths.key)
+        self.base + read_number(self.bytes, nth * self.widths.key, self.widths.key)
     }
 
     fn task(&self, nth: usize) -> u64 {
         let start = self.count * self.widths.key + nth * self.widths.task;
-        number(self.bytes, start, self.widths.task)
+        read_number(self.bytes, start, self.widths.task)
     }
 }
 
 /// Reads a number of one to eight bytes at `start`, the highest byte first.
-fn number(bytes: &[u8], start: usize, width: usize) -> u64 {
+fn read_number(bytes: &[u8], start: usize, width: usize) -> u64 {
     // Reads eight bytes if there are as many, because smaller reads took most of a look-up's time.
     let eight = bytes.get(start..start + 8);
     match eight.and_then(|eight| eight.try_into().ok()) {
@@ -135,7 +135,7 @@ mod tests {
                 let stored = &whole.to_be_bytes()[8 - width..];
                 for (before, after) in [(0, 0), (3, 0), (0, 9), (5, 7)] {
                     let bytes = [&vec![255; before], stored, &vec![255; after]].concat();
-                    assert_eq!(number(&bytes, before, width), whole, "{width} bytes");
+                    assert_eq!(read_number(&bytes, before, width), whole, "{width} bytes");
                 }
             }
         }

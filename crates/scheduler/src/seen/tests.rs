@@ -23,14 +23,14 @@ fn state(db: &Connection) -> &Path {
     Path::new(db.path().unwrap()).parent().unwrap()
 }
 
-fn opened() -> (TempDir, Connection, Seen) {
+fn opened() -> (TempDir, Connection, SeenUrls) {
     let (dir, db) = empty_database();
     db.execute_batch("BEGIN").unwrap();
-    let seen = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
+    let seen = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
     (dir, db, seen)
 }
 
-fn insert_all(seen: &mut Seen, db: &Connection, keys: impl Iterator<Item = u64>) {
+fn insert_all(seen: &mut SeenUrls, db: &Connection, keys: impl Iterator<Item = u64>) {
     for (nth, key) in keys.enumerate() {
         assert!(!seen.contains(key).unwrap());
         seen.insert(key, nth as u64 + 1);
@@ -66,7 +66,7 @@ fn few_runs_remain_and_merged_ones_are_freed() {
         files(&db) > seen.runs.len(),
         "none is deleted before the commit"
     );
-    seen.committed();
+    seen.delete_merged_files();
     assert_eq!(files(&db), seen.runs.len());
 }
 
@@ -80,7 +80,8 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
         if seen.merge.is_some() && nth % 7 == 0 {
             merging += 1;
             let tail = std::mem::take(&mut seen.tail);
-            seen = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
+            seen =
+                SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
             seen.tail = tail;
             seen.last_task = nth as u64 + 1;
         }
@@ -111,7 +112,7 @@ fn keys_differ_by_crawl_and_by_database() {
     let key = seen.key(1, "http://a.org/");
     assert_eq!(
         key,
-        Seen::open(&db, state(&db), LEAST, DroppedParameters::usual())
+        SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults())
             .unwrap()
             .key(1, "http://a.org/")
     );
@@ -124,8 +125,14 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 100_000));
     let tail = std::mem::take(&mut seen.tail);
-    let mut seen =
-        Seen::open_reading(&db, state(&db), LEAST, DroppedParameters::usual(), 1).unwrap();
+    let mut seen = SeenUrls::open_with_read_speed(
+        &db,
+        state(&db),
+        LEAST,
+        DroppedParameters::with_defaults(),
+        1,
+    )
+    .unwrap();
     seen.tail = tail;
     seen.last_task = 100_000;
     let older: Vec<u64> = keys(1, 100_000).collect();
@@ -135,13 +142,13 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
         seen.insert(key, 100_001 + nth as u64);
         if nth % 50 == 0 {
             seen.maintain(&db).unwrap();
-            turns += u64::from(seen.front.is_filling());
+            turns += u64::from(seen.front.is_rebuilding());
         }
         let older = older[nth * 5];
         assert!(seen.contains(older).unwrap(), "key {}", nth * 5);
     }
     assert!(turns > 5, "it was read in {turns} turns");
-    assert!(!seen.front.is_filling());
+    assert!(!seen.front.is_rebuilding());
     for (nth, key) in keys(1, 100_000).enumerate() {
         assert_eq!(seen.task_of(key).unwrap(), Some(nth as u64 + 1));
     }
@@ -151,11 +158,11 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
 fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 3_000));
-    seen.committed();
+    seen.delete_merged_files();
     let folder = state(&db).join(runs::FOLDER);
     fs::write(folder.join("notes.txt"), "of somebody else").unwrap();
     fs::write(folder.join("0123456789abcdef.run"), "half of it").unwrap();
-    let runs = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual())
+    let runs = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults())
         .unwrap()
         .runs
         .len();
@@ -175,12 +182,18 @@ fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
     for task in 1..=800 {
         db.execute(sql, [(indexed + task) as i64]).unwrap();
     }
-    let mut seen =
-        Seen::open_reading(&db, state(&db), LEAST, DroppedParameters::usual(), 1).unwrap();
+    let mut seen = SeenUrls::open_with_read_speed(
+        &db,
+        state(&db),
+        LEAST,
+        DroppedParameters::with_defaults(),
+        1,
+    )
+    .unwrap();
     assert_eq!(seen.tail.len(), 800);
     seen.insert(1, indexed + 801);
     seen.maintain(&db).unwrap();
-    assert!(seen.front.is_filling(), "a part is read at a time");
+    assert!(seen.front.is_rebuilding(), "a part is read at a time");
 }
 
 #[test]
@@ -196,7 +209,7 @@ fn a_run_that_is_lost_ends_the_index_and_those_before_it_are_kept() {
         .unwrap()
         .set_len(100)
         .unwrap();
-    let kept = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
+    let kept = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
     assert_eq!(kept.runs.len(), seen.runs.len() - 1);
     assert!(!last.exists());
     for run in &kept.runs {

@@ -14,7 +14,7 @@ fn table() -> BackoffTable {
 
 fn failed(state: &mut SiteState, reason: BackoffReason, now_ms: i64) -> Verdict {
     let certain = matches!(reason, BackoffReason::Robots | BackoffReason::Dns);
-    state.failed(reason, certain, true, &table(), now_ms)
+    state.on_failure(reason, certain, true, &table(), now_ms)
 }
 
 fn backing_off(until_ms: i64) -> Phase {
@@ -24,7 +24,7 @@ fn backing_off(until_ms: i64) -> Phase {
 #[test]
 fn the_first_contact_that_fails_makes_the_site_back_off() {
     let mut state = SiteState::default();
-    let verdict = state.failed(BackoffReason::Robots, true, false, &table(), 500);
+    let verdict = state.on_failure(BackoffReason::Robots, true, false, &table(), 500);
     assert_eq!(
         (verdict, state.phase),
         (Verdict::SiteBackoffs, backing_off(1_500))
@@ -49,7 +49,7 @@ fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
             Verdict::OwnFailure
         );
     }
-    assert!(state.answered(0));
+    assert!(state.on_answer(0));
     for _ in 0..2 {
         assert_eq!(
             failed(&mut state, BackoffReason::Busy, 0),
@@ -65,7 +65,7 @@ fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
 #[test]
 fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
     let mut state = SiteState::default();
-    state.failed(BackoffReason::Robots, true, false, &table(), 0);
+    state.on_failure(BackoffReason::Robots, true, false, &table(), 0);
     // An attempt from before the backoff.
     assert_eq!(
         failed(&mut state, BackoffReason::Robots, 999),
@@ -97,14 +97,14 @@ fn rests_shrink_by_success() {
         reason: BackoffReason::Busy,
         failures: 0,
     };
-    assert!(!state.answered(99), "a late answer ends no backoff");
-    assert!(state.answered(100));
+    assert!(!state.on_answer(99), "a late answer ends no backoff");
+    assert!(state.on_answer(100));
     assert_eq!((state.phase, state.backoff_index), (Phase::Open, 1));
     for _ in 0..3 {
         failed(&mut state, BackoffReason::Busy, 200);
     }
     assert_eq!(state.phase, backing_off(10_200));
-    assert!(state.answered(10_200));
+    assert!(state.on_answer(10_200));
     assert!(state.is_default());
 }
 
@@ -112,13 +112,13 @@ fn rests_shrink_by_success() {
 fn a_site_that_blocks_backoff_until_a_person_wakes_it() {
     let mut state = SiteState::default();
     let block = |state: &mut SiteState, now_ms| {
-        state.failed(BackoffReason::Blocked, true, true, &table(), now_ms)
+        state.on_failure(BackoffReason::Blocked, true, true, &table(), now_ms)
     };
     assert_eq!(block(&mut state, 0), Verdict::SiteBackoffs);
     assert_eq!(state.phase, backing_off(1_000));
     assert_eq!(block(&mut state, 1_000), Verdict::SiteBackoffs);
     assert_eq!(state.phase, backing_off(UNTIL_WOKEN_MS));
-    state.wake(5_000);
+    state.end_backoff(5_000);
     assert_eq!(state.phase, backing_off(5_000));
     assert_eq!(block(&mut state, 6_000), Verdict::SiteBackoffs);
     assert_eq!(state.phase, backing_off(UNTIL_WOKEN_MS));
@@ -127,7 +127,7 @@ fn a_site_that_blocks_backoff_until_a_person_wakes_it() {
 #[test]
 fn the_fifth_refusal_in_a_row_is_a_block() {
     let mut state = SiteState::default();
-    let mut refuse = || state.failed(BackoffReason::Blocked, false, true, &table(), 0);
+    let mut refuse = || state.on_failure(BackoffReason::Blocked, false, true, &table(), 0);
     let verdicts: Vec<Verdict> = (0..5).map(|_| refuse()).collect();
     assert_eq!(verdicts[..4], [Verdict::OwnFailure; 4]);
     assert_eq!(verdicts[4], Verdict::SiteBackoffs);
@@ -147,10 +147,10 @@ fn without_a_list_sites_never_back_off() {
 
 #[test]
 fn what_an_attempt_says() {
-    let failed = |reason, certain| Sign::Failed { reason, certain };
+    let failed = |reason, certain| AttemptSign::Failed { reason, certain };
     for (outcome, status, sign) in [
-        (Outcome::Ok, Some(200), Sign::Answered),
-        (Outcome::HttpError, Some(500), Sign::Answered),
+        (Outcome::Ok, Some(200), AttemptSign::Answered),
+        (Outcome::HttpError, Some(500), AttemptSign::Answered),
         (
             Outcome::HttpError,
             Some(503),
@@ -171,17 +171,17 @@ fn what_an_attempt_says() {
             None,
             failed(BackoffReason::Unreachable, false),
         ),
-        (Outcome::Timeout, Some(200), Sign::Answered),
+        (Outcome::Timeout, Some(200), AttemptSign::Answered),
         (Outcome::DnsError, None, failed(BackoffReason::Dns, true)),
-        (Outcome::Disallowed, None, Sign::Nothing),
+        (Outcome::Disallowed, None, AttemptSign::Nothing),
     ] {
         let done = done(outcome, status, false);
-        assert_eq!(Sign::of(&done), sign, "{outcome} {status:?}");
+        assert_eq!(AttemptSign::from_task(&done), sign, "{outcome} {status:?}");
     }
     for status in [403, 420, 500] {
         let done = done(Outcome::HttpError, Some(status), true);
         let busy = failed(BackoffReason::Busy, false);
-        assert_eq!(Sign::of(&done), busy, "{status} of a limiter");
+        assert_eq!(AttemptSign::from_task(&done), busy, "{status} of a limiter");
     }
 }
 

@@ -52,7 +52,7 @@ impl fmt::Display for BodyFault {
 }
 
 /// A body that is still arriving.
-pub struct Arriving<B = Incoming> {
+pub struct ArrivingBody<B = Incoming> {
     body: B,
     patience: Duration,
     /// How much longer the waits were than [`LEAST_RATE`] allows for the bytes. Early bytes give no credit: a fast
@@ -60,9 +60,9 @@ pub struct Arriving<B = Incoming> {
     behind: Duration,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
-    pub fn new(body: B) -> Arriving<B> {
-        Arriving {
+impl<B: Body<Data = Bytes> + Unpin> ArrivingBody<B> {
+    pub fn new(body: B) -> ArrivingBody<B> {
+        ArrivingBody {
             body,
             patience: PATIENCE,
             behind: Duration::ZERO,
@@ -103,7 +103,7 @@ pub async fn read_whole(
     if body.size_hint().lower() > most_bytes as u64 {
         return Err(too_large);
     }
-    let mut body = Arriving::new(body);
+    let mut body = ArrivingBody::new(body);
     let mut whole = Vec::new();
     let mut place: Option<SemaphorePermit<'_>> = None;
     while let Some(piece) = body.next_piece().await? {
@@ -147,11 +147,11 @@ mod tests {
     }
 
     /// A body with a patience of 0.2 s that yields a piece every 0.01 s.
-    fn arriving(piece: &'static [u8]) -> Arriving<Dripping> {
+    fn arriving(piece: &'static [u8]) -> ArrivingBody<Dripping> {
         let interval = tokio::time::interval(Duration::from_millis(10));
-        Arriving {
+        ArrivingBody {
             patience: Duration::from_millis(200),
-            ..Arriving::new(Dripping(interval, piece))
+            ..ArrivingBody::new(Dripping(interval, piece))
         }
     }
 

@@ -16,13 +16,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
-use crate::http::places::{Place, Places};
-use crate::http::protection::InForce;
+use crate::http::places::{ConnectionPermit, ConnectionPermits};
+use crate::http::protection::SharedProtection;
 use crate::http::tls;
-use crate::http::unread::Unread;
+use crate::http::unread::WriteDeadline;
 
 /// The most connections served at once to clients that have shown a token, or to all clients if no tokens are required.
-/// Clients that have not shown a token yet have a lower limit: see [`Places`].
+/// Clients that have not shown a token yet have a lower limit: see [`ConnectionPermits`].
 const MOST_CONNECTIONS: usize = 64;
 
 /// The time limit for the head of a request.
@@ -37,7 +37,7 @@ pub type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 pub type Answer = Response<AnswerBody>;
 
 /// An answer body that is complete from the start.
-pub fn whole(body: impl Into<Bytes>) -> AnswerBody {
+pub fn complete_body(body: impl Into<Bytes>) -> AnswerBody {
     Full::new(body.into()).boxed_unsync()
 }
 
@@ -49,9 +49,9 @@ pub struct Peer {
 }
 
 /// Answers requests.
-pub trait Answering: Send + Sync + 'static {
+pub trait RequestHandler: Send + Sync + 'static {
     /// A task that runs beside the requests, for as long as they are served.
-    fn attend(self: Arc<Self>) -> impl Future<Output = ()> + Send {
+    fn run_background(self: Arc<Self>) -> impl Future<Output = ()> + Send {
         async {}
     }
 
@@ -64,10 +64,10 @@ pub trait Answering: Send + Sync + 'static {
 
 /// Starts to listen, and serves on a thread of its own until the process ends. Returns the address. If the address is
 /// unavailable, the error contains `advice`.
-pub fn start<A: Answering>(
+pub fn start<A: RequestHandler>(
     address: SocketAddr,
     advice: &str,
-    protection: InForce,
+    protection: SharedProtection,
     answering: Arc<A>,
 ) -> Result<SocketAddr, Fault> {
     let cannot = |error: std::io::Error| {
@@ -89,7 +89,11 @@ pub fn start<A: Answering>(
     Ok(address)
 }
 
-async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answering: Arc<A>) {
+async fn serve<A: RequestHandler>(
+    listener: TcpListener,
+    protection: SharedProtection,
+    answering: Arc<A>,
+) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -97,9 +101,9 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
             return;
         }
     };
-    tokio::spawn(Arc::clone(&answering).attend());
+    tokio::spawn(Arc::clone(&answering).run_background());
     let of_this_machine = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let places = Arc::new(Places::new(MOST_CONNECTIONS));
+    let places = Arc::new(ConnectionPermits::new(MOST_CONNECTIONS));
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -112,7 +116,7 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
         let protection = protection.get();
         // Without tokens all clients are processes of this machine, with one address.
         let (permit, place) = match protection.tokens {
-            Some(_) => match places.take(from.ip()) {
+            Some(_) => match places.try_take(from.ip()) {
                 Some(place) => (None, Some(place)),
                 None => continue,
             },
@@ -140,7 +144,7 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
 }
 
 /// Serves a connection until it ends or loses its place.
-async fn serve_connection<A: Answering>(
+async fn serve_connection<A: RequestHandler>(
     stream: tokio::net::TcpStream,
     tls: Option<Arc<rustls::ServerConfig>>,
     requests: Requests<A>,
@@ -160,7 +164,7 @@ async fn serve_connection<A: Answering>(
         None => serving.await,
         Some(place) => tokio::select! {
             () = serving => {}
-            () = place.taken_away() => {}
+            () = place.wait_until_revoked() => {}
         },
     }
 }
@@ -169,10 +173,10 @@ async fn serve_connection<A: Answering>(
 struct Requests<A> {
     answering: Arc<A>,
     peer: Peer,
-    place: Option<Arc<Place>>,
+    place: Option<Arc<ConnectionPermit>>,
 }
 
-impl<A: Answering> Requests<A> {
+impl<A: RequestHandler> Requests<A> {
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
         let serve_one = service_fn(move |mut request: Request<Incoming>| {
             if let Some(place) = &self.place {
@@ -185,7 +189,10 @@ impl<A: Answering> Requests<A> {
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_WITHIN)
-            .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
+            .serve_connection(
+                TokioIo::new(WriteDeadline::new(stream, READ_WITHIN)),
+                serve_one,
+            )
             .await;
     }
 }

@@ -20,13 +20,13 @@ const MOST_STRANGERS: usize = 24;
 
 /// The open connections, the oldest first.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionPermits {
     most_known: usize,
-    held: Mutex<Held>,
+    held: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct OpenConnections {
     last_number: u64,
     connections: Vec<Connection>,
 }
@@ -43,23 +43,26 @@ struct Connection {
 
 /// A connection's place, freed on drop.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct ConnectionPermit {
+    places: Arc<ConnectionPermits>,
     number: u64,
     leave: Arc<Notify>,
 }
 
-impl Places {
+impl ConnectionPermits {
     /// Creates the set of places, with at most `most_known` for clients that have shown a token.
-    pub(crate) fn new(most_known: usize) -> Places {
-        Places {
+    pub(crate) fn new(most_known: usize) -> ConnectionPermits {
+        ConnectionPermits {
             most_known,
             held: Mutex::default(),
         }
     }
 
     /// A place for a connection; `None` if its address has reached its limit.
-    pub(crate) fn take(self: &Arc<Places>, from: IpAddr) -> Option<Arc<Place>> {
+    pub(crate) fn try_take(
+        self: &Arc<ConnectionPermits>,
+        from: IpAddr,
+    ) -> Option<Arc<ConnectionPermit>> {
         let network = network(from);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.count(|other| other.network == network) >= MOST_OF_ONE && !held.evict(network) {
@@ -78,7 +81,7 @@ impl Places {
             is_known: false,
             leave: Arc::clone(&leave),
         });
-        Some(Arc::new(Place {
+        Some(Arc::new(ConnectionPermit {
             places: Arc::clone(self),
             number,
             leave,
@@ -86,7 +89,7 @@ impl Places {
     }
 }
 
-impl Held {
+impl OpenConnections {
     fn count(&self, is_counted: impl Fn(&Connection) -> bool) -> usize {
         let connections = self.connections.iter();
         connections.filter(|other| is_counted(other)).count()
@@ -112,7 +115,7 @@ impl Held {
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Notes that the client has shown a token. If there are too many known clients, the connection stays among the
     /// strangers.
     fn note_known(&self) {
@@ -131,12 +134,12 @@ impl Place {
     }
 
     /// Waits until the place is taken away.
-    pub(crate) async fn taken_away(&self) {
+    pub(crate) async fn wait_until_revoked(&self) {
         self.leave.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let held = self.places.held.lock();
         let mut held = held.unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +149,7 @@ impl Drop for Place {
 
 /// Notes that the client of a request has shown a valid token, so its connection keeps its place.
 pub fn note_known_client<B>(request: &Request<B>) {
-    if let Some(place) = request.extensions().get::<Arc<Place>>() {
+    if let Some(place) = request.extensions().get::<Arc<ConnectionPermit>>() {
         place.note_known();
     }
 }
@@ -159,20 +162,20 @@ mod tests {
         IpAddr::from([127, 0, 0, last])
     }
 
-    fn is_there(place: &Place) -> bool {
+    fn is_there(place: &ConnectionPermit) -> bool {
         let held = place.places.held.lock().unwrap();
         held.count(|other| other.number == place.number) == 1
     }
 
     #[test]
     fn one_address_holds_few_places_and_others_still_find_theirs() {
-        let places = Arc::new(Places::new(64));
+        let places = Arc::new(ConnectionPermits::new(64));
         let take = |last: u8| {
-            let place = places.take(address(last))?;
+            let place = places.try_take(address(last))?;
             place.note_known();
             Some(place)
         };
-        let mut held: Vec<Arc<Place>> = (0..64).filter_map(|_| take(2)).collect();
+        let mut held: Vec<Arc<ConnectionPermit>> = (0..64).filter_map(|_| take(2)).collect();
         assert_eq!(held.len(), MOST_OF_ONE);
         assert!(take(3).is_some());
         held.pop();
@@ -186,21 +189,21 @@ mod tests {
 
     #[test]
     fn strangers_make_room_for_each_other_and_known_clients_stay() {
-        let places = Arc::new(Places::new(2));
-        let known = places.take(address(1)).unwrap();
+        let places = Arc::new(ConnectionPermits::new(2));
+        let known = places.try_take(address(1)).unwrap();
         known.note_known();
-        let idle: Vec<Arc<Place>> = (0..60)
-            .filter_map(|number| places.take(address(2 + number % 6)))
+        let idle: Vec<Arc<ConnectionPermit>> = (0..60)
+            .filter_map(|number| places.try_take(address(2 + number % 6)))
             .collect();
         let held = || idle.iter().filter(|place| is_there(place)).count();
         assert_eq!(held(), MOST_STRANGERS);
-        let late = places.take(address(9)).unwrap();
+        let late = places.try_take(address(9)).unwrap();
         for _ in 0..200 {
-            places.take(address(2)).unwrap();
+            places.try_take(address(2)).unwrap();
         }
         assert!(is_there(&known) && is_there(&late));
         late.note_known();
-        let third = places.take(address(10)).unwrap();
+        let third = places.try_take(address(10)).unwrap();
         third.note_known();
         let held = places.held.lock().unwrap();
         assert_eq!(held.count(|other| other.is_known), 2, "no more than these");
@@ -208,11 +211,13 @@ mod tests {
 
     #[test]
     fn a_connection_that_loses_its_place_is_notified() {
-        let places = Arc::new(Places::new(64));
-        let first = places.take(address(2)).unwrap();
-        let _others: Vec<_> = (0..MOST_OF_ONE).map(|_| places.take(address(2))).collect();
+        let places = Arc::new(ConnectionPermits::new(64));
+        let first = places.try_take(address(2)).unwrap();
+        let _others: Vec<_> = (0..MOST_OF_ONE)
+            .map(|_| places.try_take(address(2)))
+            .collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        runtime.unwrap().block_on(first.taken_away());
+        runtime.unwrap().block_on(first.wait_until_revoked());
         assert!(!is_there(&first));
     }
 }

@@ -77,11 +77,11 @@ fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, Fault> 
 
 /// The protection in force, shared by the HTTP thread and the code that reloads it.
 #[derive(Clone, Default)]
-pub struct InForce(Arc<RwLock<Protection>>);
+pub struct SharedProtection(Arc<RwLock<Protection>>);
 
-impl InForce {
-    pub fn new(protection: Protection) -> InForce {
-        InForce(Arc::new(RwLock::new(protection)))
+impl SharedProtection {
+    pub fn new(protection: Protection) -> SharedProtection {
+        SharedProtection(Arc::new(RwLock::new(protection)))
     }
 
     pub fn replace(&self, protection: Protection) {

@@ -12,16 +12,16 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A connection whose writes fail once written bytes have waited this long for the client. The time applies to an
 /// answer as a whole: reading a byte now and then does not extend it.
-pub(crate) struct Unread<S> {
+pub(crate) struct WriteDeadline<S> {
     stream: S,
     within: Duration,
     /// Set while written bytes wait for the client.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: AsyncWrite + Unpin> Unread<S> {
-    pub(crate) fn new(stream: S, within: Duration) -> Unread<S> {
-        Unread {
+impl<S: AsyncWrite + Unpin> WriteDeadline<S> {
+    pub(crate) fn new(stream: S, within: Duration) -> WriteDeadline<S> {
+        WriteDeadline {
             stream,
             within,
             deadline: None,
@@ -50,7 +50,7 @@ impl<S: AsyncWrite + Unpin> Unread<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Unread<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteDeadline<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -60,7 +60,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Unread<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Unread<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -106,7 +106,7 @@ mod tests {
     async fn an_answer_that_is_not_read_fails_at_the_deadline() {
         let (stream, _client) = duplex(100);
         let began = Instant::now();
-        let mut unread = Unread::new(stream, WITHIN);
+        let mut unread = WriteDeadline::new(stream, WITHIN);
         let failed = unread.write_all(&[0; 1_000]).await.unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
         assert!(began.elapsed() >= WITHIN);
@@ -115,7 +115,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_byte_now_and_then_does_not_prolong_it() {
         let (stream, mut client) = duplex(100);
-        let mut unread = Unread::new(stream, WITHIN);
+        let mut unread = WriteDeadline::new(stream, WITHIN);
         let reading = tokio::spawn(async move {
             while client.read_u8().await.is_ok() {
                 tokio::time::sleep(WITHIN / 20).await;
@@ -129,7 +129,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_answer_has_the_whole_time() {
         let (stream, mut client) = duplex(100);
-        let mut unread = Unread::new(stream, WITHIN);
+        let mut unread = WriteDeadline::new(stream, WITHIN);
         for _ in 0..5 {
             let reading = async {
                 tokio::time::sleep(WITHIN / 4).await;

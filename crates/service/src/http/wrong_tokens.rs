@@ -17,10 +17,10 @@ const MOST_ADDRESSES: usize = 10_000;
 
 /// The wrong tokens of the last minute, by address.
 #[derive(Debug, Default)]
-pub struct WrongTokens(Mutex<Counted>);
+pub struct WrongTokens(Mutex<AddressCounts>);
 
 #[derive(Debug, Default)]
-struct Counted {
+struct AddressCounts {
     by_network: HashMap<IpAddr, (u32, Instant)>,
     /// When expired entries were last removed.
     cleared: Option<Instant>,
@@ -28,7 +28,7 @@ struct Counted {
 
 impl WrongTokens {
     /// Counts a wrong token of an address. Returns whether the address has tried too many.
-    pub fn count(&self, from: IpAddr, now: Instant) -> bool {
+    pub fn count_wrong_token(&self, from: IpAddr, now: Instant) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = network(from);
         if !counted.by_network.contains_key(&from) && !counted.has_room(now) {
@@ -52,7 +52,7 @@ impl WrongTokens {
     }
 }
 
-impl Counted {
+impl AddressCounts {
     /// Whether a further address can be counted. A full table is cleared of expired entries at most once in a
     /// [`PERIOD`].
     fn has_room(&mut self, now: Instant) -> bool {
@@ -88,14 +88,17 @@ mod tests {
         let began = Instant::now();
         let [one, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap());
         for _ in 0..MOST_WRONG {
-            assert!(!wrong.count(one, began));
+            assert!(!wrong.count_wrong_token(one, began));
         }
         assert!(wrong.has_too_many(one, began) && !wrong.has_too_many(other, began));
-        assert!(wrong.count(one, began));
+        assert!(wrong.count_wrong_token(one, began));
         assert!(!wrong.has_too_many(one, began + PERIOD));
-        assert!(wrong.count("::ffff:192.0.2.1".parse().unwrap(), began));
-        assert!(!wrong.count(other, began));
-        assert!(!wrong.count(one, began + PERIOD), "it begins anew");
+        assert!(wrong.count_wrong_token("::ffff:192.0.2.1".parse().unwrap(), began));
+        assert!(!wrong.count_wrong_token(other, began));
+        assert!(
+            !wrong.count_wrong_token(one, began + PERIOD),
+            "it begins anew"
+        );
     }
 
     #[test]
@@ -103,10 +106,10 @@ mod tests {
         let wrong = WrongTokens::default();
         let now = Instant::now();
         for host in 0..MOST_WRONG {
-            wrong.count(format!("2001:db8::{host:x}").parse().unwrap(), now);
+            wrong.count_wrong_token(format!("2001:db8::{host:x}").parse().unwrap(), now);
         }
-        assert!(wrong.count("2001:db8::ffff".parse().unwrap(), now));
-        assert!(!wrong.count("2001:db8:0:1::1".parse().unwrap(), now));
+        assert!(wrong.count_wrong_token("2001:db8::ffff".parse().unwrap(), now));
+        assert!(!wrong.count_wrong_token("2001:db8:0:1::1".parse().unwrap(), now));
     }
 
     #[test]
@@ -115,11 +118,11 @@ mod tests {
         let now = Instant::now();
         let address = |number: u32| IpAddr::from(std::net::Ipv4Addr::from(number));
         for number in 0..2 * MOST_ADDRESSES as u32 {
-            assert!(!wrong.count(address(number), now));
+            assert!(!wrong.count_wrong_token(address(number), now));
         }
         let counted = || wrong.0.lock().unwrap().by_network.len();
         assert_eq!(counted(), MOST_ADDRESSES);
-        wrong.count(address(u32::MAX), now + PERIOD);
+        wrong.count_wrong_token(address(u32::MAX), now + PERIOD);
         assert_eq!(counted(), 1, "those whose minute is over make room");
     }
 }

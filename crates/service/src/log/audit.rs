@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::state::PRIVATE;
 
-use super::file::{Place, file_name, files, link_newest_and_prune, next_place, place_today};
+use super::file::{FilePosition, file_name, files, link_newest_and_prune, next_place, place_today};
 
 /// The name of the log.
 const NAME: &str = "audit";
@@ -26,7 +26,7 @@ pub struct AuditFile {
     folder: PathBuf,
     max_bytes: u64,
     keep: usize,
-    place: Place,
+    place: FilePosition,
     file: File,
     /// The offset of the lines that may still change.
     settled: u64,
@@ -67,7 +67,7 @@ impl AuditFile {
 
     /// Makes the last lines final, and begins a new file if this one is full or from an earlier day. After an error
     /// nothing has changed: the last lines may still change.
-    pub fn settle_open(&mut self) -> io::Result<()> {
+    pub fn finish_open_lines(&mut self) -> io::Result<()> {
         let settled = self.settled + self.open;
         let place = next_place(self.place, settled >= self.max_bytes);
         if place == self.place {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(folder.text(), "fed 1\n");
         audit.write(b"stop\n", b"fed 20\n", true).unwrap();
         assert_eq!(folder.text(), "stop\nfed 20\n");
-        audit.settle_open().unwrap();
+        audit.finish_open_lines().unwrap();
         audit.write(b"drain\n", b"", true).unwrap();
         assert_eq!(folder.text(), "stop\nfed 20\ndrain\n");
         drop(audit);
@@ -186,7 +186,7 @@ mod tests {
         let mut audit = AuditFile::open(&folder.0, 0, 2).unwrap();
         for line in ["a\n", "b\n", "c\n"] {
             audit.write(line.as_bytes(), b"", false).unwrap();
-            audit.settle_open().unwrap();
+            audit.finish_open_lines().unwrap();
         }
         audit.write(b"d\n", b"", false).unwrap();
         let files = audit_files(&folder.0).unwrap();
@@ -207,12 +207,12 @@ mod tests {
             .join(file_name(NAME, next_place(audit.place, true)));
         std::fs::create_dir(&next).unwrap();
         for _ in 0..3 {
-            audit.settle_open().unwrap_err();
+            audit.finish_open_lines().unwrap_err();
             audit.write(b"", b"fed 2\n", false).unwrap();
         }
         assert_eq!(folder.text(), "fed 2\n");
         std::fs::remove_dir(&next).unwrap();
-        audit.settle_open().unwrap();
+        audit.finish_open_lines().unwrap();
         audit.write(b"stop\n", b"", false).unwrap();
         assert_eq!(folder.text(), "stop\n");
         let files = audit_files(&folder.0).unwrap();

@@ -12,7 +12,7 @@ use crate::state::PRIVATE;
 const DAY_S: u64 = 86_400;
 
 /// The position of a file in the order of a log: its day since the epoch, and its number on that day.
-pub(super) type Place = (u64, u32);
+pub(super) type FilePosition = (u64, u32);
 
 /// Writes a log, in files of limited size and number.
 pub(super) struct LogFiles {
@@ -20,7 +20,7 @@ pub(super) struct LogFiles {
     name: String,
     max_bytes: u64,
     keep: usize,
-    place: Place,
+    place: FilePosition,
     file: File,
     bytes: u64,
 }
@@ -34,7 +34,7 @@ impl LogFiles {
         keep: usize,
     ) -> io::Result<LogFiles> {
         let place = place_today(folder, name)?;
-        let (file, bytes) = append(&folder.join(file_name(name, place)))?;
+        let (file, bytes) = open_for_append(&folder.join(file_name(name, place)))?;
         let mut log = LogFiles {
             folder: folder.to_owned(),
             name: name.to_owned(),
@@ -48,9 +48,9 @@ impl LogFiles {
         Ok(log)
     }
 
-    fn begin(&mut self, place: Place) -> io::Result<()> {
+    fn begin_file(&mut self, place: FilePosition) -> io::Result<()> {
         let path = self.folder.join(file_name(&self.name, place));
-        (self.file, self.bytes) = append(&path)?;
+        (self.file, self.bytes) = open_for_append(&path)?;
         self.place = place;
         self.link_newest_and_prune();
         Ok(())
@@ -62,14 +62,14 @@ impl LogFiles {
     }
 
     /// The file that the next line goes to.
-    fn next_place(&self, line_bytes: u64) -> Place {
+    fn next_place(&self, line_bytes: u64) -> FilePosition {
         let is_full = self.bytes > 0 && self.bytes + line_bytes > self.max_bytes;
         next_place(self.place, is_full)
     }
 }
 
 /// Points the link to the newest file, and removes the oldest ones.
-pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: Place, keep: usize) {
+pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: FilePosition, keep: usize) {
     let link = folder.join(format!("{name}.log"));
     let new = folder.join(format!("{name}.log.{}", std::process::id()));
     // The link holds only the file name, because a relative link is resolved from its own folder.
@@ -84,7 +84,7 @@ pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: Place, ke
 }
 
 /// The file for the next line: a new one each day, and whenever one is full.
-pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
+pub(super) fn next_place((day, number): FilePosition, is_full: bool) -> FilePosition {
     let today = today();
     match is_full {
         _ if today > day => (today, 1),
@@ -94,7 +94,7 @@ pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
 }
 
 /// The file with which a log continues when it is opened: the newest of today, or a new one.
-pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<Place> {
+pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<FilePosition> {
     let today = today();
     let newest = files(folder, name)?.pop().map(|(place, _)| place);
     Ok(newest
@@ -107,7 +107,7 @@ impl Write for LogFiles {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let place = self.next_place(line.len() as u64);
         if place != self.place {
-            self.begin(place)?;
+            self.begin_file(place)?;
         }
         let written = self.file.write(line)?;
         self.bytes += written as u64;
@@ -119,7 +119,7 @@ impl Write for LogFiles {
     }
 }
 
-fn append(path: &Path) -> io::Result<(File, u64)> {
+fn open_for_append(path: &Path) -> io::Result<(File, u64)> {
     let file = OpenOptions::new()
         .create(true)
         .append(true)
@@ -129,8 +129,8 @@ fn append(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, bytes))
 }
 
-pub(super) fn file_name(name: &str, (day, number): Place) -> String {
-    let date = date(day);
+pub(super) fn file_name(name: &str, (day, number): FilePosition) -> String {
+    let date = date_of_day(day);
     match number {
         1 => format!("{name}.{date}.log"),
         _ => format!("{name}.{date}.{number}.log"),
@@ -138,7 +138,7 @@ pub(super) fn file_name(name: &str, (day, number): Place) -> String {
 }
 
 /// The files of a log, oldest first.
-pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(Place, PathBuf)>> {
+pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(FilePosition, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -152,7 +152,7 @@ pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(Place, PathBuf
 }
 
 /// The position of a log's file, from its name; `None` for a file of another log.
-fn place_of(file: &str, name: &str) -> Option<Place> {
+fn place_of(file: &str, name: &str) -> Option<FilePosition> {
     let rest = file.strip_prefix(name)?.strip_prefix('.')?;
     let rest = rest.strip_suffix(".log")?;
     let (date, number) = match rest.split_once('.') {
@@ -161,7 +161,7 @@ fn place_of(file: &str, name: &str) -> Option<Place> {
     };
     let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    Some((day_of(year, month, day), number))
+    Some((day_from_date(year, month, day), number))
 }
 
 fn today() -> u64 {
@@ -175,7 +175,7 @@ const DAYS_OF_400_YEARS: u64 = 146_097;
 
 /// The Gregorian date of a day since the epoch. Years are counted from March, so that the day of a
 /// leap year is their last.
-fn date(day: u64) -> String {
+fn date_of_day(day: u64) -> String {
     let day = day + EPOCH;
     let (era, day) = (day / DAYS_OF_400_YEARS, day % DAYS_OF_400_YEARS);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -188,7 +188,7 @@ fn date(day: u64) -> String {
 }
 
 /// The day since the epoch of a Gregorian date.
-fn day_of(year: u64, month: u64, day: u64) -> u64 {
+fn day_from_date(year: u64, month: u64, day: u64) -> u64 {
     let year = year.saturating_sub(u64::from(month <= 2));
     let (era, year) = (year / 400, year % 400);
     let months = if month > 2 { month - 3 } else { month + 9 };
@@ -211,7 +211,7 @@ mod tests {
             (20_779, "2026-11-22"),
             (20_818, "2026-12-31"),
         ] {
-            assert_eq!(date(day), shown);
+            assert_eq!(date_of_day(day), shown);
             let file = format!("worker-1.{shown}.7.log");
             assert_eq!(place_of(&file, "worker-1"), Some((day, 7)));
         }

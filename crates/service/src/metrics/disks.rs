@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use crate::disk::Room;
+use crate::disk::FreeSpace;
 
 use crate::metrics::exposition::Exposition;
 
 /// Adds the free space on the disks of these folders, where it is known.
 pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
-    let mut rooms: Vec<(String, Room)> = folders
+    let mut rooms: Vec<(String, FreeSpace)> = folders
         .iter()
-        .filter_map(|folder| Some((folder.display().to_string(), Room::of(folder)?)))
+        .filter_map(|folder| Some((folder.display().to_string(), FreeSpace::of(folder)?)))
         .collect();
     // Folders may be listed twice, because the store may be in the state folder.
     rooms.sort_by(|one, other| one.0.cmp(&other.0));
@@ -20,11 +20,11 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
         "Space that may still be written on the disk of a folder.",
     );
     for (folder, room) in &rooms {
-        free.with(&[("folder", folder)], room.free_bytes);
+        free.add_series(&[("folder", folder)], room.free_bytes);
     }
     let mut sizes = page.gauge("webfill_disk_size_bytes", "The size of that disk.");
     for (folder, room) in &rooms {
-        sizes.with(&[("folder", folder)], room.size_bytes);
+        sizes.add_series(&[("folder", folder)], room.size_bytes);
     }
 }
 

@@ -62,7 +62,7 @@ impl Family<'_> {
     }
 
     /// Writes one of several series of a family.
-    pub fn with(&mut self, labels: &[(&str, &str)], value: impl Display) {
+    pub fn add_series(&mut self, labels: &[(&str, &str)], value: impl Display) {
         line(self.text, self.name, "", labels, &value);
     }
 }
@@ -96,8 +96,8 @@ mod tests {
         let mut page = Exposition::default();
         page.gauge("webfill_leases", "Tasks handed out.").value(7);
         let mut pages = page.counter("webfill_pages_total", "Pages,\nby mapping.");
-        pages.with(&[("mapping", "a\"b\\c\nd"), ("state", "x")], 1);
-        pages.with(&[("mapping", "e"), ("state", "y")], 2.5);
+        pages.add_series(&[("mapping", "a\"b\\c\nd"), ("state", "x")], 1);
+        pages.add_series(&[("mapping", "e"), ("state", "y")], 2.5);
         let expected = "# HELP webfill_leases Tasks handed out.\n# TYPE webfill_leases gauge\n\
             webfill_leases 7\n\
             # HELP webfill_pages_total Pages,\\nby mapping.\n# TYPE webfill_pages_total counter\n\

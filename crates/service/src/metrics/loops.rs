@@ -22,7 +22,7 @@ pub fn add_messages(
 ) {
     let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
     for (socket, traffic) in sockets {
-        messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
-        messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
+        messages.add_series(&[("socket", socket), ("direction", "in")], traffic.received);
+        messages.add_series(&[("socket", socket), ("direction", "out")], traffic.sent);
     }
 }

@@ -11,14 +11,14 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A process to report on, with the labels of its series.
 #[derive(Debug)]
-pub struct Watched<'l> {
+pub struct ReportedProcess<'l> {
     pub pid: u32,
     pub labels: Vec<(&'static str, &'l str)>,
 }
 
 /// Facts about a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Facts {
+struct ProcessFacts {
     resident_bytes: u64,
     /// When the process started, in seconds since the epoch by the current wall clock.
     started_s: f64,
@@ -35,7 +35,7 @@ pub fn add_build(page: &mut Exposition) {
         ("wire_version", &*wire),
     ];
     page.gauge("webfill_build_info", "The build that runs; always 1.")
-        .with(&labels, 1);
+        .add_series(&labels, 1);
 }
 
 /// Adds how often the role was started with its state folder.
@@ -49,15 +49,15 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
 
 /// Adds the metrics of these processes, as far as they can be read: one of them may have just ended. Except for the
 /// first, their names are those used by all Prometheus clients.
-pub fn add_processes(page: &mut Exposition, processes: &[Watched<'_>]) {
-    let known: Vec<(&Watched<'_>, Facts)> = processes
+pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
+    let known: Vec<(&ReportedProcess<'_>, ProcessFacts)> = processes
         .iter()
         .filter_map(|process| Some((process, facts(process.pid)?)))
         .collect();
-    let mut gauge = |name, help, value: fn(&Facts) -> f64| {
+    let mut gauge = |name, help, value: fn(&ProcessFacts) -> f64| {
         let mut family = page.gauge(name, help);
         for (process, facts) in &known {
-            family.with(&process.labels, value(facts));
+            family.add_series(&process.labels, value(facts));
         }
     };
     gauge(
@@ -83,16 +83,16 @@ pub fn add_processes(page: &mut Exposition, processes: &[Watched<'_>]) {
         "CPU time that the process has used, in user and kernel mode.",
     );
     for (process, facts) in &known {
-        cpu.with(&process.labels, facts.cpu_s);
+        cpu.add_series(&process.labels, facts.cpu_s);
     }
 }
 
-fn facts(pid: u32) -> Option<Facts> {
+fn facts(pid: u32) -> Option<ProcessFacts> {
     let folder = format!("/proc/{pid}");
     let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).ok();
     let (cpu_ticks, started_ticks) = ticks(&read("stat")?)?;
     let resident_kib = number_after(&read("status")?, "VmRSS:")?;
-    Some(Facts {
+    Some(ProcessFacts {
         resident_bytes: resident_kib << 10,
         started_s: booted_s()? as f64 + started_ticks as f64 / TICKS_PER_SECOND,
         cpu_s: cpu_ticks as f64 / TICKS_PER_SECOND,

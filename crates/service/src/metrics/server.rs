@@ -156,20 +156,20 @@ impl<F: Fn(&str) -> Option<Answer>> Service<F> {
         let host = request.headers().get(HOST);
         let host = host.and_then(|host| host.to_str().ok());
         if self.is_loopback && !host.is_some_and(is_of_this_machine) {
-            return refused(403, "the Host header names another machine\n".into());
+            return refusal_reply(403, "the Host header names another machine\n".into());
         }
         if request.headers().contains_key(ORIGIN) {
-            return refused(
+            return refusal_reply(
                 403,
                 "requests from web pages are refused (Origin header)\n".into(),
             );
         }
         let Some(answer) = (self.answer)(request.uri().path()) else {
             let paths = self.purpose.paths;
-            return refused(404, format!("nothing is here; there is {paths}\n"));
+            return refusal_reply(404, format!("nothing is here; there is {paths}\n"));
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut answer = refused(405, "expected GET\n".into());
+            let mut answer = refusal_reply(405, "expected GET\n".into());
             let allowed = HeaderValue::from_static("GET, HEAD");
             answer.headers_mut().insert(ALLOW, allowed);
             return answer;
@@ -178,7 +178,7 @@ impl<F: Fn(&str) -> Option<Answer>> Service<F> {
     }
 }
 
-fn refused(status: u16, why: String) -> Reply {
+fn refusal_reply(status: u16, why: String) -> Reply {
     text(Answer {
         status,
         media_type: TEXT,

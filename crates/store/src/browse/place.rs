@@ -11,13 +11,13 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The order of the list.
-    order: Order,
+    order: ListOrder,
     key: Vec<String>,
 }
 
 /// The order of a list. A list continues in the order in which it began, even if an index has been created meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ListOrder {
     /// The latest first, by the time when something was stored or happened.
     Newest,
     /// Ascending by key.
@@ -27,28 +27,28 @@ pub(crate) enum Order {
 /// An invalid place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no place in a list: begin at its beginning")]
-pub struct PlaceError(String);
+pub struct ListCursorError(String);
 
 /// The longest text of a place. The longest key of a record holds its id and its dataset, in Base64.
 const MAX_TEXT: usize = 4 << 10;
 
 impl Place {
-    pub(crate) fn newest(key: impl IntoIterator<Item = String>) -> Place {
+    pub(crate) fn newest_first(key: impl IntoIterator<Item = String>) -> Place {
         Place {
-            order: Order::Newest,
+            order: ListOrder::Newest,
             key: key.into_iter().collect(),
         }
     }
 
     /// The place behind the record of this [key](crate::record_key).
-    pub fn key(key: impl Into<String>) -> Place {
+    pub fn by_key(key: impl Into<String>) -> Place {
         Place {
-            order: Order::Key,
+            order: ListOrder::Key,
             key: vec![key.into()],
         }
     }
 
-    pub(crate) fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> ListOrder {
         self.order
     }
 
@@ -66,8 +66,8 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.order {
-            Order::Newest => "n",
-            Order::Key => "k",
+            ListOrder::Newest => "n",
+            ListOrder::Key => "k",
         })?;
         self.key
             .iter()
@@ -76,17 +76,18 @@ impl fmt::Display for Place {
 }
 
 impl FromStr for Place {
-    type Err = PlaceError;
+    type Err = ListCursorError;
 
-    fn from_str(text: &str) -> Result<Place, PlaceError> {
-        let shown = || PlaceError(text.chars().take(80).flat_map(char::escape_debug).collect());
+    fn from_str(text: &str) -> Result<Place, ListCursorError> {
+        let shown =
+            || ListCursorError(text.chars().take(80).flat_map(char::escape_debug).collect());
         if text.len() > MAX_TEXT {
             return Err(shown());
         }
         let mut parts = text.split('.');
         let order = match parts.next() {
-            Some("n") => Order::Newest,
-            Some("k") => Order::Key,
+            Some("n") => ListOrder::Newest,
+            Some("k") => ListOrder::Key,
             _ => return Err(shown()),
         };
         let decode = |part: &str| {
@@ -105,14 +106,14 @@ mod tests {
     #[test]
     fn a_place_comes_back_from_its_text() {
         for place in [
-            Place::newest([
+            Place::newest_first([
                 String::from("2026-01-01T12:00:00.000Z"),
                 String::from("a/b/\0ä"),
             ]),
-            Place::newest([]),
-            Place::key("people/Ada Lovelace & Co?#%"),
-            Place::key(""),
-            Place::key("ä".repeat(1_200)),
+            Place::newest_first([]),
+            Place::by_key("people/Ada Lovelace & Co?#%"),
+            Place::by_key(""),
+            Place::by_key("ä".repeat(1_200)),
         ] {
             let text = place.to_string();
             let is_of_urls =

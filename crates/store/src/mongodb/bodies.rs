@@ -14,17 +14,17 @@ use webfill_wire::Delivery;
 
 use super::Mongo;
 use super::command::{Db, number, with_timeout};
-use super::conditions::replace_if;
+use super::conditions::replace_if_statement;
 use super::fault::Fault;
 use super::indexes;
 use super::members::{date, time};
 use super::value::binary;
 use crate::bodies::{
-    BESIDE_BODY, Bodies, Body, BodyChange, DroppedBodies, MAX_KEPT_BYTES, keys_of,
+    BESIDE_BODY, Bodies, Body, BodyChange, DroppedBodies, MAX_KEPT_BYTES, page_key_range,
 };
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 
 pub(super) const BODIES: &str = "bodies";
 
@@ -122,23 +122,23 @@ fn statement(body: &Body) -> RawDocumentBuf {
         "content_hash": body.content_hash.as_str(),
         "is_rendered": body.is_rendered,
         "at": date(body.at_ms),
-        "epoch": clamped(body.delivery.epoch),
-        "task": clamped(body.task),
+        "epoch": clamp_to_i64(body.delivery.epoch),
+        "task": clamp_to_i64(body.task),
         "attempts": i64::from(body.delivery.number),
-        "bytes": clamped(body.bytes),
-        "size": clamped(size as u64),
+        "bytes": clamp_to_i64(body.bytes),
+        "size": clamp_to_i64(size as u64),
     };
     stored.append(cstr!("body"), binary(&body.body));
     let is_not_earlier = rawdoc! {"$gte": [
         [
-            {"$literal": clamped(body.delivery.epoch)},
-            {"$literal": clamped(body.task)},
+            {"$literal": clamp_to_i64(body.delivery.epoch)},
+            {"$literal": clamp_to_i64(body.task)},
             {"$literal": i64::from(body.delivery.number)},
             {"$literal": date(body.at_ms)},
         ],
         ["$epoch", "$task", "$attempts", "$at"],
     ]};
-    replace_if(&body.page_id, is_not_earlier, stored)
+    replace_if_statement(&body.page_id, is_not_earlier, stored)
 }
 
 /// If it is time to query the size, drops the oldest bodies until the others fit.
@@ -157,7 +157,7 @@ async fn trim(
     written.bytes.store(0, Ordering::Relaxed);
     written.was_asked.store(true, Ordering::Relaxed);
     let stats = db.run(rawdoc! {"collStats": BODIES}).await?;
-    let mut excess = number(&stats, "size") - clamped(max_bytes);
+    let mut excess = number(&stats, "size") - clamp_to_i64(max_bytes);
     while excess > 0 {
         let ids = oldest(db, &mut excess).await?;
         if ids.is_empty() {
@@ -194,7 +194,7 @@ async fn oldest(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
 }
 
 async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Body>, Fault> {
-    let (first, end) = keys_of(crawl);
+    let (first, end) = page_key_range(crawl);
     let bodies: Collection<RawDocumentBuf> = db.database.collection(BODIES);
     let which = doc! {"_id": {"$gt": after.unwrap_or(first), "$lt": end}};
     let find = async {

@@ -21,8 +21,8 @@ use super::members::date;
 use super::{bodies, content_changes, export, indexes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
-    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListedRecord, PageFilter,
-    PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord,
+    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListPage, ListedRecord,
+    PageFilter, PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, WholeRecord,
     rows_of,
 };
 use crate::change::Change;
@@ -54,7 +54,7 @@ impl Browse for Mongo {
         filter: &CrawlFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<Crawl>, StoreError> {
+    ) -> Result<ListPage<Crawl>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         self.call(async move |db: Db| crawls::list(&db, &filter, from, rows_of(limit)).await)
             .await
@@ -75,7 +75,7 @@ impl Browse for Mongo {
         filter: &PageFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<PageRow>, StoreError> {
+    ) -> Result<ListPage<PageRow>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         self.call(async move |db: Db| pages::list(&db, &filter, from, rows_of(limit)).await)
             .await
@@ -101,7 +101,7 @@ impl Browse for Mongo {
         count_to: u64,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<DatasetRow>, StoreError> {
+    ) -> Result<ListPage<DatasetRow>, StoreError> {
         let from = from.cloned();
         self.call(async move |db: Db| records::datasets(&db, count_to, from, rows_of(limit)).await)
             .await
@@ -112,7 +112,7 @@ impl Browse for Mongo {
         filter: &RecordFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<RecordRow>, StoreError> {
+    ) -> Result<ListPage<RecordRow>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         self.call(async move |db: Db| records::list(&db, &filter, from, rows_of(limit)).await)
             .await
@@ -124,7 +124,7 @@ impl Browse for Mongo {
         condition: &RecordCondition,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<ListedRecord>, StoreError> {
+    ) -> Result<ListPage<ListedRecord>, StoreError> {
         let (filter, condition, from) = (filter.clone(), condition.clone(), from.cloned());
         self.call(async move |db: Db| {
             records::list_whole(&db, &filter, &condition, from, rows_of(limit)).await
@@ -155,7 +155,7 @@ impl Browse for Mongo {
         filter: &ChangeListFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<Change>, StoreError> {
+    ) -> Result<ListPage<Change>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         self.call(async move |db: Db| {
             content_changes::list(&db, &filter, from, rows_of(limit)).await
@@ -167,7 +167,7 @@ impl Browse for Mongo {
         &self,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<SiteState>, StoreError> {
+    ) -> Result<ListPage<SiteState>, StoreError> {
         let from = from.cloned();
         self.call(async move |db: Db| site_states::list(&db, from, rows_of(limit)).await)
             .await
@@ -175,7 +175,7 @@ impl Browse for Mongo {
 }
 
 /// What a list reads.
-pub(super) struct Listing<'a> {
+pub(super) struct ListQuery<'a> {
     pub(super) collection: &'a str,
     pub(super) which: Document,
     pub(super) order: Document,
@@ -186,19 +186,19 @@ pub(super) struct Listing<'a> {
     pub(super) wanted: usize,
 }
 
-impl Listing<'_> {
+impl ListQuery<'_> {
     /// Reads a slice of the list. `read` returns the place of a document, and its row if the filter accepts it. `None`
     /// if there is no such index.
-    pub(super) async fn slice<T>(
+    pub(super) async fn read_list_page<T>(
         self,
         db: &Db,
         read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
-    ) -> Result<Option<Slice<T>>, Fault> {
+    ) -> Result<Option<ListPage<T>>, Fault> {
         let collection: Collection<RawDocumentBuf> = db.database.collection(self.collection);
         let wanted = self.wanted;
         let searching = async {
             match self.find(&collection).await {
-                Ok(cursor) => slice(cursor, wanted, read).await.map(Some),
+                Ok(cursor) => read_list_page(cursor, wanted, read).await.map(Some),
                 Err(error) if is_without_index(&error) => Ok(None),
                 Err(error) => Err(error),
             }
@@ -221,13 +221,13 @@ impl Listing<'_> {
     }
 }
 
-async fn slice<T>(
+async fn read_list_page<T>(
     mut cursor: Cursor<RawDocumentBuf>,
     wanted: usize,
     mut read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
-) -> mongodb::error::Result<Result<Slice<T>, Fault>> {
+) -> mongodb::error::Result<Result<ListPage<T>, Fault>> {
     let began = Instant::now();
-    let mut slice = Slice::end();
+    let mut slice = ListPage::end();
     let mut bytes = 0;
     while cursor.advance().await? {
         bytes += cursor.current().as_bytes().len();
@@ -255,7 +255,7 @@ fn is_without_index(error: &Error) -> bool {
 
 /// The condition that a document comes after a place. The order is by a time, the latest first, and then by key. Few
 /// documents have the same time.
-pub(super) fn before(time: &str, place: &Place) -> Document {
+pub(super) fn condition_before(time: &str, place: &Place) -> Document {
     let at = date(place.number(0));
     doc! {
         time: {"$lte": at},
@@ -264,8 +264,8 @@ pub(super) fn before(time: &str, place: &Place) -> Document {
 }
 
 /// The place of a document in the order of [`before`].
-pub(super) fn place_of(at: DateTime, id: &str) -> Place {
-    Place::newest([at.timestamp_millis().to_string(), id.to_owned()])
+pub(super) fn cursor_at(at: DateTime, id: &str) -> Place {
+    Place::newest_first([at.timestamp_millis().to_string(), id.to_owned()])
 }
 
 /// The key of a document.
@@ -274,7 +274,7 @@ pub(super) fn key(stored: &RawDocument) -> &str {
 }
 
 /// The fault of a document in which another program has left out a member.
-pub(super) fn broken(what: &str, stored: &RawDocument) -> Fault {
+pub(super) fn broken_entry_fault(what: &str, stored: &RawDocument) -> Fault {
     let key = key(stored);
     Fault::InvalidEntry(format!("{what} {key:.200} is not as webfill writes it"))
 }

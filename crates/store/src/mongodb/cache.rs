@@ -12,18 +12,18 @@ use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{RawBinaryRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::Mongo;
-use super::command::{Db, Updated};
-use super::conditions::{is_not_older, replace_if};
+use super::command::{Db, UpdateResult};
+use super::conditions::{not_older_condition, replace_if_statement};
 use super::fault::Fault;
 use super::members::{date, integer, time};
 use super::reservations;
 use super::value::or_null;
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SITE_KEPT_MS,
-    SiteEntry,
+    SiteClockEntry,
 };
 use crate::error::StoreError;
-use crate::site_clock::{HeldReservation, SiteClock, clamped};
+use crate::site_clock::{HeldReservation, SiteClock, clamp_to_i64};
 
 /// The robots.txt files of origins, except those that are too old.
 pub(super) async fn robots_of(
@@ -34,7 +34,7 @@ pub(super) async fn robots_of(
     let ids: Vec<&str> = origins.iter().map(String::as_str).collect();
     let mut found = HashMap::with_capacity(ids.len());
     for stored in db.find_all("robots", &ids).await? {
-        if let Some(entry) = robots(&stored).filter(|entry| entry.is_kept(now_ms)) {
+        if let Some(entry) = robots_from(&stored).filter(|entry| entry.is_usable(now_ms)) {
             found.insert(entry.origin.clone(), entry);
         }
     }
@@ -42,7 +42,7 @@ pub(super) async fn robots_of(
     Ok(entries.collect())
 }
 
-fn robots(stored: &RawDocument) -> Option<RobotsEntry> {
+fn robots_from(stored: &RawDocument) -> Option<RobotsEntry> {
     let status = integer(stored, "status");
     let body = stored.get_binary("body").map(|body| body.bytes.to_vec());
     Some(RobotsEntry {
@@ -72,8 +72,8 @@ fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
         bytes: &entry.body,
     };
     stored.append(cstr!("body"), body);
-    let condition = is_not_older("fetched_at", date(entry.fetched_at_ms));
-    replace_if(&entry.origin, condition, stored)
+    let condition = not_older_condition("fetched_at", date(entry.fetched_at_ms));
+    replace_if_statement(&entry.origin, condition, stored)
 }
 
 /// The clocks of sites, except those that have not changed for too long.
@@ -81,7 +81,7 @@ pub(super) async fn sites(
     db: &Db,
     sites: &[String],
     now_ms: i64,
-) -> Result<Vec<Option<SiteEntry>>, Fault> {
+) -> Result<Vec<Option<SiteClockEntry>>, Fault> {
     let ids: Vec<&str> = sites.iter().map(String::as_str).collect();
     let mut found = HashMap::with_capacity(ids.len());
     for stored in db.find_all("sites", &ids).await? {
@@ -94,8 +94,8 @@ pub(super) async fn sites(
         let delay_ms = integer(stored, "delay_ms").unwrap_or(0).unsigned_abs();
         let owner = stored.get_str("owner").ok().map(str::to_owned);
         let accepted_ms = integer(stored, "accepted_ms").map(i64::unsigned_abs);
-        let entry = site_clock(stored).entry(site, delay_ms, owner, now_ms)?;
-        Some(SiteEntry {
+        let entry = site_clock_from(stored).entry(site, delay_ms, owner, now_ms)?;
+        Some(SiteClockEntry {
             accepted_ms,
             ..entry
         })
@@ -104,7 +104,7 @@ pub(super) async fn sites(
 }
 
 /// A site's clock as stored.
-pub(super) fn site_clock(stored: &RawDocument) -> SiteClock {
+pub(super) fn site_clock_from(stored: &RawDocument) -> SiteClock {
     let reservation = stored.get_document("slot").ok().and_then(|slot| {
         Some(HeldReservation {
             holder: slot.get_str("holder").ok()?.to_owned(),
@@ -121,13 +121,13 @@ pub(super) fn site_clock(stored: &RawDocument) -> SiteClock {
 }
 
 /// Moves clocks forward.
-pub(super) async fn put_sites(db: &Db, entries: &[SiteEntry]) -> Result<(), Fault> {
+pub(super) async fn put_sites(db: &Db, entries: &[SiteClockEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(site_statement).collect();
     db.upsert("sites", &statements).await?.into_result()
 }
 
 /// The statement that updates a site's clock. All expressions of its first stage see the document as it was before.
-fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
+fn site_statement(entry: &SiteClockEntry) -> RawDocumentBuf {
     let start = date(entry.last_start_ms);
     let is_latest = rawdoc! {"$gte": [start, "$last_start"]};
     rawdoc! {
@@ -137,35 +137,35 @@ fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
                 "last_start": {"$max": ["$last_start", start]},
                 "blocked_until": {"$max": ["$blocked_until", or_null(entry.blocked_until_ms.map(date))]},
                 "delay_ms": {"$cond": [
-                    is_latest.clone(), clamped(entry.delay_ms), "$delay_ms",
+                    is_latest.clone(), clamp_to_i64(entry.delay_ms), "$delay_ms",
                 ]},
                 "owner": {"$cond": [
                     is_latest.clone(), {"$literal": or_null(entry.owner.as_deref())}, "$owner",
                 ]},
                 "accepted_ms": {"$cond": [
-                    is_latest, or_null(entry.accepted_ms.map(clamped)), "$accepted_ms",
+                    is_latest, or_null(entry.accepted_ms.map(clamp_to_i64)), "$accepted_ms",
                 ]},
             }},
-            {"$set": {"forget_at": forget_at()}},
+            {"$set": {"forget_at": expiry_expression()}},
         ],
         "upsert": true,
     }
 }
 
 /// The time at which the server deletes a site's clock. `$max` ignores missing members.
-pub(super) fn forget_at() -> RawDocumentBuf {
+pub(super) fn expiry_expression() -> RawDocumentBuf {
     rawdoc! {"$add": [
         {"$max": ["$last_start", "$answered_at", "$blocked_until", "$slot.lapses_at"]},
         SITE_KEPT_MS,
     ]}
 }
 
-impl Updated {
+impl UpdateResult {
     /// The fault of the first failed statement, if there is one.
     pub(super) fn into_result(self) -> Result<(), Fault> {
         match self.failed.first() {
             None => Ok(()),
-            Some((_, code, message)) => Err(Fault::of_statement(*code, message)),
+            Some((_, code, message)) => Err(Fault::from_statement_error(*code, message)),
         }
     }
 }
@@ -173,7 +173,7 @@ impl Updated {
 #[async_trait]
 impl Cache for Mongo {
     fn call_pace(&self, processes: u16) -> Duration {
-        super::pace(processes)
+        super::call_interval(processes)
     }
 
     async fn robots_of(
@@ -195,12 +195,12 @@ impl Cache for Mongo {
         &self,
         sites: Vec<String>,
         now_ms: i64,
-    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+    ) -> Result<Vec<Option<SiteClockEntry>>, StoreError> {
         self.call(async move |db: Db| self::sites(&db, &sites, now_ms).await)
             .await
     }
 
-    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+    async fn put_sites(&self, entries: Vec<SiteClockEntry>) -> Result<(), StoreError> {
         self.call(async move |db: Db| put_sites(&db, &entries).await)
             .await
     }

@@ -12,8 +12,8 @@ use super::command::{Db, with_timeout};
 use super::export::{STEP, STEP_BYTES};
 use super::fault::Fault;
 use super::page_log::{self, LOG};
-use super::{Mongo, panicked, value};
-use crate::cursor::{Cursor, Kept, check_cursor, too_late};
+use super::{Mongo, panic_error, value};
+use crate::cursor::{Cursor, RetainedRange, check_cursor, too_late_message};
 use crate::store::{Changes, ExportError, ExportFilter};
 
 /// How many entries of the log are read at once. Each holds the keys of one call of `save`.
@@ -69,7 +69,7 @@ pub(super) struct Pages {
 pub(super) type Step = Result<Pages, Fault>;
 
 /// Signals that the receiver was dropped.
-struct Gone;
+struct ReceiverGone;
 
 /// Sends step after step. An error is the last step.
 pub(super) async fn read_all(
@@ -82,12 +82,12 @@ pub(super) async fn read_all(
         let store = page_log::store_id(&db).await?;
         let cut = page_log::cut(&db).await?;
         let newest = page_log::newest(&db).await?;
-        let kept = Kept {
+        let kept = RetainedRange {
             cut: cut.unsigned_abs(),
             newest: newest.unsigned_abs(),
         };
         check_cursor(&after, &store, kept).map_err(Fault::Unusable)?;
-        let mut reader = Reader {
+        let mut reader = ChangesReader {
             db: &db,
             store,
             filter,
@@ -107,14 +107,14 @@ pub(super) async fn read_all(
     }
 }
 
-struct Reader<'a> {
+struct ChangesReader<'a> {
     db: &'a Db,
     store: String,
     filter: ExportFilter,
     steps: &'a mpsc::Sender<Step>,
 }
 
-impl Reader<'_> {
+impl ChangesReader<'_> {
     /// Reads the entries after the cursor, up to `newest`.
     async fn read(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
         // Numbers in the log are signed; `check_cursor` has made sure that this one fits.
@@ -128,7 +128,7 @@ impl Reader<'_> {
                     break;
                 }
                 let skip = std::mem::take(&mut pages_read).min(ids.len());
-                if let Err(Gone) = self.pages(number, &ids, skip).await? {
+                if let Err(ReceiverGone) = self.pages(number, &ids, skip).await? {
                     return Ok(());
                 }
                 next += 1;
@@ -172,8 +172,8 @@ impl Reader<'_> {
         entry: i64,
         ids: &[String],
         skip: usize,
-    ) -> Result<Result<(), Gone>, Fault> {
-        let wanted = self.wanted(&ids[skip..]);
+    ) -> Result<Result<(), ReceiverGone>, Fault> {
+        let wanted = self.accepted_ids(&ids[skip..]);
         if wanted.is_empty() {
             return Ok(Ok(()));
         }
@@ -192,7 +192,7 @@ impl Reader<'_> {
         if self.filter.checks {
             which.insert("snapshot", doc! {"$exists": true});
         }
-        let shown = shown(&self.filter);
+        let shown = projection(&self.filter);
         let find = pages
             .find(which)
             .projection(shown)
@@ -206,7 +206,7 @@ impl Reader<'_> {
         while with_timeout(cursor.advance()).await? {
             bytes += cursor.current().as_bytes().len();
             let page = value::object(cursor.current());
-            let behind = self.behind(entry, ids, page.get("_id").and_then(Value::as_str));
+            let behind = self.cursor_after(entry, ids, page.get("_id").and_then(Value::as_str));
             step.pages.push((behind, Value::Object(page)));
             if bytes >= STEP_BYTES {
                 bytes = 0;
@@ -217,13 +217,13 @@ impl Reader<'_> {
                     .await
                     .is_err()
                 {
-                    return Ok(Err(Gone));
+                    return Ok(Err(ReceiverGone));
                 }
             }
         }
         self.check_not_cut(entry).await?;
         let sent = step.pages.is_empty() || self.steps.send(Ok(step)).await.is_ok();
-        Ok(if sent { Ok(()) } else { Err(Gone) })
+        Ok(if sent { Ok(()) } else { Err(ReceiverGone) })
     }
 
     /// Fails if the entry is cut by now. It is called after the entry's pages were read and before they are sent, so
@@ -233,23 +233,23 @@ impl Reader<'_> {
             return Ok(());
         }
         let behind = Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0);
-        Err(Fault::Unusable(too_late(&behind)))
+        Err(Fault::Unusable(too_late_message(&behind)))
     }
 
     /// The keys that the filter accepts. A key names the page's application and crawl, so pages of others need not be
     /// looked up.
-    fn wanted<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
+    fn accepted_ids<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
         let is_wanted = |id: &&str| {
             let mut parts = id.split('/');
             [&self.filter.app_id, &self.filter.crawl_id]
                 .into_iter()
-                .all(|wanted| is_let_through(wanted.as_deref(), parts.next()))
+                .all(|wanted| accepts_id(wanted.as_deref(), parts.next()))
         };
         ids.iter().map(String::as_str).filter(is_wanted).collect()
     }
 
     /// The cursor that continues after a page. The keys of an entry are sorted.
-    fn behind(&self, entry: i64, ids: &[String], id: Option<&str>) -> Cursor {
+    fn cursor_after(&self, entry: i64, ids: &[String], id: Option<&str>) -> Cursor {
         let place = ids.binary_search_by(|one| Some(one.as_str()).cmp(&id));
         let read = place.unwrap_or_else(|before| before) + 1;
         let pages = if read >= ids.len() { 0 } else { read };
@@ -263,7 +263,7 @@ impl Reader<'_> {
 }
 
 /// The members of a page that readers get.
-fn shown(filter: &ExportFilter) -> Document {
+fn projection(filter: &ExportFilter) -> Document {
     let names: &[&str] = match filter {
         ExportFilter { checks: true, .. } => &CHECKS,
         ExportFilter {
@@ -277,7 +277,7 @@ fn shown(filter: &ExportFilter) -> Document {
         .collect()
 }
 
-fn is_let_through(wanted: Option<&str>, id: Option<&str>) -> bool {
+fn accepts_id(wanted: Option<&str>, id: Option<&str>) -> bool {
     wanted.is_none() || wanted == id
 }
 
@@ -301,6 +301,6 @@ impl Changes for Mongo {
                 return Ok(end);
             }
         }
-        Err(panicked(&self.db.store).into())
+        Err(panic_error(&self.db.store).into())
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::Value;
 
-use super::command::{Db, majority};
+use super::command::{Db, write_concern};
 use super::fault::Fault;
 use super::members::date;
 use super::{Mongo, value};
@@ -55,7 +55,7 @@ fn claim_command(claim: &CrawlClaim, watched: Option<&CrawlClaim>) -> RawDocumen
             "beat": claim.beat,
         }},
         "upsert": true,
-        "writeConcern": majority(),
+        "writeConcern": write_concern(),
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn renew(db: &Db, claim: &CrawlClaim) -> Result<bool, Fault> {
         "findAndModify": CLAIMS,
         "query": {"_id": claim.crawl.to_string(), "owner": claim.owner.as_str()},
         "update": {"$set": {"beat": claim.beat}},
-        "writeConcern": majority(),
+        "writeConcern": write_concern(),
     };
     let answer = db.run(command).await?;
     // The answer has the claim as it was before, if it was found.

@@ -35,7 +35,7 @@ pub(super) struct Db {
 
 /// The results of an update's statements.
 #[derive(Debug, Default)]
-pub(super) struct Updated {
+pub(super) struct UpdateResult {
     /// How many documents were found or created.
     pub(super) matched: i64,
     /// The statements that failed: index, code and message.
@@ -47,8 +47,10 @@ impl Db {
     pub(super) async fn run(&self, command: RawDocumentBuf) -> Result<Document, Fault> {
         let again = command.clone();
         match self.run_once(command).await {
-            Err(Failed::Transient(_)) => self.run_once(again).await.map_err(Failed::fault),
-            answer => answer.map_err(Failed::fault),
+            Err(CommandFailure::Transient(_)) => {
+                self.run_once(again).await.map_err(CommandFailure::fault)
+            }
+            answer => answer.map_err(CommandFailure::fault),
         }
     }
 
@@ -60,26 +62,28 @@ impl Db {
     ) -> Result<bool, Fault> {
         let again = command.clone();
         let ran = match self.run_once(command).await {
-            Err(Failed::Transient(fault)) if !fault.is_duplicate_key() => {
+            Err(CommandFailure::Transient(fault)) if !fault.is_duplicate_key() => {
                 self.run_once(again).await
             }
             ran => ran,
         };
-        match ran.map_err(Failed::fault) {
+        match ran.map_err(CommandFailure::fault) {
             Err(fault) if fault.is_duplicate_key() => Ok(false),
             ran => ran.map(|_| true),
         }
     }
 
-    async fn run_once(&self, command: RawDocumentBuf) -> Result<Document, Failed> {
+    async fn run_once(&self, command: RawDocumentBuf) -> Result<Document, CommandFailure> {
         let run = self.database.run_raw_command(command);
         match tokio::time::timeout(COMMAND_MAX, run).await {
-            Err(_) => Err(Failed::Permanent(silent())),
-            Ok(Err(error)) if is_retryable_at_once(&error) => Err(Failed::Transient(error.into())),
-            Ok(Err(error)) => Err(Failed::Permanent(error.into())),
+            Err(_) => Err(CommandFailure::Permanent(timeout_fault())),
+            Ok(Err(error)) if is_retryable_at_once(&error) => {
+                Err(CommandFailure::Transient(error.into()))
+            }
+            Ok(Err(error)) => Err(CommandFailure::Permanent(error.into())),
             Ok(Ok(answer)) => match answer.get_document("writeConcernError") {
                 Err(_) => Ok(answer),
-                Ok(error) => Err(Failed::Permanent(Fault::Unavailable(format!(
+                Ok(error) => Err(CommandFailure::Permanent(Fault::Unavailable(format!(
                     "a majority of its members did not confirm the write: {}",
                     error.get_str("errmsg").unwrap_or_default()
                 )))),
@@ -92,8 +96,8 @@ impl Db {
         &self,
         collection: &str,
         statements: &[RawDocumentBuf],
-    ) -> Result<Updated, Fault> {
-        let mut updated = Updated::default();
+    ) -> Result<UpdateResult, Fault> {
+        let mut updated = UpdateResult::default();
         let mut first = 0;
         while first < statements.len() {
             let count = fitting(&statements[first..]);
@@ -111,8 +115,8 @@ impl Db {
         &self,
         collection: &str,
         documents: &[RawDocumentBuf],
-    ) -> Result<Updated, Fault> {
-        let mut inserted = Updated::default();
+    ) -> Result<UpdateResult, Fault> {
+        let mut inserted = UpdateResult::default();
         let mut first = 0;
         while first < documents.len() {
             let count = fitting(&documents[first..]);
@@ -125,7 +129,7 @@ impl Db {
     }
 
     /// Which of these keys exist.
-    pub(super) async fn existing(
+    pub(super) async fn existing_ids(
         &self,
         collection: &str,
         ids: &[&str],
@@ -157,7 +161,7 @@ impl Db {
         &self,
         collection: &str,
         statements: &[RawDocumentBuf],
-    ) -> Result<Updated, Fault> {
+    ) -> Result<UpdateResult, Fault> {
         let mut updated = self.update(collection, statements).await?;
         let is_duplicate = |failed: &(usize, i32, String)| failed.1 == DUPLICATE_KEY;
         let duplicates: Vec<_> = updated
@@ -177,9 +181,13 @@ impl Db {
     }
 
     /// Deletes the documents with these keys.
-    pub(super) async fn delete(&self, collection: &str, ids: &[String]) -> Result<Updated, Fault> {
+    pub(super) async fn delete(
+        &self,
+        collection: &str,
+        ids: &[String],
+    ) -> Result<UpdateResult, Fault> {
         if ids.is_empty() {
-            return Ok(Updated::default());
+            return Ok(UpdateResult::default());
         }
         let keys: RawArrayBuf = ids.iter().map(String::as_str).collect();
         self.delete_matching(collection, rawdoc! {"_id": {"$in": keys}})
@@ -191,13 +199,13 @@ impl Db {
         &self,
         collection: &str,
         query: RawDocumentBuf,
-    ) -> Result<Updated, Fault> {
+    ) -> Result<UpdateResult, Fault> {
         let mut command = rawdoc! {
             "delete": collection,
             "deletes": [{"q": query, "limit": 0}],
         };
-        command.append(cstr!("writeConcern"), majority());
-        let mut updated = Updated::default();
+        command.append(cstr!("writeConcern"), write_concern());
+        let mut updated = UpdateResult::default();
         updated.add(&self.run(command).await?, 0);
         Ok(updated)
     }
@@ -243,29 +251,29 @@ pub(super) async fn with_timeout<R>(
 ) -> Result<R, Fault> {
     match tokio::time::timeout(COMMAND_MAX, work).await {
         Ok(done) => done.map_err(Fault::from),
-        Err(_) => Err(silent()),
+        Err(_) => Err(timeout_fault()),
     }
 }
 
 /// The write concern of every command that writes. A replica set may be configured so that a majority does not imply a
 /// write to its journals (`writeConcernMajorityJournalDefault`); `j` requires it all the same.
-pub(super) fn majority() -> RawDocumentBuf {
+pub(super) fn write_concern() -> RawDocumentBuf {
     rawdoc! {"w": "majority", "j": true, "wtimeout": MAJORITY_WITHIN_MS}
 }
 
-fn silent() -> Fault {
+fn timeout_fault() -> Fault {
     let seconds = COMMAND_MAX.as_secs();
     Fault::Unavailable(format!("the server has not answered for {seconds} s"))
 }
 
-enum Failed {
+enum CommandFailure {
     Transient(Fault),
     Permanent(Fault),
 }
 
-impl Failed {
+impl CommandFailure {
     fn fault(self) -> Fault {
-        let (Failed::Transient(fault) | Failed::Permanent(fault)) = self;
+        let (CommandFailure::Transient(fault) | CommandFailure::Permanent(fault)) = self;
         fault
     }
 }
@@ -288,7 +296,7 @@ fn update_command(collection: &str, statements: &[RawDocumentBuf]) -> RawDocumen
     let mut command = RawDocumentBuf::new();
     command.append(cstr!("update"), collection);
     command.append(cstr!("ordered"), false);
-    command.append(cstr!("writeConcern"), majority());
+    command.append(cstr!("writeConcern"), write_concern());
     command.append(cstr!("updates"), statements);
     command
 }
@@ -301,12 +309,12 @@ fn insert_command(collection: &str, documents: &[RawDocumentBuf]) -> RawDocument
     let mut command = RawDocumentBuf::new();
     command.append(cstr!("insert"), collection);
     command.append(cstr!("ordered"), false);
-    command.append(cstr!("writeConcern"), majority());
+    command.append(cstr!("writeConcern"), write_concern());
     command.append(cstr!("documents"), documents);
     command
 }
 
-impl Updated {
+impl UpdateResult {
     /// Adds the answer to a message. `first` is the index of the message's first statement.
     fn add(&mut self, answer: &Document, first: usize) {
         self.matched += number(answer, "n");

@@ -41,7 +41,7 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
     let db = connect(uri).await.map_err(refused)?;
     match mode {
         OpenMode::Create => prepare(&db, uses).await,
-        OpenMode::MustExist => must_exist(&db).await,
+        OpenMode::MustExist => check_exists(&db).await,
     }
     .map_err(refused)?;
     Ok(db)
@@ -49,15 +49,16 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
 
 /// The database. No command has been sent yet.
 pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
-    let client = Client::with_options(options(uri).await?)?;
+    let client = Client::with_options(client_options(uri).await?)?;
     Ok(Db {
         database: database(&client, uri.database()),
         store: uri.to_string(),
     })
 }
 
-async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
-    let mut options = with_timeout(async { ClientOptions::parse(uri.as_written()).await }).await?;
+async fn client_options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
+    let mut options =
+        with_timeout(async { ClientOptions::parse(uri.with_credentials()).await }).await?;
     options
         .app_name
         .get_or_insert_with(|| String::from("webfill"));
@@ -101,7 +102,7 @@ async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn must_exist(db: &Db) -> Result<(), Fault> {
+async fn check_exists(db: &Db) -> Result<(), Fault> {
     let ours = doc! {"name": {"$in": ["records", "pages", "crawls"]}};
     let names =
         with_timeout(async { db.database.list_collection_names().filter(ours).await }).await?;

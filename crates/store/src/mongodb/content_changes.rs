@@ -13,18 +13,20 @@ use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, raw
 use serde_json::Value;
 
 use super::Mongo;
-use super::browse::Listing;
+use super::browse::ListQuery;
 use super::command::{Db, with_timeout};
-use super::conditions::replace_if;
+use super::conditions::replace_if_statement;
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::indexes::CHANGES_OF_CRAWL;
 use super::members::{date, integer, time};
 use super::value::{self, binary, bson, or_null};
-use crate::browse::{ChangeListFilter, Place, Slice};
-use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::browse::{ChangeListFilter, ListPage, Place};
+use crate::change::{
+    Change, ChangeFilter, ChangeKind, ComparedPosition, Comparison, KnownVersions,
+};
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::ContentChanges;
 
 const JUDGED: &str = "judged";
@@ -35,14 +37,14 @@ const VERSIONS: &str = "versions";
 const LAST: &str = "last";
 
 /// The position. Everything that was judged up to it is copied first.
-pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
+pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedPosition, Fault> {
     // Once the versions and changes are copied, they are removed from this document.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
-        return Ok(JudgedTo::default());
+        return Ok(ComparedPosition::default());
     };
-    let to = position(&stored)?;
+    let to = position_from(&stored)?;
     if !stored.get_bool("is_copied").unwrap_or_default() {
-        copy(db, &stored, to.revision).await?;
+        copy_to_collections(db, &stored, to.revision).await?;
     }
     Ok(to)
 }
@@ -72,21 +74,21 @@ pub(super) async fn with_versions(db: &Db, ids: &[String]) -> Result<HashSet<Str
     with_timeout(find).await
 }
 
-fn position(stored: &RawDocument) -> Result<JudgedTo, Fault> {
+fn position_from(stored: &RawDocument) -> Result<ComparedPosition, Fault> {
     let broken = || Fault::InvalidEntry("the stored judgement is not as webfill writes it".into());
     let number = |name| integer(stored, name).map(i64::unsigned_abs);
     let cursor = stored.get_str("cursor").map_err(|_| broken())?;
-    Ok(JudgedTo {
+    Ok(ComparedPosition {
         revision: number("revision").ok_or_else(broken)?,
         cursor: cursor.parse().map_err(|_| broken())?,
         last_number: number("last_number").ok_or_else(broken)?,
     })
 }
 
-pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<Versions>, Fault> {
+pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<KnownVersions>, Fault> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let found = db.find_all(VERSIONS, &ids).await?;
-    let read = |stored: &RawDocumentBuf| Versions {
+    let read = |stored: &RawDocumentBuf| KnownVersions {
         id: stored.get_str("_id").unwrap_or_default().to_owned(),
         checked_at_ms: time(stored, "checked_at").unwrap_or_default(),
         state: stored
@@ -98,9 +100,9 @@ pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<Versions>, F
 }
 
 /// Stores a judgement. Returns false if it does not directly follow the stored one.
-pub(super) async fn put(db: &Db, judgement: &Judgement) -> Result<bool, Fault> {
-    let stored = document(judgement)?;
-    let revision = clamped(judgement.to.revision);
+pub(super) async fn put(db: &Db, judgement: &Comparison) -> Result<bool, Fault> {
+    let stored = comparison_document(judgement)?;
+    let revision = clamp_to_i64(judgement.to.revision);
     // This also matches a judgement that this writer has already stored, because a command may be sent twice.
     let statement = rawdoc! {
         "q": {"_id": LAST, "$or": [
@@ -113,16 +115,16 @@ pub(super) async fn put(db: &Db, judgement: &Judgement) -> Result<bool, Fault> {
     let updated = db.update(JUDGED, &[statement]).await?;
     let is_other = |failed: &&(usize, i32, String)| failed.1 != DUPLICATE_KEY;
     if let Some((_, code, message)) = updated.failed.iter().find(is_other) {
-        return Err(Fault::of_statement(*code, message));
+        return Err(Fault::from_statement_error(*code, message));
     }
     let is_next = updated.failed.is_empty() && updated.matched == 1;
     if is_next {
-        copy(db, &stored, judgement.to.revision).await?;
+        copy_to_collections(db, &stored, judgement.to.revision).await?;
     }
     Ok(is_next)
 }
 
-fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
+fn comparison_document(judgement: &Comparison) -> Result<RawDocumentBuf, Fault> {
     let to = &judgement.to;
     let mut versions = RawArrayBuf::new();
     for one in &judgement.versions {
@@ -130,7 +132,7 @@ fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
             "_id": one.id.as_str(),
             "checked_at": date(one.checked_at_ms),
             "state": binary(&one.state),
-            "revision": clamped(to.revision),
+            "revision": clamp_to_i64(to.revision),
         });
     }
     let mut changes = RawArrayBuf::new();
@@ -139,11 +141,11 @@ fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
     }
     let mut document = rawdoc! {
         "_id": LAST,
-        "revision": clamped(to.revision),
+        "revision": clamp_to_i64(to.revision),
         "writer": judgement.writer.as_str(),
         "cursor": to.cursor.to_string(),
-        "last_number": clamped(to.last_number),
-        "visible": clamped(to.last_number) - judgement.changes.len() as i64,
+        "last_number": clamp_to_i64(to.last_number),
+        "visible": clamp_to_i64(to.last_number) - judgement.changes.len() as i64,
         "is_copied": false,
     };
     document.append(cstr!("versions"), versions);
@@ -152,14 +154,14 @@ fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
 }
 
 /// Copies the versions and changes of a judgement to their collections, then records that they are there.
-async fn copy(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault> {
-    let versions = members(judged, "versions").map(|one| {
+async fn copy_to_collections(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault> {
+    let versions = array_documents(judged, "versions").map(|one| {
         let id = one.get_str("_id").unwrap_or_default();
-        let is_newer = rawdoc! {"$gte": [clamped(revision), "$revision"]};
-        replace_if(id, is_newer, one.to_owned())
+        let is_newer = rawdoc! {"$gte": [clamp_to_i64(revision), "$revision"]};
+        replace_if_statement(id, is_newer, one.to_owned())
     });
     let versions: Vec<RawDocumentBuf> = versions.collect();
-    let changes = members(judged, "changes").map(|one| {
+    let changes = array_documents(judged, "changes").map(|one| {
         let number = integer(one, "_id").unwrap_or_default();
         rawdoc! {"q": {"_id": number}, "u": {"$setOnInsert": one.to_owned()}, "upsert": true}
     });
@@ -170,13 +172,16 @@ async fn copy(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault>
     changes.into_result()?;
     let last = integer(judged, "last_number").unwrap_or_default();
     let copied = rawdoc! {
-        "q": {"_id": LAST, "revision": clamped(revision)},
+        "q": {"_id": LAST, "revision": clamp_to_i64(revision)},
         "u": {"$set": {"is_copied": true, "visible": last}, "$unset": {"versions": 1, "changes": 1}},
     };
     db.update(JUDGED, &[copied]).await?.into_result()
 }
 
-fn members<'a>(stored: &'a RawDocument, name: &str) -> impl Iterator<Item = &'a RawDocument> {
+fn array_documents<'a>(
+    stored: &'a RawDocument,
+    name: &str,
+) -> impl Iterator<Item = &'a RawDocument> {
     let array = stored.get_array(name).ok().into_iter();
     let items = array.flat_map(|array| array.into_iter());
     items.filter_map(|item| item.ok()?.as_document())
@@ -184,7 +189,7 @@ fn members<'a>(stored: &'a RawDocument, name: &str) -> impl Iterator<Item = &'a 
 
 fn stored_change(change: &Change) -> Result<RawDocumentBuf, Fault> {
     Ok(rawdoc! {
-        "_id": clamped(change.number),
+        "_id": clamp_to_i64(change.number),
         "app_id": change.app_id.as_str(),
         "crawl_id": change.crawl_id.as_str(),
         "url": change.url.as_str(),
@@ -206,7 +211,7 @@ pub(super) async fn read(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Change>, Fault> {
-    let which = which(filter, after, visible(db).await?);
+    let which = query_of(filter, after, visible(db).await?);
     let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
     let find = async {
         let find = changes.find(which).sort(doc! {"_id": 1});
@@ -218,7 +223,7 @@ pub(super) async fn read(
         Ok(found)
     };
     let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
-    found.iter().map(|stored| change(stored)).collect()
+    found.iter().map(|stored| change_from(stored)).collect()
 }
 
 /// Lists changes, the latest first, beginning at the number below which none is missing.
@@ -227,7 +232,7 @@ pub(super) async fn list(
     filter: &ChangeListFilter,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<Change>, Fault> {
+) -> Result<ListPage<Change>, Fault> {
     let before = from.map_or(i64::MAX, |place| place.number(0));
     let mut which = doc! {"_id": {"$lt": before, "$lte": visible(db).await?}};
     let index = match &filter.crawl {
@@ -238,7 +243,7 @@ pub(super) async fn list(
         }
         None => "_id_",
     };
-    let listing = Listing {
+    let listing = ListQuery {
         collection: CHANGES,
         which,
         order: doc! {"_id": -1},
@@ -247,11 +252,14 @@ pub(super) async fn list(
         wanted,
     };
     let placed = |stored: &RawDocument| {
-        let change = change(stored)?;
-        let place = Place::newest([change.number.to_string()]);
-        Ok((place, filter.takes(&change).then_some(change)))
+        let change = change_from(stored)?;
+        let place = Place::newest_first([change.number.to_string()]);
+        Ok((place, filter.matches(&change).then_some(change)))
     };
-    Ok(listing.slice(db, placed).await?.unwrap_or_else(Slice::end))
+    Ok(listing
+        .read_list_page(db, placed)
+        .await?
+        .unwrap_or_else(ListPage::end))
 }
 
 pub(super) async fn count(
@@ -259,7 +267,7 @@ pub(super) async fn count(
     filter: &ChangeFilter,
 ) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
     let pipeline = [
-        doc! {"$match": which(filter, 0, visible(db).await?)},
+        doc! {"$match": query_of(filter, 0, visible(db).await?)},
         doc! {"$group": {"_id": "$kind", "pages": {"$sum": 1}}},
     ];
     let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
@@ -274,7 +282,7 @@ pub(super) async fn count(
     let found: Vec<RawDocumentBuf> = with_timeout(counting).await?;
     let count = |group: &RawDocumentBuf| {
         let count = integer(group, "pages").unwrap_or_default();
-        Ok((kind(group, "_id")?, count.unsigned_abs()))
+        Ok((kind_from(group, "_id")?, count.unsigned_abs()))
     };
     found.iter().map(count).collect()
 }
@@ -327,8 +335,8 @@ pub(super) async fn new_documents(
     Ok(count.unwrap_or_default().unsigned_abs())
 }
 
-fn which(filter: &ChangeFilter, after: u64, visible: i64) -> Document {
-    let mut which = doc! {"_id": {"$gt": clamped(after), "$lte": visible}};
+fn query_of(filter: &ChangeFilter, after: u64, visible: i64) -> Document {
+    let mut which = doc! {"_id": {"$gt": clamp_to_i64(after), "$lte": visible}};
     if let Some(app_id) = &filter.app_id {
         which.insert("app_id", app_id);
     }
@@ -341,13 +349,13 @@ fn which(filter: &ChangeFilter, after: u64, visible: i64) -> Document {
     which
 }
 
-fn kind(stored: &RawDocument, member: &str) -> Result<ChangeKind, Fault> {
+fn kind_from(stored: &RawDocument, member: &str) -> Result<ChangeKind, Fault> {
     let name = stored.get_str(member).unwrap_or_default();
     let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
     ChangeKind::of_name(name).ok_or_else(none)
 }
 
-fn change(stored: &RawDocument) -> Result<Change, Fault> {
+fn change_from(stored: &RawDocument) -> Result<Change, Fault> {
     let mut members = value::object(stored);
     let optional = |name: &str| stored.get_str(name).ok().map(str::to_owned);
     let text = |name: &str| optional(name).unwrap_or_default();
@@ -359,7 +367,7 @@ fn change(stored: &RawDocument) -> Result<Change, Fault> {
         url: text("url"),
         page_id: text("page"),
         site: text("site"),
-        kind: kind(stored, "kind")?,
+        kind: kind_from(stored, "kind")?,
         at_ms: time(stored, "at").unwrap_or_default(),
         mapping: optional("mapping"),
         old: given("old"),
@@ -370,11 +378,12 @@ fn change(stored: &RawDocument) -> Result<Change, Fault> {
 
 #[async_trait]
 impl ContentChanges for Mongo {
-    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
-        self.call(async move |db: Db| judged_to(&db).await).await
+    async fn load_compared_position(&self) -> Result<ComparedPosition, StoreError> {
+        self.call(async move |db: Db| copy_and_load_compared_position(&db).await)
+            .await
     }
 
-    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<KnownVersions>, StoreError> {
         self.call(async move |db: Db| versions(&db, &ids).await)
             .await
     }
@@ -384,7 +393,7 @@ impl ContentChanges for Mongo {
             .await
     }
 
-    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
+    async fn put_judgement(&self, judgement: Comparison) -> Result<bool, StoreError> {
         self.call(async move |db: Db| put(&db, &judgement).await)
             .await
     }

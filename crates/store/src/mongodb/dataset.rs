@@ -16,9 +16,9 @@ use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::indexes;
 use super::runtime_thread::RuntimeThread;
-use super::{MongoUri, connection, panicked};
+use super::{MongoUri, connection, panic_error};
 use crate::error::StoreError;
-use crate::source_document::Unwritten;
+use crate::source_document::UnwrittenRecord;
 
 /// The documents to read, and their members. The syntax is already checked, but no connection is made.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl Dataset {
             check(&db, &checked).await?;
             Ok(db)
         });
-        let opened = opening.await.ok_or_else(|| panicked(&store))?;
+        let opened = opening.await.ok_or_else(|| panic_error(&store))?;
         let mut db = opened.map_err(|fault: Fault| fault.into_error(&store))?;
         db.store = store;
         Ok(Dataset { db, thread, source })
@@ -216,7 +216,7 @@ impl Dataset {
     pub async fn write_back(
         &self,
         to: &WriteBack,
-        records: &[Unwritten],
+        records: &[UnwrittenRecord],
     ) -> Result<Vec<(String, String)>, StoreError> {
         let (db, to, records) = (self.db.clone(), to.clone(), records.to_vec());
         let is_same = to.collection == self.source.collection;
@@ -229,7 +229,7 @@ impl Dataset {
         work: impl Future<Output = Result<R, Fault>> + Send + 'static,
     ) -> Result<R, StoreError> {
         let done = self.thread.run(work).await;
-        let done = done.ok_or_else(|| panicked(&self.db.store))?;
+        let done = done.ok_or_else(|| panic_error(&self.db.store))?;
         done.map_err(|fault| fault.into_error(&self.db.store))
     }
 }

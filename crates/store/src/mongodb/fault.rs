@@ -76,7 +76,7 @@ impl Fault {
     }
 
     /// The fault for one failed statement of a command.
-    pub(super) fn of_statement(code: i32, message: &str) -> Fault {
+    pub(super) fn from_statement_error(code: i32, message: &str) -> Fault {
         if is_transient(code, message) {
             return Fault::Unavailable(quoted(message));
         }
@@ -232,11 +232,11 @@ mod tests {
     fn a_full_disk_is_no_fault_of_the_document() {
         let full = "WiredTigerIdIndex::_insert: index: _id_; uri: table:index-43 28: No space left \
                     on device";
-        let fault = Fault::of_statement(8, full);
+        let fault = Fault::from_statement_error(8, full);
         assert!(matches!(fault, Fault::Unavailable(_)), "{fault:?}");
         let fault = classify_command_error(8, full);
         assert!(matches!(fault, Fault::Unavailable(_)), "{fault:?}");
-        let fault = Fault::of_statement(121, "Document failed validation");
+        let fault = Fault::from_statement_error(121, "Document failed validation");
         assert!(matches!(fault, Fault::InvalidEntry(_)), "{fault:?}");
     }
 }

@@ -29,9 +29,9 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         {"document.type": {"$ne": "sitemap"}},
     ]}};
     let by_mapping = [read.clone(), mappable, group("$mapping".into())];
-    for found in all(db, "pages", by_mapping).await? {
+    for found in aggregate_all(db, "pages", by_mapping).await? {
         let mapping = found.get_str("_id").ok().map(str::to_owned);
-        counts.add_pages(mapping, pages(&found));
+        counts.add_pages(mapping, page_count_of(&found));
     }
     count_fields(db, &read, &mut counts).await?;
     counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
@@ -68,19 +68,19 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
         doc! {"$match": {"field.v": {"$ne": null}}},
         group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
-    for found in all(db, "pages", by_field).await? {
+    for found in aggregate_all(db, "pages", by_field).await? {
         if let Some((mapping, field)) = field_of(&found) {
-            counts.add_filled(mapping, field, pages(&found));
+            counts.add_filled(mapping, field, page_count_of(&found));
         }
     }
-    for found in all(db, "pages", undecided).await? {
+    for found in aggregate_all(db, "pages", undecided).await? {
         if let Some((mapping, field)) = field_of(&found) {
-            counts.add_undecided(mapping, field, pages(&found));
+            counts.add_undecided(mapping, field, page_count_of(&found));
         }
     }
-    for found in all(db, "pages", of_rows).await? {
-        if let Some((mapping, listed)) = rows_of(&found) {
-            counts.add_rows(&mapping, &listed, pages(&found));
+    for found in aggregate_all(db, "pages", of_rows).await? {
+        if let Some((mapping, listed)) = row_counts_of(&found) {
+            counts.add_rows(&mapping, &listed, page_count_of(&found));
         }
     }
     Ok(())
@@ -94,7 +94,7 @@ async fn count_doubts(db: &Db, crawl: &CrawlId, counts: &mut FieldCounts) -> Res
         }},
         doc! {"$project": {"doubts": 1}},
     ];
-    for found in all(db, "records", doubtful).await? {
+    for found in aggregate_all(db, "records", doubtful).await? {
         if let Ok(found) = RawDocumentBuf::try_from(&found)
             && let Some(Value::Object(doubts)) = value::object(&found).get("doubts")
         {
@@ -112,7 +112,7 @@ fn field_of(found: &Document) -> Option<(&str, String)> {
 }
 
 /// The mapping of a group, and the counts of its rows.
-fn rows_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
+fn row_counts_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     let key = RawDocumentBuf::try_from(found.get_document("_id").ok()?).ok()?;
     let mut key = value::object(&key);
     let listed = serde_json::from_value(key.remove("rows")?).ok()?;
@@ -148,10 +148,10 @@ async fn records_by_field(
     let mut pipeline = vec![doc! {"$match": of_crawl}];
     pipeline.extend(fields);
     pipeline.push(doc! {"$group": {"_id": "$field", "n": {"$sum": 1}}});
-    let found = all(db, "records", pipeline).await?;
+    let found = aggregate_all(db, "records", pipeline).await?;
     let by_field = found.iter().filter_map(|found| {
         let field = found.get_str("_id").ok()?;
-        Some((field.to_owned(), pages(found)))
+        Some((field.to_owned(), page_count_of(found)))
     });
     Ok(by_field.collect())
 }
@@ -173,19 +173,19 @@ pub(super) async fn crawl_before(db: &Db, crawl: &CrawlId) -> Result<Option<Craw
         doc! {"$sort": {"started_at": -1, "_id": -1}},
         doc! {"$limit": 1},
     ];
-    let found = all(db, "crawls", before).await?;
+    let found = aggregate_all(db, "crawls", before).await?;
     let id = found
         .first()
         .and_then(|found| found.get_str("crawl_id").ok());
     Ok(id.map(|id| CrawlId::new(&crawl.app_id, id)))
 }
 
-fn pages(found: &Document) -> u64 {
+fn page_count_of(found: &Document) -> u64 {
     u64::try_from(number(found, "n")).unwrap_or_default()
 }
 
 /// All results of an aggregation. It may take long, because a whole crawl is read.
-async fn all(
+async fn aggregate_all(
     db: &Db,
     collection: &str,
     pipeline: impl IntoIterator<Item = Document>,

@@ -9,7 +9,7 @@ use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use crate::error::StoreError;
 use crate::health::HealthState;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::Health;
 
 const HEALTH: &str = "health";
@@ -58,13 +58,13 @@ fn read(stored: &RawDocument) -> Result<HealthState, Fault> {
 pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
     let mut replaced = Vec::with_capacity(states.len());
     for state in states {
-        let updated = db.update(HEALTH, &[statement(state)]).await?;
+        let updated = db.update(HEALTH, &[update_statement(state)]).await?;
         let fault = updated
             .failed
             .iter()
             .find(|(_, code, _)| *code != DUPLICATE_KEY);
         if let Some((_, code, message)) = fault {
-            return Err(Fault::of_statement(*code, message));
+            return Err(Fault::from_statement_error(*code, message));
         }
         replaced.push(updated.failed.is_empty() && updated.matched == 1);
     }
@@ -73,8 +73,8 @@ pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fa
 
 /// The statement that stores a state. It matches the previous revision, and also a state that this writer has already
 /// stored, because a command may be sent twice.
-fn statement(state: &HealthState) -> RawDocumentBuf {
-    let revision = clamped(state.revision);
+fn update_statement(state: &HealthState) -> RawDocumentBuf {
+    let revision = clamp_to_i64(state.revision);
     let stored = rawdoc! {
         "_id": state.id.as_str(),
         "revision": revision,
@@ -98,7 +98,10 @@ impl Health for Mongo {
         self.call(async move |db: Db| all(&db).await).await
     }
 
-    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
+    async fn replace_health_if_current(
+        &self,
+        states: Vec<HealthState>,
+    ) -> Result<Vec<bool>, StoreError> {
         self.call(async move |db: Db| put(&db, &states).await).await
     }
 }

@@ -17,7 +17,7 @@
 //! | `changes`, `versions` | `at`, `checked_at` | old changes and versions; only in a store that drops pages |
 //! | `bodies` | `at` | bodies that are too old, or too many; only in a store that keeps bodies or drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
-//! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
+//! | `sites` | `expiry_expression` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
 //! *If browsed*: the index is created only for a store that is browsed. All other access is by `_id`.
 
@@ -25,7 +25,7 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 use super::bodies;
-use super::command::{Db, majority};
+use super::command::{Db, write_concern};
 use super::fault::Fault;
 use super::lists;
 use crate::cache::ROBOTS_KEPT_MS;
@@ -143,6 +143,6 @@ pub(super) async fn create_for_browsing(db: &Db) -> Result<(), Fault> {
 async fn create_one(db: &Db, collection: &str, index: Document) -> Result<(), Fault> {
     let command = doc! {"createIndexes": collection, "indexes": [index]};
     let mut command = RawDocumentBuf::try_from(&command).map_err(mongodb::error::Error::from)?;
-    command.append(cstr!("writeConcern"), majority());
+    command.append(cstr!("writeConcern"), write_concern());
     db.run(command).await.map(drop)
 }

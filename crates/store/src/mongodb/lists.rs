@@ -32,7 +32,10 @@ pub(super) const GONE: &str = "row.gone.list";
 
 /// What the pages know about their lists, in stored form, which includes the first page of the list. It is the first
 /// page of the parent page's list, or else the page itself.
-pub(super) async fn of_pages(db: &Db, saves: &[Save]) -> Result<Vec<Option<PageOfList>>, Fault> {
+pub(super) async fn load_lists_of_pages(
+    db: &Db,
+    saves: &[Save],
+) -> Result<Vec<Option<PageOfList>>, Fault> {
     let of_page = |save: &Save| {
         let list = save.page.list.clone()?;
         let first = save.page.url.clone();
@@ -52,7 +55,7 @@ pub(super) async fn of_pages(db: &Db, saves: &[Save]) -> Result<Vec<Option<PageO
         let ids: Vec<&str> = pending.iter().map(|(_, id)| id.as_str()).collect();
         let wanted = doc! {"_id": {"$in": ids}};
         let members = doc! {"outcome": 1, "parent": 1, "mapping": 1, "list.first": 1};
-        let found = find(db, wanted, members, None).await?;
+        let found = find_pages(db, wanted, members, None).await?;
         let found: HashMap<String, ParentPage> = found.iter().filter_map(parent_page).collect();
         let mut further = Vec::new();
         for (index, id) in pending {
@@ -94,7 +97,7 @@ fn parent_page(stored: &RawDocumentBuf) -> Option<(String, ParentPage)> {
     Some((text(members.get("_id"))?, parent))
 }
 
-async fn find(
+async fn find_pages(
     db: &Db,
     wanted: Document,
     members: Document,
@@ -116,7 +119,7 @@ async fn find(
     with_timeout(find).await
 }
 
-fn members_of_page() -> Document {
+fn page_projection() -> Document {
     doc! {
         "url": 1, "parent": 1, "final_url": 1, "outcome": 1, "mapping": 1, "records": 1,
         "started_at": 1, "rows": 1, "list": 1,
@@ -138,13 +141,13 @@ pub(super) async fn first_pages(
         "_id": {"$gt": after, "$lt": format!("{crawl}0")},
         "$expr": {"$eq": ["$list.first", "$url"]},
     };
-    let found = find(db, wanted, members_of_page(), Some(i64::from(limit))).await?;
+    let found = find_pages(db, wanted, page_projection(), Some(i64::from(limit))).await?;
     found.iter().map(|stored| read_page(stored)).collect()
 }
 
 pub(super) async fn listed_pages(db: &Db, ids: &[String]) -> Result<Vec<ListedPage>, Fault> {
     let wanted = doc! {"_id": {"$in": ids}};
-    let found = find(db, wanted, members_of_page(), None).await?;
+    let found = find_pages(db, wanted, page_projection(), None).await?;
     found.iter().map(|stored| read_page(stored)).collect()
 }
 

@@ -78,7 +78,7 @@ impl Mongo {
         })?;
         let uri = uri.clone();
         let opening = thread.run(async move { connection::open(&uri, mode, uses).await });
-        let opened = opening.await.ok_or_else(|| panicked(&store))?;
+        let opened = opening.await.ok_or_else(|| panic_error(&store))?;
         Ok(Mongo {
             db: opened?,
             thread,
@@ -98,7 +98,7 @@ impl Mongo {
         W: Future<Output = Result<R, Fault>> + Send + 'static,
     {
         let done = self.thread.run(call(self.db.clone())).await;
-        let done = done.ok_or_else(|| panicked(&self.db.store))?;
+        let done = done.ok_or_else(|| panic_error(&self.db.store))?;
         done.map_err(|fault| fault.into_error(&self.db.store))
     }
 
@@ -120,12 +120,12 @@ impl Mongo {
 /// The time between two calls of a process. The processes of a machine share a rate that a server can sustain, so the
 /// more processes there are, the longer the time is. It is at most 700 ms, well below a polite delay, so that a site's
 /// next task arrives before it is due.
-fn pace(processes: u16) -> Duration {
+fn call_interval(processes: u16) -> Duration {
     let ms = 125 * u64::from(processes);
     Duration::from_millis(ms.clamp(250, 700))
 }
 
-fn panicked(store: &str) -> StoreError {
+fn panic_error(store: &str) -> StoreError {
     StoreError::Fatal {
         store: store.to_owned(),
         reason: String::from("cannot be used any more: a call broke down"),

@@ -27,7 +27,7 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
 
-use super::command::{Db, majority, number, with_timeout};
+use super::command::{Db, number, with_timeout, write_concern};
 use super::fault::Fault;
 use super::value::texts;
 
@@ -81,7 +81,7 @@ fn append_command(ids: &[String]) -> RawDocumentBuf {
         ],
         "cursor": {},
     };
-    command.append(cstr!("writeConcern"), majority());
+    command.append(cstr!("writeConcern"), write_concern());
     command
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn close_gap(db: &Db, number: i64) -> Result<(), Fault> {
         "insert": LOG,
         "documents": [{"_id": number, "pages": []}],
     };
-    command.append(cstr!("writeConcern"), majority());
+    command.append(cstr!("writeConcern"), write_concern());
     let inserted = db.run(command).await?;
     if inserted.get_array("writeErrors").is_err() {
         tracing::warn!(

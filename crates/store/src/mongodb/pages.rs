@@ -10,22 +10,22 @@ use serde_json::{Map, Value};
 use webfill_wire::FailedAttempt;
 
 use super::command::Db;
-use super::conditions::replace_if;
+use super::conditions::replace_if_statement;
 use super::fault::Fault;
 use super::members::date;
 use super::page_log;
-use super::records::{self, PutRows};
+use super::records::{self, PutRowsResult};
 use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
-use super::{Mongo, lists, pace, taking_back, validators};
+use super::{Mongo, call_interval, lists, taking_back, validators};
 use crate::error::StoreError;
-use crate::list::{Lack, PageOfList};
+use crate::list::{PageLack, PageOfList};
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, MappingRules, PageValues, RecordState};
 use crate::row_counts::{RowCounts, rows_of};
 use crate::row_page::RowPage;
 use crate::sample::Sample;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
 use crate::validators::{KnownPage, Validators};
 
@@ -37,19 +37,19 @@ pub(super) async fn save(
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     // Rows are stored before their pages, so that a stored page has all of its rows.
-    let mut lists = lists::of_pages(db, saves).await?;
+    let mut lists = lists::load_lists_of_pages(db, saves).await?;
     let mut with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
     for (page, list) in with_rows.iter_mut().zip(&lists) {
         page.list = list.as_ref().map(|list| list.first.clone());
     }
-    let PutRows {
+    let PutRowsResult {
         refused,
         leads: of_rows,
         without_key,
     } = records::put_rows(db, &with_rows, rules).await?;
     for entry in without_key {
         if let Some(list) = &mut lists[entry] {
-            list.lacks.get_or_insert(Lack::RowsWithoutKey);
+            list.lacks.get_or_insert(PageLack::RowsWithoutKey);
         }
     }
     let mut kept = upsert_pages(db, saves, &lists).await?;
@@ -59,7 +59,7 @@ pub(super) async fn save(
         }
     }
     for (entry, reason) in refused {
-        kept[entry] = Err(refusal(&saves[entry], reason));
+        kept[entry] = Err(entry_error(&saves[entry], reason));
     }
     let leads: Vec<Leads> = saves
         .iter()
@@ -69,7 +69,7 @@ pub(super) async fn save(
         })
         .collect();
     let mut requests = fill_requests(saves, &leads, &kept);
-    records::note_own_pages(db, &mut requests).await?;
+    records::mark_own_pages(db, &mut requests).await?;
     put_samples(db, saves).await?;
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
     let ids = ids.map(|(save, _)| save.page.id()).collect();
@@ -82,7 +82,7 @@ pub(super) async fn save(
         match (saved.as_mut(), state) {
             (Ok(saved), Ok(RecordState::Resolved)) => saved.resolved.push(request.record.clone()),
             (Ok(saved), Ok(RecordState::Open)) => saved.open.push(request.record.clone()),
-            (Ok(_), Err(reason)) => *saved = Err(refusal(&saves[request.entry], reason)),
+            (Ok(_), Err(reason)) => *saved = Err(entry_error(&saves[request.entry], reason)),
             (Err(_), _) => {}
         }
     }
@@ -110,7 +110,9 @@ fn fill_requests<'s>(
 }
 
 async fn put_samples(db: &Db, saves: &[Save]) -> Result<(), Fault> {
-    let samples = saves.iter().filter_map(|save| Sample::of(&save.page));
+    let samples = saves
+        .iter()
+        .filter_map(|save| Sample::from_page(&save.page));
     let samples: Vec<Sample> = samples.collect();
     match samples::put(db, &samples).await {
         // The fault does not affect the pages themselves.
@@ -126,7 +128,7 @@ async fn put_samples(db: &Db, saves: &[Save]) -> Result<(), Fault> {
     }
 }
 
-fn refusal(save: &Save, reason: String) -> StoreError {
+fn entry_error(save: &Save, reason: String) -> StoreError {
     StoreError::Entry {
         entry: format!("page {}", save.page.url),
         reason,
@@ -149,14 +151,14 @@ async fn upsert_pages(
                 sent.push(index);
                 kept.push(Ok(Saved::default()));
             }
-            Err(Fault::InvalidEntry(reason)) => kept.push(Err(refusal(save, reason))),
+            Err(Fault::InvalidEntry(reason)) => kept.push(Err(entry_error(save, reason))),
             Err(fault) => return Err(fault),
         }
     }
     for (statement, code, message) in db.upsert("pages", &statements).await?.failed {
-        match Fault::of_statement(code, &message) {
+        match Fault::from_statement_error(code, &message) {
             Fault::InvalidEntry(reason) => {
-                kept[sent[statement]] = Err(refusal(&saves[sent[statement]], reason))
+                kept[sent[statement]] = Err(entry_error(&saves[sent[statement]], reason))
             }
             fault => return Err(fault),
         }
@@ -177,16 +179,20 @@ fn statement(
             "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
         )));
     }
-    Ok(replace_if(&page.id(), is_not_earlier(page), stored))
+    Ok(replace_if_statement(
+        &page.id(),
+        not_earlier_condition(page),
+        stored,
+    ))
 }
 
 /// The condition that the stored page is not of a later delivery, and that of two pages of the same delivery it was
 /// not started later. Arrays are compared member by member.
-fn is_not_earlier(page: &Page) -> RawDocumentBuf {
+fn not_earlier_condition(page: &Page) -> RawDocumentBuf {
     rawdoc! {"$gte": [
         [
-            {"$literal": clamped(page.delivery.epoch)},
-            {"$literal": clamped(page.task)},
+            {"$literal": clamp_to_i64(page.delivery.epoch)},
+            {"$literal": clamp_to_i64(page.task)},
             {"$literal": i64::from(page.delivery.number)},
             {"$literal": date(page.started_at_ms)},
         ],
@@ -216,25 +222,28 @@ fn stored_page(
     };
     stored.append(cstr!("records"), texts(records));
     stored.append(cstr!("fields"), document(&page.fields)?);
-    stored.append(cstr!("alternatives"), alternatives(&page.alternatives)?);
+    stored.append(
+        cstr!("alternatives"),
+        alternatives_bson(&page.alternatives)?,
+    );
     if let Some(list) = list {
         let list = serde_json::to_value(list);
         let list = list.map_err(|error| Fault::InvalidEntry(error.to_string()))?;
         stored.append(cstr!("list"), bson(&list)?);
     }
     stored.append(cstr!("rows"), or_null(rows_of(&page.row_counts)));
-    stored.append(cstr!("row_counts"), row_counts(&page.row_counts)?);
+    stored.append(cstr!("row_counts"), row_counts_bson(&page.row_counts)?);
     stored.append(cstr!("links"), texts(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
-    stored.append(cstr!("bytes"), clamped(page.bytes));
+    stored.append(cstr!("bytes"), clamp_to_i64(page.bytes));
     stored.append(cstr!("content_hash"), or_null(page.content_hash.as_deref()));
     stored.append(cstr!("started_at"), date(page.started_at_ms));
-    stored.append(cstr!("elapsed_ms"), clamped(page.elapsed_ms));
+    stored.append(cstr!("elapsed_ms"), clamp_to_i64(page.elapsed_ms));
     stored.append(cstr!("attempts"), i64::from(page.delivery.number));
     stored.append(cstr!("worker"), page.worker.as_str());
     let attrs = page.attrs.as_ref().map(bson).transpose()?;
     stored.append(cstr!("attrs"), or_null(attrs));
-    stored.append(cstr!("tries"), failed_attempts(&page.failed_attempts));
+    stored.append(cstr!("tries"), failed_attempts_bson(&page.failed_attempts));
     let headers = page.headers.as_ref().map(document).transpose()?;
     stored.append(cstr!("headers"), or_null(headers));
     let of_document = page.document.as_ref().map(document).transpose()?;
@@ -245,19 +254,19 @@ fn stored_page(
     if let Some(snapshot) = &page.snapshot {
         stored.append(cstr!("snapshot"), binary(snapshot));
     }
-    stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
-    stored.append(cstr!("task"), clamped(page.task));
+    stored.append(cstr!("epoch"), clamp_to_i64(page.delivery.epoch));
+    stored.append(cstr!("task"), clamp_to_i64(page.task));
     Ok(stored)
 }
 
 /// The alternatives in stored form; null if there are none.
-pub(super) fn alternatives(of: &Map<String, Value>) -> Result<RawBson, Fault> {
+pub(super) fn alternatives_bson(of: &Map<String, Value>) -> Result<RawBson, Fault> {
     let some = (!of.is_empty()).then(|| document(of)).transpose()?;
     Ok(or_null(some))
 }
 
 /// The counts of rows in stored form; null if the page's mapping has no rows.
-pub(super) fn row_counts(of: &[RowCounts]) -> Result<RawBson, Fault> {
+pub(super) fn row_counts_bson(of: &[RowCounts]) -> Result<RawBson, Fault> {
     if of.is_empty() {
         return Ok(RawBson::Null);
     }
@@ -270,7 +279,7 @@ fn validators(validators: &Validators) -> Result<RawBson, Fault> {
     bson(&value.map_err(|error| Fault::InvalidEntry(error.to_string()))?)
 }
 
-fn failed_attempts(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {
+fn failed_attempts_bson(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {
     let one = |one: &FailedAttempt| {
         rawdoc! {
             "ended_at": date(one.ended_at_ms),
@@ -404,13 +413,13 @@ impl Pages for Mongo {
     fn save_pace(&self, processes: u16) -> SavePace {
         SavePace {
             max_entries: 512,
-            max_age: pace(processes),
+            max_age: call_interval(processes),
         }
     }
 
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        *rules = Arc::new(FillRules::of(mappings));
+        *rules = Arc::new(FillRules::from_mappings(mappings));
     }
 
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {

@@ -26,7 +26,7 @@ use super::members::date;
 use super::value::{self, document, key, or_null, texts};
 use super::{Mongo, fail_all};
 use crate::crawl::CrawlId;
-use crate::dataset_name::parts_of_key;
+use crate::dataset_name::split_record_key;
 use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{
@@ -36,9 +36,9 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::store::Records;
 use crate::timestamp::parse_iso_time;
 
-pub(super) use filling::{fill, fill_again, preview_changes};
-pub(super) use rows::{PutRows, note_rows_missing_from_list, put_rows};
-pub(super) use taking_back::{TakeBackRequest, take_back};
+pub(super) use filling::{fill, fill_from_rereads, preview_changes};
+pub(super) use rows::{PutRowsResult, note_rows_missing_from_list, put_rows};
+pub(super) use taking_back::{RetractRequest, take_back};
 
 /// After how many rounds with conflicting writes a call fails as temporarily unavailable.
 const MAX_ROUNDS: u32 = 50;
@@ -56,7 +56,7 @@ type EntryResult<T = RecordState> = Result<T, String>;
 
 /// Marks the requests of pages that belong to another record: if a page was fetched for several records, it belongs to
 /// those that name its URL.
-pub(super) async fn note_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) -> Result<(), Fault> {
+pub(super) async fn mark_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) -> Result<(), Fault> {
     let mut of_entry: HashMap<usize, usize> = HashMap::new();
     for request in requests.iter() {
         *of_entry.entry(request.entry).or_default() += 1;
@@ -108,7 +108,7 @@ pub(super) async fn put(
         return Ok(records.iter().map(|_| Err(refusal.clone())).collect());
     }
     let keys: Vec<String> = records.iter().map(|input| input.record.key()).collect();
-    let unfit: Vec<Option<String>> = records.iter().map(refusal_of_id).collect();
+    let unfit: Vec<Option<String>> = records.iter().map(why_id_refused).collect();
     let fit = |index: &usize| unfit[*index].is_none();
     let fit: Vec<usize> = (0..records.len()).filter(fit).collect();
     let by_record = group_by_record(fit.iter().map(|index| keys[*index].as_str()));
@@ -134,7 +134,7 @@ pub(super) async fn put(
     Ok(unfit.into_iter().enumerate().map(put).collect())
 }
 
-fn refusal_of_id(input: &DatasetRecord) -> Option<String> {
+fn why_id_refused(input: &DatasetRecord) -> Option<String> {
     match input.record.id.len() {
         1..=MAX_RECORD_ID_BYTES => None,
         bytes => Some(format!(
@@ -156,7 +156,7 @@ fn group_by_record<'a>(keys: impl Iterator<Item = &'a str>) -> HashMap<&'a str, 
 type Results<T> = Vec<(usize, EntryResult<T>)>;
 
 /// A record that `revise` has changed, to be written.
-struct Revised<'a, T> {
+struct RevisedRecord<'a, T> {
     key: &'a str,
     entries: Vec<usize>,
     results: Results<T>,
@@ -190,8 +190,8 @@ async fn read_modify_write<T>(
             match record.filter(|record| before.as_ref() != Some(record)) {
                 None => settled.extend::<Results<T>>(results),
                 Some(record) => {
-                    statements.push(record.statement(key)?);
-                    revised.push(Revised {
+                    statements.push(record.write_statement(key)?);
+                    revised.push(RevisedRecord {
                         key,
                         entries,
                         results,
@@ -215,11 +215,11 @@ async fn read_modify_write<T>(
 async fn write<'a, T>(
     db: &Db,
     statements: &[RawDocumentBuf],
-    revised: Vec<Revised<'a, T>>,
+    revised: Vec<RevisedRecord<'a, T>>,
     settled: &mut Results<T>,
 ) -> Result<Vec<(&'a str, Vec<usize>)>, Fault> {
     let updated = db.update("records", statements).await?;
-    let refused = refusals(&updated.failed)?;
+    let refused = permanent_refusals(&updated.failed)?;
     let all_written =
         updated.failed.is_empty() && usize::try_from(updated.matched) == Ok(statements.len());
     let mut again = Vec::new();
@@ -247,13 +247,13 @@ async fn wait_before(round: u32) {
 
 /// The statements that can never succeed, with the reason. Conflicts, which are reported as duplicate keys, are not
 /// among them.
-fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, Fault> {
+fn permanent_refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, Fault> {
     let mut refused = HashMap::new();
     for (statement, code, message) in failed {
         if *code == DUPLICATE_KEY {
             continue;
         }
-        match Fault::of_statement(*code, message) {
+        match Fault::from_statement_error(*code, message) {
             Fault::InvalidEntry(reason) => drop(refused.insert(*statement, reason)),
             fault => return Err(fault),
         }
@@ -356,7 +356,7 @@ impl RecordDocument {
             self.check_source(crawl, source)?;
         }
         let before = self.record.clone();
-        let entry = entry_of(crawl);
+        let entry = crawl_entry(crawl);
         let is_known_here = self.crawls.contains(&entry);
         let earlier = input
             .position
@@ -380,7 +380,7 @@ impl RecordDocument {
 
     /// Adds the record to the crawl.
     fn add_to_crawl(&mut self, crawl: &CrawlId) {
-        let entry = entry_of(crawl);
+        let entry = crawl_entry(crawl);
         if !self.crawls.contains(&entry) {
             self.crawls.push(entry);
         }
@@ -420,9 +420,9 @@ impl RecordDocument {
     }
 
     /// The statement that replaces the version of the record that was read, or creates the record.
-    fn statement(&self, key: &str) -> Result<RawDocumentBuf, Fault> {
+    fn write_statement(&self, key: &str) -> Result<RawDocumentBuf, Fault> {
         let mut content = self.content()?;
-        let (dataset, record_id) = parts_of_key(key);
+        let (dataset, record_id) = split_record_key(key);
         content.append(cstr!("dataset"), rawdoc! {"$literal": dataset});
         content.append(cstr!("record_id"), rawdoc! {"$literal": record_id});
         content.append(cstr!("version"), self.version.unwrap_or(0) + 1);
@@ -435,7 +435,7 @@ impl RecordDocument {
 
     /// The document of a record that does not exist yet.
     fn new_document(&self, key: &str) -> Result<RawDocumentBuf, Fault> {
-        let (dataset, record_id) = parts_of_key(key);
+        let (dataset, record_id) = split_record_key(key);
         let mut new = rawdoc! {"_id": key};
         for member in &self.content()? {
             let (name, value) = member.map_err(|error| Fault::InvalidEntry(error.to_string()))?;
@@ -459,9 +459,9 @@ impl RecordDocument {
         let crawls = value::bson(&Value::Array(self.crawls.clone()))?;
         let mut content = rawdoc! {
             "fields": {"$literal": document(&record.fields)?},
-            "sources": {"$literal": dated(&record.sources)?},
-            "candidates": {"$literal": dated(&record.candidates)?},
-            "history": {"$literal": dated(&record.history)?},
+            "sources": {"$literal": sources_with_dates(&record.sources)?},
+            "candidates": {"$literal": sources_with_dates(&record.candidates)?},
+            "history": {"$literal": sources_with_dates(&record.history)?},
             "missing": {"$literal": texts(&record.missing)},
             "urls": {"$literal": texts(&record.urls)},
             "resolved_at": or_null(resolved_at.map(date)),
@@ -485,12 +485,12 @@ impl RecordDocument {
 }
 
 /// The entry in `crawls` that stands for this crawl.
-fn entry_of(crawl: &CrawlId) -> Value {
+fn crawl_entry(crawl: &CrawlId) -> Value {
     json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id})
 }
 
 /// Sources by field name, or lists of sources, with each `at` and `until` as a date.
-fn dated(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
+fn sources_with_dates(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
     let mut dated = RawDocumentBuf::new();
     for (name, source) in sources {
         let bson: RawBson = match source {
@@ -550,7 +550,7 @@ async fn given_values(db: &Db, keys: &[String]) -> Result<Vec<Map<String, Value>
             ..StoredRecord::default()
         };
         if let Some(Value::String(id)) = members.remove("_id") {
-            given.insert(id, record.given());
+            given.insert(id, record.user_values());
         }
     }
     let of = |key: &String| given.get(key).cloned().unwrap_or_default();

@@ -10,7 +10,7 @@ use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::members::date;
-use super::pages::{alternatives, row_counts};
+use super::pages::{alternatives_bson, row_counts_bson};
 use super::records;
 use super::value::{document, or_null};
 use super::{Mongo, page_log};
@@ -42,7 +42,7 @@ pub(super) async fn put(
         Some(_) => drop(statements(rereads, &mut answers)?),
         None => update(db, rereads, &mut answers).await?,
     }
-    let there = still_there(db, rereads).await?;
+    let there = not_refetched(db, rereads).await?;
     let leads = |one: &Reread| rules.leads(&one.url, one.mapping.as_deref(), &one.links);
     let leads: Vec<Leads> = rereads.iter().map(leads).collect();
     let mut unlogged = Vec::new();
@@ -66,20 +66,20 @@ pub(super) async fn put(
         };
         requests.extend(reread.records.iter().map(request));
     }
-    records::note_own_pages(db, &mut requests).await?;
+    records::mark_own_pages(db, &mut requests).await?;
     let filled = match trial {
         Some(trial) => records::preview_changes(db, &requests, rules, trial).await?,
         None => {
             append_to_log(db, &unlogged).await?;
-            put_rows(db, rereads, &mut answers, rules).await?;
-            records::fill_again(db, &requests, rules).await?
+            put_rows_unless_overtaken(db, rereads, &mut answers, rules).await?;
+            records::fill_from_rereads(db, &requests, rules).await?
         }
     };
     for (request, changes) in filled {
         match (&mut answers[request.entry], changes) {
             (Ok(answer), Ok(changes)) => answer.add(&request.record, changes),
             (answer @ Ok(_), Err(reason)) => {
-                *answer = Err(refusal(&rereads[request.entry], reason));
+                *answer = Err(entry_error(&rereads[request.entry], reason));
             }
             (Err(_), _) => {}
         }
@@ -88,7 +88,7 @@ pub(super) async fn put(
 }
 
 /// Puts the rows of those pages that have not been fetched again meanwhile.
-async fn put_rows(
+async fn put_rows_unless_overtaken(
     db: &Db,
     rereads: &[Reread],
     answers: &mut Answers,
@@ -109,7 +109,7 @@ async fn put_rows(
         .collect();
     for (page, reason) in records::put_rows(db, &pages, rules).await?.refused {
         let entry = there[page];
-        answers[entry] = Err(refusal(&rereads[entry], reason));
+        answers[entry] = Err(entry_error(&rereads[entry], reason));
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ async fn append_to_log(db: &Db, unlogged: &[(&str, i64)]) -> Result<(), Fault> {
     db.update("pages", &unmark).await?.into_result()
 }
 
-fn refusal(reread: &Reread, reason: String) -> StoreError {
+fn entry_error(reread: &Reread, reason: String) -> StoreError {
     StoreError::Entry {
         entry: format!("page {}", reread.url),
         reason,
@@ -148,7 +148,7 @@ fn statements(
                 statements.push(statement);
                 entries.push(entry);
             }
-            Err(Fault::InvalidEntry(reason)) => answers[entry] = Err(refusal(reread, reason)),
+            Err(Fault::InvalidEntry(reason)) => answers[entry] = Err(entry_error(reread, reason)),
             Err(fault) => return Err(fault),
         }
     }
@@ -159,9 +159,9 @@ async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<()
     let (statements, sent) = statements(rereads, answers)?;
     for (statement, code, message) in db.update("pages", &statements).await?.failed {
         let entry = sent[statement];
-        match Fault::of_statement(code, &message) {
+        match Fault::from_statement_error(code, &message) {
             Fault::InvalidEntry(reason) => {
-                answers[entry] = Err(refusal(&rereads[entry], reason));
+                answers[entry] = Err(entry_error(&rereads[entry], reason));
             }
             fault => return Err(fault),
         }
@@ -180,8 +180,8 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
             fields.as_bytes().len()
         )));
     }
-    let alternatives = alternatives(&reread.alternatives)?;
-    let row_counts = row_counts(&reread.row_counts)?;
+    let alternatives = alternatives_bson(&reread.alternatives)?;
+    let row_counts = row_counts_bson(&reread.row_counts)?;
     let literal = |text: &Option<String>| rawdoc! {"$literal": or_null(text.as_deref())};
     let is_same_mapping = rawdoc! {"$and": [
         {"$eq": ["$mapping", literal(&reread.mapping)]},
@@ -210,7 +210,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
 }
 
 /// The pages that have not been fetched again meanwhile, by key, with their marks.
-async fn still_there<'r>(
+async fn not_refetched<'r>(
     db: &Db,
     rereads: &'r [Reread],
 ) -> Result<HashMap<&'r str, Option<i64>>, Fault> {

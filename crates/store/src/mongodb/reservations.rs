@@ -1,16 +1,16 @@
 //! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]).
 //!
 //! One `findAndModify` decides and grants, by the server's own clock (`$$NOW`). The rules are those of
-//! [`SiteClock::decide`](crate::site_clock::SiteClock::decide), written as an expression. In stored documents, the
+//! [`SiteClock::decide_reservation`](crate::site_clock::SiteClock::decide), written as an expression. In stored documents, the
 //! reservation is the member `slot`.
 
 use mongodb::bson::{DateTime, RawDocumentBuf, rawdoc};
 
-use super::cache::{forget_at, site_clock};
-use super::command::{Db, majority};
+use super::cache::{expiry_expression, site_clock_from};
+use super::command::{Db, write_concern};
 use super::fault::Fault;
 use crate::cache::{Reservation, ReservationRelease, ReservationRequest};
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 
 /// Reserves a site's next request, if it may start now.
 pub(super) async fn reserve(db: &Db, request: &ReservationRequest) -> Result<Reservation, Fault> {
@@ -20,12 +20,12 @@ pub(super) async fn reserve(db: &Db, request: &ReservationRequest) -> Result<Res
     let now = stored.get_datetime("now").map(DateTime::timestamp_millis);
     let now_ms =
         now.map_err(|_| Fault::Unavailable(String::from("it does not report the time")))?;
-    let clock = site_clock(&stored);
+    let clock = site_clock_from(&stored);
     let is_ours = clock
         .reservation
         .as_ref()
         .is_some_and(|held| held.holder == request.holder);
-    Ok(match clock.decide(request, now_ms) {
+    Ok(match clock.decide_reservation(request, now_ms) {
         decision if is_ours => decision,
         // The server did not grant it, but would by now.
         Reservation::Granted => Reservation::Wait { wait_ms: 1 },
@@ -37,31 +37,31 @@ fn reserve_command(request: &ReservationRequest) -> RawDocumentBuf {
     let reservation = rawdoc! {
         "holder": {"$literal": request.holder.as_str()},
         "granted_at": "$$NOW",
-        "lapses_at": {"$add": ["$$NOW", clamped(request.longest_request_ms)]},
+        "lapses_at": {"$add": ["$$NOW", clamp_to_i64(request.longest_request_ms)]},
     };
     let granted = rawdoc! {"$mergeObjects": ["$$ROOT", {
         "slot": reservation,
-        "delay_ms": clamped(request.delay_ms),
+        "delay_ms": clamp_to_i64(request.delay_ms),
     }]};
     rawdoc! {
         "findAndModify": "sites",
         "query": {"_id": request.site.as_str()},
         "update": [
-            {"$replaceWith": {"$cond": [may_start(request), granted, "$$ROOT"]}},
-            {"$set": {"forget_at": forget_at()}},
+            {"$replaceWith": {"$cond": [may_start_condition(request), granted, "$$ROOT"]}},
+            {"$set": {"forget_at": expiry_expression()}},
         ],
         "upsert": true,
         "new": true,
         "fields": {
             "now": "$$NOW", "last_start": 1, "answered_at": 1, "blocked_until": 1, "slot": 1,
         },
-        "writeConcern": majority(),
+        "writeConcern": write_concern(),
     }
 }
 
 /// The condition under which the server grants the reservation. A missing time compares as lower than every date.
-fn may_start(request: &ReservationRequest) -> RawDocumentBuf {
-    let delay_ms = clamped(request.delay_ms);
+fn may_start_condition(request: &ReservationRequest) -> RawDocumentBuf {
+    let delay_ms = clamp_to_i64(request.delay_ms);
     let last = rawdoc! {"$max": ["$last_start", "$answered_at", "$slot.lapses_at"]};
     rawdoc! {"$or": [
         {"$eq": ["$slot.holder", {"$literal": request.holder.as_str()}]},
@@ -81,7 +81,7 @@ pub(super) async fn release(db: &Db, release: &ReservationRelease) -> Result<(),
         // Rounded up, because part of the current millisecond has passed, and the gap to the next request must not be
         // shorter than the delay.
         let now = rawdoc! {"$add": ["$$NOW", 1]};
-        let blocked_until = rawdoc! {"$add": [now.clone(), clamped(release.blocked_for_ms)]};
+        let blocked_until = rawdoc! {"$add": [now.clone(), clamp_to_i64(release.blocked_for_ms)]};
         let times = rawdoc! {
             "last_start": {"$max": ["$last_start", start]},
             "answered_at": {"$max": ["$answered_at", now]},
@@ -93,7 +93,7 @@ pub(super) async fn release(db: &Db, release: &ReservationRelease) -> Result<(),
     }
     let statement = rawdoc! {
         "q": {"_id": release.site.as_str()},
-        "u": [{"$set": changed}, {"$set": {"forget_at": forget_at()}}],
+        "u": [{"$set": changed}, {"$set": {"forget_at": expiry_expression()}}],
     };
     db.update("sites", &[statement]).await?.into_result()
 }

@@ -17,7 +17,7 @@ use super::samples::{self, SAMPLES};
 use super::value::texts;
 use super::{Mongo, indexes};
 use crate::error::StoreError;
-use crate::retention::{Cutoff, Dropped};
+use crate::retention::{Cutoff, DropResult};
 use crate::store::Retention;
 
 /// The most entries that one call checks or deletes.
@@ -26,11 +26,11 @@ const ENTRIES: i64 = 2_000;
 /// The most pages that one call deletes.
 const PAGES: u64 = 500;
 
-pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> {
-    let mut dropped = Dropped::default();
+pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<DropResult, Fault> {
+    let mut dropped = DropResult::default();
     if let Some(log_ms) = cutoff.log_ms {
         // Pages are not deleted before their entries are cut.
-        dropped.has_more = cut(db, log_ms).await?;
+        dropped.has_more = advance_cut(db, log_ms).await?;
         if dropped.has_more {
             return Ok(dropped);
         }
@@ -48,7 +48,7 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
         dropped.has_more |= dropped.samples == PAGES;
     }
     if let Some(most) = cutoff.samples_bytes {
-        let superfluous = samples::superfluous(db, most, PAGES).await?;
+        let superfluous = samples::find_superfluous(db, most, PAGES).await?;
         dropped.has_more |= superfluous.len() as u64 == PAGES;
         if !superfluous.is_empty() {
             let some = rawdoc! {"_id": {"$in": texts(&superfluous)}};
@@ -59,7 +59,7 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
 }
 
 /// Advances the cut in the header over entries that are too old. Returns whether there may be more.
-async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
+async fn advance_cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     let before = page_log::cut(db).await?;
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
@@ -166,7 +166,7 @@ async fn delete(db: &Db, collection: &str, query: RawDocumentBuf) -> Result<u64,
 
 #[async_trait]
 impl Retention for Mongo {
-    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<DropResult, StoreError> {
         self.call(async move |db: Db| drop_old(&db, cutoff).await)
             .await
     }

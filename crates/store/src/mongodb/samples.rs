@@ -68,7 +68,11 @@ pub(super) async fn with_texts(db: &Db, ids: &[String]) -> Result<Vec<Sample>, F
 
 /// The ids of some samples to drop so that the others fit into this many bytes. The oldest come first, and samples of
 /// alerts last.
-pub(super) async fn superfluous(db: &Db, most: u64, at_once: u64) -> Result<Vec<String>, Fault> {
+pub(super) async fn find_superfluous(
+    db: &Db,
+    most: u64,
+    at_once: u64,
+) -> Result<Vec<String>, Fault> {
     let samples: Collection<Document> = db.database.collection(SAMPLES);
     let bytes_of = doc! {"$binarySize": {"$ifNull": ["$text", Bson::Null]}};
     let sum = doc! {"$group": {"_id": null, "bytes": {"$sum": bytes_of.clone()}}};

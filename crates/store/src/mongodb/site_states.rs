@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 
 use super::Mongo;
-use super::browse::Listing;
+use super::browse::ListQuery;
 use super::command::Db;
 use super::fault::Fault;
 use super::members::{date, integer, time};
 use super::value::or_null;
-use crate::browse::{Place, Slice};
+use crate::browse::{ListPage, Place};
 use crate::error::StoreError;
 use crate::site_state::SiteState;
 use crate::store::SiteStates;
@@ -49,10 +49,10 @@ pub(super) async fn list(
     db: &Db,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<SiteState>, Fault> {
+) -> Result<ListPage<SiteState>, Fault> {
     // No site has an empty name.
     let after = from.as_ref().map_or("", |place| place.part(0));
-    let listing = Listing {
+    let listing = ListQuery {
         collection: "site_states",
         which: doc! {"_id": {"$gt": after}},
         order: doc! {"_id": 1},
@@ -62,9 +62,12 @@ pub(super) async fn list(
     };
     let placed = |stored: &RawDocument| {
         let state = read(stored)?;
-        Ok((Place::key(&state.site), Some(state)))
+        Ok((Place::by_key(&state.site), Some(state)))
     };
-    Ok(listing.slice(db, placed).await?.unwrap_or_else(Slice::end))
+    Ok(listing
+        .read_list_page(db, placed)
+        .await?
+        .unwrap_or_else(ListPage::end))
 }
 
 fn read(stored: &RawDocument) -> Result<SiteState, Fault> {

@@ -21,7 +21,7 @@ use super::{Mongo, value};
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::record::StoredRecord;
-use crate::source_document::{SourceDocument, Unwritten, check_same_document};
+use crate::source_document::{SourceDocument, UnwrittenRecord, check_same_document};
 use crate::store::SourceDocuments;
 
 /// The size in bytes at which a list of unwritten records ends, including the record that exceeds it.
@@ -56,7 +56,7 @@ impl RecordDocument {
             return;
         }
         let name = crawl.to_string();
-        if !self.record.filled(&source.fields).is_empty() {
+        if !self.record.filled_fields(&source.fields).is_empty() {
             self.unwritten.push(Value::from(name.clone()));
         }
         self.sources.push(json!({
@@ -87,14 +87,14 @@ impl RecordDocument {
         Ok(())
     }
 
-    fn unwritten_of(&self, key: String, crawl: &CrawlId) -> Option<Unwritten> {
+    fn unwritten_of(&self, key: String, crawl: &CrawlId) -> Option<UnwrittenRecord> {
         let source = self.source(crawl)?;
         let fields = source["fields"].as_array().into_iter().flatten();
         let fields = fields.filter_map(Value::as_str).map(str::to_owned);
-        Some(Unwritten {
+        Some(UnwrittenRecord {
             record: key,
             document: source["document"].as_str()?.to_owned(),
-            fields: self.record.filled(&fields.collect::<Vec<_>>()),
+            fields: self.record.filled_fields(&fields.collect::<Vec<_>>()),
             revision: self.version?,
         })
     }
@@ -106,7 +106,7 @@ pub(super) async fn unwritten(
     crawl: &CrawlId,
     from: &str,
     limit: u32,
-) -> Result<Vec<Unwritten>, Fault> {
+) -> Result<Vec<UnwrittenRecord>, Fault> {
     let collection: Collection<RawDocumentBuf> = db.database.collection("records");
     let crawl_key = crawl.to_string();
     let origin = doc! {"crawl": &crawl_key, "collection": from};
@@ -147,9 +147,12 @@ pub(super) async fn unwritten(
 }
 
 /// Notes values that are about to be written. Returns the records that no other client has changed meanwhile.
-pub(super) async fn begin(db: &Db, records: Vec<Unwritten>) -> Result<Vec<Unwritten>, Fault> {
+pub(super) async fn begin(
+    db: &Db,
+    records: Vec<UnwrittenRecord>,
+) -> Result<Vec<UnwrittenRecord>, Fault> {
     let mut statements: Vec<RawDocumentBuf> = Vec::with_capacity(records.len());
-    let mut begun: Vec<Unwritten> = Vec::with_capacity(records.len());
+    let mut begun: Vec<UnwrittenRecord> = Vec::with_capacity(records.len());
     let mut noted: HashMap<String, Map<String, Value>> = HashMap::new();
     let mut stored = read_of(db, &records).await?;
     for mut record in records {
@@ -188,13 +191,16 @@ pub(super) async fn begin(db: &Db, records: Vec<Unwritten>) -> Result<Vec<Unwrit
     Ok(begun)
 }
 
-async fn read_of(db: &Db, records: &[Unwritten]) -> Result<HashMap<String, RecordDocument>, Fault> {
+async fn read_of(
+    db: &Db,
+    records: &[UnwrittenRecord],
+) -> Result<HashMap<String, RecordDocument>, Fault> {
     let keys: Vec<&str> = records.iter().map(|one| one.record.as_str()).collect();
     read_all(db, keys).await
 }
 
 /// The members of a record after these values are written to the dataset.
-fn now_written(record: &Unwritten) -> Result<RawDocumentBuf, Fault> {
+fn now_written(record: &UnwrittenRecord) -> Result<RawDocumentBuf, Fault> {
     let mut stored = StoredRecord::default();
     stored.note_written(&record.fields);
     let mut set = RawDocumentBuf::new();
@@ -205,13 +211,17 @@ fn now_written(record: &Unwritten) -> Result<RawDocumentBuf, Fault> {
 }
 
 /// Removes the mark from records that have not changed since they were read.
-pub(super) async fn confirm(db: &Db, crawl: &CrawlId, written: &[Unwritten]) -> Result<(), Fault> {
+pub(super) async fn confirm(
+    db: &Db,
+    crawl: &CrawlId,
+    written: &[UnwrittenRecord],
+) -> Result<(), Fault> {
     let others = rawdoc! {"$setDifference": ["$unwritten", [crawl.to_string()]]};
     let unwritten = rawdoc! {"$let": {
         "vars": {"others": others},
         "in": {"$cond": [{"$eq": ["$$others", []]}, "$$REMOVE", "$$others"]},
     }};
-    let statement = |record: &Unwritten| {
+    let statement = |record: &UnwrittenRecord| {
         let now = rawdoc! {"$mergeObjects": ["$written", now_written(record)?]};
         Ok(rawdoc! {
             "q": {"_id": record.record.as_str(), "version": record.revision},
@@ -230,13 +240,13 @@ impl SourceDocuments for Mongo {
         crawl: &CrawlId,
         collection: &str,
         limit: u32,
-    ) -> Result<Vec<Unwritten>, StoreError> {
+    ) -> Result<Vec<UnwrittenRecord>, StoreError> {
         let (crawl, of) = (crawl.clone(), collection.to_owned());
         self.call(async move |db: Db| unwritten(&db, &crawl, &of, limit).await)
             .await
     }
 
-    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError> {
+    async fn begin_writing(&self, written: &mut Vec<UnwrittenRecord>) -> Result<(), StoreError> {
         let records = std::mem::take(written);
         *written = self
             .call(async move |db: Db| begin(&db, records).await)
@@ -247,7 +257,7 @@ impl SourceDocuments for Mongo {
     async fn confirm_written(
         &self,
         crawl: &CrawlId,
-        written: Vec<Unwritten>,
+        written: Vec<UnwrittenRecord>,
     ) -> Result<(), StoreError> {
         let crawl = crawl.clone();
         self.call(async move |db: Db| confirm(&db, &crawl, &written).await)

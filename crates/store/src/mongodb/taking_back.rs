@@ -11,7 +11,7 @@ use super::{pages, records};
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::record::FillRules;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::{Save, Saved};
 use crate::timestamp::iso_time;
 
@@ -32,10 +32,11 @@ pub(super) async fn take_back(
     let mut requests = Vec::new();
     for save in saves {
         let found = stored.get(&save.page.id());
-        let Some(started_at) = found.and_then(|found| started_at(found, &save.page)) else {
+        let Some(started_at) = found.and_then(|found| start_of_same_delivery(found, &save.page))
+        else {
             continue;
         };
-        requests.extend(save.records.iter().map(|record| records::TakeBackRequest {
+        requests.extend(save.records.iter().map(|record| records::RetractRequest {
             record: record.clone(),
             url: &save.page.url,
             started_at: started_at.clone(),
@@ -47,14 +48,14 @@ pub(super) async fn take_back(
 }
 
 /// When the stored fetch began, if it is from the same delivery as `page`.
-fn started_at(stored: &RawDocument, page: &Page) -> Option<String> {
+fn start_of_same_delivery(stored: &RawDocument, page: &Page) -> Option<String> {
     let is = |name: &str, number: i64| {
         let found = stored.get(name).ok().flatten();
         let found = found.and_then(|found| found.as_i64().or(found.as_i32().map(i64::from)));
         found == Some(number)
     };
-    let is_of_delivery = is("epoch", clamped(page.delivery.epoch))
-        && is("task", clamped(page.task))
+    let is_of_delivery = is("epoch", clamp_to_i64(page.delivery.epoch))
+        && is("task", clamp_to_i64(page.task))
         && is("attempts", i64::from(page.delivery.number));
     let started_at = stored.get_datetime("started_at").ok()?;
     is_of_delivery.then(|| iso_time(started_at.timestamp_millis()))

@@ -70,7 +70,7 @@ impl MongoUri {
     /// The servers, as the driver reads them, and the database.
     pub fn place(&self) -> Option<DatabasePlace> {
         let hosts = match ConnectionString::parse(&self.text).ok()?.host_info {
-            HostInfo::HostIdentifiers(hosts) => hosts.iter().map(named).collect(),
+            HostInfo::HostIdentifiers(hosts) => hosts.iter().map(host_and_port).collect(),
             HostInfo::DnsRecord(name) => BTreeSet::from([format!("srv {}", name.to_lowercase())]),
             _ => return None,
         };
@@ -91,7 +91,7 @@ impl MongoUri {
     }
 
     /// The URI as given, with credentials. For the driver and for child processes only.
-    pub(crate) fn as_written(&self) -> &str {
+    pub(crate) fn with_credentials(&self) -> &str {
         &self.text
     }
 
@@ -100,7 +100,7 @@ impl MongoUri {
     }
 }
 
-fn named(address: &ServerAddress) -> String {
+fn host_and_port(address: &ServerAddress) -> String {
     const PORT: u16 = 27_017;
     match address {
         ServerAddress::Tcp { host, port } => {
@@ -147,7 +147,7 @@ mod tests {
             let uri = MongoUri::parse(text).unwrap();
             assert_eq!(uri.to_string(), shown);
             assert_eq!(format!("{uri:?}"), shown);
-            assert_eq!(uri.as_written(), text);
+            assert_eq!(uri.with_credentials(), text);
         }
     }
 

@@ -18,14 +18,14 @@ pub(super) async fn known_pages(db: &Db, ids: &[String]) -> Result<Vec<KnownPage
         let mut cursor = pages.find(wanted).projection(members).await?;
         let mut found = Vec::new();
         while cursor.advance().await? {
-            found.extend(known(cursor.current()));
+            found.extend(known_page_from(cursor.current()));
         }
         Ok(found)
     };
     with_timeout(find).await
 }
 
-fn known(stored: &RawDocument) -> Option<KnownPage> {
+fn known_page_from(stored: &RawDocument) -> Option<KnownPage> {
     let mut members = value::object(stored);
     let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
     let (id, mapping) = (text("_id")?, text("mapping"));

@@ -177,7 +177,7 @@ pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
 /// A decimal as a 64-bit integer if possible, otherwise as text of its digits, some of which a double would lose.
 fn decimal(text: String) -> Value {
     let is_integer = !text.contains(['.', 'E', 'e']);
-    let number = Decimal::of_text(&text).filter(|_| is_integer);
+    let number = Decimal::from_text(&text).filter(|_| is_integer);
     match number.and_then(|number| number.to_number(false)) {
         Some(number) if !number.is_f64() => Value::Number(number),
         _ => Value::String(text),

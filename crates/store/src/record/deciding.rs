@@ -109,7 +109,7 @@ impl StoredRecord {
         let former = self.fields.insert(name.to_owned(), value.clone());
         let former_source = self.sources.insert(name.to_owned(), source);
         if let Some(former) = former.filter(|former| former != value) {
-            self.remember(name, former, former_source, now_ms);
+            self.add_to_history(name, former, former_source, now_ms);
         }
         self.drop_candidate(name, value);
         self.missing.retain(|one| one != name);
@@ -133,7 +133,7 @@ impl StoredRecord {
         if has_value(kept) {
             let source = self.sources.shift_remove(name);
             self.fields.insert(name.to_owned(), Value::Null);
-            self.remember(name, kept.clone(), source, now_ms);
+            self.add_to_history(name, kept.clone(), source, now_ms);
         }
         for value in &wrong {
             self.drop_candidate(name, value);
@@ -153,7 +153,7 @@ impl StoredRecord {
 
     fn drop_candidate(&mut self, name: &str, value: &Value) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
-            candidates.retain(|one| !spelling::is_one(&one["value"], value));
+            candidates.retain(|one| !spelling::is_same_value(&one["value"], value));
             if candidates.is_empty() {
                 self.candidates.shift_remove(name);
             }
@@ -199,7 +199,7 @@ impl StoredRecord {
                 false => members.insert(name.to_owned(), member.clone()),
             };
         }
-        self.forget_if_back(name, &former["value"]);
+        self.remove_from_history_if_current(name, &former["value"]);
         self.missing.retain(|one| one != name);
         if former["missing"] == true {
             self.missing.push(name.to_owned());
@@ -242,7 +242,7 @@ impl StoredRecord {
             return false;
         };
         let mut rejected = decision["rejected"].as_array().into_iter().flatten();
-        decision["answer"] != "rejected" || rejected.any(|one| spelling::is_one(one, value))
+        decision["answer"] != "rejected" || rejected.any(|one| spelling::is_same_value(one, value))
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct FillRules {
 }
 
 impl FillRules {
-    pub(crate) fn of(mappings: Arc<dyn MappingRules>) -> FillRules {
+    pub(crate) fn from_mappings(mappings: Arc<dyn MappingRules>) -> FillRules {
         FillRules {
             order: mappings.order(),
             mappings: Some(mappings),

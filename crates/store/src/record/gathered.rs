@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::identity::{Doubt, EVIDENCE, evidence_in, evidence_weight};
+use super::identity::{EVIDENCE, IdentityDoubt, evidence_in, evidence_weight};
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
@@ -96,12 +96,12 @@ impl StoredRecord {
             *self = before;
             return false;
         }
-        self.settle(name, parts, page, rules, is_refresh);
+        self.assemble_field(name, parts, page, rules, is_refresh);
         *self != before
     }
 
     /// Decides what the parts of a list amount to.
-    fn settle(
+    fn assemble_field(
         &mut self,
         name: &str,
         parts: Vec<Part>,
@@ -118,21 +118,21 @@ impl StoredRecord {
         match assembled {
             Assembled::Complete(order) if self.may_be_list(name, &entries(&parts, &order)) => {
                 match self.may_replace(name, &parts[order[0]], rules, is_refresh) {
-                    true => self.take_list(name, parts, &order, page),
-                    false => self.keep_candidates(name, parts),
+                    true => self.set_list(name, parts, &order, page),
+                    false => self.store_parts_as_candidates(name, parts),
                 }
             }
             unsettled => {
                 if unsettled == Assembled::Rivals {
-                    self.doubt(page, Doubt::Rivals);
+                    self.note_doubt(page, IdentityDoubt::Rivals);
                 }
                 let is_of_list = self
                     .sources
                     .get(name)
                     .is_some_and(|source| source["mapping"].as_str() == page.mapping);
-                self.keep_candidates(name, parts);
+                self.store_parts_as_candidates(name, parts);
                 if !is_refresh && is_of_list {
-                    self.withdraw_list(name, page);
+                    self.remove_list(name, page);
                 }
             }
         }
@@ -154,18 +154,18 @@ impl StoredRecord {
         rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || is_refresh))
     }
 
-    fn take_list(&mut self, name: &str, parts: Vec<Part>, order: &[usize], page: &PageValues<'_>) {
+    fn set_list(&mut self, name: &str, parts: Vec<Part>, order: &[usize], page: &PageValues<'_>) {
         let mut list = Value::Array(entries(&parts, order));
         let source = self.sources.get(name).cloned();
         let former = self.fields.get(name).cloned().unwrap_or_default();
-        if has_value(&former) && spelling::is_one(&former, &list) {
+        if has_value(&former) && spelling::is_same_value(&former, &list) {
             list = former;
         } else if page.is_reread
             || source.as_ref().is_none_or(|source| source[PARTS].is_null())
             || self.missing.iter().any(|one| one == name)
         {
             // Otherwise the list has only grown by a page, and the former entries were not a value.
-            self.remember(name, former, source, page.ended_at_ms);
+            self.add_to_history(name, former, source, page.ended_at_ms);
         }
         let first = &parts[order[0]];
         let mut source = json!({"url": first.url, "mapping": first.mapping, "at": first.at});
@@ -176,14 +176,14 @@ impl StoredRecord {
         let is_other = |(index, part)| (!order.contains(&index)).then_some(part);
         let others = parts.into_iter().enumerate().filter_map(is_other);
         let others: Vec<Part> = others.collect();
-        self.keep_candidates(name, others);
+        self.store_parts_as_candidates(name, others);
         self.sources.insert(name.to_owned(), source);
         self.fields.insert(name.to_owned(), list);
         self.missing.retain(|missing| missing != name);
     }
 
     /// Withdraws a list that has turned out to be incomplete.
-    fn withdraw_list(&mut self, name: &str, page: &PageValues<'_>) {
+    fn remove_list(&mut self, name: &str, page: &PageValues<'_>) {
         let source = self.sources.shift_remove(name);
         let former = self.fields.insert(name.to_owned(), Value::Null);
         if source
@@ -191,13 +191,13 @@ impl StoredRecord {
             .is_some_and(|source| source[PARTS].is_null())
         {
             let former = former.unwrap_or_default();
-            self.remember(name, former, source, page.ended_at_ms);
+            self.add_to_history(name, former, source, page.ended_at_ms);
         }
         self.missing.push(name.to_owned());
     }
 
     /// When a list is taken back, keeps its parts except those of one fetch.
-    pub(super) fn keep_parts(
+    pub(super) fn store_parts(
         &mut self,
         name: &str,
         mut source: Value,
@@ -206,12 +206,12 @@ impl StoredRecord {
         if let Value::Array(parts) = source[PARTS].take() {
             let parts = parts.into_iter().filter(|part| !is_of_fetch(part));
             let parts = parts.filter_map(|part| serde_json::from_value(part).ok());
-            self.keep_candidates(name, parts.collect());
+            self.store_parts_as_candidates(name, parts.collect());
         }
     }
 
     /// Removes the parts of a list whose pages are to be fetched again.
-    pub(super) fn forget_parts(&mut self, name: &str) {
+    pub(super) fn remove_parts(&mut self, name: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
             candidates.retain(|candidate| !is_part(candidate));
             if candidates.is_empty() {
@@ -237,7 +237,7 @@ impl StoredRecord {
             .collect()
     }
 
-    fn keep_candidates(&mut self, name: &str, parts: Vec<Part>) {
+    fn store_parts_as_candidates(&mut self, name: &str, parts: Vec<Part>) {
         if parts.is_empty() {
             return;
         }
@@ -337,7 +337,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     let first = orders.next().unwrap_or_default();
     let list = Value::Array(entries(parts, &first));
     let is_same =
-        |order: Vec<usize>| spelling::is_one(&Value::Array(entries(parts, &order)), &list);
+        |order: Vec<usize>| spelling::is_same_value(&Value::Array(entries(parts, &order)), &list);
     match orders.all(is_same) {
         true => Assembled::Complete(first),
         false => Assembled::Rivals,

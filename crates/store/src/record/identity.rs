@@ -41,7 +41,7 @@ pub(super) const EVIDENCE: &str = "evidence";
 
 /// Why a page did not fill a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum IdentityDoubt {
     /// The page contradicts the user's values of the record.
     OtherValues,
     /// Another record names the page's URL.
@@ -52,20 +52,20 @@ pub(super) enum Doubt {
     Gap,
 }
 
-impl Doubt {
+impl IdentityDoubt {
     fn as_str(self) -> &'static str {
         match self {
-            Doubt::OtherValues => "other_values",
-            Doubt::OtherRecord => "other_record",
-            Doubt::Rivals => "rivals",
-            Doubt::Gap => "gap",
+            IdentityDoubt::OtherValues => "other_values",
+            IdentityDoubt::OtherRecord => "other_record",
+            IdentityDoubt::Rivals => "rivals",
+            IdentityDoubt::Gap => "gap",
         }
     }
 }
 
 /// The weights of the evidence for a page and against it.
 #[derive(Debug, Default)]
-struct Weights {
+struct MatchWeights {
     agrees: u32,
     differs: u32,
 }
@@ -87,12 +87,12 @@ impl StoredRecord {
         &self,
         page: &PageValues<'_>,
         rules: &FillRules,
-    ) -> Result<Option<u32>, Doubt> {
+    ) -> Result<Option<u32>, IdentityDoubt> {
         if page.is_of_other && !self.names(page.url) {
-            return Err(Doubt::OtherRecord);
+            return Err(IdentityDoubt::OtherRecord);
         }
         let is_linked = self.is_linked(page);
-        let Weights {
+        let MatchWeights {
             mut agrees,
             differs,
         } = self.weigh(page);
@@ -106,7 +106,7 @@ impl StoredRecord {
             None => differs > agrees + OWN,
         };
         match is_others {
-            true => Err(Doubt::OtherValues),
+            true => Err(IdentityDoubt::OtherValues),
             false => Ok(is_linked.then_some(agrees)),
         }
     }
@@ -121,7 +121,7 @@ impl StoredRecord {
             .filter(|(_, value)| has_value(value))
             .peekable();
         both.peek()?;
-        Some(both.all(|(known, value)| spelling::is_one(known, value)))
+        Some(both.all(|(known, value)| spelling::is_same_value(known, value)))
     }
 
     /// The user's value of a field, unless another one is wanted.
@@ -132,16 +132,19 @@ impl StoredRecord {
         has_value(value).then_some(value)
     }
 
-    fn weigh(&self, page: &PageValues<'_>) -> Weights {
-        let mut weights = Weights::default();
+    fn weigh(&self, page: &PageValues<'_>) -> MatchWeights {
+        let mut weights = MatchWeights::default();
         for (name, value) in page.fields {
             let Some(known) = self.known(name).filter(|_| has_value(value)) else {
                 continue;
             };
-            match (spelling::is_one(known, value), shares(known, value)) {
+            match (
+                spelling::is_same_value(known, value),
+                overlap_of(known, value),
+            ) {
                 (true, _) => weights.agrees += weight_of_agreement(known),
-                (false, Shares::Words) => {}
-                (false, Shares::Nothing) => weights.differs += weight_of_difference(known, value),
+                (false, Overlap::Words) => {}
+                (false, Overlap::Nothing) => weights.differs += weight_of_difference(known, value),
             }
         }
         weights
@@ -183,7 +186,7 @@ impl StoredRecord {
     }
 
     /// Notes why a page did not fill the record or this field. Returns whether this is new.
-    pub(super) fn doubt(&mut self, page: &PageValues<'_>, doubt: Doubt) -> bool {
+    pub(super) fn note_doubt(&mut self, page: &PageValues<'_>, doubt: IdentityDoubt) -> bool {
         let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
         let Value::Object(pages) = pages else {
             return false;
@@ -202,7 +205,7 @@ impl StoredRecord {
 
     /// Notes the pages that the record waits for, because a list of this mapping continues there.
     pub(super) fn note_gaps(&mut self, mapping: Option<&str>, awaited: &[String], at_ms: i64) {
-        let gap = Doubt::Gap.as_str();
+        let gap = IdentityDoubt::Gap.as_str();
         let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
         if let Value::Object(pages) = pages {
             pages.retain(|url, page| {
@@ -227,7 +230,7 @@ impl StoredRecord {
         };
         let is_other = pages
             .get(page.url)
-            .is_some_and(|known| known["why"] != Doubt::Rivals.as_str());
+            .is_some_and(|known| known["why"] != IdentityDoubt::Rivals.as_str());
         if is_other {
             pages.shift_remove(page.url);
         }
@@ -239,7 +242,7 @@ impl StoredRecord {
         if let Some(Value::Object(pages)) = self.doubts.get_mut("pages")
             && self.missing.is_empty()
         {
-            pages.retain(|_, page| page["why"] != Doubt::Rivals.as_str());
+            pages.retain(|_, page| page["why"] != IdentityDoubt::Rivals.as_str());
         }
     }
 
@@ -266,7 +269,7 @@ impl StoredRecord {
             && others.any(|other| {
                 other["url"] != page.url
                     && other["mapping"].as_str() == page.mapping
-                    && !spelling::is_one(&other["value"], value)
+                    && !spelling::is_same_value(&other["value"], value)
                     && evidence.is_some_and(|evidence| evidence_in(other) >= Some(evidence))
             })
     }
@@ -314,27 +317,29 @@ pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
 }
 
 /// What two different values have in common.
-enum Shares {
+enum Overlap {
     Words,
     Nothing,
 }
 
 /// One value is the other with additional words, such as a title or a second name.
-fn shares(one: &Value, other: &Value) -> Shares {
+fn overlap_of(one: &Value, other: &Value) -> Overlap {
     let (Value::String(one), Value::String(other)) = (one, other) else {
         let has_common = |items: &[Value], others: &[Value]| {
-            items
-                .iter()
-                .any(|item| others.iter().any(|other| spelling::is_one(item, other)))
+            items.iter().any(|item| {
+                others
+                    .iter()
+                    .any(|other| spelling::is_same_value(item, other))
+            })
         };
         return match (one, other) {
-            (Value::Array(one), Value::Array(other)) if has_common(one, other) => Shares::Words,
+            (Value::Array(one), Value::Array(other)) if has_common(one, other) => Overlap::Words,
             (Value::Array(items), single) | (single, Value::Array(items))
                 if has_common(items, std::slice::from_ref(single)) =>
             {
-                Shares::Words
+                Overlap::Words
             }
-            _ => Shares::Nothing,
+            _ => Overlap::Nothing,
         };
     };
     let words = |text: &str| -> Vec<String> {
@@ -348,8 +353,8 @@ fn shares(one: &Value, other: &Value) -> Shares {
         !few.is_empty() && few.iter().all(|word| many.contains(word))
     };
     match is_within(&one, &other) || is_within(&other, &one) {
-        true => Shares::Words,
-        false => Shares::Nothing,
+        true => Overlap::Words,
+        false => Overlap::Nothing,
     }
 }
 

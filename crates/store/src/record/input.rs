@@ -63,7 +63,7 @@ impl StoredRecord {
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
             for name in &again {
                 // Parts of lists from an earlier crawl are too old to be completed.
-                self.forget_parts(name);
+                self.remove_parts(name);
             }
         }
         self.mark_for_refresh(&again);
@@ -87,18 +87,18 @@ impl StoredRecord {
             let is_target = input.source.as_ref().is_none_or(|source| source.is_target);
             let standing = match is_target {
                 true => self.note_dataset_value(name, value),
-                false => Standing::Unknown,
+                false => DatasetValueStatus::Unknown,
             };
-            let is_repeated = standing == Standing::Unknown
-                && (said.is_some_and(|said| has_said(said, value))
+            let is_repeated = standing == DatasetValueStatus::Unknown
+                && (said.is_some_and(|said| is_from_input(said, value))
                     || (is_of_older && self.was_replaced_by_page(name, &input.record)));
             match has_value(value) {
                 true => {
                     let was_users = said.is_some_and(|said| said["users"] == true);
                     let corrects = self.take_value(name, value, is_repeated, input, now_ms)
-                        && standing != Standing::InDoubt;
+                        && standing != DatasetValueStatus::InDoubt;
                     let is_users = !self.sources.contains_key(name);
-                    let said = Said {
+                    let said = InputValueInfo {
                         corrects: corrects || (is_users && said.is_some_and(is_correction)),
                         is_users: is_users || (is_repeated && was_users),
                     };
@@ -124,7 +124,7 @@ impl StoredRecord {
         now_ms: i64,
     ) -> bool {
         let kept = self.fields.get(name);
-        if kept.is_some_and(|kept| spelling::is_same(kept, value)) {
+        if kept.is_some_and(|kept| spelling::is_same_spelling(kept, value)) {
             // A refresh has found no other value, and this input does not request one.
             if !self.sources.contains_key(name)
                 && !input.refresh.on_entry.iter().any(|one| one == name)
@@ -143,7 +143,7 @@ impl StoredRecord {
         let corrects = source.is_some();
         self.candidates.shift_remove(name);
         if let Some(former) = former {
-            self.remember(name, former, source, now_ms);
+            self.add_to_history(name, former, source, now_ms);
         }
         self.missing.retain(|missing| missing != name);
         corrects
@@ -158,7 +158,7 @@ impl StoredRecord {
         if has_value(&kept) && !is_users || !has_value(&kept) && says_nothing {
             return;
         }
-        self.remember(name, kept, None, now_ms);
+        self.add_to_history(name, kept, None, now_ms);
         self.fields.insert(name.to_owned(), value.clone());
     }
 
@@ -167,8 +167,9 @@ impl StoredRecord {
         let others = [&self.history, &self.candidates].into_iter();
         let others = others.filter_map(|values| values.get(name)?.as_array());
         let given = input.fields.get(name);
-        let is_given =
-            |other: &Value| given.is_some_and(|given| spelling::is_same(&other["value"], given));
+        let is_given = |other: &Value| {
+            given.is_some_and(|given| spelling::is_same_spelling(&other["value"], given))
+        };
         self.sources.contains_key(name) && others.flatten().any(is_given)
     }
 
@@ -212,24 +213,24 @@ impl StoredRecord {
 
     /// Notes that the dataset has this value. If it is the last written one, no earlier one is there any more. Any
     /// other value is the user's, and then none of webfill's is there any more.
-    fn note_dataset_value(&mut self, name: &str, value: &Value) -> Standing {
+    fn note_dataset_value(&mut self, name: &str, value: &Value) -> DatasetValueStatus {
         if !has_value(value) {
-            return Standing::Unknown;
+            return DatasetValueStatus::Unknown;
         }
         let Some(Value::Array(written)) = self.written.get_mut(name) else {
-            return Standing::Unknown;
+            return DatasetValueStatus::Unknown;
         };
         let stands = written
             .iter()
-            .rposition(|one| spelling::is_same(one, value));
+            .rposition(|one| spelling::is_same_spelling(one, value));
         if stands.is_some_and(|stands| stands + 1 == written.len()) {
             written.drain(..written.len() - 1);
-            return Standing::Unknown;
+            return DatasetValueStatus::Unknown;
         }
         self.written.shift_remove(name);
         match stands {
-            Some(_) => Standing::InDoubt,
-            None => Standing::Users,
+            Some(_) => DatasetValueStatus::InDoubt,
+            None => DatasetValueStatus::Users,
         }
     }
 
@@ -237,7 +238,7 @@ impl StoredRecord {
     fn has_written(&self, name: &str, value: &Value) -> bool {
         let written = self.written.get(name).and_then(Value::as_array);
         let mut written = written.into_iter().flatten();
-        written.any(|written| spelling::is_same(written, value))
+        written.any(|written| spelling::is_same_spelling(written, value))
     }
 
     /// The values that may be in the user's dataset, and that a page's value may replace there: those written by
@@ -258,7 +259,7 @@ impl StoredRecord {
             let mut former = history.into_iter().flatten().map(|one| &one["value"]);
             let known = said
                 .get("value")
-                .or_else(|| former.find(|value| has_said(said, value)));
+                .or_else(|| former.find(|value| is_from_input(said, value)));
             values.extend(known.cloned());
         }
         values
@@ -291,7 +292,7 @@ impl StoredRecord {
 
 /// The owner of a value in the dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum DatasetValueStatus {
     /// The value is webfill's, or it is unknown.
     Unknown,
     /// The value is the user's: webfill has written another one there.
@@ -301,13 +302,13 @@ enum Standing {
 }
 
 /// What is known of a value of the input: whether it corrects one from a page, and whether it is the user's.
-struct Said {
+struct InputValueInfo {
     /// The value has replaced one from a page.
     corrects: bool,
     is_users: bool,
 }
 
-impl Said {
+impl InputValueInfo {
     /// The form in which a value of the input is kept.
     fn of(&self, value: &Value) -> Value {
         let text = value.to_string();
@@ -324,7 +325,7 @@ impl Said {
     }
 }
 
-fn has_said(said: &Value, value: &Value) -> bool {
+fn is_from_input(said: &Value, value: &Value) -> bool {
     match said.get("hash") {
         Some(hash) => *hash == page_hash(&value.to_string()),
         None => said["value"] == *value,

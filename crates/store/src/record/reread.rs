@@ -9,7 +9,7 @@ use crate::timestamp::iso_time;
 impl StoredRecord {
     /// Fills the record like [`StoredRecord::fill`], from a page that was read again. Returns which values are new or
     /// changed. A pending refresh of a field stays pending, because this is not a new fetch.
-    pub(crate) fn fill_again(
+    pub(crate) fn fill_from_reread(
         &mut self,
         page: &PageValues<'_>,
         rules: &FillRules,
@@ -65,7 +65,7 @@ impl StoredRecord {
         let is_newer = self.fields.get(name) != Some(value)
             && source.is_some_and(|source| is_of_page(source, page));
         if is_newer {
-            self.take_if_new_fetch(name, value, page, evidence);
+            self.set_if_new_fetch(name, value, page, evidence);
         }
         let stays = |other: &Value| match other["value"] == *value {
             true => !is_newer,
@@ -130,12 +130,18 @@ mod tests {
         let mut record = record();
         let now = fields(json!({"price": "12.50", "name": "", "given": "theirs"}));
         let rules = FillRules::default();
-        assert_eq!(record.fill_again(&values(&now, AT_MS), &rules).len(), 1);
+        assert_eq!(
+            record.fill_from_reread(&values(&now, AT_MS), &rules).len(),
+            1
+        );
         let expected = json!({"given": "mine", "price": "12.50", "name": "Ada"});
         assert_eq!(Value::Object(record.fields.clone()), expected);
         assert_eq!(record.history["price"][0]["value"], "12");
         let once = record.clone();
-        assert_eq!(record.fill_again(&values(&now, AT_MS), &rules).len(), 0);
+        assert_eq!(
+            record.fill_from_reread(&values(&now, AT_MS), &rules).len(),
+            0
+        );
         assert_eq!(record, once, "repeated, it changes nothing");
     }
 
@@ -144,7 +150,12 @@ mod tests {
         let mut record = record();
         let now = fields(json!({"price": "11"}));
         let earlier = values(&now, AT_MS - 1);
-        assert_eq!(record.fill_again(&earlier, &FillRules::default()).len(), 0);
+        assert_eq!(
+            record
+                .fill_from_reread(&earlier, &FillRules::default())
+                .len(),
+            0
+        );
         assert_eq!(record.fields["price"], "12");
     }
 
@@ -158,7 +169,7 @@ mod tests {
             mapping: Some("other"),
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_again(&renamed, &rules).len(), 1);
+        assert_eq!(record.fill_from_reread(&renamed, &rules).len(), 1);
         assert_eq!(record.fields["price"], "12.50");
         assert_eq!(record.missing, ["price", "name"]);
         assert_eq!(record.resolved_at, None);
@@ -178,7 +189,7 @@ mod tests {
             url: "http://a.org/2",
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_again(&other, &rules).len(), 0);
+        assert_eq!(record.fill_from_reread(&other, &rules).len(), 0);
         assert_eq!(record.missing, ["price"]);
         assert_eq!(record.fields["price"], "12");
     }
@@ -200,11 +211,11 @@ mod tests {
         for numbers in [[0, 1], [1, 0]] {
             let mut record = before.clone();
             numbers.iter().for_each(|number| {
-                record.fill_again(&pages[*number], &rules);
+                record.fill_from_reread(&pages[*number], &rules);
             });
             let once = record.clone();
             numbers.iter().for_each(|number| {
-                record.fill_again(&pages[*number], &rules);
+                record.fill_from_reread(&pages[*number], &rules);
             });
             assert_eq!(record, once, "repeated, it changes nothing");
             assert_eq!(record.fields["price"], "12.50");
@@ -221,7 +232,7 @@ mod tests {
         record.resolved_at = None;
         let now = fields(json!({"town": "Ockham"}));
         assert_eq!(
-            record.fill_again(&values(&now, AT_MS), &FillRules::default()),
+            record.fill_from_reread(&values(&now, AT_MS), &FillRules::default()),
             [FieldChange {
                 field: "town".into(),
                 old: None,

@@ -38,7 +38,7 @@ pub(crate) struct RowValues<'a> {
 
 /// What happens to a row that its list no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum RowLoss {
     /// Nothing: the list still holds the row, or it was seen elsewhere meanwhile.
     Nothing,
     /// The row is still held by other lists.
@@ -68,14 +68,14 @@ impl StoredRecord {
     }
 
     /// Takes the values of a row. Returns whether anything has changed.
-    pub(crate) fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> bool {
+    pub(crate) fn put_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> bool {
         let at = iso_time(row.started_at_ms);
         let is_older = |known: &Value| {
             known["at"]
                 .as_str()
                 .is_some_and(|known| known > at.as_str())
         };
-        let mut holders = Holders::of(self.row.as_ref());
+        let mut holders = ListHolders::of(self.row.as_ref());
         let is_new_to_list = holders.note_seen(row.list, &at);
         if let Some(known) = self.row.as_mut().filter(|known| is_older(known)) {
             holders.write(known);
@@ -94,11 +94,11 @@ impl StoredRecord {
         let source = json!({"url": row.url, "mapping": row.mapping, "at": at});
         for (name, value) in row.fields {
             if is_read_again && !has_value(value) {
-                changed |= self.take_back_cell(name, &source, row.started_at_ms);
+                changed |= self.retract_cell(name, &source, row.started_at_ms);
             }
-            changed |= self.take_cell(name, value, &source, row, rules);
+            changed |= self.set_cell(name, value, &source, row, rules);
         }
-        changed |= self.take_links(row.links, &former_links.unwrap_or_default());
+        changed |= self.set_links(row.links, &former_links.unwrap_or_default());
         changed |= self.want_of_row(row.want);
         if changed {
             self.update_resolved(row.started_at_ms);
@@ -108,12 +108,12 @@ impl StoredRecord {
 
     /// Handles a list that was read to its end, in a reading that began at this time. If the list held the row and no
     /// longer does, that is recorded. The row is gone if no other list holds it.
-    pub(crate) fn note_row_missing_from_list(&mut self, list: &str, began_ms: i64) -> Lost {
+    pub(crate) fn note_row_missing_from_list(&mut self, list: &str, began_ms: i64) -> RowLoss {
         let Some(row) = &mut self.row else {
-            return Lost::Nothing;
+            return RowLoss::Nothing;
         };
         let began = iso_time(began_ms);
-        let mut holders = Holders::of(Some(row));
+        let mut holders = ListHolders::of(Some(row));
         let before = holders.lists.len();
         let is_last = before == 1;
         // A rule that does not mark missing rows as gone may have seen the row since.
@@ -123,35 +123,35 @@ impl StoredRecord {
             .lists
             .retain(|one| one.url != list || one.at >= began);
         if holders.lists.len() == before || is_last && was_seen_elsewhere {
-            return Lost::Nothing;
+            return RowLoss::Nothing;
         }
         if is_last {
-            holders.gone = Some(Gone {
+            holders.gone = Some(GoneFrom {
                 at: began,
                 list: list.to_owned(),
             });
         }
         holders.write(row);
         match is_last {
-            true => Lost::Row,
-            false => Lost::List,
+            true => RowLoss::Row,
+            false => RowLoss::List,
         }
     }
 
     /// Since when the row is gone, and from which list; `None` if it is not.
-    pub(crate) fn gone(&self) -> Option<Gone> {
-        Holders::of(self.row.as_ref()).gone
+    pub(crate) fn gone(&self) -> Option<GoneFrom> {
+        ListHolders::of(self.row.as_ref()).gone
     }
 
     /// Since when a list holds the row, and when it was last seen there.
-    pub(crate) fn held_by(&self, list: &str) -> Option<Holder> {
-        let holders = Holders::of(self.row.as_ref());
+    pub(crate) fn held_by(&self, list: &str) -> Option<ListHolder> {
+        let holders = ListHolders::of(self.row.as_ref());
         holders.lists.into_iter().find(|one| one.url == list)
     }
 
     /// Makes the pages that the row links to the record's own, like those named by the user. Pages that the row no
     /// longer links to lose that status. Returns whether anything has changed.
-    fn take_links(&mut self, links: &[String], former: &[Value]) -> bool {
+    fn set_links(&mut self, links: &[String], former: &[Value]) -> bool {
         let before = self.urls.len();
         self.urls
             .retain(|url| links.contains(url) || !former.iter().any(|one| one == url));
@@ -176,17 +176,17 @@ impl StoredRecord {
     }
 
     /// Takes back a value from the same fetch of the page. Returns whether there was one.
-    fn take_back_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
+    fn retract_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
         if self.sources.get(name) != Some(source) || self.is_final(name) {
             return false;
         }
         let former = self.sources.remove(name);
         let kept = self.fields.insert(name.to_owned(), Value::Null);
-        self.remember(name, kept.unwrap_or_default(), former, now_ms);
+        self.add_to_history(name, kept.unwrap_or_default(), former, now_ms);
         true
     }
 
-    fn take_cell(
+    fn set_cell(
         &mut self,
         name: &str,
         value: &Value,
@@ -212,18 +212,18 @@ impl StoredRecord {
             };
             let is_lesser =
                 rules.order.rank(row.mapping) > rules.order.rank(former["mapping"].as_str());
-            if is_lesser && !spelling::is_one(&kept, value) {
+            if is_lesser && !spelling::is_same_value(&kept, value) {
                 return self.add_candidate(name, value, source.clone());
             }
-            if is_lesser || former == source && spelling::is_one(&kept, value) {
+            if is_lesser || former == source && spelling::is_same_value(&kept, value) {
                 return false;
             }
         }
-        if spelling::is_one(&kept, value) {
+        if spelling::is_same_value(&kept, value) {
             self.sources.insert(name.to_owned(), source.clone());
             return true;
         }
-        self.remember(name, kept, former, row.started_at_ms);
+        self.add_to_history(name, kept, former, row.started_at_ms);
         self.fields.insert(name.to_owned(), value.clone());
         self.sources.insert(name.to_owned(), source.clone());
         self.missing.retain(|missing| missing != name);
@@ -233,14 +233,14 @@ impl StoredRecord {
 
 /// The lists that hold a row, and whether it is gone. They are stored with the place where the row was last seen.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Holders {
-    lists: Vec<Holder>,
-    gone: Option<Gone>,
+struct ListHolders {
+    lists: Vec<ListHolder>,
+    gone: Option<GoneFrom>,
 }
 
 /// A list that holds a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Holder {
+pub(crate) struct ListHolder {
     pub(crate) url: String,
     pub(crate) since: String,
     /// When the row was last seen there.
@@ -249,7 +249,7 @@ pub(crate) struct Holder {
 
 /// Since when a row is gone, and from which list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Gone {
+pub(crate) struct GoneFrom {
     /// When the reading began that did not find the row.
     pub(crate) at: String,
     pub(crate) list: String,
@@ -262,10 +262,10 @@ const GONE: &str = "gone";
 /// The most lists kept for one row. A row in more lists can never be gone, because not all of its lists are known.
 const MOST_LISTS: usize = 1_000;
 
-impl Holders {
-    fn of(place: Option<&Value>) -> Holders {
+impl ListHolders {
+    fn of(place: Option<&Value>) -> ListHolders {
         let member = |name: &str| place.and_then(|place| place.get(name)).cloned();
-        Holders {
+        ListHolders {
             lists: member(LISTS)
                 .and_then(|lists| serde_json::from_value(lists).ok())
                 .unwrap_or_default(),
@@ -297,7 +297,7 @@ impl Holders {
             MOST_LISTS => "",
             _ => return is_new,
         };
-        self.lists.push(Holder {
+        self.lists.push(ListHolder {
             url: url.to_owned(),
             since: at.to_owned(),
             at: at.to_owned(),
@@ -395,7 +395,7 @@ mod tests {
     fn known() -> StoredRecord {
         let mut record = StoredRecord::default();
         let first = fields(json!({"item": "a", "stars": 4, "note": null}));
-        assert!(record.take_row(
+        assert!(record.put_row(
             &row(&first, "http://a.org/?page=1", AT_MS),
             &FillRules::default()
         ));
@@ -418,12 +418,12 @@ mod tests {
     fn the_same_row_again_changes_nothing_and_an_older_one_neither() {
         let mut record = known();
         let same = fields(json!({"item": "a", "stars": 4, "note": null}));
-        assert!(!record.take_row(
+        assert!(!record.put_row(
             &row(&same, "http://a.org/?page=1", AT_MS),
             &FillRules::default()
         ));
         let other = fields(json!({"item": "a", "stars": 1, "note": null}));
-        assert!(!record.take_row(
+        assert!(!record.put_row(
             &row(&other, "http://a.org/?page=1", AT_MS - 1),
             &FillRules::default()
         ));
@@ -434,7 +434,7 @@ mod tests {
     fn a_later_fetch_replaces_values_of_the_mapping_wherever_the_row_is_now() {
         let mut record = known();
         let later = fields(json!({"item": "a", "stars": 5, "note": "good"}));
-        assert!(record.take_row(
+        assert!(record.put_row(
             &row(&later, "http://a.org/?page=2", AT_MS + 1),
             &FillRules::default()
         ));
@@ -444,7 +444,7 @@ mod tests {
         );
         assert_eq!(record.history["stars"][0]["value"], 4);
         let emptied = fields(json!({"item": "a", "stars": null, "note": null}));
-        record.take_row(
+        record.put_row(
             &row(&emptied, "http://a.org/?page=2", AT_MS + 2),
             &FillRules::default(),
         );
@@ -459,7 +459,7 @@ mod tests {
                 mapping_version: Some(version),
                 ..row(&fields, "http://a.org/?page=1", at_ms)
             };
-            record.take_row(&row, &FillRules::default())
+            record.put_row(&row, &FillRules::default())
         };
         let mut record = StoredRecord::default();
         read(&mut record, json!({"item": "a", "stars": 4}), "1", AT_MS);
@@ -495,7 +495,7 @@ mod tests {
         };
         record.sources["stars"]["mapping"] = "detail".into();
         let later = fields(json!({"item": "a", "stars": 5, "note": "theirs"}));
-        record.take_row(&row(&later, "http://a.org/?page=1", AT_MS + 1), &rules);
+        record.put_row(&row(&later, "http://a.org/?page=1", AT_MS + 1), &rules);
         assert_eq!(
             Value::Object(record.fields.clone()),
             json!({"item": "a", "stars": 4, "note": "mine"})
@@ -512,7 +512,7 @@ mod tests {
             list,
             ..row(&fields, "http://a.org/?page=1", at_ms)
         };
-        record.take_row(&row, &FillRules::default());
+        record.put_row(&row, &FillRules::default());
     }
 
     #[test]
@@ -522,21 +522,21 @@ mod tests {
         see(&mut record, Some(OTHER), AT_MS + 1);
         assert_eq!(
             record.note_row_missing_from_list(LIST, AT_MS),
-            Lost::Nothing,
+            RowLoss::Nothing,
             "it was seen then"
         );
         assert_eq!(
             record.note_row_missing_from_list(LIST, AT_MS + 10),
-            Lost::List
+            RowLoss::List
         );
         assert_eq!(record.gone(), None);
         assert_eq!(
             record.note_row_missing_from_list(OTHER, AT_MS + 10),
-            Lost::Row
+            RowLoss::Row
         );
         assert_eq!(
             record.note_row_missing_from_list(OTHER, AT_MS + 10),
-            Lost::Nothing,
+            RowLoss::Nothing,
             "again"
         );
         assert_eq!(record.gone().unwrap().list, OTHER);
@@ -559,12 +559,12 @@ mod tests {
         see(&mut record, None, AT_MS + 10);
         assert_eq!(
             record.note_row_missing_from_list(LIST, AT_MS + 11),
-            Lost::Nothing
+            RowLoss::Nothing
         );
         see(&mut record, Some(LIST), AT_MS + 12);
         assert_eq!(
             record.note_row_missing_from_list(LIST, AT_MS + 13),
-            Lost::Row
+            RowLoss::Row
         );
     }
 
@@ -575,7 +575,7 @@ mod tests {
         see(&mut record, Some(OTHER), AT_MS);
         assert_eq!(
             record.note_row_missing_from_list(LIST, AT_MS + 10),
-            Lost::List
+            RowLoss::List
         );
     }
 
@@ -591,7 +591,7 @@ mod tests {
         for list in &lists {
             assert_ne!(
                 record.note_row_missing_from_list(list, AT_MS + 1),
-                Lost::Row
+                RowLoss::Row
             );
         }
     }

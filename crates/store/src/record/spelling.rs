@@ -5,7 +5,7 @@ use webfill_values::same_value;
 
 /// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides on the spelling,
 /// so another spelling is another value.
-pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
+pub(super) fn is_same_spelling(kept: &Value, given: &Value) -> bool {
     match (kept, given) {
         // The texts "null" and "[]" are texts, not missing values.
         (Value::Null | Value::Array(_), Value::String(_)) if !has_value(kept) => false,
@@ -18,7 +18,7 @@ pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
 }
 
 /// Whether two values are the same, perhaps in different spellings.
-pub(crate) fn is_one(one: &Value, other: &Value) -> bool {
+pub(crate) fn is_same_value(one: &Value, other: &Value) -> bool {
     one == other || same_value(one, other)
 }
 

@@ -36,12 +36,14 @@ impl StoredRecord {
         let taken: Vec<String> = taken.filter(|name| !self.is_final(name)).collect();
         for name in taken {
             if let Some(source) = self.sources.shift_remove(&name) {
-                self.keep_parts(&name, source, is_of_fetch);
+                self.store_parts(&name, source, is_of_fetch);
             }
-            match self.best_candidate(&name, &rules.order) {
+            match self.take_best_candidate(&name, &rules.order) {
                 Some(candidate) => self.restore_value(&name, candidate),
                 None => {
-                    let former = self.former_value(&name).unwrap_or(json!({"value": null}));
+                    let former = self
+                        .take_former_value(&name)
+                        .unwrap_or(json!({"value": null}));
                     self.restore_value(&name, former);
                     if !self.missing.contains(&name) {
                         self.missing.push(name);
@@ -56,7 +58,7 @@ impl StoredRecord {
         true
     }
 
-    fn best_candidate(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
+    fn take_best_candidate(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
         let candidates = self.candidates.get_mut(name)?.as_array_mut()?;
         let rank = |candidate: &Value| order.rank(candidate["mapping"].as_str());
         let is_whole = |index: &usize| !is_part(&candidates[*index]);
@@ -70,7 +72,7 @@ impl StoredRecord {
         Some(best)
     }
 
-    fn former_value(&mut self, name: &str) -> Option<Value> {
+    fn take_former_value(&mut self, name: &str) -> Option<Value> {
         let history = self.history.get_mut(name)?.as_array_mut()?;
         let last = history.pop();
         if history.is_empty() {

@@ -14,7 +14,7 @@ impl Bodies for Sqlite {
         changes: Vec<BodyChange>,
         max_bytes: u64,
     ) -> Result<DroppedBodies, StoreError> {
-        self.bodies.keep(changes, max_bytes).await
+        self.bodies.apply_changes(changes, max_bytes).await
     }
 
     async fn bodies(

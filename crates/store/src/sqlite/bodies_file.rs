@@ -11,11 +11,11 @@ use super::columns::time;
 use super::connection::Db;
 use super::connection_thread::ConnectionThread;
 use super::fault::{Fault, store_error, store_name};
-use crate::bodies::{BESIDE_BODY, Body, BodyChange, DroppedBodies, keys_of};
+use crate::bodies::{BESIDE_BODY, Body, BodyChange, DroppedBodies, page_key_range};
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::open_mode::OpenMode;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::timestamp::iso_time;
 
 /// Marks the file as webfill's ("wbfb").
@@ -81,7 +81,7 @@ pub(super) struct BodiesFile {
 
 impl BodiesFile {
     /// The file of bodies next to that of the store. It is not opened yet.
-    pub(super) fn beside(store: &Path) -> BodiesFile {
+    pub(super) fn next_to_store(store: &Path) -> BodiesFile {
         let mut path = store.as_os_str().to_owned();
         path.push(".bodies");
         BodiesFile {
@@ -100,7 +100,7 @@ impl BodiesFile {
     }
 
     /// The thread of the file, if the file exists.
-    async fn existing(&self) -> Result<Option<&ConnectionThread>, StoreError> {
+    async fn thread_if_exists(&self) -> Result<Option<&ConnectionThread>, StoreError> {
         match self.thread.initialized() || self.path.exists() {
             true => self.thread().await.map(Some),
             false => Ok(None),
@@ -108,7 +108,7 @@ impl BodiesFile {
     }
 
     /// Applies the changes in one transaction.
-    pub(super) async fn keep(
+    pub(super) async fn apply_changes(
         &self,
         changes: Vec<BodyChange>,
         max_bytes: u64,
@@ -126,10 +126,10 @@ impl BodiesFile {
         crawl: &CrawlId,
         after: Option<String>,
     ) -> Result<Vec<Body>, StoreError> {
-        let Some(thread) = self.existing().await? else {
+        let Some(thread) = self.thread_if_exists().await? else {
             return Ok(Vec::new());
         };
-        let (first, end) = keys_of(crawl);
+        let (first, end) = page_key_range(crawl);
         let after = after.unwrap_or(first);
         let read = move |conn: &Connection| read_step(conn, &after, &end);
         thread.call(move |db| db.read(read)).await?
@@ -141,7 +141,7 @@ impl BodiesFile {
         page_id: &str,
         content_hash: String,
     ) -> Result<Option<Body>, StoreError> {
-        let Some(thread) = self.existing().await? else {
+        let Some(thread) = self.thread_if_exists().await? else {
             return Ok(None);
         };
         let id = page_id.to_owned();
@@ -149,14 +149,14 @@ impl BodiesFile {
             let sql = format!("{COLUMNS} WHERE _id = ?1 AND content_hash = ?2");
             let mut select = conn.prepare_cached(&sql)?;
             let mut rows = select.query([id, content_hash])?;
-            rows.next()?.map(read).transpose()
+            rows.next()?.map(read_row).transpose()
         };
         thread.call(move |db| db.read(find)).await?
     }
 
     /// Drops some of the bodies from before this time.
     pub(super) async fn drop_old(&self, before_ms: i64) -> Result<DroppedBodies, StoreError> {
-        let Some(thread) = self.existing().await? else {
+        let Some(thread) = self.thread_if_exists().await? else {
             return Ok(DroppedBodies::default());
         };
         let drop = move |conn: &Connection| drop_old(conn, before_ms);
@@ -224,11 +224,11 @@ fn upsert(conn: &Connection, body: &Body) -> Result<(), Fault> {
         body.content_hash,
         body.is_rendered,
         iso_time(body.at_ms),
-        clamped(body.delivery.epoch),
-        clamped(body.task),
+        clamp_to_i64(body.delivery.epoch),
+        clamp_to_i64(body.task),
         body.delivery.number,
-        clamped(body.bytes),
-        clamped(size),
+        clamp_to_i64(body.bytes),
+        clamp_to_i64(size),
         body.body,
     ])?;
     Ok(())
@@ -241,7 +241,7 @@ fn trim(conn: &Connection, max_bytes: u64, most: usize) -> Result<DroppedBodies,
     let mut total = conn.prepare_cached("SELECT size FROM total")?;
     let mut oldest = conn.prepare_cached("SELECT _id FROM bodies ORDER BY at LIMIT 1")?;
     let mut delete = conn.prepare_cached("DELETE FROM bodies WHERE _id = ?1")?;
-    while total.query_row((), |row| row.get::<_, i64>(0))? > clamped(max_bytes) {
+    while total.query_row((), |row| row.get::<_, i64>(0))? > clamp_to_i64(max_bytes) {
         if dropped.bodies == most as u64 {
             dropped.has_more = true;
             break;
@@ -272,14 +272,14 @@ fn read_step(conn: &Connection, after: &str, end: &str) -> Result<Vec<Body>, Fau
     let mut bytes = 0;
     while bytes < STEP_BYTES {
         let Some(row) = rows.next()? else { break };
-        let body = read(row)?;
+        let body = read_row(row)?;
         bytes += body.body.len();
         bodies.push(body);
     }
     Ok(bodies)
 }
 
-fn read(row: &Row<'_>) -> Result<Body, Fault> {
+fn read_row(row: &Row<'_>) -> Result<Body, Fault> {
     let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
     Ok(Body {
         page_id: row.get(0)?,

@@ -19,8 +19,8 @@ use super::fault::Fault;
 use super::{changes as page_changes, content_changes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
-    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListedRecord, PageFilter,
-    PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord,
+    Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListPage, ListedRecord,
+    PageFilter, PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, WholeRecord,
     rows_of,
 };
 use crate::change::Change;
@@ -39,7 +39,7 @@ impl Browse for Sqlite {
         filter: &CrawlFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<Crawl>, StoreError> {
+    ) -> Result<ListPage<Crawl>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         let read = move |conn: &_| crawls::list(conn, &filter, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await
@@ -60,7 +60,7 @@ impl Browse for Sqlite {
         filter: &PageFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<PageRow>, StoreError> {
+    ) -> Result<ListPage<PageRow>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         let read = move |conn: &_| pages::list(conn, &filter, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await
@@ -86,7 +86,7 @@ impl Browse for Sqlite {
         count_to: u64,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<DatasetRow>, StoreError> {
+    ) -> Result<ListPage<DatasetRow>, StoreError> {
         let from = from.cloned();
         let read = move |conn: &_| records::datasets(conn, count_to, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await
@@ -97,7 +97,7 @@ impl Browse for Sqlite {
         filter: &RecordFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<RecordRow>, StoreError> {
+    ) -> Result<ListPage<RecordRow>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         let read = move |conn: &_| records::list(conn, &filter, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await
@@ -109,7 +109,7 @@ impl Browse for Sqlite {
         condition: &RecordCondition,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<ListedRecord>, StoreError> {
+    ) -> Result<ListPage<ListedRecord>, StoreError> {
         let (filter, condition, from) = (filter.clone(), condition.clone(), from.cloned());
         let wanted = rows_of(limit);
         let read =
@@ -141,7 +141,7 @@ impl Browse for Sqlite {
         filter: &ChangeListFilter,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<Change>, StoreError> {
+    ) -> Result<ListPage<Change>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         let read =
             move |conn: &_| content_changes::list(conn, &filter, from.as_ref(), rows_of(limit));
@@ -152,7 +152,7 @@ impl Browse for Sqlite {
         &self,
         from: Option<&Place>,
         limit: u32,
-    ) -> Result<Slice<SiteState>, StoreError> {
+    ) -> Result<ListPage<SiteState>, StoreError> {
         let from = from.cloned();
         let read = move |conn: &_| site_states::list(conn, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await

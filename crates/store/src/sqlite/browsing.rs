@@ -18,7 +18,7 @@ pub(super) struct Browsing {
 }
 
 impl Browsing {
-    pub(super) fn of(path: &Path) -> Browsing {
+    pub(super) fn at_path(path: &Path) -> Browsing {
         Browsing {
             path: path.to_owned(),
             thread: OnceCell::new(),

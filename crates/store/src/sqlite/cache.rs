@@ -12,10 +12,10 @@ use super::fault::Fault;
 use super::reservations;
 use crate::cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
-    SITE_KEPT_MS, SiteEntry,
+    SITE_KEPT_MS, SiteClockEntry,
 };
 use crate::error::StoreError;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::timestamp::iso_time;
 
 #[async_trait]
@@ -36,7 +36,7 @@ impl Cache for Sqlite {
 
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError> {
         self.thread
-            .call(move |db| db.write(|conn| put_robots(conn, &entries, now_ms)))
+            .call(move |db| db.write(|conn| put_newer_robots(conn, &entries, now_ms)))
             .await?
     }
 
@@ -44,7 +44,7 @@ impl Cache for Sqlite {
         &self,
         sites: Vec<String>,
         now_ms: i64,
-    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+    ) -> Result<Vec<Option<SiteClockEntry>>, StoreError> {
         self.thread
             .call(move |db| {
                 db.read(|conn| {
@@ -55,9 +55,9 @@ impl Cache for Sqlite {
             .await?
     }
 
-    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+    async fn put_sites(&self, entries: Vec<SiteClockEntry>) -> Result<(), StoreError> {
         self.thread
-            .call(move |db| db.write(|conn| put_sites(conn, &entries)))
+            .call(move |db| db.write(|conn| merge_site_clocks(conn, &entries)))
             .await?
     }
 
@@ -125,7 +125,7 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
 /// Stores robots.txt files, and deletes up to two old ones for each. So the table shrinks to useful entries, and no
 /// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Until
 /// then, reads ignore it.
-pub(super) fn put_robots(
+pub(super) fn put_newer_robots(
     conn: &Connection,
     entries: &[RobotsEntry],
     now_ms: i64,
@@ -144,12 +144,16 @@ pub(super) fn put_robots(
         ORDER BY expires_at LIMIT ?2)";
     let oldest = iso_time(now_ms.saturating_sub(ROBOTS_KEPT_MS));
     conn.prepare_cached(purge)?
-        .execute(params![oldest, clamped(2 * entries.len() as u64)])?;
+        .execute(params![oldest, clamp_to_i64(2 * entries.len() as u64)])?;
     Ok(())
 }
 
 /// A site's clock, unless it has not changed for too long.
-pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, Fault> {
+pub(super) fn site(
+    conn: &Connection,
+    site: &str,
+    now_ms: i64,
+) -> Result<Option<SiteClockEntry>, Fault> {
     let sql = "SELECT delay_ms, owner, accepted_ms FROM sites WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([site])?;
@@ -159,23 +163,26 @@ pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<
     let delay_ms = row.get::<_, i64>(0)?.unsigned_abs();
     let accepted_ms: Option<i64> = row.get(2)?;
     let entry = clock.entry(site, delay_ms, row.get(1)?, now_ms);
-    Ok(entry.map(|entry| SiteEntry {
+    Ok(entry.map(|entry| SiteClockEntry {
         accepted_ms: accepted_ms.map(i64::unsigned_abs),
         ..entry
     }))
 }
 
 /// Moves clocks forward.
-pub(super) fn put_sites(conn: &Connection, entries: &[SiteEntry]) -> Result<(), Fault> {
+pub(super) fn merge_site_clocks(
+    conn: &Connection,
+    entries: &[SiteClockEntry],
+) -> Result<(), Fault> {
     let mut upsert = conn.prepare_cached(UPSERT_SITE)?;
     for entry in entries {
         upsert.execute(params![
             entry.site,
             iso_time(entry.last_start_ms),
-            clamped(entry.delay_ms),
+            clamp_to_i64(entry.delay_ms),
             entry.blocked_until_ms.map(iso_time),
             entry.owner,
-            entry.accepted_ms.map(clamped),
+            entry.accepted_ms.map(clamp_to_i64),
         ])?;
     }
     Ok(())
@@ -183,7 +190,7 @@ pub(super) fn put_sites(conn: &Connection, entries: &[SiteEntry]) -> Result<(), 
 
 /// Deletes the clocks of sites that are no longer fetched from ([`SITE_KEPT_MS`]). This scans the
 /// table, so it is done only when the file is opened.
-pub(super) fn forget_idle_sites(conn: &Connection) -> Result<(), Fault> {
+pub(super) fn delete_idle_sites(conn: &Connection) -> Result<(), Fault> {
     let sql = "DELETE FROM sites WHERE
         max(last_start, ifnull(blocked_until, ''), ifnull(slot_lapses_at, '')) < ?1";
     let now_ms = Timestamp::now().as_millisecond();

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::Sqlite;
 use super::fault::Fault;
 use super::objects::{STEP_BYTES, STEP_ROWS, row_object};
-use crate::cursor::{Cursor, Kept, check_cursor, too_late};
+use crate::cursor::{Cursor, RetainedRange, check_cursor, too_late_message};
 use crate::store::{Changes, ExportError, ExportFilter};
 
 /// The columns of a page. The position comes first, as [`row_object`] expects.
@@ -127,7 +127,7 @@ impl Changes for Sqlite {
         let cursor = after.clone();
         let begin = move |conn: &Connection| -> Result<_, Fault> {
             let (store, cut, last) = extent(conn)?;
-            let kept = Kept {
+            let kept = RetainedRange {
                 cut: cut.unsigned_abs(),
                 newest: last.unsigned_abs(),
             };
@@ -146,7 +146,7 @@ impl Changes for Sqlite {
                 // The cut is read after the pages. If it is not beyond them, none was missing.
                 let (_, cut, _) = extent(conn)?;
                 match cut > cut_before.max(from) {
-                    true => Err(Fault::Unusable(too_late(&reached))),
+                    true => Err(Fault::Unusable(too_late_message(&reached))),
                     false => Ok(step),
                 }
             };

@@ -18,7 +18,7 @@ ON CONFLICT (_id) DO UPDATE SET owner = excluded.owner, folder = excluded.folder
     holder = excluded.holder, since = excluded.since, beat = excluded.beat";
 
 /// Stores a claim. If another one is in force, returns that instead. Must be run in a transaction.
-pub(super) fn put(
+pub(super) fn try_claim(
     conn: &Connection,
     claim: &CrawlClaim,
     watched: Option<&CrawlClaim>,
@@ -87,7 +87,7 @@ impl Claims for Sqlite {
         claim: CrawlClaim,
         watched: Option<CrawlClaim>,
     ) -> Result<Option<CrawlClaim>, StoreError> {
-        self.write(move |conn| put(conn, &claim, watched.as_ref()))
+        self.write(move |conn| try_claim(conn, &claim, watched.as_ref()))
             .await
     }
 

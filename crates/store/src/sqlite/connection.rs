@@ -47,7 +47,7 @@ impl Db {
         // values (with a partial index or a LIMIT).
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let patience_ms = Arc::new(AtomicU64::new(BUSY_FOR.as_millis() as u64));
-        wait_for_others(&mut conn, Arc::clone(&patience_ms))?;
+        set_busy_handler(&mut conn, Arc::clone(&patience_ms))?;
         Ok(Db {
             conn,
             store: store_name(path),
@@ -102,7 +102,7 @@ impl Db {
         let transaction = self.conn.transaction_with_behavior(begin)?;
         let written = write(&transaction)?;
         transaction.commit()?;
-        if let Err(error) = self.keep_log_short() {
+        if let Err(error) = self.shorten_log_if_long() {
             // The transaction is committed nevertheless. If the fault persists, the next call reports it.
             tracing::debug!(store = self.store, %error, "cannot shorten the write-ahead log");
         }
@@ -115,7 +115,7 @@ impl Db {
 
     /// Copies a long log into the file and resets it. Most of the log is copied while the other writers continue. They
     /// are blocked only for the rest.
-    fn keep_log_short(&mut self) -> rusqlite::Result<()> {
+    fn shorten_log_if_long(&mut self) -> rusqlite::Result<()> {
         let (_, log_pages) = self.checkpoint("NOOP")?;
         if log_pages < self.checkpoint_at_pages {
             return Ok(());
@@ -126,9 +126,9 @@ impl Db {
             // Another process is running a checkpoint.
             return Ok(());
         }
-        self.set_patience(CHECKPOINT_FOR);
+        self.set_busy_timeout(CHECKPOINT_FOR);
         let restarted = self.checkpoint("RESTART");
-        self.set_patience(BUSY_FOR);
+        self.set_busy_timeout(BUSY_FOR);
         if let (false, _) = restarted? {
             self.checkpoint_at_pages = LONG_LOG_PAGES;
         }
@@ -142,7 +142,7 @@ impl Db {
             .query_row((), |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    fn set_patience(&self, patience: Duration) {
+    fn set_busy_timeout(&self, patience: Duration) {
         let patience_ms = patience.as_millis() as u64;
         self.patience_ms.store(patience_ms, Ordering::Relaxed);
     }
@@ -150,7 +150,7 @@ impl Db {
 
 /// Sets a busy handler that waits in short, uneven steps. The steps of SQLite's own handler grow to 100 ms, during
 /// which many short transactions of other processes overtake the waiting one.
-fn wait_for_others(conn: &mut Connection, patience_ms: Arc<AtomicU64>) -> rusqlite::Result<()> {
+fn set_busy_handler(conn: &mut Connection, patience_ms: Arc<AtomicU64>) -> rusqlite::Result<()> {
     let mut waiting_since = Instant::now();
     conn.busy_handler(Some(move |attempts: i32| {
         if attempts == 0 {

@@ -10,13 +10,15 @@ use serde_json::Value;
 use super::Sqlite;
 use super::columns::{time, to_json};
 use super::fault::Fault;
-use super::slices::slice;
-use crate::browse::{ChangeListFilter, Place, Slice};
-use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use super::slices::read_list_page;
+use crate::browse::{ChangeListFilter, ListPage, Place};
+use crate::change::{
+    Change, ChangeFilter, ChangeKind, ComparedPosition, Comparison, KnownVersions,
+};
 use crate::crawl::CrawlId;
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::ContentChanges;
 use crate::timestamp::iso_time;
 
@@ -31,32 +33,32 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 const CHANGES: &str = "
 SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM page_changes";
 
-pub(super) fn judged_to(conn: &Connection) -> Result<JudgedTo, Fault> {
+pub(super) fn load_compared_position(conn: &Connection) -> Result<ComparedPosition, Fault> {
     let mut statement = conn.prepare_cached("SELECT revision, cursor, last_number FROM judged")?;
     let mut rows = statement.query(())?;
     let Some(row) = rows.next()? else {
-        return Ok(JudgedTo::default());
+        return Ok(ComparedPosition::default());
     };
-    Ok(JudgedTo {
+    Ok(ComparedPosition {
         revision: row.get::<_, i64>(0)?.unsigned_abs(),
-        cursor: cursor(&row.get::<_, String>(1)?)?,
+        cursor: parse_cursor(&row.get::<_, String>(1)?)?,
         last_number: row.get::<_, i64>(2)?.unsigned_abs(),
     })
 }
 
-fn cursor(text: &str) -> Result<Cursor, Fault> {
+fn parse_cursor(text: &str) -> Result<Cursor, Fault> {
     text.parse()
         .map_err(|error| Fault::InvalidEntry(format!("a stored cursor: {error}")))
 }
 
-pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions>, Fault> {
+pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<KnownVersions>, Fault> {
     let sql = "SELECT _id, checked_at, state FROM versions WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut found = Vec::new();
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
-            found.push(Versions {
+            found.push(KnownVersions {
                 id: row.get(0)?,
                 checked_at_ms: time(&row.get::<_, String>(1)?)?,
                 state: row.get(2)?,
@@ -66,7 +68,10 @@ pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions
     Ok(found)
 }
 
-pub(super) fn with_versions(conn: &Connection, ids: Vec<String>) -> Result<HashSet<String>, Fault> {
+pub(super) fn filter_with_versions(
+    conn: &Connection,
+    ids: Vec<String>,
+) -> Result<HashSet<String>, Fault> {
     let mut statement = conn.prepare_cached("SELECT 1 FROM versions WHERE _id = ?1")?;
     let mut found = HashSet::new();
     for id in ids {
@@ -78,12 +83,12 @@ pub(super) fn with_versions(conn: &Connection, ids: Vec<String>) -> Result<HashS
 }
 
 /// Stores a judgement. Returns false unless it directly follows the stored one, or is the same one.
-pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Fault> {
+pub(super) fn append_comparison(conn: &Connection, judgement: &Comparison) -> Result<bool, Fault> {
     let to = &judgement.to;
-    let stored = judged_to(conn)?.revision;
+    let stored = load_compared_position(conn)?.revision;
     if stored + 1 != to.revision {
         let sql = "SELECT 1 FROM judged WHERE revision = ?1 AND writer = ?2";
-        let of_writer = params![clamped(to.revision), judgement.writer];
+        let of_writer = params![clamp_to_i64(to.revision), judgement.writer];
         return Ok(conn.prepare_cached(sql)?.exists(of_writer)?);
     }
     let mut put = conn.prepare_cached(PUT_VERSIONS)?;
@@ -91,22 +96,22 @@ pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Faul
         put.execute(params![one.id, iso_time(one.checked_at_ms), one.state])?;
     }
     for change in &judgement.changes {
-        put_change(conn, change)?;
+        insert_change(conn, change)?;
     }
     conn.prepare_cached("DELETE FROM judged")?.execute(())?;
     let sql = "INSERT INTO judged (revision, writer, cursor, last_number) VALUES (?1, ?2, ?3, ?4)";
     conn.prepare_cached(sql)?.execute(params![
-        clamped(to.revision),
+        clamp_to_i64(to.revision),
         judgement.writer,
         to.cursor.to_string(),
-        clamped(to.last_number),
+        clamp_to_i64(to.last_number),
     ])?;
     Ok(true)
 }
 
-fn put_change(conn: &Connection, change: &Change) -> Result<(), Fault> {
+fn insert_change(conn: &Connection, change: &Change) -> Result<(), Fault> {
     conn.prepare_cached(PUT_CHANGE)?.execute(params![
-        clamped(change.number),
+        clamp_to_i64(change.number),
         change.app_id,
         change.crawl_id,
         change.url,
@@ -128,13 +133,13 @@ pub(super) fn read(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Change>, Fault> {
-    let (which, values) = which(filter, after);
+    let (which, values) = condition_sql(filter, after);
     let sql = format!("{CHANGES} {which} ORDER BY number LIMIT {limit}");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut changes = Vec::new();
     while let Some(row) = rows.next()? {
-        changes.push(change(row)?);
+        changes.push(change_from_row(row)?);
     }
     Ok(changes)
 }
@@ -145,16 +150,16 @@ pub(super) fn list(
     filter: &ChangeListFilter,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<Change>, Fault> {
+) -> Result<ListPage<Change>, Fault> {
     let before = from.map_or(i64::MAX, |place| place.number(0));
     let read = |row: &Row<'_>| {
-        let change = change(row)?;
-        let place = Place::newest([change.number.to_string()]);
-        Ok((place, filter.takes(&change).then_some(change)))
+        let change = change_from_row(row)?;
+        let place = Place::newest_first([change.number.to_string()]);
+        Ok((place, filter.matches(&change).then_some(change)))
     };
     let Some(crawl) = &filter.crawl else {
         let sql = format!("{CHANGES} WHERE number < ?1 ORDER BY number DESC");
-        return slice(conn.prepare_cached(&sql)?.query([before])?, wanted, read);
+        return read_list_page(conn.prepare_cached(&sql)?.query([before])?, wanted, read);
     };
     let sql = format!(
         "{CHANGES} INDEXED BY changes_by_crawl WHERE app_id = ?1 AND crawl_id = ?2 AND number < ?3
@@ -162,21 +167,21 @@ pub(super) fn list(
     );
     let mut select = conn.prepare_cached(&sql)?;
     let rows = select.query(params![crawl.app_id, crawl.crawl_id, before])?;
-    slice(rows, wanted, read)
+    read_list_page(rows, wanted, read)
 }
 
 pub(super) fn count(
     conn: &Connection,
     filter: &ChangeFilter,
 ) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
-    let (which, values) = which(filter, 0);
+    let (which, values) = condition_sql(filter, 0);
     let sql = format!("SELECT kind, count(*) FROM page_changes {which} GROUP BY kind");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut counts = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let count = row.get::<_, i64>(1)?.unsigned_abs();
-        counts.insert(kind(&row.get::<_, String>(0)?)?, count);
+        counts.insert(parse_kind(&row.get::<_, String>(0)?)?, count);
     }
     Ok(counts)
 }
@@ -206,9 +211,9 @@ pub(super) fn new_documents(
 }
 
 /// The SQL condition. It has only the requested parts, so that an index can serve it.
-fn which(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
+fn condition_sql(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
     let mut conditions = String::from("WHERE number > ?");
-    let mut values = vec![Sql::Integer(clamped(after))];
+    let mut values = vec![Sql::Integer(clamp_to_i64(after))];
     let since = filter.since_ms.map(iso_time);
     for (condition, value) in [
         (" AND app_id = ?", &filter.app_id),
@@ -223,12 +228,12 @@ fn which(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
     (conditions, values)
 }
 
-fn kind(name: &str) -> Result<ChangeKind, Fault> {
+fn parse_kind(name: &str) -> Result<ChangeKind, Fault> {
     let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
     ChangeKind::of_name(name).ok_or_else(none)
 }
 
-fn change(row: &Row<'_>) -> Result<Change, Fault> {
+fn change_from_row(row: &Row<'_>) -> Result<Change, Fault> {
     let value = |column| -> Result<Option<Value>, Fault> {
         let text: Option<String> = row.get(column)?;
         let broken = |error| Fault::InvalidEntry(format!("a stored change: {error}"));
@@ -242,7 +247,7 @@ fn change(row: &Row<'_>) -> Result<Change, Fault> {
         url: row.get(3)?,
         page_id: row.get(4)?,
         site: row.get(5)?,
-        kind: kind(&row.get::<_, String>(6)?)?,
+        kind: parse_kind(&row.get::<_, String>(6)?)?,
         at_ms: time(&row.get::<_, String>(7)?)?,
         mapping: row.get(8)?,
         old: value(9)?,
@@ -253,21 +258,22 @@ fn change(row: &Row<'_>) -> Result<Change, Fault> {
 
 #[async_trait]
 impl ContentChanges for Sqlite {
-    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
-        self.read(judged_to).await
+    async fn load_compared_position(&self) -> Result<ComparedPosition, StoreError> {
+        self.read(load_compared_position).await
     }
 
-    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<KnownVersions>, StoreError> {
         self.read(move |conn| versions(conn, &ids)).await
     }
 
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError> {
-        self.read(move |conn| with_versions(conn, ids)).await
+        self.read(move |conn| filter_with_versions(conn, ids)).await
     }
 
     /// Stores the judgement in one transaction.
-    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
-        self.write(move |conn| put(conn, &judgement)).await
+    async fn put_judgement(&self, judgement: Comparison) -> Result<bool, StoreError> {
+        self.write(move |conn| append_comparison(conn, &judgement))
+            .await
     }
 
     async fn content_changes(

@@ -6,7 +6,7 @@ use super::Sqlite;
 use super::fault::Fault;
 use crate::error::StoreError;
 use crate::health::HealthState;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::Health;
 use async_trait::async_trait;
 
@@ -39,13 +39,16 @@ pub(super) fn all(conn: &Connection) -> Result<Vec<HealthState>, Fault> {
 }
 
 /// Stores states. Returns for each whether it has replaced the previous revision.
-pub(super) fn put(conn: &Connection, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
+pub(super) fn replace_if_current(
+    conn: &Connection,
+    states: &[HealthState],
+) -> Result<Vec<bool>, Fault> {
     let mut replaced = Vec::with_capacity(states.len());
     for state in states {
         let sql = if state.revision == 1 { INSERT } else { UPDATE };
         let changed = conn.prepare_cached(sql)?.execute(params![
             state.id,
-            clamped(state.revision),
+            clamp_to_i64(state.revision),
             state.writer,
             state.cursor.to_string(),
             state.state,
@@ -62,7 +65,11 @@ impl Health for Sqlite {
     }
 
     /// Stores all states in one transaction.
-    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
-        self.write(move |conn| put(conn, &states)).await
+    async fn replace_health_if_current(
+        &self,
+        states: Vec<HealthState>,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.write(move |conn| replace_if_current(conn, &states))
+            .await
     }
 }

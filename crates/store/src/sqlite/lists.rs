@@ -12,9 +12,9 @@ use super::fault::Fault;
 use super::records;
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
-use crate::list::{Lack, ListedPage, ListedRows, MarkedGone, PageOfList};
+use crate::list::{ListedPage, ListedRows, MarkedGone, PageLack, PageOfList};
 use crate::page::{Page, page_id};
-use crate::record::{Lost, StoredRecord};
+use crate::record::{RowLoss, StoredRecord};
 use crate::store::StoredLists;
 use crate::timestamp::{iso_time, parse_iso_time};
 
@@ -29,7 +29,10 @@ const COLUMNS: &str =
 
 /// What a page knows about its list, in stored form, which includes the first page of the list. It is the first page
 /// of the parent page's list, or else this page itself.
-pub(super) fn of_page(conn: &Connection, page: &Page) -> Result<Option<PageOfList>, Fault> {
+pub(super) fn load_list_of_page(
+    conn: &Connection,
+    page: &Page,
+) -> Result<Option<PageOfList>, Fault> {
     let Some(list) = &page.list else {
         return Ok(None);
     };
@@ -64,21 +67,21 @@ pub(super) fn of_page(conn: &Connection, page: &Page) -> Result<Option<PageOfLis
 }
 
 /// Notes that rows of a stored page have no key.
-pub(super) fn note_rows_without_key(conn: &Connection, page: &Page) -> Result<(), Fault> {
+pub(super) fn mark_rows_without_key(conn: &Connection, page: &Page) -> Result<(), Fault> {
     let sql = "UPDATE pages SET list = json_set(list, '$.lacks', json(?2))
         WHERE _id = ?1 AND list ->> '$.lacks' IS NULL AND (epoch, task, attempts) = (?3, ?4, ?5)";
     conn.prepare_cached(sql)?.execute(params![
         page.id(),
-        to_json(&Lack::RowsWithoutKey)?,
-        crate::site_clock::clamped(page.delivery.epoch),
-        crate::site_clock::clamped(page.task),
+        to_json(&PageLack::RowsWithoutKey)?,
+        crate::site_clock::clamp_to_i64(page.delivery.epoch),
+        crate::site_clock::clamp_to_i64(page.task),
         page.delivery.number,
     ])?;
     Ok(())
 }
 
 /// Updates the index for a row that was just seen.
-pub(super) fn keep_holder(
+pub(super) fn update_holder_index(
     conn: &Connection,
     key: &str,
     list: Option<&str>,
@@ -215,12 +218,12 @@ pub(super) fn mark_gone(
     };
     for key in keys {
         match records::note_row_missing_from_list(conn, &key, list, began_ms)? {
-            Lost::Nothing => {}
-            Lost::List => {
+            RowLoss::Nothing => {}
+            RowLoss::List => {
                 let sql = "DELETE FROM listed_rows WHERE list = ?1 AND record = ?2";
                 conn.prepare_cached(sql)?.execute([list, &key])?;
             }
-            Lost::Row => {
+            RowLoss::Row => {
                 let sql =
                     "UPDATE listed_rows SET gone = 1, at = ?3 WHERE list = ?1 AND record = ?2";
                 conn.prepare_cached(sql)?.execute([list, &key, &began])?;

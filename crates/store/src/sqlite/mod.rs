@@ -42,7 +42,7 @@ mod tally;
 mod trial;
 mod validators;
 
-pub use tally::ValueTally;
+pub use tally::ValueChangeCounter;
 pub use trial::Trial;
 
 use std::path::{Path, PathBuf};
@@ -81,8 +81,8 @@ impl Sqlite {
         let thread = ConnectionThread::start(store_name(&path), open).await?;
         Ok(Sqlite {
             thread,
-            bodies: BodiesFile::beside(&path),
-            browsing: Browsing::of(&path),
+            bodies: BodiesFile::next_to_store(&path),
+            browsing: Browsing::at_path(&path),
             path,
             rules: RwLock::default(),
             retained_to: AtomicI64::default(),
@@ -126,7 +126,7 @@ impl Sqlite {
 fn open_file(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     let mut db = schema::open(path, mode)?;
     if mode == OpenMode::Create
-        && let Err(error) = db.write(cache::forget_idle_sites)
+        && let Err(error) = db.write(cache::delete_idle_sites)
     {
         tracing::warn!(%error, "cannot forget idle sites, will try at the next start");
     }

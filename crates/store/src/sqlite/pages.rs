@@ -23,7 +23,7 @@ use crate::record::{FillRules, Leads, MappingRules, PageValues, RecordState};
 use crate::row_counts::{RowCounts, rows_of};
 use crate::row_page::RowPage;
 use crate::sample::Sample;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::store::{Applied, ApplyPage, Pages, Save, SavePace, Saved};
 use crate::timestamp::{iso_time, parse_iso_time};
 use crate::validators::KnownPage;
@@ -66,9 +66,9 @@ pub(super) fn describe_save(save: &Save) -> String {
 
 /// Stores a page, unless a later version of it is already stored, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
-    let list = lists::of_page(conn, &save.page)?;
+    let list = lists::load_list_of_page(conn, &save.page)?;
     upsert(conn, &save.page, save.first_records(), list.as_ref())?;
-    if let Some(sample) = Sample::of(&save.page) {
+    if let Some(sample) = Sample::from_page(&save.page) {
         samples::put(conn, &sample)?;
     }
     let leads = match save.records.is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
     let mut values = save.page.values(&leads);
     // A single record is checked by its own URLs.
     values.is_of_other =
-        save.records.len() > 1 && records::is_named(conn, &save.records, values.url)?;
+        save.records.len() > 1 && records::is_url_of_any(conn, &save.records, values.url)?;
     let mut saved = Saved::default();
     for record in &save.records {
         match records::fill(conn, record, &values, rules)? {
@@ -94,21 +94,26 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
         list: list.map(|list| list.first),
         ..save.into()
     };
-    let put = rows::put(conn, &page, rules)?;
+    let put = rows::put_rows(conn, &page, rules)?;
     if put.without_key > 0 {
-        lists::note_rows_without_key(conn, &save.page)?;
+        lists::mark_rows_without_key(conn, &save.page)?;
     }
     saved.leads = put.leads;
     Ok(saved)
 }
 
 /// Replaces the page that the same delivery has stored, and takes back the values of the replaced one.
-pub(super) fn take_back(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
+pub(super) fn retract(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     let page = &save.page;
     let sql = "SELECT started_at FROM pages
         WHERE _id = ?1 AND epoch = ?2 AND task = ?3 AND attempts = ?4";
-    let (delivery, task) = (page.delivery, clamped(page.task));
-    let values = params![page.id(), clamped(delivery.epoch), task, delivery.number];
+    let (delivery, task) = (page.delivery, clamp_to_i64(page.task));
+    let values = params![
+        page.id(),
+        clamp_to_i64(delivery.epoch),
+        task,
+        delivery.number
+    ];
     let started_at: Option<String> = conn
         .prepare_cached(sql)?
         .query_row(values, |row| row.get(0))
@@ -116,7 +121,7 @@ pub(super) fn take_back(conn: &Connection, save: &Save, rules: &FillRules) -> Re
     if let Some(started_at) = started_at {
         let fetch = (page.url.as_str(), started_at.as_str());
         for record in &save.records {
-            records::take_back(conn, record, fetch, rules, page.started_at_ms)?;
+            records::retract(conn, record, fetch, rules, page.started_at_ms)?;
         }
     }
     self::save(conn, save, rules)
@@ -165,10 +170,10 @@ fn upsert(
         page.status_code,
         page.mapping,
         page.content_type,
-        clamped(page.bytes),
+        clamp_to_i64(page.bytes),
         page.content_hash,
         iso_time(page.started_at_ms),
-        clamped(page.elapsed_ms),
+        clamp_to_i64(page.elapsed_ms),
         page.delivery.number,
         page.worker,
         attrs,
@@ -183,8 +188,8 @@ fn upsert(
         )?,
         headers,
         body,
-        clamped(page.delivery.epoch),
-        clamped(page.task),
+        clamp_to_i64(page.delivery.epoch),
+        clamp_to_i64(page.task),
         page.mapping_version,
         page.template,
         to_json(&records)?,
@@ -233,7 +238,7 @@ fn stored_failed_attempt(one: &FailedAttempt) -> Value {
 }
 
 /// Fills a record from a stored page.
-pub(super) fn apply(
+pub(super) fn apply_to_record(
     conn: &Connection,
     apply: &ApplyPage,
     rules: &FillRules,
@@ -251,7 +256,7 @@ pub(super) fn apply(
         depth: Some(page.depth),
         leads: &leads,
         is_reread: false,
-        is_of_other: records::is_named(conn, &page.records, &page.url)?,
+        is_of_other: records::is_url_of_any(conn, &page.records, &page.url)?,
     };
     let state = records::fill(conn, &apply.record, &values, rules)?;
     Ok(Some(Applied {
@@ -305,7 +310,7 @@ impl Pages for Sqlite {
 
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        *rules = Arc::new(FillRules::of(mappings));
+        *rules = Arc::new(FillRules::from_mappings(mappings));
     }
 
     /// Saves all pages in one transaction.
@@ -318,7 +323,7 @@ impl Pages for Sqlite {
     /// Takes back all pages in one transaction.
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let rules = self.rules();
-        let take_back = move |conn: &_, one: &_| take_back(conn, one, &rules);
+        let take_back = move |conn: &_, one: &_| retract(conn, one, &rules);
         self.write_each(saves, describe_save, take_back).await
     }
 
@@ -328,7 +333,7 @@ impl Pages for Sqlite {
     ) -> Result<Vec<Option<Applied>>, StoreError> {
         let rules = self.rules();
         self.write(move |conn| {
-            let apply = |one| apply(conn, one, &rules);
+            let apply = |one| apply_to_record(conn, one, &rules);
             applies.iter().map(apply).collect()
         })
         .await

@@ -11,15 +11,15 @@ use super::fault::Fault;
 use super::lists;
 use super::source_documents;
 use crate::crawl::CrawlId;
-use crate::dataset_name::parts_of_key;
+use crate::dataset_name::split_record_key;
 use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{
-    Decided, Decision, Entry, FillRules, Lost, MAX_RECORD_ID_BYTES, PageValues, RecordState,
+    Decided, Decision, Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, RowLoss,
     RowValues, StoredRecord,
 };
 use crate::reread::FieldChange;
-use crate::site_clock::clamped;
+use crate::site_clock::clamp_to_i64;
 use crate::source_document::{DatasetRecord, RecordPut};
 use crate::store::Records;
 
@@ -59,12 +59,12 @@ pub(super) fn put(
     let entry = Entry::of(input, membership.is_none(), earlier);
     let changed = stored.put(input, entry, now_ms);
     if changed || before.is_none() {
-        keep(conn, &key, &stored)?;
+        store_record(conn, &key, &stored)?;
         source_documents::mark_unwritten(conn, &key)?;
     }
     let state = stored.state();
     if before.is_some_and(|before| before != state) {
-        count_change(conn, &key, state)?;
+        adjust_crawl_counts(conn, &key, state)?;
     }
     if membership.is_none() {
         add_to_crawl(conn, crawl, &key, input.position, state)?;
@@ -96,17 +96,17 @@ pub(super) fn fill(
     };
     let before = stored.state();
     if stored.fill(page, rules) {
-        keep(conn, key, &stored)?;
+        store_record(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
         if stored.state() != before {
-            count_change(conn, key, stored.state())?;
+            adjust_crawl_counts(conn, key, stored.state())?;
         }
     }
     Ok(stored.state_for_fetching())
 }
 
 /// Takes the values of a row into its record. If a crawl is given, the record becomes one of that crawl.
-pub(super) fn take_row(
+pub(super) fn put_row(
     conn: &Connection,
     key: &str,
     row: &RowValues<'_>,
@@ -116,13 +116,13 @@ pub(super) fn take_row(
     let known = load(conn, key)?;
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.clone().unwrap_or_default();
-    if stored.take_row(row, rules) {
-        keep(conn, key, &stored)?;
-        lists::keep_holder(conn, key, row.list, known.as_ref(), &stored)?;
+    if stored.put_row(row, rules) {
+        store_record(conn, key, &stored)?;
+        lists::update_holder_index(conn, key, row.list, known.as_ref(), &stored)?;
         if let Some(before) = before {
             source_documents::mark_unwritten(conn, key)?;
             if stored.state() != before {
-                count_change(conn, key, stored.state())?;
+                adjust_crawl_counts(conn, key, stored.state())?;
             }
         }
     }
@@ -142,19 +142,19 @@ pub(super) fn note_row_missing_from_list(
     key: &str,
     list: &str,
     began_ms: i64,
-) -> Result<Lost, Fault> {
+) -> Result<RowLoss, Fault> {
     let Some(mut stored) = load(conn, key)? else {
-        return Ok(Lost::Nothing);
+        return Ok(RowLoss::Nothing);
     };
     let lost = stored.note_row_missing_from_list(list, began_ms);
-    if lost != Lost::Nothing {
-        keep(conn, key, &stored)?;
+    if lost != RowLoss::Nothing {
+        store_record(conn, key, &stored)?;
     }
     Ok(lost)
 }
 
 /// Whether one of these records names this URL as its own.
-pub(super) fn is_named(conn: &Connection, keys: &[String], url: &str) -> Result<bool, Fault> {
+pub(super) fn is_url_of_any(conn: &Connection, keys: &[String], url: &str) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM records, json_each(urls) AS own WHERE _id = ?1 AND own.value = ?2";
     let mut find = conn.prepare_cached(sql)?;
     for key in keys {
@@ -166,7 +166,7 @@ pub(super) fn is_named(conn: &Connection, keys: &[String], url: &str) -> Result<
 }
 
 /// Takes back the values of one fetch of a page, given by the page's URL and the start of the fetch.
-pub(super) fn take_back(
+pub(super) fn retract(
     conn: &Connection,
     key: &str,
     fetch: (&str, &str),
@@ -178,17 +178,17 @@ pub(super) fn take_back(
     };
     let before = stored.state();
     if stored.take_back(fetch, rules, now_ms) {
-        keep(conn, key, &stored)?;
+        store_record(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
         if stored.state() != before {
-            count_change(conn, key, stored.state())?;
+            adjust_crawl_counts(conn, key, stored.state())?;
         }
     }
     Ok(())
 }
 
 /// Fills a record from a page that was read again. Returns which values are new or changed.
-pub(super) fn fill_again(
+pub(super) fn fill_from_reread(
     conn: &Connection,
     key: &str,
     page: &PageValues<'_>,
@@ -198,12 +198,12 @@ pub(super) fn fill_again(
         return Ok(Vec::new());
     };
     let kept = stored.clone();
-    let changes = stored.fill_again(page, rules);
+    let changes = stored.fill_from_reread(page, rules);
     if stored != kept {
-        keep(conn, key, &stored)?;
+        store_record(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
         if stored.state() != kept.state() {
-            count_change(conn, key, stored.state())?;
+            adjust_crawl_counts(conn, key, stored.state())?;
         }
     }
     Ok(changes)
@@ -218,10 +218,10 @@ fn decide(conn: &Connection, decision: &Decision, now_ms: i64) -> Result<Decided
     let before = stored.state();
     let decided = stored.decide(decision, now_ms);
     if decided == Decided::Done {
-        keep(conn, key, &stored)?;
+        store_record(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
         if stored.state() != before {
-            count_change(conn, key, stored.state())?;
+            adjust_crawl_counts(conn, key, stored.state())?;
         }
     }
     Ok(decided)
@@ -271,7 +271,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(key: &str, record: &StoredRecord) -> Result<Columns, Fault> {
+    pub(super) fn from_record(key: &str, record: &StoredRecord) -> Result<Columns, Fault> {
         let columns = Columns {
             fields: to_json(&record.fields)?,
             sources: to_json(&record.sources)?,
@@ -306,9 +306,9 @@ impl Columns {
     }
 }
 
-fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault> {
-    let columns = Columns::of(key, record)?;
-    let (dataset, record_id) = parts_of_key(key);
+fn store_record(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault> {
+    let columns = Columns::from_record(key, record)?;
+    let (dataset, record_id) = split_record_key(key);
     conn.prepare_cached(UPSERT)?.execute(params![
         key,
         dataset,
@@ -330,7 +330,7 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
 
 /// Adjusts the counts of every crawl of a record that was resolved, or became open again. A single UPDATE with a
 /// subquery would build a temporary table each time, which costs more than everything else here.
-fn count_change(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fault> {
+fn adjust_crawl_counts(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fault> {
     let change = if now == RecordState::Resolved { 1 } else { -1 };
     let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
     let mut count = conn.prepare_cached(count)?;
@@ -378,7 +378,7 @@ fn add_to_crawl(
     state: RecordState,
 ) -> Result<(), Fault> {
     let enter = "INSERT INTO crawl_records (record, crawl, position) VALUES (?1, ?2, ?3)";
-    let position = position.map(clamped);
+    let position = position.map(clamp_to_i64);
     conn.prepare_cached(enter)?
         .execute(params![key, crawl, position])?;
     let count = "UPDATE crawls SET records_total = records_total + 1,
@@ -392,7 +392,9 @@ fn add_to_crawl(
 fn given_values(conn: &Connection, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
     let values = |key: &String| {
         let record = load(conn, key)?;
-        Ok(record.map(|record| record.given()).unwrap_or_default())
+        Ok(record
+            .map(|record| record.user_values())
+            .unwrap_or_default())
     };
     keys.iter().map(values).collect()
 }

@@ -39,14 +39,14 @@ pub(super) fn describe(reread: &Reread) -> String {
 }
 
 /// Writes the result, unless the page was fetched again meanwhile.
-pub(super) fn write(
+pub(super) fn apply_reread(
     conn: &Connection,
     reread: &Reread,
     rules: &FillRules,
 ) -> Result<RereadAnswer, Fault> {
     let is_there = match reread.is_changed {
         true => update(conn, reread)?,
-        false => is_there(conn, reread)?,
+        false => is_not_refetched(conn, reread)?,
     };
     if !is_there {
         return Ok(RereadAnswer::overtaken());
@@ -54,12 +54,12 @@ pub(super) fn write(
     let mut answer = RereadAnswer::default();
     let leads = rules.leads(&reread.url, reread.mapping.as_deref(), &reread.links);
     let mut values = reread.values(&leads);
-    values.is_of_other = records::is_named(conn, &reread.records, &reread.url)?;
+    values.is_of_other = records::is_url_of_any(conn, &reread.records, &reread.url)?;
     for record in &reread.records {
-        let changes = records::fill_again(conn, record, &values, rules)?;
+        let changes = records::fill_from_reread(conn, record, &values, rules)?;
         answer.add(record, changes);
     }
-    rows::put(conn, &reread.into(), rules)?;
+    rows::put_rows(conn, &reread.into(), rules)?;
     Ok(answer)
 }
 
@@ -70,13 +70,13 @@ pub(super) fn preview_changes(
     rules: &FillRules,
     trial: &Trial,
 ) -> Result<RereadAnswer, Fault> {
-    if !is_there(conn, reread)? {
+    if !is_not_refetched(conn, reread)? {
         return Ok(RereadAnswer::overtaken());
     }
     let mut answer = RereadAnswer::default();
     let leads = rules.leads(&reread.url, reread.mapping.as_deref(), &reread.links);
     let mut values = reread.values(&leads);
-    values.is_of_other = records::is_named(conn, &reread.records, &reread.url)?;
+    values.is_of_other = records::is_url_of_any(conn, &reread.records, &reread.url)?;
     let mut filled = Vec::new();
     for record in &reread.records {
         let stored = match trial.load(record)? {
@@ -87,9 +87,9 @@ pub(super) fn preview_changes(
             continue;
         };
         let before = stored.clone();
-        answer.add(record, stored.fill_again(&values, rules));
+        answer.add(record, stored.fill_from_reread(&values, rules));
         if stored != before {
-            records::Columns::of(record, &stored)?;
+            records::Columns::from_record(record, &stored)?;
             filled.push((record, stored));
         }
     }
@@ -118,7 +118,7 @@ fn update(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
     Ok(updated > 0)
 }
 
-fn is_there(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
+fn is_not_refetched(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
     let which = params![
         reread.page_id,
         reread.attempts,
@@ -139,7 +139,7 @@ impl Rereading for Sqlite {
     ) -> Vec<Result<RereadAnswer, StoreError>> {
         let rules = self.rules();
         let Some(trial) = trial else {
-            let write = move |conn: &_, one: &_| write(conn, one, &rules);
+            let write = move |conn: &_, one: &_| apply_reread(conn, one, &rules);
             return self.write_each(rereads, describe, write).await;
         };
         let count = rereads.len();

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::columns::time;
 use super::fault::Fault;
 use crate::cache::{Reservation, ReservationRelease, ReservationRequest};
-use crate::site_clock::{HeldReservation, SiteClock, clamped};
+use crate::site_clock::{HeldReservation, SiteClock, clamp_to_i64};
 use crate::timestamp::iso_time;
 
 const GRANT: &str = "
@@ -35,15 +35,15 @@ pub(super) fn reserve(
     let now_ms = Timestamp::now().as_millisecond();
     let clock = load(conn, &request.site)?;
     let known = clock.as_ref().unwrap_or(&SiteClock::NEVER);
-    let decision = known.decide(request, now_ms);
+    let decision = known.decide_reservation(request, now_ms);
     if decision == Reservation::Granted {
         conn.prepare_cached(GRANT)?.execute(params![
             request.site,
             iso_time(SiteClock::NEVER.last_start_ms),
-            clamped(request.delay_ms),
+            clamp_to_i64(request.delay_ms),
             request.holder,
             iso_time(now_ms),
-            iso_time(now_ms.saturating_add(clamped(request.longest_request_ms))),
+            iso_time(now_ms.saturating_add(clamp_to_i64(request.longest_request_ms))),
         ])?;
     }
     Ok(decision)
@@ -56,7 +56,7 @@ pub(super) fn release(conn: &Connection, release: &ReservationRelease) -> Result
     let now_ms = Timestamp::now().as_millisecond() + 1;
     let (site, holder) = (&release.site, &release.holder);
     if release.was_used {
-        let blocked_until_ms = now_ms.saturating_add(clamped(release.blocked_for_ms));
+        let blocked_until_ms = now_ms.saturating_add(clamp_to_i64(release.blocked_for_ms));
         let times = (iso_time(now_ms), iso_time(blocked_until_ms));
         conn.prepare_cached(NOTE_ANSWER)?
             .execute(params![site, holder, times.0, times.1])?;

@@ -10,7 +10,7 @@ use super::Sqlite;
 use super::fault::Fault;
 use super::samples;
 use crate::error::StoreError;
-use crate::retention::{Cutoff, Dropped};
+use crate::retention::{Cutoff, DropResult};
 use crate::store::Retention;
 use crate::timestamp::iso_time;
 
@@ -23,10 +23,10 @@ pub(super) fn drop_old(
     conn: &Connection,
     cutoff: Cutoff,
     after: i64,
-) -> Result<(Dropped, i64), Fault> {
+) -> Result<(DropResult, i64), Fault> {
     let (mut dropped, after) = match cutoff.pages_ms {
         Some(pages_ms) => drop_pages(conn, pages_ms, after)?,
-        None => (Dropped::default(), 0),
+        None => (DropResult::default(), 0),
     };
     let (samples, has_more) = samples::drop_old(conn, cutoff)?;
     dropped.samples = samples;
@@ -36,7 +36,7 @@ pub(super) fn drop_old(
 
 /// Drops old pages after a position. Returns the position after which the next call continues; 0 at the end. All pages
 /// are visited, because pages that were read again come after pages that were fetched later.
-fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, i64), Fault> {
+fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResult, i64), Fault> {
     let before = iso_time(pages_ms);
     let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
         FROM (SELECT position, started_at FROM pages WHERE position > ?1 ORDER BY position LIMIT ?2)";
@@ -51,10 +51,10 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, 
     };
     let of_changes = drop_changes(conn, &before)?;
     let is_end = examined < MOST_EXAMINED;
-    let dropped = Dropped {
+    let dropped = DropResult {
         pages: pages as u64,
         has_more: of_changes == MOST_EXAMINED as usize || !is_end,
-        ..Dropped::default()
+        ..DropResult::default()
     };
     Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
 }
@@ -88,7 +88,7 @@ fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
 #[async_trait]
 impl Retention for Sqlite {
     /// Drops old entries in one transaction, and in another one of the file of bodies.
-    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<DropResult, StoreError> {
         let after = self.retained_to.load(Ordering::Relaxed);
         let drop_some = move |conn: &_| drop_old(conn, cutoff, after);
         let (mut dropped, examined_to) = self.write(drop_some).await?;

@@ -10,15 +10,19 @@ use crate::store::RowLead;
 
 /// The results of putting the rows of a page.
 #[derive(Default)]
-pub(super) struct Put {
+pub(super) struct PutRowsResult {
     /// The links of rows whose records lack a wanted field.
     pub(super) leads: Vec<RowLead>,
     pub(super) without_key: u64,
 }
 
 /// Puts the rows of a page into their records. Rows without a key are left out.
-pub(super) fn put(conn: &Connection, page: &RowPage<'_>, rules: &FillRules) -> Result<Put, Fault> {
-    let mut put = Put::default();
+pub(super) fn put_rows(
+    conn: &Connection,
+    page: &RowPage<'_>,
+    rules: &FillRules,
+) -> Result<PutRowsResult, Fault> {
+    let mut put = PutRowsResult::default();
     for listing in page.listings {
         let crawl = match &page.crawl {
             Some(crawl) if !listing.want.is_empty() => Some(crawl.to_string()),
@@ -32,11 +36,11 @@ pub(super) fn put(conn: &Connection, page: &RowPage<'_>, rules: &FillRules) -> R
             };
             of_page.push((key.clone(), stored));
         }
-        let (keyed, without_key) = listing.keyed(&of_page);
+        let (keyed, without_key) = listing.rows_with_keys(&of_page);
         put.without_key += without_key;
         for row in keyed {
             let values = RowValues::of(page, &row);
-            let state = records::take_row(conn, &row.key, &values, crawl.as_deref(), rules)?;
+            let state = records::put_row(conn, &row.key, &values, crawl.as_deref(), rules)?;
             if state == RecordState::Open && !row.links.is_empty() {
                 put.leads.push(RowLead {
                     record: row.key,

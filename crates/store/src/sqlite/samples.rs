@@ -31,7 +31,7 @@ pub(super) fn put(conn: &Connection, sample: &Sample) -> Result<(), Fault> {
 }
 
 /// The samples of a mapping, without their texts.
-pub(super) fn of_mapping(conn: &Connection, mapping: &str) -> Result<Vec<Sample>, Fault> {
+pub(super) fn list_without_texts(conn: &Connection, mapping: &str) -> Result<Vec<Sample>, Fault> {
     let sql = "SELECT _id, mapping, alert, page, url, at, fields, x'' FROM samples
         WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND mapping = ?1 ORDER BY _id";
     let mut statement = conn.prepare_cached(sql)?;
@@ -44,7 +44,7 @@ pub(super) fn of_mapping(conn: &Connection, mapping: &str) -> Result<Vec<Sample>
 }
 
 /// The samples with these ids.
-pub(super) fn with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample>, Fault> {
+pub(super) fn load_with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample>, Fault> {
     let sql = "SELECT _id, mapping, alert, page, url, at, fields, text FROM samples WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut samples = Vec::new();
@@ -72,7 +72,7 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool),
         has_more = dropped == DROPPED_AT_ONCE;
     }
     if let Some(most) = cutoff.samples_bytes {
-        let superfluous = superfluous(conn, most)?;
+        let superfluous = find_superfluous(conn, most)?;
         let mut delete = conn.prepare_cached("DELETE FROM samples WHERE _id = ?1")?;
         for id in &superfluous {
             dropped += delete.execute([id])?;
@@ -83,7 +83,7 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool),
 }
 
 /// The ids of samples to drop so that the others fit into this many bytes.
-fn superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
+fn find_superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
     let sum = "SELECT coalesce(sum(length(text)), 0) FROM samples";
     let mut bytes: i64 = conn.prepare_cached(sum)?.query_row((), |row| row.get(0))?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -119,11 +119,12 @@ fn read(row: &Row<'_>) -> Result<Sample, Fault> {
 impl Samples for Sqlite {
     async fn samples(&self, mapping: &str) -> Result<Vec<Sample>, StoreError> {
         let mapping = mapping.to_owned();
-        self.read(move |conn| of_mapping(conn, &mapping)).await
+        self.read(move |conn| list_without_texts(conn, &mapping))
+            .await
     }
 
     async fn samples_with_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
-        self.read(move |conn| with_texts(conn, &ids)).await
+        self.read(move |conn| load_with_texts(conn, &ids)).await
     }
 
     async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError> {

@@ -19,7 +19,7 @@ impl Scratch {
             db.execute_batch(schema)?;
             Ok(db)
         };
-        Ok(Scratch(Mutex::new(open().map_err(unusable)?)))
+        Ok(Scratch(Mutex::new(open().map_err(scratch_error)?)))
     }
 
     /// Reads from or writes to the database.
@@ -28,11 +28,11 @@ impl Scratch {
         call: impl FnOnce(&Connection) -> rusqlite::Result<R>,
     ) -> Result<R, StoreError> {
         let db: MutexGuard<'_, Connection> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        call(&db).map_err(unusable)
+        call(&db).map_err(scratch_error)
     }
 }
 
-fn unusable(error: rusqlite::Error) -> StoreError {
+fn scratch_error(error: rusqlite::Error) -> StoreError {
     StoreError::Fatal {
         store: String::from("a temporary file"),
         reason: format!("{error}: make room in /var/tmp, or set SQLITE_TMPDIR to another folder"),

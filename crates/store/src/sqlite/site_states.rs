@@ -6,8 +6,8 @@ use rusqlite::{Connection, Row, params};
 use super::Sqlite;
 use super::columns::time;
 use super::fault::Fault;
-use super::slices::slice;
-use crate::browse::{Place, Slice};
+use super::slices::read_list_page;
+use crate::browse::{ListPage, Place};
 use crate::error::StoreError;
 use crate::site_state::SiteState;
 use crate::store::SiteStates;
@@ -59,13 +59,13 @@ pub(super) fn list(
     conn: &Connection,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<SiteState>, Fault> {
+) -> Result<ListPage<SiteState>, Fault> {
     // No site has an empty name.
     let after = from.map_or("", |place| place.part(0));
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id > ?1 ORDER BY _id"))?;
-    slice(statement.query([after])?, wanted, |row| {
+    read_list_page(statement.query([after])?, wanted, |row| {
         let state = read(row)?;
-        Ok((Place::key(&state.site), Some(state)))
+        Ok((Place::by_key(&state.site), Some(state)))
     })
 }
 

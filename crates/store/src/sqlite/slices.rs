@@ -6,7 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, Rows};
 
 use super::fault::Fault;
-use crate::browse::{Place, Slice};
+use crate::browse::{ListPage, Place};
 
 /// The most rows that are checked for a slice, the longest time, and the most text.
 const MOST_EXAMINED: u64 = 20_000;
@@ -15,13 +15,13 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// Reads a slice from the rows of a statement, which follow an index. `read` returns the place of a row, and the row
 /// if the filter accepts it.
-pub(super) fn slice<T>(
+pub(super) fn read_list_page<T>(
     mut rows: Rows<'_>,
     wanted: usize,
     mut read: impl FnMut(&Row<'_>) -> Result<(Place, Option<T>), Fault>,
-) -> Result<Slice<T>, Fault> {
+) -> Result<ListPage<T>, Fault> {
     let began = Instant::now();
-    let mut slice = Slice::end();
+    let mut slice = ListPage::end();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
         bytes += text_bytes(row)?;

@@ -11,7 +11,7 @@ use super::fault::Fault;
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::record::StoredRecord;
-use crate::source_document::{SourceDocument, Unwritten, check_same_document};
+use crate::source_document::{SourceDocument, UnwrittenRecord, check_same_document};
 use crate::store::SourceDocuments;
 
 /// The size, in bytes of text, at which a list of unwritten records ends, including the record that exceeds it.
@@ -37,7 +37,7 @@ pub(super) fn add(
     }
     let insert = "INSERT INTO origins (record, crawl, collection, document, fields, changes)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let changes = i64::from(!stored.filled(&source.fields).is_empty());
+    let changes = i64::from(!stored.filled_fields(&source.fields).is_empty());
     let fields = to_json(&source.fields)?;
     conn.prepare_cached(insert)?.execute(params![
         key,
@@ -63,7 +63,7 @@ pub(super) fn unwritten(
     crawl: &str,
     collection: &str,
     limit: u32,
-) -> Result<Vec<Unwritten>, Fault> {
+) -> Result<Vec<UnwrittenRecord>, Fault> {
     let sql =
         "SELECT record, document, changes, origins.fields, records.fields, candidates, sources,
             history, missing, given, written
@@ -82,7 +82,7 @@ pub(super) fn unwritten(
     Ok(unwritten)
 }
 
-fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
+fn read(row: &Row<'_>) -> Result<UnwrittenRecord, Fault> {
     let stored = StoredRecord {
         fields: from_json(row, 4)?,
         candidates: from_json(row, 5)?,
@@ -97,16 +97,16 @@ fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
         ..StoredRecord::default()
     };
     let writable: Vec<String> = from_json(row, 3)?;
-    Ok(Unwritten {
+    Ok(UnwrittenRecord {
         record: row.get(0)?,
         document: row.get(1)?,
-        fields: stored.filled(&writable),
+        fields: stored.filled_fields(&writable),
         revision: row.get(2)?,
     })
 }
 
 /// Notes values that are about to be written.
-pub(super) fn begin(conn: &Connection, records: &[Unwritten]) -> Result<(), Fault> {
+pub(super) fn begin_writing(conn: &Connection, records: &[UnwrittenRecord]) -> Result<(), Fault> {
     records.iter().try_for_each(|record| {
         change_written(conn, &record.record, |stored| {
             stored.note_writing(&record.fields)
@@ -140,7 +140,11 @@ fn change_written(
 }
 
 /// Removes the mark from records that have not changed since they were read.
-pub(super) fn confirm(conn: &Connection, crawl: &str, written: &[Unwritten]) -> Result<(), Fault> {
+pub(super) fn confirm_written(
+    conn: &Connection,
+    crawl: &str,
+    written: &[UnwrittenRecord],
+) -> Result<(), Fault> {
     let confirm = "UPDATE origins SET changes = 0
         WHERE record = ?1 AND crawl = (SELECT key FROM crawls WHERE _id = ?2) AND changes = ?3";
     let mut confirm = conn.prepare_cached(confirm)?;
@@ -161,24 +165,24 @@ impl SourceDocuments for Sqlite {
         crawl: &CrawlId,
         collection: &str,
         limit: u32,
-    ) -> Result<Vec<Unwritten>, StoreError> {
+    ) -> Result<Vec<UnwrittenRecord>, StoreError> {
         let (crawl, of) = (crawl.to_string(), collection.to_owned());
         self.read(move |conn| unwritten(conn, &crawl, &of, limit))
             .await
     }
 
-    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError> {
+    async fn begin_writing(&self, written: &mut Vec<UnwrittenRecord>) -> Result<(), StoreError> {
         let records = written.clone();
-        self.write(move |conn| begin(conn, &records)).await
+        self.write(move |conn| begin_writing(conn, &records)).await
     }
 
     async fn confirm_written(
         &self,
         crawl: &CrawlId,
-        written: Vec<Unwritten>,
+        written: Vec<UnwrittenRecord>,
     ) -> Result<(), StoreError> {
         let crawl = crawl.to_string();
-        self.write(move |conn| confirm(conn, &crawl, &written))
+        self.write(move |conn| confirm_written(conn, &crawl, &written))
             .await
     }
 }

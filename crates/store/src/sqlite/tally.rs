@@ -23,14 +23,14 @@ CREATE TABLE changed (
 
 /// A tally of changes; see the module. Uses a temporary file instead of memory, which is deleted on drop.
 #[derive(Debug)]
-pub struct ValueTally {
+pub struct ValueChangeCounter {
     scratch: Scratch,
     hasher: RandomState,
 }
 
-impl ValueTally {
-    pub fn new() -> Result<ValueTally, StoreError> {
-        Ok(ValueTally {
+impl ValueChangeCounter {
+    pub fn new() -> Result<ValueChangeCounter, StoreError> {
+        Ok(ValueChangeCounter {
             scratch: Scratch::new(SCHEMA)?,
             hasher: RandomState::new(),
         })
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_value_counts_once_and_not_at_all_if_it_is_back() {
-        let tally = ValueTally::new().unwrap();
+        let tally = ValueChangeCounter::new().unwrap();
         assert_eq!(tally.counts().unwrap(), (0, ValueCounts::new()));
         let (ada, bob) = ("people/ada", "people/bob");
         let first = [

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use async_trait::async_trait;
 
-use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::change::{
+    Change, ChangeFilter, ChangeKind, ComparedPosition, Comparison, KnownVersions,
+};
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 
@@ -12,17 +14,17 @@ use crate::error::StoreError;
 #[async_trait]
 pub trait ContentChanges: Send + Sync {
     /// The position up to which snapshots are judged.
-    async fn judged_to(&self) -> Result<JudgedTo, StoreError>;
+    async fn load_compared_position(&self) -> Result<ComparedPosition, StoreError>;
 
     /// The versions that the pages with these keys are compared with, in any order.
-    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<KnownVersions>, StoreError>;
 
     /// Which of these page keys have versions to compare with.
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
 
     /// Stores a judgement atomically, and only if it follows the stored one. Returns whether it is stored. A writer
     /// that got no answer may repeat the call.
-    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError>;
+    async fn put_judgement(&self, judgement: Comparison) -> Result<bool, StoreError>;
 
     /// The changes after a number, in the order of their numbers, at most `limit`. Changes that are not visible yet
     /// will have greater numbers.

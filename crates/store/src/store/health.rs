@@ -12,5 +12,8 @@ pub trait Health: Send + Sync {
     async fn health(&self) -> Result<Vec<HealthState>, StoreError>;
 
     /// Stores states, each only if the stored one has the previous revision. Returns which of them were stored.
-    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError>;
+    async fn replace_health_if_current(
+        &self,
+        states: Vec<HealthState>,
+    ) -> Result<Vec<bool>, StoreError>;
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::error::StoreError;
-use crate::retention::{Cutoff, Dropped};
+use crate::retention::{Cutoff, DropResult};
 
 /// Drops old pages, samples and entries of the log.
 #[async_trait]
@@ -13,5 +13,5 @@ pub trait Retention: Send + Sync {
     /// Everything filled from a dropped page stays: records with their sources.
     ///
     /// [Bodies](crate::Bodies) are dropped with their pages.
-    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError>;
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<DropResult, StoreError>;
 }

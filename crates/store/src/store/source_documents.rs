@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
-use crate::source_document::Unwritten;
+use crate::source_document::UnwrittenRecord;
 
 /// Writes records that were read from a collection back to it.
 #[async_trait]
@@ -16,18 +16,18 @@ pub trait SourceDocuments: Send + Sync {
         crawl: &CrawlId,
         collection: &str,
         limit: u32,
-    ) -> Result<Vec<Unwritten>, StoreError>;
+    ) -> Result<Vec<UnwrittenRecord>, StoreError>;
 
     /// Notes values of [unwritten](SourceDocuments::unwritten) records that are about to be written. Whatever happens
     /// next, these values may be in the dataset and are not the user's. The values that they replace count as the
     /// user's until the write is confirmed. Records that others have changed meanwhile are removed from `written`, and
     /// must be read again.
-    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError>;
+    async fn begin_writing(&self, written: &mut Vec<UnwrittenRecord>) -> Result<(), StoreError>;
 
     /// Marks records as written back. A record that has changed meanwhile stays unwritten.
     async fn confirm_written(
         &self,
         crawl: &CrawlId,
-        written: Vec<Unwritten>,
+        written: Vec<UnwrittenRecord>,
     ) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-use webfill_store::{ROBOTS_KEPT_MS, RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use webfill_store::{ROBOTS_KEPT_MS, RobotsEntry, SITE_KEPT_MS, SiteClockEntry};
 
 use super::*;
 
@@ -15,8 +15,8 @@ fn robots(origin: &str, fetched_at_ms: i64) -> RobotsEntry {
     }
 }
 
-fn site(last_start_ms: i64) -> SiteEntry {
-    SiteEntry {
+fn site(last_start_ms: i64) -> SiteClockEntry {
+    SiteClockEntry {
         site: String::from("example.com"),
         last_start_ms,
         delay_ms: 1_000,
@@ -88,13 +88,13 @@ pub(crate) async fn site_clocks_only_move_forward(clients: &Clients) {
             .unwrap()
     };
     assert_eq!(read().await, [None]);
-    let blocked = SiteEntry {
+    let blocked = SiteClockEntry {
         blocked_until_ms: Some(NOON_MS + 60_000),
         ..site(NOON_MS)
     };
     cache.put_sites(vec![blocked.clone()]).await.unwrap();
     assert_eq!(read().await, [Some(blocked.clone())]);
-    let stale = SiteEntry {
+    let stale = SiteClockEntry {
         delay_ms: 5,
         owner: None,
         blocked_until_ms: Some(NOON_MS + 1),
@@ -102,13 +102,13 @@ pub(crate) async fn site_clocks_only_move_forward(clients: &Clients) {
     };
     cache.put_sites(vec![stale]).await.unwrap();
     assert_eq!(read().await, [Some(blocked.clone())]);
-    let later = SiteEntry {
+    let later = SiteClockEntry {
         delay_ms: 2_000,
         owner: Some(String::from("two")),
         ..site(NOON_MS + 1)
     };
     cache.put_sites(vec![later.clone()]).await.unwrap();
-    let expected = SiteEntry {
+    let expected = SiteClockEntry {
         blocked_until_ms: blocked.blocked_until_ms,
         ..later
     };
@@ -117,7 +117,7 @@ pub(crate) async fn site_clocks_only_move_forward(clients: &Clients) {
 
 pub(crate) async fn clocks_of_idle_sites_are_forgotten(clients: &Clients) {
     let cache = &*clients.first.cache;
-    let blocked = SiteEntry {
+    let blocked = SiteClockEntry {
         site: String::from("blocked.example"),
         blocked_until_ms: Some(NOON_MS + SITE_KEPT_MS),
         ..site(NOON_MS)
@@ -152,7 +152,7 @@ pub(crate) async fn hostile_names_of_sites_and_origins_are_names(clients: &Clien
             .await
             .unwrap();
         assert_eq!(cache.robots(text, NOON_MS).await.unwrap(), Some(entry));
-        let entry = SiteEntry {
+        let entry = SiteClockEntry {
             site: text.to_owned(),
             owner: Some(text.to_owned()),
             ..site(NOON_MS)

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use webfill_store::{
-    Change, ChangeFilter, ChangeKind, CrawlId, Cursor, ExportFilter, JudgedTo, Judgement, Page,
-    Store, Versions,
+    Change, ChangeFilter, ChangeKind, ComparedPosition, Comparison, CrawlId, Cursor, ExportFilter,
+    KnownVersions, Page, Store,
 };
 
 use super::{Clients, NOON_MS, page_with, save};
@@ -27,17 +27,17 @@ fn change(number: u64, url: &str, kind: ChangeKind) -> Change {
     }
 }
 
-fn versions(id: &str, state: &[u8]) -> Versions {
-    Versions {
+fn versions(id: &str, state: &[u8]) -> KnownVersions {
+    KnownVersions {
         id: id.into(),
         checked_at_ms: NOON_MS,
         state: state.to_vec(),
     }
 }
 
-fn judgement(revision: u64, writer: &str, state: &[u8], changes: Vec<Change>) -> Judgement {
-    Judgement {
-        to: JudgedTo {
+fn judgement(revision: u64, writer: &str, state: &[u8], changes: Vec<Change>) -> Comparison {
+    Comparison {
+        to: ComparedPosition {
             revision,
             cursor: Cursor::start(),
             last_number: changes.last().map_or(0, |change| change.number),
@@ -55,7 +55,10 @@ async fn all(store: &dyn Store) -> Vec<Change> {
 
 pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clients) {
     let (one, other) = (&*clients.first.store, &*clients.second.store);
-    assert_eq!(one.judged_to().await.unwrap(), JudgedTo::default());
+    assert_eq!(
+        one.load_compared_position().await.unwrap(),
+        ComparedPosition::default()
+    );
     assert_eq!(all(one).await, []);
     let first = vec![
         change(1, "https://a.org/1", ChangeKind::New),
@@ -91,7 +94,7 @@ pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clien
     );
     let late = judgement(1, "one", b"late", Vec::new());
     assert!(!one.put_judgement(late).await.unwrap(), "it is too late");
-    let to = one.judged_to().await.unwrap();
+    let to = one.load_compared_position().await.unwrap();
     assert_eq!((to.revision, to.last_number), (2, 3));
     let kept = one.versions(vec!["app/c1/0".into()]).await.unwrap();
     assert_eq!(kept, [versions("app/c1/0", b"2")]);

@@ -1,7 +1,7 @@
 use serde_json::json;
 use webfill_store::{
-    CrawlId, CrawlState, DatasetRecord, FieldCounts, FieldOfRows, MappingCounts, RecordCounts,
-    RowCounts, RowTotals,
+    CrawlId, CrawlState, DatasetRecord, FieldCounts, MappingCounts, RecordCounts, RowCounts,
+    RowFieldCounts, RowTotals,
 };
 
 use super::*;
@@ -214,7 +214,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
         cut_pages: 1,
         fields: [("item", 40, 39, 0), ("stars", 30, 5, 3)]
             .map(|(name, rows, filled, undecided)| {
-                let field = FieldOfRows {
+                let field = RowFieldCounts {
                     rows,
                     filled,
                     undecided,

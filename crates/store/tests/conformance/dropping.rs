@@ -90,7 +90,7 @@ pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
     }
     let between = time_between();
     save_batch(first, 1_300..1_303).await;
-    let nothing = Cutoff::of(now_ms(), None, None);
+    let nothing = Cutoff::from_retention(now_ms(), None, None);
     assert_eq!(first.drop_old(nothing).await.unwrap(), Default::default());
     assert_eq!(drop_before(first, NOON_MS).await, 0, "nothing is as old");
     assert_eq!(drop_before(second, between).await, 1_301);

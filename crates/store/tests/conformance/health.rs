@@ -17,7 +17,10 @@ fn state(id: &str, revision: u64, writer: &str, text: &str) -> HealthState {
 }
 
 async fn put_one(store: &dyn Store, state: &HealthState) -> bool {
-    store.put_health(vec![state.clone()]).await.unwrap()[0]
+    store
+        .replace_health_if_current(vec![state.clone()])
+        .await
+        .unwrap()[0]
 }
 
 pub(crate) async fn of_two_that_judge_one_comes_too_late(clients: &Clients) {
@@ -39,7 +42,10 @@ pub(crate) async fn of_two_that_judge_one_comes_too_late(clients: &Clients) {
         state("mapping/a", 3, "one", "3"),
         state("mapping/b", 1, "one", "1"),
     ];
-    assert_eq!(one.put_health(both.clone()).await.unwrap(), [true, true]);
+    assert_eq!(
+        one.replace_health_if_current(both.clone()).await.unwrap(),
+        [true, true]
+    );
     assert_eq!(other.health().await.unwrap(), both);
 }
 

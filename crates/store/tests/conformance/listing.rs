@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use webfill_store::{
-    Browse, Change, ChangeKind, ChangeListFilter, Count, CrawlFilter, Cursor, DatasetRow, JudgedTo,
-    Judgement, RecordCondition, RecordFilter, RecordRow, SitePhase, SiteState, page_id,
+    Browse, Change, ChangeKind, ChangeListFilter, ComparedPosition, Comparison, Count, CrawlFilter,
+    Cursor, DatasetRow, RecordCondition, RecordFilter, RecordRow, SitePhase, SiteState, page_id,
 };
 
 use super::browsing::{OUTCOMES, save_pages, url};
@@ -18,7 +18,7 @@ macro_rules! walk {
         loop {
             let place: Option<webfill_store::Place> = text.map(|text| text.parse().unwrap());
             let $from = place.as_ref();
-            let slice: webfill_store::Slice<_> = $read.await.unwrap();
+            let slice: webfill_store::ListPage<_> = $read.await.unwrap();
             assert!(slice.rows.len() <= $few as usize);
             assert!(slice.examined >= slice.rows.len() as u64);
             rows.extend(slice.rows);
@@ -330,8 +330,8 @@ fn change(number: u64) -> Change {
 }
 
 pub(crate) async fn changes_are_listed_the_last_first(clients: &Clients) {
-    let judgement = Judgement {
-        to: JudgedTo {
+    let judgement = Comparison {
+        to: ComparedPosition {
             revision: 1,
             cursor: Cursor::start(),
             last_number: 60,

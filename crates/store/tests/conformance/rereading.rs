@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use webfill_store::{
-    Cursor, Cutoff, Page, Reread, RereadAnswer, Trial, Validators, ValueChange, ValueTally,
+    Cursor, Cutoff, Page, Reread, RereadAnswer, Trial, Validators, ValueChange, ValueChangeCounter,
 };
 use webfill_wire::Delivery;
 
@@ -170,8 +170,8 @@ pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
     ];
     let (trial, foreseen, made) = (
         trial(),
-        ValueTally::new().unwrap(),
-        ValueTally::new().unwrap(),
+        ValueChangeCounter::new().unwrap(),
+        ValueChangeCounter::new().unwrap(),
     );
     for (trial, tally) in [(Some(trial), &foreseen), (None, &made)] {
         let [first, second, third] = rereads.clone();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest, SiteEntry};
+use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest, SiteClockEntry};
 
 use super::*;
 
@@ -169,7 +169,7 @@ pub(crate) async fn a_release_blocks_for_as_long_as_the_site_asked(clients: &Cli
 pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(clients: &Clients) {
     let (first, second) = (&*clients.first.cache, &*clients.second.cache);
     let now_ms = now_ms();
-    let entry = |site: &str, blocked_until_ms| SiteEntry {
+    let entry = |site: &str, blocked_until_ms| SiteClockEntry {
         site: site.to_owned(),
         last_start_ms: now_ms,
         delay_ms: 1,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use webfill_store::{
-    Doubt, JudgedRows, Lack, ListReading, ListState, ListedRow, Listing, Lists, Marks, PageOfList,
-    judge_rows, row_counts,
+    CheckedRows, Doubt, GoneMarking, ListPass, ListState, ListedRow, Listing, Lists, PageLack,
+    PageOfList, check_missing_rows, row_counts,
 };
 
 use super::*;
@@ -65,9 +65,9 @@ async fn read_twice(store: &dyn Store, first: &[&str], second: &[&str], hour: i6
     save(store, page, &[]).await.unwrap();
 }
 
-async fn lists(store: &Arc<dyn Store>) -> Vec<ListReading> {
+async fn lists(store: &Arc<dyn Store>) -> Vec<ListPass> {
     let mut found = Vec::new();
-    let mut lists = Lists::of(store, &crawl_id());
+    let mut lists = Lists::new(store, &crawl_id());
     while let Some(list) = lists.next().await.unwrap() {
         found.push(list);
     }
@@ -79,16 +79,19 @@ async fn lists(store: &Arc<dyn Store>) -> Vec<ListReading> {
 async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
     let mut marked = Vec::new();
     for list in lists(store).await {
-        for judged in judge_rows(&**store, &list, Marks::Believed).await.unwrap() {
+        for judged in check_missing_rows(&**store, &list, GoneMarking::Believed)
+            .await
+            .unwrap()
+        {
             marked.extend(judged.marked);
         }
     }
     marked
 }
 
-async fn judged(store: &Arc<dyn Store>) -> JudgedRows {
+async fn judged(store: &Arc<dyn Store>) -> CheckedRows {
     let list = lists(store).await.remove(0);
-    judge_rows(&**store, &list, Marks::Believed)
+    check_missing_rows(&**store, &list, GoneMarking::Believed)
         .await
         .unwrap()
         .remove(0)
@@ -191,10 +194,10 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
         (failed.clone(), "http_error"),
         (of_other_mapping, "another_page"),
         (sent_back, "redirected"),
-        (lacks(Lack::Cut), "cut"),
-        (lacks(Lack::RowsWithoutKey), "rows_without_key"),
-        (lacks(Lack::Empty), "empty"),
-        (lacks(Lack::NotFollowed), "not_followed"),
+        (lacks(PageLack::Cut), "cut"),
+        (lacks(PageLack::RowsWithoutKey), "rows_without_key"),
+        (lacks(PageLack::Empty), "empty"),
+        (lacks(PageLack::NotFollowed), "not_followed"),
     ] {
         save(&**store, page, &[]).await.unwrap();
         let list = lists(store).await.remove(0);
@@ -242,7 +245,9 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     assert_eq!(list.state, ListState::Complete);
     assert_eq!(list.doubt, Some(Doubt::ReadPiecemeal));
     assert_eq!(judged(store).await.doubt, Some(Doubt::ReadPiecemeal));
-    let confirmed = judge_rows(&**store, &list, Marks::Confirmed).await.unwrap();
+    let confirmed = check_missing_rows(&**store, &list, GoneMarking::Confirmed)
+        .await
+        .unwrap();
     assert_eq!(confirmed[0].doubt, Some(Doubt::ReadPiecemeal));
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
     // The first page itself has failed.
@@ -347,7 +352,9 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
         .unwrap();
     assert_eq!(judged(store).await.doubt, Some(Doubt::MostAreMissing));
     let list = lists(store).await.remove(0);
-    let confirmed = judge_rows(&**store, &list, Marks::Confirmed).await.unwrap();
+    let confirmed = check_missing_rows(&**store, &list, GoneMarking::Confirmed)
+        .await
+        .unwrap();
     assert_eq!(confirmed[0].doubt, None);
     let mut gone = confirmed[0].marked.clone();
     gone.sort();

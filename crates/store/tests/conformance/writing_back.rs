@@ -1,5 +1,5 @@
 use serde_json::json;
-use webfill_store::{CrawlId, DatasetRecord, RecordCounts, SourceDocument, Unwritten};
+use webfill_store::{CrawlId, DatasetRecord, RecordCounts, SourceDocument, UnwrittenRecord};
 
 use super::*;
 
@@ -32,7 +32,7 @@ pub(super) async fn put_into(
     put.remove(0).map(|put| put.state)
 }
 
-async fn unwritten(store: &dyn Store) -> Vec<Unwritten> {
+async fn unwritten(store: &dyn Store) -> Vec<UnwrittenRecord> {
     store.unwritten(&crawl_id(), COLLECTION, 10).await.unwrap()
 }
 

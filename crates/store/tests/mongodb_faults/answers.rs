@@ -196,7 +196,7 @@ async fn the_server_purges_what_has_expired() {
     let far_ms = 4_102_488_000_000;
     let entries = vec![robots("old", NOON_MS), robots("new", far_ms)];
     cache.put_robots(entries, NOON_MS).await.unwrap();
-    let site = |name: &str, last_start_ms| webfill_store::SiteEntry {
+    let site = |name: &str, last_start_ms| webfill_store::SiteClockEntry {
         site: name.to_owned(),
         last_start_ms,
         delay_ms: 1,

@@ -45,7 +45,7 @@ pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Diale
     let sample = &sample[rows..];
     let mut best: Option<(Dialect, Tally)> = None;
     for dialect in candidates(sample, base, hint) {
-        let tally = Tally::of(sample, is_whole, &dialect);
+        let tally = Tally::from_sample(sample, is_whole, &dialect);
         let is_better = best
             .as_ref()
             .is_none_or(|(best_dialect, best)| tally.beats(&dialect, best, best_dialect));
@@ -119,7 +119,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(sample: &[u8], is_whole: bool, dialect: &Dialect) -> Tally {
+    fn from_sample(sample: &[u8], is_whole: bool, dialect: &Dialect) -> Tally {
         let mut tally = Tally::default();
         let mut counts: HashMap<usize, u32> = HashMap::new();
         let mut first = 0;

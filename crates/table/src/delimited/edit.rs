@@ -15,7 +15,7 @@ pub(super) fn cell(
         Some(quote) if was_quoted || needs_quotes(value, quote, dialect) => {
             quoted(value, quote, dialect.escape)
         }
-        quote => bare(value, quote, dialect)?,
+        quote => escape_unquoted(value, quote, dialect)?,
     };
     encode(&text, encoding).map(|bytes| bytes.into_owned())
 }
@@ -41,7 +41,7 @@ fn quoted(value: &str, quote: char, escape: Escape) -> String {
     text
 }
 
-fn bare(value: &str, quote: Option<char>, dialect: &Dialect) -> Result<String, String> {
+fn escape_unquoted(value: &str, quote: Option<char>, dialect: &Dialect) -> Result<String, String> {
     let delimiter = char::from(dialect.delimiter);
     if value.contains(['\n', '\r']) {
         return Err(String::from(

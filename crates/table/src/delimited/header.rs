@@ -24,7 +24,7 @@ pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
         return false;
     }
     if rest.is_empty() {
-        let is_value = |cell: &String| Kind::of_text(cell) != Kind::Text;
+        let is_value = |cell: &String| Kind::from_text(cell) != Kind::Text;
         return !first.iter().any(is_value);
     }
     let votes: i32 = first
@@ -40,15 +40,15 @@ pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
 fn vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
     let cells = || rest.iter().filter_map(|row| row.get(column));
     let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();
-    let Some(kind) = values.first().map(|value| Kind::of_text(value)) else {
+    let Some(kind) = values.first().map(|value| Kind::from_text(value)) else {
         return 0;
     };
-    let is_alike = |value: &&String| Kind::of_text(value) == kind;
+    let is_alike = |value: &&String| Kind::from_text(value) == kind;
     let alike = values.iter().filter(|value| is_alike(value)).count();
     if kind == Kind::Text || alike * 10 < values.len() * 9 || first.trim().is_empty() {
         return 0;
     }
-    match Kind::of_text(first) == kind {
+    match Kind::from_text(first) == kind {
         true => -1,
         false => 1,
     }

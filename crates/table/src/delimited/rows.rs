@@ -16,9 +16,10 @@ use crate::error::Refusal;
 use crate::format::{Dialect, Encoding, Format, TextForm};
 use crate::shape::Shape;
 use crate::text::{
-    Buffer, Content, Edit, Edited, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows, TextSource,
+    Buffer, Content, Edit, EditedRow, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows,
+    TextSource,
 };
-use crate::value::joined;
+use crate::value::cell_text;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
@@ -38,7 +39,7 @@ pub(crate) struct DelimitedRows {
     /// The line number of the next piece.
     line: u64,
     spans: Vec<Span>,
-    at: At,
+    at: Section,
     /// How many bytes may still be examined in vain.
     patience: usize,
     /// Only ASCII was read so far. A text without a byte order mark counts as UTF-8 until a character proves
@@ -47,7 +48,7 @@ pub(crate) struct DelimitedRows {
 }
 
 #[derive(PartialEq, Eq)]
-enum At {
+enum Section {
     SeparatorLine,
     Header,
     Rows,
@@ -70,8 +71,8 @@ impl DelimitedRows {
             dialect
         });
         let at = match dialect.has_separator_line {
-            true => At::SeparatorLine,
-            false => At::Header,
+            true => Section::SeparatorLine,
+            false => Section::Header,
         };
         let mut rows = DelimitedRows {
             form,
@@ -116,17 +117,17 @@ impl DelimitedRows {
             let bytes = self.buffer.bytes();
             let is_whole = self.buffer.is_at_end();
             match line_bytes(bytes, is_whole, &self.dialect) {
-                Some(end) => return Ok(self.take(end, 1, Content::Between)),
+                Some(end) => return Ok(self.take_piece(end, 1, Content::Between)),
                 None if bytes.len() >= MAX_ROW_BYTES => {
-                    self.at = At::OverlongLine;
-                    return Ok(self.take(bytes.len(), 0, Content::Between));
+                    self.at = Section::OverlongLine;
+                    return Ok(self.take_piece(bytes.len(), 0, Content::Between));
                 }
                 None => self.buffer.fill()?,
             }
         }
     }
 
-    fn take(&mut self, bytes: usize, lines: u64, content: Content) -> Piece {
+    fn take_piece(&mut self, bytes: usize, lines: u64, content: Content) -> Piece {
         let piece = Piece {
             raw: self.buffer.take(bytes),
             number: self.line,
@@ -153,7 +154,7 @@ impl DelimitedRows {
                 return Ok(None);
             }
             match split(bytes, is_whole, &self.dialect, &mut self.spans) {
-                Split::Row(row) => return self.judged(row).map(Some),
+                Split::Row(row) => return self.check_row(row).map(Some),
                 Split::Unfinished { is_in_quotes } if is_whole || bytes.len() >= limit => {
                     let reason = match is_in_quotes {
                         true => UNCLOSED,
@@ -166,25 +167,25 @@ impl DelimitedRows {
         }
     }
 
-    fn judged(&mut self, row: SplitRow) -> io::Result<Piece> {
+    fn check_row(&mut self, row: SplitRow) -> io::Result<Piece> {
         let has_all = self.spans.len() == self.columns.len();
         if row.inner_lines > 0 && (row.is_askew || !has_all) {
             let reason = match row.is_askew {
                 true => UNCLOSED.to_owned(),
-                false => self.wrong_count(),
+                false => self.wrong_count_message(),
             };
             return self.take_first_line_as_fault(row.bytes, &reason);
         }
         self.patience = (self.patience + row.bytes * VAIN_PER_BYTE).min(VAIN_BYTES);
         if is_blank(&self.spans) {
-            return Ok(self.take(row.bytes, 1, Content::Between));
+            return Ok(self.take_piece(row.bytes, 1, Content::Between));
         }
         let fault = self.fault_of(&row);
         let content = match fault {
             Some(reason) => Content::Fault(reason),
             None => Content::Row(self.spans.clone()),
         };
-        Ok(self.take(row.bytes, 1 + row.inner_lines, content))
+        Ok(self.take_piece(row.bytes, 1 + row.inner_lines, content))
     }
 
     fn fault_of(&mut self, row: &SplitRow) -> Option<String> {
@@ -206,7 +207,7 @@ impl DelimitedRows {
             return Some(String::from("text follows a closing quote"));
         }
         if self.spans.len() != self.columns.len() {
-            return Some(self.wrong_count());
+            return Some(self.wrong_count_message());
         }
         if memchr::memchr(0, raw).is_some() {
             return Some(String::from("it holds NUL bytes"));
@@ -220,7 +221,7 @@ impl DelimitedRows {
         None
     }
 
-    fn wrong_count(&self) -> String {
+    fn wrong_count_message(&self) -> String {
         let counted = |count: usize, unit: &str| match count {
             1 => format!("1 {unit}"),
             count => format!("{count} {unit}s"),
@@ -233,14 +234,14 @@ impl DelimitedRows {
     }
 
     /// The bytes to write for a value, or why it cannot be written.
-    fn written(&self, value: &str, span: &Span, shape: &Shape) -> Result<Vec<u8>, String> {
+    fn encode_value(&self, value: &str, span: &Span, shape: &Shape) -> Result<Vec<u8>, String> {
         if value.contains('\0') {
             return Err(String::from("it holds NUL bytes"));
         }
         if value.len() > MAX_CELL_BYTES {
             return Err(String::from("it is longer than 1 MiB"));
         }
-        let value = joined(value.to_owned(), shape)?;
+        let value = cell_text(value.to_owned(), shape)?;
         cell(&value, span.is_quoted, &self.dialect, self.form.encoding)
     }
 }
@@ -260,18 +261,18 @@ impl TextRows for DelimitedRows {
         }
         match self.at {
             _ if self.buffer.bytes().is_empty() => Ok(None),
-            At::SeparatorLine => {
-                self.at = At::Header;
+            Section::SeparatorLine => {
+                self.at = Section::Header;
                 self.whole_line().map(Some)
             }
-            At::Header if !self.dialect.has_header => {
-                self.at = At::Rows;
+            Section::Header if !self.dialect.has_header => {
+                self.at = Section::Rows;
                 self.next_row()
             }
-            At::Header => self.header_piece().map(Some),
-            At::Rows => self.next_row(),
-            At::OverlongLine => {
-                self.at = At::Rows;
+            Section::Header => self.header_piece().map(Some),
+            Section::Rows => self.next_row(),
+            Section::OverlongLine => {
+                self.at = Section::Rows;
                 self.whole_line().map(Some)
             }
         }
@@ -289,21 +290,21 @@ impl TextRows for DelimitedRows {
         texts.map(cell).collect()
     }
 
-    fn edited(
+    fn edit_row(
         &self,
         piece: &Piece,
         edits: Vec<Edit>,
         shapes: &[Shape],
         refused: &mut Vec<Refusal>,
-    ) -> Edited {
+    ) -> EditedRow {
         let Content::Row(spans) = &piece.content else {
-            return Edited::default();
+            return EditedRow::default();
         };
-        let mut edited = Edited::default();
+        let mut edited = EditedRow::default();
         let mut at = 0;
         for Edit { column, value } in edits {
             let span = &spans[column];
-            match self.written(&value, span, &shapes[column]) {
+            match self.encode_value(&value, span, &shapes[column]) {
                 Ok(cell) => {
                     edited.raw.extend_from_slice(&piece.raw[at..span.start]);
                     edited.raw.extend_from_slice(&cell);
@@ -337,9 +338,9 @@ impl DelimitedRows {
             return Err(io::Error::other("a quote in its header is not closed"));
         };
         if !is_blank(&self.spans) {
-            self.at = At::Rows;
+            self.at = Section::Rows;
         }
-        Ok(self.take(row.bytes, 1 + row.inner_lines, Content::Between))
+        Ok(self.take_piece(row.bytes, 1 + row.inner_lines, Content::Between))
     }
 }
 

@@ -39,9 +39,9 @@ pub(super) fn split(
         dialect,
         line_end: line_end(dialect),
     };
-    match splitter.row(cells) {
+    match splitter.split_row(cells) {
         Ok(row) => Split::Row(row),
-        Err(InQuotes(is_in_quotes)) => Split::Unfinished { is_in_quotes },
+        Err(IncompleteRow(is_in_quotes)) => Split::Unfinished { is_in_quotes },
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn line_end(dialect: &Dialect) -> u8 {
 }
 
 /// The bytes end before the row does; `true` if they end within quotes.
-struct InQuotes(bool);
+struct IncompleteRow(bool);
 
 struct Splitter<'a> {
     bytes: &'a [u8],
@@ -63,7 +63,7 @@ struct Splitter<'a> {
 }
 
 /// What follows a cell.
-enum Behind {
+enum AfterCell {
     Delimiter,
     /// The end of the row, of so many bytes.
     RowEnd(usize),
@@ -71,14 +71,14 @@ enum Behind {
 }
 
 impl Splitter<'_> {
-    fn row(&self, cells: &mut Vec<Span>) -> Result<SplitRow, InQuotes> {
+    fn split_row(&self, cells: &mut Vec<Span>) -> Result<SplitRow, IncompleteRow> {
         let mut row = SplitRow::default();
         let mut at = 0;
         loop {
-            let start = self.behind_blanks(at);
+            let start = self.skip_blanks(at);
             let quoted = match self.dialect.quote {
                 Some(quote) if self.bytes.get(start) == Some(&quote) => {
-                    Some(self.quoted(start, quote, &mut row)?)
+                    Some(self.split_quoted(start, quote, &mut row)?)
                 }
                 _ => None,
             };
@@ -89,26 +89,26 @@ impl Splitter<'_> {
                 is_escaped: false,
             });
             let mut behind = match span.is_quoted {
-                true => self.behind(span.end)?,
-                false => Behind::Text,
+                true => self.after_quote(span.end)?,
+                false => AfterCell::Text,
             };
-            if let Behind::Text = behind {
+            if let AfterCell::Text = behind {
                 row.is_askew |= span.is_quoted;
                 span.is_quoted = false;
-                (span.end, behind) = self.bare(span.end, &mut span.is_escaped)?;
+                (span.end, behind) = self.find_unquoted_end(span.end, &mut span.is_escaped)?;
             }
             cells.push(span);
             match behind {
-                Behind::RowEnd(end) => {
+                AfterCell::RowEnd(end) => {
                     row.bytes = span.end + end;
                     return Ok(row);
                 }
-                Behind::Delimiter | Behind::Text => at = span.end + 1,
+                AfterCell::Delimiter | AfterCell::Text => at = span.end + 1,
             }
         }
     }
 
-    fn behind_blanks(&self, at: usize) -> usize {
+    fn skip_blanks(&self, at: usize) -> usize {
         let blanks = match self.dialect.skips_blanks {
             true => self.bytes[at..].iter().take_while(|byte| **byte == b' '),
             false => return at,
@@ -116,7 +116,12 @@ impl Splitter<'_> {
         at + blanks.count()
     }
 
-    fn quoted(&self, start: usize, quote: u8, row: &mut SplitRow) -> Result<Span, InQuotes> {
+    fn split_quoted(
+        &self,
+        start: usize,
+        quote: u8,
+        row: &mut SplitRow,
+    ) -> Result<Span, IncompleteRow> {
         let mut is_escaped = false;
         let mut at = start + 1;
         loop {
@@ -125,14 +130,14 @@ impl Splitter<'_> {
                 Escape::Doubled => memchr2(quote, self.line_end, rest),
                 Escape::Backslash => memchr3(quote, self.line_end, b'\\', rest),
             };
-            at += found.ok_or(InQuotes(true))?;
+            at += found.ok_or(IncompleteRow(true))?;
             let next = self.bytes.get(at + 1);
             if self.bytes[at] == self.line_end {
                 row.inner_lines += 1;
                 at += 1;
             } else if self.bytes[at] == b'\\' {
                 match next {
-                    None => return Err(InQuotes(true)),
+                    None => return Err(IncompleteRow(true)),
                     Some(next) if *next == quote || *next == b'\\' => {
                         is_escaped = true;
                         at += 2;
@@ -143,7 +148,7 @@ impl Splitter<'_> {
                 is_escaped = true;
                 at += 2;
             } else if next.is_none() && !self.is_whole {
-                return Err(InQuotes(true));
+                return Err(IncompleteRow(true));
             } else {
                 return Ok(Span {
                     start,
@@ -156,7 +161,11 @@ impl Splitter<'_> {
     }
 
     /// Finds the end of an unquoted cell; `from` is a position inside it.
-    fn bare(&self, from: usize, is_escaped: &mut bool) -> Result<(usize, Behind), InQuotes> {
+    fn find_unquoted_end(
+        &self,
+        from: usize,
+        is_escaped: &mut bool,
+    ) -> Result<(usize, AfterCell), IncompleteRow> {
         let mut at = from;
         loop {
             let rest = &self.bytes[at..];
@@ -166,18 +175,18 @@ impl Splitter<'_> {
             };
             let Some(found) = found else {
                 return match self.is_whole {
-                    true => Ok((self.bytes.len(), Behind::RowEnd(0))),
-                    false => Err(InQuotes(false)),
+                    true => Ok((self.bytes.len(), AfterCell::RowEnd(0))),
+                    false => Err(IncompleteRow(false)),
                 };
             };
             at += found;
             if self.bytes[at] == self.dialect.delimiter {
-                return Ok((at, Behind::Delimiter));
+                return Ok((at, AfterCell::Delimiter));
             }
             if self.bytes[at] == b'\\' && self.dialect.escape == Escape::Backslash {
                 let next = self.bytes.get(at + 1);
                 if next.is_none() && !self.is_whole {
-                    return Err(InQuotes(false));
+                    return Err(IncompleteRow(false));
                 }
                 let is_escape = next.is_some_and(|next| {
                     [self.dialect.delimiter, b'\\'].contains(next)
@@ -189,21 +198,21 @@ impl Splitter<'_> {
             }
             let has_cr = self.line_end == b'\n' && at > from && self.bytes[at - 1] == b'\r';
             let end = at - usize::from(has_cr);
-            return Ok((end, Behind::RowEnd(1 + usize::from(has_cr))));
+            return Ok((end, AfterCell::RowEnd(1 + usize::from(has_cr))));
         }
     }
 
     /// What follows a closing quote.
-    fn behind(&self, at: usize) -> Result<Behind, InQuotes> {
+    fn after_quote(&self, at: usize) -> Result<AfterCell, IncompleteRow> {
         let rest = &self.bytes[at..];
         match rest {
-            [] if self.is_whole => Ok(Behind::RowEnd(0)),
-            [b'\r'] if !self.is_whole => Err(InQuotes(false)),
-            [] => Err(InQuotes(false)),
-            [b'\r', b'\n', ..] if self.line_end == b'\n' => Ok(Behind::RowEnd(2)),
-            [first, ..] if *first == self.line_end => Ok(Behind::RowEnd(1)),
-            [first, ..] if *first == self.dialect.delimiter => Ok(Behind::Delimiter),
-            _ => Ok(Behind::Text),
+            [] if self.is_whole => Ok(AfterCell::RowEnd(0)),
+            [b'\r'] if !self.is_whole => Err(IncompleteRow(false)),
+            [] => Err(IncompleteRow(false)),
+            [b'\r', b'\n', ..] if self.line_end == b'\n' => Ok(AfterCell::RowEnd(2)),
+            [first, ..] if *first == self.line_end => Ok(AfterCell::RowEnd(1)),
+            [first, ..] if *first == self.dialect.delimiter => Ok(AfterCell::Delimiter),
+            _ => Ok(AfterCell::Text),
         }
     }
 }

@@ -5,26 +5,26 @@ use serde_json::Value;
 use super::members::members;
 use crate::error::Refusal;
 use crate::shape::Shape;
-use crate::text::{Content, Edit, Edited, MAX_CELL_BYTES, Piece};
+use crate::text::{Content, Edit, EditedRow, MAX_CELL_BYTES, Piece};
 use crate::value::typed_json;
 
 /// The row with new values. A member that the object lacks is added after the last one, with the same spacing.
-pub(super) fn edited(
+pub(super) fn edit_row(
     piece: &Piece,
     names: impl Fn(usize) -> String,
     edits: Vec<Edit>,
     shapes: &[Shape],
     refused: &mut Vec<Refusal>,
-) -> Edited {
+) -> EditedRow {
     let Content::Row(spans) = &piece.content else {
-        return Edited::default();
+        return EditedRow::default();
     };
-    let place = Place::of(&piece.raw);
+    let place = Place::detect(&piece.raw);
     let mut is_first = place.is_empty_object;
     let mut changes: Vec<(usize, usize, String)> = Vec::new();
     for Edit { column, value } in edits {
         let span = spans[column];
-        let json = match written(&value, &shapes[column]) {
+        let json = match typed_value(&value, &shapes[column]) {
             Ok(json) => json.to_string(),
             Err(reason) => {
                 refused.push(Refusal {
@@ -48,9 +48,9 @@ pub(super) fn edited(
     }
     // A stable sort keeps new members in the order of the columns.
     changes.sort_by_key(|(start, ..)| *start);
-    let mut edited = Edited {
+    let mut edited = EditedRow {
         cells: changes.len() as u64,
-        ..Edited::default()
+        ..EditedRow::default()
     };
     let mut at = 0;
     for (start, end, json) in changes {
@@ -62,7 +62,7 @@ pub(super) fn edited(
     edited
 }
 
-fn written(value: &str, shape: &Shape) -> Result<Value, String> {
+fn typed_value(value: &str, shape: &Shape) -> Result<Value, String> {
     if value.len() > MAX_CELL_BYTES {
         return Err(String::from("it is longer than 1 MiB"));
     }
@@ -79,7 +79,7 @@ struct Place {
 }
 
 impl Place {
-    fn of(raw: &[u8]) -> Place {
+    fn detect(raw: &[u8]) -> Place {
         let text = String::from_utf8_lossy(raw);
         let members = members(&text).unwrap_or_default();
         let between = |start: usize, end: usize| text[start..end].to_owned();

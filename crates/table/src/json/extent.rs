@@ -52,7 +52,7 @@ fn entry_end(bytes: &[u8], is_whole: bool) -> Extent {
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            b'"' => match behind_text(bytes, at) {
+            b'"' => match text_end(bytes, at) {
                 Some(end) => {
                     at = end;
                     continue;
@@ -73,7 +73,7 @@ fn entry_end(bytes: &[u8], is_whole: bool) -> Extent {
     }
 }
 
-fn behind_text(bytes: &[u8], start: usize) -> Option<usize> {
+fn text_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;

@@ -18,22 +18,22 @@ pub(super) struct Member {
 pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("invalid JSON: {error}"))?;
     let bytes = text.as_bytes();
-    let mut at = behind_blanks(bytes, 0);
+    let mut at = skip_blanks(bytes, 0);
     if bytes[at] != b'{' {
         return Err(String::from("it is no object"));
     }
     let mut members: Vec<Member> = Vec::new();
     loop {
         // After the opening brace, or a comma.
-        at = behind_blanks(bytes, at + 1);
+        at = skip_blanks(bytes, at + 1);
         if bytes[at] == b'}' {
             return Ok(members);
         }
-        let key = at..behind_value(bytes, at);
-        let colon = behind_blanks(bytes, key.end);
-        let start = behind_blanks(bytes, colon + 1);
-        let value = start..behind_value(bytes, start);
-        at = behind_blanks(bytes, value.end);
+        let key = at..value_end(bytes, at);
+        let colon = skip_blanks(bytes, key.end);
+        let start = skip_blanks(bytes, colon + 1);
+        let value = start..value_end(bytes, start);
+        at = skip_blanks(bytes, value.end);
         let name: String = serde_json::from_str(&text[key.clone()])
             .map_err(|error| format!("invalid JSON: {error}"))?;
         members.push(Member { name, key, value });
@@ -43,7 +43,7 @@ pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
     }
 }
 
-fn behind_blanks(bytes: &[u8], at: usize) -> usize {
+fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     let blanks = bytes[at..]
         .iter()
         .take_while(|byte| byte.is_ascii_whitespace());
@@ -51,12 +51,12 @@ fn behind_blanks(bytes: &[u8], at: usize) -> usize {
 }
 
 /// The position after the value that starts here. The JSON must be valid.
-fn behind_value(bytes: &[u8], start: usize) -> usize {
+fn value_end(bytes: &[u8], start: usize) -> usize {
     let mut depth = 0;
     let mut at = start;
     loop {
         match bytes.get(at) {
-            Some(b'"') => at = behind_text(bytes, at),
+            Some(b'"') => at = text_end(bytes, at),
             Some(b'{' | b'[') => {
                 depth += 1;
                 at += 1;
@@ -69,7 +69,7 @@ fn behind_value(bytes: &[u8], start: usize) -> usize {
             Some(byte) if byte.is_ascii_whitespace() && depth > 0 => at += 1,
             Some(byte) if !byte.is_ascii_whitespace() && !b",:}]".contains(byte) => {
                 at += 1;
-                if depth == 0 && is_behind_word(bytes, at) {
+                if depth == 0 && is_word_end(bytes, at) {
                     return at;
                 }
                 continue;
@@ -83,14 +83,14 @@ fn behind_value(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Whether a number, true, false or null has ended here.
-fn is_behind_word(bytes: &[u8], at: usize) -> bool {
+fn is_word_end(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at)
         .is_none_or(|byte| byte.is_ascii_whitespace() || b",:}]".contains(byte))
 }
 
 /// The position after the closing quote of the string that starts here.
-fn behind_text(bytes: &[u8], start: usize) -> usize {
+fn text_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
         at += found;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::Layout;
-use super::edit::edited;
+use super::edit::edit_row;
 use super::extent::{Extent, extent};
 use super::members::{cell, members};
 use crate::cell::{Cell, Column};
@@ -12,7 +12,8 @@ use crate::error::Refusal;
 use crate::format::{Format, TextForm};
 use crate::shape::Shape;
 use crate::text::{
-    Buffer, Content, Edit, Edited, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows, TextSource,
+    Buffer, Content, Edit, EditedRow, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows,
+    TextSource,
 };
 
 /// Columns are found within this many bytes. Members that first appear later are not columns.
@@ -26,11 +27,11 @@ pub(crate) struct JsonRows {
     numbers: HashMap<String, usize>,
     /// The number of the line or entry at which the next piece begins.
     number: u64,
-    at: At,
+    at: Section,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum Section {
     Beginning,
     Entries,
     /// Inside an entry that is too long to hold in memory.
@@ -50,7 +51,7 @@ impl JsonRows {
             columns: Vec::new(),
             numbers: HashMap::new(),
             number: 1,
-            at: At::Beginning,
+            at: Section::Beginning,
         };
         rows.find_columns();
         match rows.columns.is_empty() {
@@ -89,7 +90,7 @@ impl JsonRows {
     }
 
     /// Takes bytes that belong to no entry. In JSON lines, they are a line, which is counted.
-    fn between(&mut self, bytes: usize) -> Piece {
+    fn take_between(&mut self, bytes: usize) -> Piece {
         let piece = Piece::between(self.buffer.take(bytes), self.number);
         if self.layout == Layout::Lines {
             self.number += 1;
@@ -97,7 +98,7 @@ impl JsonRows {
         piece
     }
 
-    fn entry(&mut self, bytes: usize) -> Piece {
+    fn take_entry(&mut self, bytes: usize) -> Piece {
         let raw = self.buffer.take(bytes);
         let content = match self.spans(&raw) {
             Ok(spans) => Content::Row(spans),
@@ -152,8 +153,8 @@ impl JsonRows {
     }
 
     /// Takes the available bytes of an entry that is too long, or of its rest.
-    fn overlong(&mut self) -> io::Result<Piece> {
-        let is_beginning = self.at != At::OverlongEntry;
+    fn take_overlong(&mut self) -> io::Result<Piece> {
+        let is_beginning = self.at != Section::OverlongEntry;
         let bytes = self.buffer.bytes();
         let line_end = memchr::memchr(b'\n', bytes).map(|end| end + 1);
         let end = line_end.filter(|_| self.layout == Layout::Lines);
@@ -163,10 +164,10 @@ impl JsonRows {
             self.number += 1;
         }
         self.at = match (end, self.layout) {
-            (Some(_), _) => At::Entries,
-            (None, Layout::Lines) => At::OverlongEntry,
+            (Some(_), _) => Section::Entries,
+            (None, Layout::Lines) => Section::OverlongEntry,
             // In an array, the end of an entry that is too long to hold cannot be found.
-            (None, Layout::Array) => At::End,
+            (None, Layout::Array) => Section::End,
         };
         let raw = self.buffer.take(taken);
         Ok(match (is_beginning, self.layout) {
@@ -181,7 +182,7 @@ impl JsonRows {
     }
 
     /// Takes the bytes after the array: blanks, or bytes that do not belong there.
-    fn behind_array(&mut self) -> Piece {
+    fn take_after_array(&mut self) -> Piece {
         let bytes = self.buffer.bytes().len();
         Piece::between(self.buffer.take(bytes), self.number)
     }
@@ -208,8 +209,8 @@ impl TextRows for JsonRows {
             let is_whole = self.buffer.is_at_end();
             if bytes.is_empty() {
                 return match self.at {
-                    At::Entries | At::Beginning if self.layout == Layout::Array => {
-                        self.at = At::End;
+                    Section::Entries | Section::Beginning if self.layout == Layout::Array => {
+                        self.at = Section::End;
                         let reason = "the array is not closed: the file is cut off";
                         Ok(Some(Piece::fault(Vec::new(), self.number, reason)))
                     }
@@ -217,26 +218,26 @@ impl TextRows for JsonRows {
                 };
             }
             match self.at {
-                At::End => return Ok(Some(self.behind_array())),
-                At::OverlongEntry => return self.overlong().map(Some),
-                At::Beginning | At::Entries => {}
+                Section::End => return Ok(Some(self.take_after_array())),
+                Section::OverlongEntry => return self.take_overlong().map(Some),
+                Section::Beginning | Section::Entries => {}
             }
-            let has_begun = self.at == At::Entries;
+            let has_begun = self.at == Section::Entries;
             match extent(bytes, is_whole, self.layout, has_begun) {
                 Extent::Between(bytes) => {
                     let is_bracket = self.buffer.bytes()[0] == b'[';
                     if self.layout == Layout::Lines || is_bracket {
-                        self.at = At::Entries;
+                        self.at = Section::Entries;
                     }
-                    return Ok(Some(self.between(bytes)));
+                    return Ok(Some(self.take_between(bytes)));
                 }
-                Extent::Entry(bytes) => return Ok(Some(self.entry(bytes))),
+                Extent::Entry(bytes) => return Ok(Some(self.take_entry(bytes))),
                 Extent::End(bytes) => {
-                    self.at = At::End;
-                    return Ok(Some(self.between(bytes)));
+                    self.at = Section::End;
+                    return Ok(Some(self.take_between(bytes)));
                 }
                 Extent::Unfinished if bytes.len() >= MAX_ROW_BYTES => {
-                    return self.overlong().map(Some);
+                    return self.take_overlong().map(Some);
                 }
                 Extent::Unfinished => self.buffer.fill()?,
             }
@@ -255,14 +256,14 @@ impl TextRows for JsonRows {
         cells.collect()
     }
 
-    fn edited(
+    fn edit_row(
         &self,
         piece: &Piece,
         edits: Vec<Edit>,
         shapes: &[Shape],
         refused: &mut Vec<Refusal>,
-    ) -> Edited {
+    ) -> EditedRow {
         let name = |column: usize| self.columns[column].name.clone();
-        edited(piece, name, edits, shapes, refused)
+        edit_row(piece, name, edits, shapes, refused)
     }
 }

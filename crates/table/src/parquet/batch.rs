@@ -55,15 +55,15 @@ impl Batch {
     /// Reads this many rows, or fewer at the end.
     pub(super) fn read(reader: &mut ColumnReader, rows: usize) -> Result<Batch> {
         Ok(match reader {
-            ColumnReader::BoolColumnReader(reader) => typed(reader, rows, Values::Bool)?,
-            ColumnReader::Int32ColumnReader(reader) => typed(reader, rows, Values::Int32)?,
-            ColumnReader::Int64ColumnReader(reader) => typed(reader, rows, Values::Int64)?,
-            ColumnReader::Int96ColumnReader(reader) => typed(reader, rows, Values::Int96)?,
-            ColumnReader::FloatColumnReader(reader) => typed(reader, rows, Values::Float)?,
-            ColumnReader::DoubleColumnReader(reader) => typed(reader, rows, Values::Double)?,
-            ColumnReader::ByteArrayColumnReader(reader) => typed(reader, rows, Values::Bytes)?,
+            ColumnReader::BoolColumnReader(reader) => read_typed(reader, rows, Values::Bool)?,
+            ColumnReader::Int32ColumnReader(reader) => read_typed(reader, rows, Values::Int32)?,
+            ColumnReader::Int64ColumnReader(reader) => read_typed(reader, rows, Values::Int64)?,
+            ColumnReader::Int96ColumnReader(reader) => read_typed(reader, rows, Values::Int96)?,
+            ColumnReader::FloatColumnReader(reader) => read_typed(reader, rows, Values::Float)?,
+            ColumnReader::DoubleColumnReader(reader) => read_typed(reader, rows, Values::Double)?,
+            ColumnReader::ByteArrayColumnReader(reader) => read_typed(reader, rows, Values::Bytes)?,
             ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-                typed(reader, rows, Values::Fixed)?
+                read_typed(reader, rows, Values::Fixed)?
             }
         })
     }
@@ -137,7 +137,7 @@ impl Batch {
         let mut value = extent.first_value;
         for entry in extent.start..extent.end {
             if of.is_there(entry, leaf) {
-                self.values.push_of(&of.values, value);
+                self.values.push_from(&of.values, value);
                 value += 1;
             }
             self.defined.extend(of.defined.get(entry));
@@ -194,7 +194,7 @@ impl Batch {
     }
 }
 
-fn typed<T: DataType>(
+fn read_typed<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     rows: usize,
     values_of: impl Fn(Vec<T::T>) -> Values,
@@ -260,7 +260,7 @@ impl Values {
         }
     }
 
-    fn push_of(&mut self, of: &Values, at: usize) {
+    fn push_from(&mut self, of: &Values, at: usize) {
         match (self, of) {
             (Values::Bool(to), Values::Bool(of)) => to.push(of[at]),
             (Values::Int32(to), Values::Int32(of)) => to.push(of[at]),

@@ -45,7 +45,7 @@ pub(super) struct Leaf {
 impl Leaf {
     /// The leaf of a column; `None` if the column holds objects, maps or lists of lists. `top` is the column as a
     /// whole, `leaf` its stored part.
-    pub(super) fn of(top: &Type, leaf: &ColumnDescriptor) -> Option<Leaf> {
+    pub(super) fn from_column(top: &Type, leaf: &ColumnDescriptor) -> Option<Leaf> {
         let mut entry = None;
         let mut level = 0;
         let mut node = top;
@@ -103,13 +103,13 @@ impl Leaf {
                 times::time_of(count, TimeUnit::NANOS, false).map(Cell::Date)
             }
             (Meaning::Decimal(scale, _), Single::Int32(value)) => {
-                number(decimal(value.into(), scale))
+                number(format_decimal(value.into(), scale))
             }
             (Meaning::Decimal(scale, _), Single::Int64(value)) => {
-                number(decimal(value.into(), scale))
+                number(format_decimal(value.into(), scale))
             }
             (Meaning::Decimal(scale, _), Single::Bytes(bytes)) => {
-                big_endian(bytes).map(|value| Cell::Number(decimal(value, scale)))
+                big_endian(bytes).map(|value| Cell::Number(format_decimal(value, scale)))
             }
             (Meaning::Integer(_, false), Single::Int32(value)) => {
                 number((value as u32).to_string())
@@ -132,7 +132,7 @@ impl Leaf {
     }
 
     /// Converts a text to the stored form. An error says why the text does not fit.
-    pub(super) fn parsed(&self, text: &str) -> Result<Owned, String> {
+    pub(super) fn parse(&self, text: &str) -> Result<Owned, String> {
         let text = match self.meaning {
             Meaning::Text => text,
             _ => text.trim(),
@@ -143,9 +143,11 @@ impl Leaf {
                 "false" => Ok(Owned::Bool(false)),
                 _ => Err(String::from("the column holds true or false")),
             },
-            Meaning::Integer(bits, is_signed) => self.integer(integer(text, bits, is_signed)?),
+            Meaning::Integer(bits, is_signed) => {
+                self.sized_integer(parse_integer(text, bits, is_signed)?)
+            }
             Meaning::Float | Meaning::Double => {
-                let number = Decimal::of_plain_text(text).ok_or("the column holds numbers")?;
+                let number = Decimal::from_plain_text(text).ok_or("the column holds numbers")?;
                 let value: f64 = number.plain().parse().map_err(|_| "it is out of range")?;
                 match self.meaning {
                     Meaning::Float if (value as f32).is_finite() => Ok(Owned::Float(value as f32)),
@@ -153,14 +155,14 @@ impl Leaf {
                     _ => Err(String::from("it is out of range")),
                 }
             }
-            Meaning::Decimal(scale, digits) => self.decimal(text, scale, digits),
+            Meaning::Decimal(scale, digits) => self.parse_decimal(text, scale, digits),
             Meaning::Text => Ok(Owned::Bytes(text.as_bytes().to_vec())),
             Meaning::Date => {
                 let days = times::days_of(text);
                 days.map(Owned::Int32)
                     .ok_or_else(|| String::from("the column holds days"))
             }
-            Meaning::Clock(unit) => self.integer(times::clock_count_of(text, unit)?),
+            Meaning::Clock(unit) => self.sized_integer(times::clock_count_of(text, unit)?),
             Meaning::Time(unit, is_utc) => times::count_of(text, unit, is_utc).map(Owned::Int64),
             Meaning::Uuid => {
                 let digits: String = text.chars().filter(|c| *c != '-').collect();
@@ -174,15 +176,15 @@ impl Leaf {
         }
     }
 
-    fn integer(&self, value: i64) -> Result<Owned, String> {
+    fn sized_integer(&self, value: i64) -> Result<Owned, String> {
         match self.physical {
             Physical::INT32 => Ok(Owned::Int32(value as i32)),
             _ => Ok(Owned::Int64(value)),
         }
     }
 
-    fn decimal(&self, text: &str, scale: i32, digits: i32) -> Result<Owned, String> {
-        let number = Decimal::of_plain_text(text).ok_or("the column holds numbers")?;
+    fn parse_decimal(&self, text: &str, scale: i32, digits: i32) -> Result<Owned, String> {
+        let number = Decimal::from_plain_text(text).ok_or("the column holds numbers")?;
         let shifted = number.shifted(scale.into()).filter(Decimal::is_integer);
         let shifted =
             shifted.ok_or_else(|| format!("the column has {scale} digits behind the point"))?;
@@ -264,8 +266,8 @@ fn meaning(leaf: &ColumnDescriptor) -> Meaning {
     }
 }
 
-fn integer(text: &str, bits: u32, is_signed: bool) -> Result<i64, String> {
-    let number = Decimal::of_plain_text(text).filter(Decimal::is_integer);
+fn parse_integer(text: &str, bits: u32, is_signed: bool) -> Result<i64, String> {
+    let number = Decimal::from_plain_text(text).filter(Decimal::is_integer);
     let number = number.ok_or("the column holds whole numbers")?;
     let value: i128 = number.plain().parse().map_err(|_| "it is out of range")?;
     let (least, most) = match is_signed {
@@ -286,7 +288,7 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(padded))
 }
 
-fn decimal(value: i128, scale: i32) -> String {
+fn format_decimal(value: i128, scale: i32) -> String {
     let scale = scale.max(0) as usize;
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);

@@ -23,7 +23,7 @@ pub(crate) struct ParquetRows {
     file: SerializedFileReader<File>,
     columns: Vec<Column>,
     /// One for each column; `None` for a column of objects.
-    pub(super) stored: Vec<Option<Stored>>,
+    pub(super) stored: Vec<Option<StoredColumn>>,
     group: usize,
     /// The readers of the current row group, one for each column.
     readers: Vec<Option<ColumnReader>>,
@@ -34,7 +34,7 @@ pub(crate) struct ParquetRows {
 
 /// Calls the crate `parquet` and turns a panic into an error: it panics at some damaged files. Whatever it was reading
 /// is not used again.
-pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn catch_panics<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let broken = || ParquetError::General(String::from("its content is not what it says"));
     result.unwrap_or_else(|_| Err(broken()))
@@ -42,7 +42,7 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Where and how the values of a column are stored.
 #[derive(Debug, Clone)]
-pub(super) struct Stored {
+pub(super) struct StoredColumn {
     /// The index among the stored columns.
     pub(super) number: usize,
     pub(super) leaf: Leaf,
@@ -52,18 +52,18 @@ impl ParquetRows {
     pub(crate) fn open(path: &Path) -> std::result::Result<ParquetRows, TableError> {
         let file = File::open(path).map_err(|error| TableError::read(path, error))?;
         let unreadable = |error| TableError::unreadable(path, format!("broken Parquet: {error}"));
-        let file = guarded(|| SerializedFileReader::new(file)).map_err(unreadable)?;
+        let file = catch_panics(|| SerializedFileReader::new(file)).map_err(unreadable)?;
         let schema = file.metadata().file_metadata().schema_descr();
         let fields = schema.root_schema().get_fields();
         let name = |field: &parquet::schema::types::TypePtr| Column {
             name: field.name().to_owned(),
         };
         let columns: Vec<Column> = fields.iter().map(name).collect();
-        let mut stored: Vec<Option<Stored>> = vec![None; columns.len()];
+        let mut stored: Vec<Option<StoredColumn>> = vec![None; columns.len()];
         for number in 0..schema.num_columns() {
             let column = schema.get_column_root_idx(number);
-            let leaf = Leaf::of(&fields[column], &schema.column(number));
-            stored[column] = leaf.map(|leaf| Stored { number, leaf });
+            let leaf = Leaf::from_column(&fields[column], &schema.column(number));
+            stored[column] = leaf.map(|leaf| StoredColumn { number, leaf });
         }
         Ok(ParquetRows {
             file,
@@ -102,7 +102,7 @@ impl ParquetRows {
         let group = self.file.get_row_group(self.group)?;
         self.group += 1;
         self.rows_left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        let reader = |stored: &Option<Stored>| match stored {
+        let reader = |stored: &Option<StoredColumn>| match stored {
             Some(stored) => group.get_column_reader(stored.number).map(Some),
             None => Ok(None),
         };
@@ -144,7 +144,7 @@ impl TypedRows for ParquetRows {
     fn next_row(
         &mut self,
     ) -> std::result::Result<Option<std::result::Result<Row, RowFault>>, String> {
-        let cells = guarded(|| self.next_cells()).map_err(|error| error.to_string())?;
+        let cells = catch_panics(|| self.next_cells()).map_err(|error| error.to_string())?;
         let Some(cells) = cells else {
             return Ok(None);
         };

@@ -16,12 +16,12 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::batch::Batch;
 use super::leaf::Leaf;
-use super::rows::{BATCH_ROWS, ParquetRows, guarded};
+use super::rows::{BATCH_ROWS, ParquetRows, catch_panics};
 use crate::error::{Refusal, TableError};
 use crate::reader::TypedRows;
 use crate::understand::Understanding;
 use crate::value::list;
-use crate::write::{ChangeCell, WholeFile, WrittenTable, edits};
+use crate::write::{AtomicFile, ChangeCell, WrittenTable, collect_edits};
 
 /// The new values of a column, by row number in the row group.
 type NewValues = HashMap<usize, String>;
@@ -41,13 +41,13 @@ pub(crate) fn write(
         ));
     }
     let unwritten = |error| TableError::write(output, error);
-    let out = WholeFile::create(output).map_err(unwritten)?;
-    let mut copy = Copy {
+    let out = AtomicFile::create(output).map_err(unwritten)?;
+    let mut copy = TableCopy {
         rows,
         understanding,
         written: WrittenTable::default(),
     };
-    let out = guarded(|| copy.run(input, out, change)).map_err(|error| match error {
+    let out = catch_panics(|| copy.run(input, out, change)).map_err(|error| match error {
         ParquetError::External(error) => unwritten(std::io::Error::other(error)),
         other => TableError::unreadable(input, format!("broken Parquet: {other}")),
     })?;
@@ -55,19 +55,19 @@ pub(crate) fn write(
     Ok(copy.written)
 }
 
-struct Copy<'a> {
+struct TableCopy<'a> {
     rows: ParquetRows,
     understanding: &'a Understanding,
     written: WrittenTable,
 }
 
-impl Copy<'_> {
+impl TableCopy<'_> {
     fn run(
         &mut self,
         input: &Path,
-        out: WholeFile,
+        out: AtomicFile,
         change: &mut ChangeCell<'_>,
-    ) -> Result<WholeFile> {
+    ) -> Result<AtomicFile> {
         let source = File::open(input)?;
         let metadata = ParquetMetaDataReader::new()
             .with_page_index_policy(PageIndexPolicy::Optional)
@@ -104,7 +104,7 @@ impl Copy<'_> {
                 return Err(ParquetError::General(String::from("rows are missing")));
             };
             self.written.row_count += 1;
-            let edits = edits(
+            let edits = collect_edits(
                 row.number,
                 &row.cells,
                 self.understanding,
@@ -114,7 +114,7 @@ impl Copy<'_> {
             for edit in edits {
                 let stored = self.rows.stored[edit.column].as_ref();
                 let parsed = match stored {
-                    Some(stored) => parsed(&edit.value, &stored.leaf).map(drop),
+                    Some(stored) => parse_value(&edit.value, &stored.leaf).map(drop),
                     None => Err(String::from("the column holds objects")),
                 };
                 match (parsed, stored) {
@@ -144,7 +144,7 @@ impl Copy<'_> {
         number: usize,
         leaf: &Leaf,
         values: &NewValues,
-        to: &mut SerializedRowGroupWriter<'_, WholeFile>,
+        to: &mut SerializedRowGroupWriter<'_, AtomicFile>,
     ) -> Result<()> {
         let group = self.rows.file().get_row_group(group)?;
         let mut reader = group.get_column_reader(number)?;
@@ -160,7 +160,7 @@ impl Copy<'_> {
             }
             let mut changed = batch.empty();
             for extent in extents {
-                let value = values.get(&at).map(|value| parsed(value, leaf));
+                let value = values.get(&at).map(|value| parse_value(value, leaf));
                 match value {
                     Some(Ok(values)) => changed.push_values(values, leaf),
                     _ => changed.push_row(&batch, extent, leaf),
@@ -174,15 +174,15 @@ impl Copy<'_> {
 }
 
 /// The stored form of a value, or of its entries if the column holds lists.
-fn parsed(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf::Owned>, String> {
+fn parse_value(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf::Owned>, String> {
     if leaf.entry.is_none() {
-        return leaf.parsed(value).map(|value| vec![value]);
+        return leaf.parse(value).map(|value| vec![value]);
     }
     let entries = list(value);
     if entries.is_empty() {
         return Err(String::from("it is empty"));
     }
-    entries.iter().map(|entry| leaf.parsed(entry)).collect()
+    entries.iter().map(|entry| leaf.parse(entry)).collect()
 }
 
 /// The properties of the written file: the compression of each column and the file's metadata are kept.
@@ -210,7 +210,7 @@ fn copy_column(
     metadata: &ParquetMetaData,
     group: usize,
     number: usize,
-    to: &mut SerializedRowGroupWriter<'_, WholeFile>,
+    to: &mut SerializedRowGroupWriter<'_, AtomicFile>,
 ) -> Result<()> {
     let rows = metadata.row_group(group).num_rows();
     let column = metadata.row_group(group).column(number);

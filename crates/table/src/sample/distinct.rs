@@ -25,7 +25,7 @@ pub(crate) struct Repeats {
 }
 
 impl Repeats {
-    pub(super) fn of(columns: usize) -> Repeats {
+    pub(super) fn new(columns: usize) -> Repeats {
         Repeats {
             most: (KEPT / columns.max(1)).min(KEPT_OF_COLUMN),
             ..Repeats::default()
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn few_repeats_among_very_many_values_are_found() {
-        let mut repeats = Repeats::of(10);
+        let mut repeats = Repeats::new(10);
         for number in 0..1_000_000 {
             repeats.note(&number.to_string());
         }

@@ -18,18 +18,18 @@ pub(super) fn cell(value: &DataRef<'_>) -> Cell {
         DataRef::Int(number) => Cell::Number(number.to_string()),
         // Adding 0.0 removes the sign of a negative zero.
         DataRef::Float(number) => Cell::Number((number + 0.0).to_string()),
-        DataRef::String(text) => of_text(text),
-        DataRef::SharedString(text) => of_text(text),
+        DataRef::String(text) => cell_from_text(text),
+        DataRef::SharedString(text) => cell_from_text(text),
         DataRef::DateTimeIso(text) => Cell::Date(text.clone()),
         DataRef::DurationIso(text) => Cell::Text(text.clone()),
         DataRef::Bool(value) => Cell::Bool(*value),
-        DataRef::DateTime(time) => of_time(time),
+        DataRef::DateTime(time) => cell_from_time(time),
         DataRef::Error(error) => Cell::Text(error.to_string()),
         DataRef::Empty => Cell::Missing,
     }
 }
 
-fn of_text(text: &str) -> Cell {
+fn cell_from_text(text: &str) -> Cell {
     match text.is_empty() {
         true => Cell::Missing,
         false => Cell::Text(text.to_owned()),
@@ -37,7 +37,7 @@ fn of_text(text: &str) -> Cell {
 }
 
 /// The cell for a date: only the day if it is midnight, only the time of day if it is less than a day.
-fn of_time(time: &ExcelDateTime) -> Cell {
+fn cell_from_time(time: &ExcelDateTime) -> Cell {
     if time.is_duration() {
         return Cell::Number(time.as_f64().to_string());
     }
@@ -78,14 +78,14 @@ impl NewCell {
 /// Converts a value to a cell for a column of this shape. An error says why it does not fit.
 pub(super) fn new_cell(value: &str, shape: &Shape, is_from_1904: bool) -> Result<NewCell, String> {
     if shape.is_typed && matches!(shape.kind, Kind::Date | Kind::Time) {
-        return days(value.trim(), is_from_1904).map(NewCell::Days);
+        return parse_days(value.trim(), is_from_1904).map(NewCell::Days);
     }
     match typed_json(value, shape)? {
         Value::Bool(value) => Ok(NewCell::Bool(value)),
         Value::Number(number) => {
             let text = number.to_string();
             let stored: f64 = text.parse().map_err(|_| "it is out of range")?;
-            match Decimal::of_text(&stored.to_string()) == Decimal::of_text(&text) {
+            match Decimal::from_text(&stored.to_string()) == Decimal::from_text(&text) {
                 true => Ok(NewCell::Number(text)),
                 false => Err(String::from("no number of a sheet has all its digits")),
             }
@@ -107,7 +107,7 @@ fn fault_of(text: &str) -> Option<&'static str> {
     is_long.then_some("it is longer than 32,767 characters")
 }
 
-fn days(text: &str, is_from_1904: bool) -> Result<String, String> {
+fn parse_days(text: &str, is_from_1904: bool) -> Result<String, String> {
     let first = match is_from_1904 {
         true => date(1904, 1, 1),
         false => date(1899, 12, 30),

@@ -44,7 +44,7 @@ impl Package {
     fn find_sheets(&mut self) -> Result<(), String> {
         let mut targets = HashMap::new();
         let relations = self.small_part("xl/_rels/workbook.xml.rels")?;
-        each_element(&relations, |element| {
+        for_each_element(&relations, |element| {
             if let (Some(id), Some(target)) =
                 (attribute(element, "Id"), attribute(element, "Target"))
             {
@@ -57,7 +57,7 @@ impl Package {
         });
         let workbook = self.small_part(WORKBOOK)?;
         let (mut sheets, mut is_from_1904) = (Vec::new(), false);
-        each_element(&workbook, |element| match element.local_name().as_ref() {
+        for_each_element(&workbook, |element| match element.local_name().as_ref() {
             "sheet" => {
                 let part = attribute(element, "id").and_then(|id| targets.remove(&id));
                 if let (Some(name), Some(part)) = (attribute(element, "name"), part) {
@@ -132,7 +132,7 @@ pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> 
 }
 
 /// Calls `each` for each element. If the XML is broken, it stops at the fault.
-fn each_element(xml: &str, mut each: impl FnMut(&BytesStart<'_>)) {
+fn for_each_element(xml: &str, mut each: impl FnMut(&BytesStart<'_>)) {
     let mut reader = Reader::from_str(xml);
     loop {
         match reader.read_event() {

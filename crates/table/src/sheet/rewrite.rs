@@ -139,7 +139,7 @@ pub(super) fn rewrite(
             Event::Empty(element) if element.local_name().as_ref() == "c" => {
                 let column = place.enter_cell(&element);
                 write_before(column, &place, &name, cells, styles, &mut writer)?;
-                match take(cells, place.row, column) {
+                match take_cell(cells, place.row, column) {
                     Some(cell) => {
                         let style = style_of(&cell, attribute(&element, "s"), styles.get(&column));
                         write_cell(&name, place.row, column, style, &cell, &mut writer)?;
@@ -150,7 +150,7 @@ pub(super) fn rewrite(
             Event::Start(element) if element.local_name().as_ref() == "c" => {
                 let column = place.enter_cell(&element);
                 write_before(column, &place, &name, cells, styles, &mut writer)?;
-                let Some(cell) = take(cells, place.row, column) else {
+                let Some(cell) = take_cell(cells, place.row, column) else {
                     writer.write_event(Event::Start(element))?;
                     continue;
                 };
@@ -185,7 +185,7 @@ fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
 /// The bit that marks row numbers of cells that were set aside because of a formula. No sheet has so many rows.
 pub(super) const FORMULAS: u32 = 1 << 31;
 
-fn take(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
+fn take_cell(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
     let of_row = cells.get_mut(&row)?;
     let cell = of_row.remove(&column);
     if of_row.is_empty() {
@@ -232,7 +232,7 @@ fn write_before(
         let Some(first) = first.copied().filter(|first| *first < column) else {
             return Ok(());
         };
-        if let Some(cell) = take(cells, place.row, first) {
+        if let Some(cell) = take_cell(cells, place.row, first) {
             let style = style_of(&cell, None, styles.get(&first));
             write_cell(name, place.row, first, style, &cell, writer)?;
         }

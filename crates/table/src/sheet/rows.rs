@@ -29,7 +29,7 @@ pub(crate) struct SheetRows {
     pub(super) first_column: u32,
     columns: Vec<Column>,
     ready: VecDeque<SheetRow>,
-    rows: Receiver<Read>,
+    rows: Receiver<SheetMessage>,
     has_ended: bool,
 }
 
@@ -40,7 +40,7 @@ struct SheetRow {
     cells: Vec<(u32, Cell)>,
 }
 
-enum Read {
+enum SheetMessage {
     Row(SheetRow),
     End,
     Failed(String),
@@ -58,9 +58,9 @@ impl SheetRows {
         let (to, rows) = sync_channel(WAITING_ROWS);
         let (file, name) = (path.to_owned(), sheet.clone());
         std::thread::spawn(move || {
-            let end = match read(&file, &name, &to) {
-                Ok(()) => Read::End,
-                Err(reason) => Read::Failed(reason),
+            let end = match send_rows(&file, &name, &to) {
+                Ok(()) => SheetMessage::End,
+                Err(reason) => SheetMessage::Failed(reason),
             };
             // The receiver may already be gone.
             let _ = to.send(end);
@@ -75,7 +75,7 @@ impl SheetRows {
             has_ended: false,
         };
         while rows.ready.len() < SHOWING_ROWS {
-            match rows.receive().map_err(unreadable)? {
+            match rows.next_sheet_row().map_err(unreadable)? {
                 Some(row) => rows.ready.push_back(row),
                 None => break,
             }
@@ -90,17 +90,17 @@ impl SheetRows {
         }
     }
 
-    fn receive(&mut self) -> Result<Option<SheetRow>, String> {
+    fn next_sheet_row(&mut self) -> Result<Option<SheetRow>, String> {
         if self.has_ended {
             return Ok(None);
         }
         match self.rows.recv() {
-            Ok(Read::Row(row)) => Ok(Some(row)),
-            Ok(Read::End) => {
+            Ok(SheetMessage::Row(row)) => Ok(Some(row)),
+            Ok(SheetMessage::End) => {
                 self.has_ended = true;
                 Ok(None)
             }
-            Ok(Read::Failed(reason)) => Err(reason),
+            Ok(SheetMessage::Failed(reason)) => Err(reason),
             Err(_) => Err(String::from("its content is not what it says")),
         }
     }
@@ -157,7 +157,7 @@ impl SheetRows {
         }
     }
 
-    fn judged(&self, row: SheetRow) -> Result<Row, RowFault> {
+    fn check_row(&self, row: SheetRow) -> Result<Row, RowFault> {
         let number = u64::from(row.row) + 1;
         let mut cells = vec![Cell::Missing; self.columns.len()];
         for (column, cell) in row.cells {
@@ -186,14 +186,14 @@ impl TypedRows for SheetRows {
     fn next_row(&mut self) -> Result<Option<Result<Row, RowFault>>, String> {
         let row = match self.ready.pop_front() {
             Some(row) => Some(row),
-            None => self.receive()?,
+            None => self.next_sheet_row()?,
         };
-        Ok(row.map(|row| self.judged(row)))
+        Ok(row.map(|row| self.check_row(row)))
     }
 }
 
 /// Sends the rows of a sheet to the receiver. It is no error if the receiver is gone.
-fn read(path: &Path, sheet: &str, to: &SyncSender<Read>) -> Result<(), String> {
+fn send_rows(path: &Path, sheet: &str, to: &SyncSender<SheetMessage>) -> Result<(), String> {
     let broken = |error: XlsxError| match error {
         XlsxError::Password => String::from("it is encrypted: save it without a password"),
         other => format!("broken XLSX: {other}"),
@@ -217,13 +217,13 @@ fn read(path: &Path, sheet: &str, to: &SyncSender<Read>) -> Result<(), String> {
             cells: vec![(column, value)],
         };
         if let Some(whole) = row.replace(begun)
-            && to.send(Read::Row(sorted(whole))).is_err()
+            && to.send(SheetMessage::Row(sorted(whole))).is_err()
         {
             return Ok(());
         }
     }
     if let Some(whole) = row {
-        let _ = to.send(Read::Row(sorted(whole)));
+        let _ = to.send(SheetMessage::Row(sorted(whole)));
     }
     Ok(())
 }

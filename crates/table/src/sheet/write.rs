@@ -13,7 +13,7 @@ use super::rows::SheetRows;
 use crate::error::{Refusal, TableError};
 use crate::reader::TypedRows;
 use crate::understand::Understanding;
-use crate::write::{ChangeCell, WholeFile, WrittenTable, edits};
+use crate::write::{AtomicFile, ChangeCell, WrittenTable, collect_edits};
 
 /// Writes the table again. Only the new values are held in memory.
 pub(crate) fn write(
@@ -46,7 +46,7 @@ pub(crate) fn write(
             }
         };
         written.row_count += 1;
-        for edit in edits(row.number, &row.cells, understanding, change, &mut refusals) {
+        for edit in collect_edits(row.number, &row.cells, understanding, change, &mut refusals) {
             let shape = &understanding.shapes[edit.column];
             match new_cell(&edit.value, shape, package.is_from_1904) {
                 Ok(cell) => {
@@ -66,8 +66,8 @@ pub(crate) fn write(
         written.note_refusals(&mut refusals);
     }
     let unwritten = |error| TableError::write(output, error);
-    let file = WholeFile::create(output).map_err(unwritten)?;
-    let file = copy(&mut package, &part, &mut cells, file)
+    let file = AtomicFile::create(output).map_err(unwritten)?;
+    let file = copy_parts(&mut package, &part, &mut cells, file)
         .map_err(|error| unreadable(format!("broken XLSX: {error}")))?;
     file.persist().map_err(unwritten)?;
     let mut refusals = refusals_of(cells, rows.first_column);
@@ -100,12 +100,12 @@ fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
 }
 
 /// Copies all parts except the sheet as they are stored.
-fn copy(
+fn copy_parts(
     package: &mut Package,
     part: &str,
     cells: &mut NewCells,
-    file: WholeFile,
-) -> Result<WholeFile, Box<dyn std::error::Error>> {
+    file: AtomicFile,
+) -> Result<AtomicFile, Box<dyn std::error::Error>> {
     let mut columns: Vec<u32> = cells
         .values()
         .flat_map(|cells| cells.keys().copied())

@@ -27,10 +27,10 @@ pub(crate) struct TextSource {
 impl TextSource {
     pub(crate) fn open(path: &Path) -> Result<TextSource, TableError> {
         let file = File::open(path).map_err(|error| TableError::read(path, error))?;
-        TextSource::of(Box::new(file)).map_err(|error| TableError::read(path, error))
+        TextSource::from_reader(Box::new(file)).map_err(|error| TableError::read(path, error))
     }
 
-    fn of(input: Box<dyn Read + Send>) -> io::Result<TextSource> {
+    fn from_reader(input: Box<dyn Read + Send>) -> io::Result<TextSource> {
         let (beginning, input) = peek(input, ZSTD.len())?;
         let (compression, input) = decompress(&beginning, input)?;
         let (beginning, mut input) = peek(input, SAMPLE_BYTES)?;

@@ -27,7 +27,7 @@ impl<R: Read> Utf16Reader<R> {
         }
     }
 
-    fn read_on(&mut self) -> io::Result<()> {
+    fn decode_block(&mut self) -> io::Result<()> {
         const BLOCK_BYTES: u64 = 64 << 10;
         self.decoded.clear();
         self.start = 0;
@@ -77,7 +77,7 @@ fn push_alone(unit: u16, to: &mut Vec<u8>) {
 impl<R: Read> Read for Utf16Reader<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.start == self.decoded.len() {
-            self.read_on()?;
+            self.decode_block()?;
         }
         let rest = &self.decoded[self.start..];
         let bytes = rest.len().min(to.len());

@@ -17,7 +17,7 @@ fn key(name: &str) -> String {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn of(columns: &'a [Column]) -> Names<'a> {
+    pub(super) fn new(columns: &'a [Column]) -> Names<'a> {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (number, column) in columns.iter().enumerate() {
             by_name.entry(key(&column.name)).or_default().push(number);
@@ -47,14 +47,14 @@ impl<'a> Names<'a> {
         match (exact.as_slice(), found) {
             ([column], _) => Ok(**column),
             ([], [column]) => Ok(*column),
-            ([], []) => Err(TableError::Wish(self.unknown(wish))),
+            ([], []) => Err(TableError::Wish(self.unknown_column_message(wish))),
             _ => Err(TableError::Wish(format!(
                 "several columns are named `{wish:.40}`: rename them"
             ))),
         }
     }
 
-    fn unknown(&self, wish: &str) -> String {
+    fn unknown_column_message(&self, wish: &str) -> String {
         const COMPARED: usize = 10_000;
         let distance = |name: &str| strsim::damerau_levenshtein(&key(name), &key(wish));
         let names = self.columns.iter().map(|column| column.name.as_str());

@@ -4,17 +4,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that has a hidden name in the same folder until [`WholeFile::persist`] renames it. Without that, it is
+/// A file that has a hidden name in the same folder until [`AtomicFile::persist`] renames it. Without that, it is
 /// removed. A process that is killed leaves the hidden file, and the next one overwrites it.
-pub(crate) struct WholeFile {
+pub(crate) struct AtomicFile {
     file: File,
     part: PathBuf,
     path: PathBuf,
     is_whole: bool,
 }
 
-impl WholeFile {
-    pub(crate) fn create(path: &Path) -> io::Result<WholeFile> {
+impl AtomicFile {
+    pub(crate) fn create(path: &Path) -> io::Result<AtomicFile> {
         let name = path
             .file_name()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
@@ -33,7 +33,7 @@ impl WholeFile {
             fs::TryLockError::Error(error) => error,
         })?;
         file.set_len(0)?;
-        Ok(WholeFile {
+        Ok(AtomicFile {
             file,
             part,
             path: path.to_owned(),
@@ -51,7 +51,7 @@ impl WholeFile {
     }
 }
 
-impl Write for WholeFile {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -61,13 +61,13 @@ impl Write for WholeFile {
     }
 }
 
-impl Seek for WholeFile {
+impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
 }
 
-impl Drop for WholeFile {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_whole {
             // Only the first error is worth reporting. A file that stays is overwritten by the next run.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use webfill_table::{Cell, Row, RowFault, Sample, TableError, Understanding, Wishes};
+use webfill_table::{Cell, ColumnChoices, Row, RowFault, Sample, TableError, Understanding};
 
 pub struct Table {
     pub folder: TempDir,
@@ -24,7 +24,7 @@ impl Table {
 
     pub fn understood(&self) -> Understanding {
         let sample = Sample::read(&self.path).unwrap();
-        webfill_table::understand(&sample, &Wishes::default()).unwrap()
+        webfill_table::understand(&sample, &ColumnChoices::default()).unwrap()
     }
 
     pub fn output(&self) -> PathBuf {

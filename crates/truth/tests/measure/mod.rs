@@ -84,7 +84,7 @@ impl Decisions {
             let precision = items.clone().filter(right).count() as f64 / items.count() as f64;
             let good = f64::from(u8::from(precision >= wished));
             self.good += good;
-            if judgement.may_fill(0, field, wished).fill {
+            if judgement.decide_fill(0, field, wished).fill {
                 self.filled += 1.0;
                 self.filled_good += good;
                 self.precision += precision;
@@ -124,7 +124,7 @@ pub struct Doubting {
 impl Doubting {
     pub fn add(&mut self, table: &Table, judgement: &Judgement) {
         let flagged: std::collections::HashSet<(u32, u32)> = judgement
-            .doubted()
+            .likely_wrong()
             .iter()
             .map(|doubt| (doubt.item, doubt.known))
             .collect();

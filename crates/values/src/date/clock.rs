@@ -15,7 +15,7 @@ pub(super) struct Clock {
 }
 
 /// The text is written as a time, but no such time exists, or its zone is unknown.
-pub(super) struct Wrong;
+pub(super) struct InvalidTime;
 
 /// Words between a date and its time, and words after a time.
 const BEFORE: &[&str] = &[
@@ -45,15 +45,15 @@ impl fmt::Display for Clock {
 
 impl Clock {
     /// Splits off the time of day: the text without it, and the time.
-    pub(super) fn taken_from(text: &str) -> Result<(String, Option<Clock>), Wrong> {
+    pub(super) fn split_off(text: &str) -> Result<(String, Option<Clock>), InvalidTime> {
         let Some((begin, end, mut digits)) = find(text) else {
             return Ok((text.to_owned(), None));
         };
         let behind = text[end..].trim_start();
         let behind = digits.take_half(behind)?;
         let behind = without_word(behind);
-        let (offset, behind) = zone(behind)?;
-        let time = digits.time().ok_or(Wrong)?;
+        let (offset, behind) = take_zone(behind)?;
+        let time = digits.time().ok_or(InvalidTime)?;
         let before = without_joiner(&text[..begin]);
         let rest = match (before.is_empty(), behind.is_empty()) {
             (false, false) => format!("{before} {behind}"),
@@ -64,16 +64,16 @@ impl Clock {
 }
 
 /// The numbers of a time of day.
-struct Digits {
+struct ClockNumbers {
     hour: i8,
     minute: i8,
     second: i8,
     nanosecond: i32,
 }
 
-impl Digits {
+impl ClockNumbers {
     /// Takes `AM` or `PM` off the text, and adjusts the hour.
-    fn take_half<'t>(&mut self, text: &'t str) -> Result<&'t str, Wrong> {
+    fn take_half<'t>(&mut self, text: &'t str) -> Result<&'t str, InvalidTime> {
         let lower = text.to_ascii_lowercase();
         let half = ["a.m.", "p.m.", "am", "pm"].into_iter().find(|half| {
             let behind = lower.strip_prefix(half);
@@ -83,7 +83,7 @@ impl Digits {
             return Ok(text);
         };
         if !(0..=12).contains(&self.hour) {
-            return Err(Wrong);
+            return Err(InvalidTime);
         }
         self.hour %= 12;
         if half.starts_with('p') {
@@ -98,7 +98,7 @@ impl Digits {
 }
 
 /// The first time of day in a text: its start, its end and its numbers.
-fn find(text: &str) -> Option<(usize, usize, Digits)> {
+fn find(text: &str) -> Option<(usize, usize, ClockNumbers)> {
     let bytes = text.as_bytes();
     let mut begin = 0;
     while begin < bytes.len() {
@@ -111,7 +111,7 @@ fn find(text: &str) -> Option<(usize, usize, Digits)> {
             continue;
         }
         if length <= 2
-            && let Some((end, digits)) = at(text, begin, length)
+            && let Some((end, digits)) = parse_at(text, begin, length)
         {
             return Some((begin, end, digits));
         }
@@ -124,11 +124,11 @@ fn digit_count(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
+fn parse_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumbers)> {
     let hour: i8 = text[begin..begin + length].parse().ok()?;
     let mut end = begin + length;
     let rest = &text[end..];
-    let mut digits = Digits {
+    let mut digits = ClockNumbers {
         hour,
         minute: 0,
         second: 0,
@@ -193,7 +193,7 @@ fn without_word(text: &str) -> &str {
 }
 
 /// Takes the time zone off the text, with a comment in brackets after it.
-fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
+fn take_zone(text: &str) -> Result<(Option<i32>, &str), InvalidTime> {
     let inner = text.trim_start_matches(['(', ' ']);
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}');
     let length = inner.find(|c| !is_part(c)).unwrap_or(inner.len());
@@ -207,7 +207,7 @@ fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
     if !is_offset && !is_name {
         return Ok((None, text));
     }
-    let seconds = zones::offset(&word).ok_or(Wrong)?;
+    let seconds = zones::offset(&word).ok_or(InvalidTime)?;
     let mut rest = inner[length..].trim_start_matches([')', ' ']);
     if rest.starts_with('(') {
         rest = rest

@@ -1,6 +1,6 @@
 //! Chinese and Japanese dates: `2024年3月1日(金) 午後3時5分` is `Friday 2024-3-1 3:5 PM`, `二〇二四年三月一日` is `2024-3-1`.
 
-use super::clock::Wrong;
+use super::clock::InvalidTime;
 use super::names;
 
 /// Names of Japanese eras and of the Chinese republic. Dates in them are not read: their year depends on when the era
@@ -18,12 +18,12 @@ const HALVES: [(&str, &str); 4] = [
 const UNITS: &str = "年月日号號時时点點分秒";
 
 /// The date in western order and with western marks. Other texts are unchanged.
-pub(super) fn in_western_marks(text: &str) -> Result<String, Wrong> {
+pub(super) fn to_western(text: &str) -> Result<String, InvalidTime> {
     if !text.contains(['年', '月']) {
         return Ok(text.to_owned());
     }
     if ERAS.iter().any(|era| text.contains(era)) {
-        return Err(Wrong);
+        return Err(InvalidTime);
     }
     let mut plain = with_digits(text);
     let weekday = take_weekday(&mut plain);
@@ -97,13 +97,13 @@ fn take_weekday(text: &mut String) -> Option<i8> {
 
 /// Takes the word for morning or afternoon out of a date. Whether its twelve o'clock is noon or midnight depends on
 /// the writer, except in Chinese afternoons.
-fn take_half(text: &mut String) -> Result<Option<&'static str>, Wrong> {
+fn take_half(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
     let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
         return Ok(None);
     };
     let behind = text.split(name).nth(1).unwrap_or_default().trim_start();
     if behind.starts_with("12") && *name != "下午" {
-        return Err(Wrong);
+        return Err(InvalidTime);
     }
     *text = text.replace(name, " ");
     Ok(Some(half))

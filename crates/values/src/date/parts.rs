@@ -36,7 +36,7 @@ enum Token {
 
 impl Parts {
     /// Parses a date with its weekday (1 is Monday), if it has one; `None` if the text is not a date.
-    pub(super) fn of(text: &str) -> Option<(Parts, Option<i8>)> {
+    pub(super) fn parse(text: &str) -> Option<(Parts, Option<i8>)> {
         let tokens = tokens(text)?;
         let (tokens, month, weekday) = without_names(tokens)?;
         let mut numbers: Vec<&str> = Vec::new();

@@ -4,7 +4,7 @@
 use super::marks::is_space;
 use super::signs::{is_known_currency, word_before};
 use super::words::is_currency_sign;
-use super::written::Found;
+use super::written::LocatedNumber;
 
 /// Words between a number and the number it refers to: `4.7 out of 5`, `12 € je 100 g`.
 const OF: &[&str] = &[
@@ -54,7 +54,7 @@ struct First {
 }
 
 impl<'t> Rivals<'t> {
-    pub(super) fn of(text: &'t [char], first: &Found) -> Rivals<'t> {
+    pub(super) fn new(text: &'t [char], first: &LocatedNumber) -> Rivals<'t> {
         let behind = &text[first.end..];
         let unit = unit_of(behind);
         let is_money = first.has_currency_before()
@@ -85,7 +85,7 @@ impl<'t> Rivals<'t> {
     }
 
     /// Whether the next number could be meant instead of the first.
-    pub(super) fn has(&mut self, other: &Found) -> bool {
+    pub(super) fn is_rival(&mut self, other: &LocatedNumber) -> bool {
         let between = &self.text[self.end..other.begin];
         for character in between {
             match character {
@@ -103,12 +103,12 @@ impl<'t> Rivals<'t> {
             // As in `10 x20`.
             return matches!(between, [.., space, 'x' | 'X'] if is_space(*space));
         }
-        !(is_of(between) || is_included(between) || self.is_amount(between, other))
+        !(ends_in_of_word(between) || is_included(between) || self.is_amount(between, other))
     }
 
     /// Whether the number is part of a word, as in `DDR4`. Three capitals before a number may be a currency, but these
     /// are none.
-    fn is_in_word(&self, other: &Found) -> bool {
+    fn is_in_word(&self, other: &LocatedNumber) -> bool {
         let is_behind_letter = self.text[..other.begin]
             .last()
             .is_some_and(|c| c.is_alphabetic());
@@ -117,7 +117,7 @@ impl<'t> Rivals<'t> {
 
     /// Whether a slash makes the number a reference: the amount that a price is for (`5 €/100 g`), or the best mark
     /// (`4.5/5`).
-    fn is_amount(&self, between: &[char], other: &Found) -> bool {
+    fn is_amount(&self, between: &[char], other: &LocatedNumber) -> bool {
         let plain: String = between.iter().filter(|c| !is_space(**c)).collect();
         if !plain.ends_with('/') || other.has_sign || !other.is_whole() {
             return false;
@@ -135,7 +135,7 @@ impl<'t> Rivals<'t> {
 }
 
 /// Whether the text in between ends in a word such as `of` or `je`: `of 5`, `je 100 g`.
-fn is_of(between: &[char]) -> bool {
+fn ends_in_of_word(between: &[char]) -> bool {
     let spaces = |c: &&char| is_space(**c) || is_currency_sign(**c) || **c == '.';
     let behind = between.iter().rev().take_while(spaces).count();
     let word: String = word_before(&between[..between.len() - behind])

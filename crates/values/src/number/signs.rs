@@ -6,7 +6,7 @@ use super::written::Brackets;
 
 /// What was found in the text before a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Before {
+pub(super) struct Prefix {
     pub(super) negative: bool,
     /// A sign directly precedes the number or its currency.
     pub(super) has_sign: bool,
@@ -53,84 +53,84 @@ fn is_sign(character: char) -> bool {
     is_hyphen(character) || is_minus(character) || matches!(character, '+' | '±' | '\u{2014}')
 }
 
-impl Before {
+impl Prefix {
     /// Reads the text before a number.
-    pub(super) fn of(text: &[char]) -> Before {
+    pub(super) fn parse(text: &[char]) -> Prefix {
         let (rest, has_currency) = without_currency(text);
         let currency: String = text[rest.len()..].iter().collect();
         let currency = currency.trim_end();
         let is_sign = !currency.is_empty() && currency.chars().all(is_currency_sign);
         let is_known = is_known_currency(currency);
-        Before {
+        Prefix {
             has_currency: is_sign || is_known,
-            ..Before::at(rest, has_currency)
+            ..Prefix::parse_at(rest, has_currency)
         }
     }
 
-    fn at(rest: &[char], has_currency: bool) -> Before {
+    fn parse_at(rest: &[char], has_currency: bool) -> Prefix {
         if let Some((sign, before)) = rest.split_last()
             && is_sign(*sign)
         {
-            return Before::with_sign(*sign, before);
+            return Prefix::with_sign(*sign, before);
         }
         if let [before @ .., sign, space] = rest
             && is_space(*space)
             && is_sign(*sign)
         {
-            return Before::with_distant_sign(*sign, before);
+            return Prefix::with_distant_sign(*sign, before);
         }
         if let Some(before) = without_minus(rest) {
             let plus: String = word_before(before).iter().collect();
-            return Before {
+            return Prefix {
                 negative: true,
                 has_sign: true,
                 is_undecided: before.last() == Some(&'/') || plus.to_lowercase() == "plus",
-                ..Before::default()
+                ..Prefix::default()
             };
         }
-        Before {
+        Prefix {
             is_glued: !has_currency
                 && rest
                     .last()
                     .is_some_and(|last| last.is_alphanumeric() || *last == '_'),
-            ..Before::default()
+            ..Prefix::default()
         }
     }
 
     /// The findings if the sign directly precedes the number or its currency.
-    fn with_sign(sign: char, before: &[char]) -> Before {
+    fn with_sign(sign: char, before: &[char]) -> Prefix {
         let word: String = word_before(before).iter().collect();
         if CODES.contains(&word.as_str()) && sign != '+' {
-            return Before {
+            return Prefix {
                 is_undecided: true,
-                ..Before::default()
+                ..Prefix::default()
             };
         }
         let begins = before.last().is_none_or(|last| {
             is_space(*last) || is_currency_sign(*last) || "([{\"'“„«:=|<>~≈/;,".contains(*last)
         });
         if !begins {
-            return Before {
+            return Prefix {
                 is_glued: before.last().is_some_and(|last| last.is_alphanumeric()),
                 is_undecided: sign == '±' || before.last().is_some_and(|last| is_sign(*last)),
-                ..Before::default()
+                ..Prefix::default()
             };
         }
-        Before {
+        Prefix {
             negative: is_hyphen(sign) || is_minus(sign),
             has_sign: true,
             is_undecided: matches!(sign, '±' | '\u{2014}'),
-            ..Before::default()
+            ..Prefix::default()
         }
     }
 
     /// The findings if a space follows the sign. At the beginning of the text, such a dash may be a bullet.
-    fn with_distant_sign(sign: char, before: &[char]) -> Before {
+    fn with_distant_sign(sign: char, before: &[char]) -> Prefix {
         let begins = before.iter().all(|c| is_space(*c));
-        Before {
+        Prefix {
             negative: is_minus(sign),
             is_undecided: sign == '±' || (begins && sign != '+' && !is_minus(sign)),
-            ..Before::default()
+            ..Prefix::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use super::NumberNotation;
 use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space};
 use super::parts::{self, is_dash};
 use super::rivals::Rivals;
-use super::signs::{Before, brackets, has_point_currency};
+use super::signs::{Prefix, brackets, has_point_currency};
 use super::words::{
     Word, decimal_fraction, digit_value, is_currency_sign, raised_digit, vulgar_fraction,
     word_after,
@@ -15,7 +15,7 @@ use crate::decimal::Decimal;
 
 /// A number as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenNumber {
     pub(super) runs: Vec<DigitRun>,
     pub(super) negative: bool,
     pub(super) brackets: Brackets,
@@ -43,8 +43,8 @@ pub(super) enum Brackets {
 }
 
 /// A number and its position. It may be part of a word.
-pub(super) struct Found {
-    written: Written,
+pub(super) struct LocatedNumber {
+    written: WrittenNumber,
     pub(super) is_glued: bool,
     pub(super) has_sign: bool,
     pub(super) begin: usize,
@@ -52,11 +52,11 @@ pub(super) struct Found {
     pub(super) end: usize,
 }
 
-impl Written {
+impl WrittenNumber {
     /// Finds the number of a text: the first one that is not part of a word, or else the first part of a word.
-    pub(super) fn of(text: &str, set: &NumberNotation) -> Option<Written> {
+    pub(super) fn find(text: &str, set: &NumberNotation) -> Option<WrittenNumber> {
         let text = in_ascii(text);
-        let mut all = Numbers {
+        let mut all = NumberScanner {
             text: &text,
             set,
             at: 0,
@@ -128,7 +128,7 @@ fn next_start(text: &[char], from: usize) -> Option<usize> {
         .map(|at| from + at)
 }
 
-pub(super) fn digits(text: &[char], at: usize) -> String {
+pub(super) fn digits_at(text: &[char], at: usize) -> String {
     let rest = text.get(at..).unwrap_or_default();
     rest.iter().take_while(|c| c.is_ascii_digit()).collect()
 }
@@ -138,23 +138,23 @@ pub(super) fn is_digit(text: &[char], at: usize) -> bool {
 }
 
 /// Iterates over the numbers of a text.
-struct Numbers<'t> {
+struct NumberScanner<'t> {
     text: &'t [char],
     set: &'t NumberNotation,
     at: usize,
 }
 
-impl Iterator for Numbers<'_> {
-    type Item = Found;
+impl Iterator for NumberScanner<'_> {
+    type Item = LocatedNumber;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<LocatedNumber> {
         let start = next_start(self.text, self.at)?;
-        let found = Found::at(self.text, start, self.set);
+        let found = LocatedNumber::read_at(self.text, start, self.set);
         // After a number that is part of a word, continue behind its digits: digits after a space may be another
         // number.
         self.at = match (found.is_glued, found.written.has_spaces()) {
             (false, _) => found.end,
-            (true, true) => start + digits(self.text, start).len(),
+            (true, true) => start + digits_at(self.text, start).len(),
             (true, false) => found.digits_end,
         };
         self.at = self.at.max(start + 1);
@@ -162,12 +162,12 @@ impl Iterator for Numbers<'_> {
     }
 }
 
-impl Found {
+impl LocatedNumber {
     /// The number, marked if another one of the text could be meant instead.
-    fn without_rivals(mut self, text: &[char], mut others: Numbers<'_>) -> Written {
-        let mut rivals = Rivals::of(text, &self);
+    fn without_rivals(mut self, text: &[char], mut others: NumberScanner<'_>) -> WrittenNumber {
+        let mut rivals = Rivals::new(text, &self);
         self.written.has_rival =
-            rivals.is_glued_to_digits() || others.any(|other| rivals.has(&other));
+            rivals.is_glued_to_digits() || others.any(|other| rivals.is_rival(&other));
         self.written
     }
 
@@ -185,7 +185,7 @@ impl Found {
         self.written.runs.iter().map(|run| run.digits.as_str())
     }
 
-    fn at(text: &[char], start: usize, set: &NumberNotation) -> Found {
+    fn read_at(text: &[char], start: usize, set: &NumberNotation) -> LocatedNumber {
         let begins_with_mark = start
             .checked_sub(1)
             .filter(|mark| is_leading_mark(text, *mark, set));
@@ -194,15 +194,15 @@ impl Found {
             Some(mark) => {
                 let run = DigitRun {
                     mark: Some(text[mark]),
-                    digits: digits(text, start),
+                    digits: digits_at(text, start),
                 };
                 let end = start + run.digits.len();
                 (vec![empty_run(), run], end)
             }
             None => digit_runs(text, start, set),
         };
-        let before = Before::of(&text[..begin]);
-        let mut written = Written {
+        let before = Prefix::parse(&text[..begin]);
+        let mut written = WrittenNumber {
             runs,
             negative: before.negative,
             brackets: Brackets::None,
@@ -221,7 +221,7 @@ impl Found {
             || (has_plus && parts::is_international_telephone_number(&written.runs))
             || (has_mark && parts::is_version(&text[..begin]))
             || text[..begin].ends_with(&[':', ':']);
-        Found {
+        LocatedNumber {
             written,
             is_glued: before.is_glued,
             has_sign: before.has_sign,
@@ -251,14 +251,14 @@ fn is_leading_mark(text: &[char], mark: usize, set: &NumberNotation) -> bool {
 
 /// The digits from `start` on with the marks between them, and the position where they end.
 fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRun>, usize) {
-    let first = digits(text, start);
+    let first = digits_at(text, start);
     let mut end = start + first.len();
     let mut runs = vec![DigitRun {
         mark: None,
         digits: first,
     }];
     while let Some(&mark) = text.get(end).filter(|_| is_digit(text, end + 1)) {
-        let next = digits(text, end + 1);
+        let next = digits_at(text, end + 1);
         let joins = match mark {
             _ if is_space(mark) => continues_at_space(&runs, &next),
             _ if is_currency_sign(mark) => next.len() == 2,
@@ -290,7 +290,7 @@ fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
     are_spaced && next.len() == 3 && first.len() <= 3 && !first.starts_with('0')
 }
 
-impl Written {
+impl WrittenNumber {
     /// Reads the text directly after the digits; returns where the rest begins.
     fn read_behind(&mut self, text: &[char], end: usize) -> usize {
         let end = self.read_dash_for_fraction(text, end);
@@ -336,9 +336,9 @@ impl Written {
             return end + space + 1;
         }
         if is_whole && space == 1 && is_digit(text, end + 1) {
-            let numerator = digits(text, end + 1);
+            let numerator = digits_at(text, end + 1);
             let slash = end + 1 + numerator.len();
-            let denominator = digits(text, slash + 1);
+            let denominator = digits_at(text, slash + 1);
             let behind = slash + 1 + denominator.len();
             let is_one = matches!(text.get(slash), Some('/' | '\u{2044}'))
                 && numerator.len() <= 2
@@ -355,7 +355,7 @@ impl Written {
             }
         }
         if is_whole && text.get(end) == Some(&'\u{2044}') && is_digit(text, end + 1) {
-            let denominator = digits(text, end + 1);
+            let denominator = digits_at(text, end + 1);
             let parts = (self.runs[0].digits.parse(), denominator.parse());
             self.runs[0].digits.clear();
             self.add_fraction(match parts {
@@ -424,7 +424,7 @@ fn exponent(text: &[char], end: usize) -> Option<(i64, usize)> {
     matches!(text.get(end)?, 'e' | 'E').then_some(())?;
     let sign = text.get(end + 1).copied();
     let signed = usize::from(matches!(sign, Some('+' | '-' | '\u{2212}')));
-    let power = digits(text, end + 1 + signed);
+    let power = digits_at(text, end + 1 + signed);
     let behind = end + 1 + signed + power.len();
     let ends = text.get(behind).is_none_or(|c| !c.is_alphanumeric());
     let power: i64 = power.parse().ok().filter(|_| ends)?;
@@ -442,12 +442,12 @@ fn power_of_ten(text: &[char], end: usize) -> Option<(i64, usize)> {
     )
     .then_some(())?;
     let ten = skip_space(times + 1);
-    (digits(text, ten) == "10").then_some(())?;
+    (digits_at(text, ten) == "10").then_some(())?;
     let at = ten + 2;
     if text.get(at) == Some(&'^') {
         let is_negative = matches!(text.get(at + 1), Some('-' | '\u{2212}'));
         let from = at + 1 + usize::from(is_negative);
-        let power = digits(text, from);
+        let power = digits_at(text, from);
         let number: i64 = power.parse().ok()?;
         return Some((
             if is_negative { -number } else { number },

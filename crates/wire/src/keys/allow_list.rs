@@ -70,7 +70,7 @@ pub(super) struct Stamp {
 impl AllowList {
     /// A list without entries and without a file.
     #[cfg(test)]
-    pub(crate) fn none() -> AllowList {
+    pub(crate) fn empty() -> AllowList {
         AllowList {
             path: PathBuf::new(),
             stamp: None,
@@ -88,7 +88,7 @@ impl AllowList {
             by_text: HashMap::new(),
         };
         let entries = list.read()?;
-        list.put(entries);
+        list.replace_entries(entries);
         Ok(list)
     }
 
@@ -103,7 +103,10 @@ impl AllowList {
     }
 
     /// Puts these entries in force, and returns the previous ones.
-    fn put(&mut self, entries: HashMap<PublicKey, Arc<Entry>>) -> HashMap<PublicKey, Arc<Entry>> {
+    fn replace_entries(
+        &mut self,
+        entries: HashMap<PublicKey, Arc<Entry>>,
+    ) -> HashMap<PublicKey, Arc<Entry>> {
         let texts = entries.iter();
         self.by_text = texts
             .map(|(key, entry)| (key.to_string(), Arc::clone(entry)))
@@ -121,7 +124,7 @@ impl AllowList {
         // Set before the file is read, so that a change in between is noticed by the next call.
         self.stamp = now;
         let now = self.read()?;
-        let before = self.put(now);
+        let before = self.replace_entries(now);
         Ok(Some(ListChange::between(&before, &self.entries)))
     }
 
@@ -180,7 +183,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, ListFault> {
             continue;
         }
         let fault = |reason| ListFault::Line { line, reason };
-        let entry = entry(content).map_err(fault)?;
+        let entry = parse_entry(content).map_err(fault)?;
         if let Some(before) = names.insert(Arc::clone(&entry.name), line) {
             let reason = format!("the name `{}` stands in line {before} already", entry.name);
             return Err(fault(reason));
@@ -194,7 +197,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, ListFault> {
     Ok(entries)
 }
 
-fn entry(line: &str) -> Result<Entry, String> {
+fn parse_entry(line: &str) -> Result<Entry, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [role, name, key, rights @ ..] = &words[..] else {
         return Err(format!(
@@ -321,8 +324,8 @@ mod tests {
         let [(before, now)] = &change.changed[..] else {
             panic!("{:?}", change.changed)
         };
-        assert_eq!((&*now.name, now.rights.is_bound()), ("b", false));
-        assert!(before.rights.is_bound());
+        assert_eq!((&*now.name, now.rights.is_limited_to_apps()), ("b", false));
+        assert!(before.rights.is_limited_to_apps());
         std::fs::write(&path, list(&new[1..])).unwrap();
         assert!(allowed.refresh().unwrap().unwrap().is_empty());
         std::fs::remove_file(&path).unwrap();

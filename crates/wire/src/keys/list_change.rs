@@ -18,9 +18,9 @@ type Entries = HashMap<PublicKey, Arc<Entry>>;
 
 impl ListChange {
     pub(super) fn between(before: &Entries, now: &Entries) -> ListChange {
-        let mut before = by_name(before);
+        let mut before = index_by_name(before);
         let mut change = ListChange::default();
-        for (name, entry) in by_name(now) {
+        for (name, entry) in index_by_name(now) {
             match before.remove(name) {
                 None => change.added.push(Arc::clone(entry)),
                 Some(former) if former == entry => {}
@@ -37,7 +37,7 @@ impl ListChange {
     }
 }
 
-fn by_name(entries: &Entries) -> BTreeMap<&str, &Arc<Entry>> {
+fn index_by_name(entries: &Entries) -> BTreeMap<&str, &Arc<Entry>> {
     let named = entries.values().map(|entry| (&*entry.name, entry));
     named.collect()
 }

@@ -64,7 +64,7 @@ impl Rights {
 
     /// Whether the rights are limited to some applications. If so, the owner has no access to anything that concerns
     /// all applications.
-    pub fn is_bound(&self) -> bool {
+    pub fn is_limited_to_apps(&self) -> bool {
         self.apps.is_some()
     }
 
@@ -136,10 +136,10 @@ mod tests {
     #[test]
     fn only_the_named_applications_are_permitted() {
         let bound = Rights::parse(&["apps=a,b"]).unwrap();
-        assert!(bound.is_bound() && bound.permit_app("a") && bound.permit_app("b"));
+        assert!(bound.is_limited_to_apps() && bound.permit_app("a") && bound.permit_app("b"));
         for other in ["ab", "c", "", "A"] {
             assert!(!bound.permit_app(other), "{other}");
         }
-        assert!(!Rights::ALL.is_bound() && Rights::ALL.permit_app("whatever"));
+        assert!(!Rights::ALL.is_limited_to_apps() && Rights::ALL.permit_app("whatever"));
     }
 }

@@ -18,7 +18,7 @@ impl RotationFiles {
     }
 
     /// The files that exist.
-    pub fn present(&self) -> impl Iterator<Item = &Path> {
+    pub fn existing_files(&self) -> impl Iterator<Item = &Path> {
         self.0
             .iter()
             .map(PathBuf::as_path)
@@ -27,7 +27,7 @@ impl RotationFiles {
 
     /// Whether one of the files appeared less than a week ago.
     pub(crate) fn is_recent(&self, now: SystemTime) -> bool {
-        let came = self.0.iter().filter_map(|file| came_at(file));
+        let came = self.0.iter().filter_map(|file| appeared_at(file));
         came.max()
             .is_some_and(|came| match now.duration_since(came) {
                 Ok(age) => age < LASTS,
@@ -39,7 +39,7 @@ impl RotationFiles {
 
 /// When the file appeared: the time of the last change of its metadata. The modification time does not show it,
 /// because the former key keeps it when it is renamed.
-fn came_at(file: &Path) -> Option<SystemTime> {
+fn appeared_at(file: &Path) -> Option<SystemTime> {
     let seconds = std::fs::metadata(file).ok()?.ctime();
     Some(UNIX_EPOCH + Duration::from_secs(seconds.max(0) as u64))
 }
@@ -62,6 +62,6 @@ mod tests {
         assert!(files.is_recent(now));
         assert!(files.is_recent(now + 6 * day));
         assert!(!files.is_recent(now + 8 * day));
-        assert_eq!(files.present().collect::<Vec<_>>(), [former]);
+        assert_eq!(files.existing_files().collect::<Vec<_>>(), [former]);
     }
 }

@@ -41,7 +41,7 @@ pub struct TrustedKey {
 
 impl TrustedKeys {
     /// A single fixed key that is not in a file.
-    pub fn only(key: PublicKey) -> TrustedKeys {
+    pub fn from_fixed_key(key: PublicKey) -> TrustedKeys {
         let file = String::new();
         let current = TrustedKey { key, file };
         TrustedKeys {
@@ -56,10 +56,10 @@ impl TrustedKeys {
 
     /// The key in the first file, which the caller has read, and the keys in the other files. The others are read when
     /// first needed, because their faults are logged.
-    pub fn in_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
+    pub fn from_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
         let mut keys = TrustedKeys {
             files,
-            ..TrustedKeys::only(first)
+            ..TrustedKeys::from_fixed_key(first)
         };
         keys.current.file = keys
             .files
@@ -118,7 +118,7 @@ impl TrustedKeys {
         let mut trusted: Vec<TrustedKey> = Vec::new();
         // The last file first: it may be renamed to the first one at any moment, and must not be missed.
         for file in self.files.iter().rev() {
-            match read(file) {
+            match read_key(file) {
                 Ok(None) => {}
                 Ok(Some(one)) => {
                     trusted.retain(|other| other.key != one.key);
@@ -137,7 +137,7 @@ impl TrustedKeys {
 }
 
 /// Reads a key file; `None` if there is no file. An error says why its content cannot be used.
-fn read(path: &Path) -> Result<Option<TrustedKey>, String> {
+fn read_key(path: &Path) -> Result<Option<TrustedKey>, String> {
     let text = match read_key_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|error| error.to_string())?,
@@ -197,7 +197,7 @@ mod tests {
         let folder = Folder::new("two");
         folder.put("dispatcher.pub", key(1));
         folder.put("dispatcher-next.pub", key(2));
-        let mut trusted = TrustedKeys::in_files(key(1), folder.files());
+        let mut trusted = TrustedKeys::from_files(key(1), folder.files());
         let mut tried = Vec::new();
         for _ in 0..7 {
             let pause = trusted.switch_to_next_key().unwrap().as_millis();
@@ -217,7 +217,7 @@ mod tests {
     fn a_key_that_comes_or_goes_is_noticed_at_the_next_failure() {
         let folder = Folder::new("comes");
         folder.put("dispatcher.pub", key(1));
-        let mut trusted = TrustedKeys::in_files(key(1), folder.files());
+        let mut trusted = TrustedKeys::from_files(key(1), folder.files());
         assert_eq!(trusted.switch_to_next_key(), None, "there is no other");
         folder.put("dispatcher-next.pub", key(2));
         assert!(trusted.switch_to_next_key().is_some());
@@ -252,7 +252,7 @@ mod tests {
         let folder = Folder::new("faulty");
         folder.put("dispatcher.pub", key(1));
         fs::write(&folder.files()[1], "half a k").unwrap();
-        let mut trusted = TrustedKeys::in_files(key(1), folder.files());
+        let mut trusted = TrustedKeys::from_files(key(1), folder.files());
         assert_eq!(trusted.switch_to_next_key(), None);
         folder.put("dispatcher-next.pub", key(1));
         assert_eq!(
@@ -268,12 +268,12 @@ mod tests {
         let [present, next] = &folder.files()[..] else {
             unreachable!()
         };
-        assert_eq!(read(present), Ok(None));
+        assert_eq!(read_key(present), Ok(None));
         fs::write(present, "").unwrap();
-        assert!(read(present).is_err(), "it is empty");
+        assert!(read_key(present).is_err(), "it is empty");
         fs::write(present, [b'x'; 1 << 20]).unwrap();
-        assert!(read(present).unwrap_err().contains("larger"));
+        assert!(read_key(present).unwrap_err().contains("larger"));
         fs::create_dir(next).unwrap();
-        assert!(read(next).unwrap_err().contains("plain file"));
+        assert!(read_key(next).unwrap_err().contains("plain file"));
     }
 }

@@ -42,7 +42,7 @@ pub(super) enum Admission {
 
 impl Admission {
     /// The requirements of a socket with this pattern.
-    pub(super) fn to(role: Role, pattern: Pattern) -> Admission {
+    pub(super) fn for_socket(role: Role, pattern: Pattern) -> Admission {
         match pattern {
             Pattern::Publish => Admission::Unbound(role),
             _ => Admission::Role(role),
@@ -59,7 +59,7 @@ impl Admission {
     }
 
     /// The admission of a ZAP domain; `None` if none of our sockets has this domain, so that nobody is admitted there.
-    fn of_domain(domain: &[u8]) -> Option<Admission> {
+    fn from_domain(domain: &[u8]) -> Option<Admission> {
         let of_role = |role| [Admission::Role(role), Admission::Unbound(role)];
         let mut all = Role::ALL.into_iter().flat_map(of_role);
         all.find(|admission| admission.domain().as_bytes() == domain)
@@ -71,7 +71,8 @@ impl Admission {
         if entry.role != role {
             return Some("its key has another role");
         }
-        let is_excluded = matches!(self, Admission::Unbound(_)) && entry.rights.is_bound();
+        let is_excluded =
+            matches!(self, Admission::Unbound(_)) && entry.rights.is_limited_to_apps();
         is_excluded.then_some("its key is bound to applications, and subscribers hear of all")
     }
 }
@@ -129,7 +130,7 @@ impl Authenticator {
 
     /// Answers the waiting handshake requests. `read_events` reads the events of connections, so that the number
     /// attached to the messages of this connection ([`ADMITTED_AT`]) counts the event of its beginning.
-    pub(super) fn answer(
+    pub(super) fn answer_handshakes(
         &self,
         refusal_log: &mut RefusalLog,
         mut read_events: impl FnMut(&mut RefusalLog),
@@ -172,7 +173,7 @@ impl Authenticator {
     ) -> Option<PublicKey> {
         let key = request.key.filter(|_| request.mechanism == b"CURVE");
         let entry = key.and_then(|key| self.allowed.entry(&key));
-        let admission = Admission::of_domain(request.domain);
+        let admission = Admission::from_domain(request.domain);
         let address = String::from_utf8_lossy(request.address);
         let why = match (entry, admission) {
             (Some(entry), Some(admission)) => match admission.refusal(entry) {
@@ -230,7 +231,7 @@ impl Authenticator {
         address: &str,
         refusal_log: &mut RefusalLog,
     ) {
-        let refused = self.floods.note(sender.key, address, Instant::now());
+        let refused = self.floods.note_flood(sender.key, address, Instant::now());
         let name = &*sender.name;
         if refusal_log.record_if_new(&format!("flood {name} {address}")) {
             tracing::warn!(
@@ -244,7 +245,7 @@ impl Authenticator {
     }
 
     /// The entry of a key, if it is on the list with this role.
-    pub(super) fn listed(&self, role: Role, key: &PublicKey) -> Option<&Arc<Entry>> {
+    pub(super) fn listed_entry(&self, role: Role, key: &PublicKey) -> Option<&Arc<Entry>> {
         self.allowed.entry(key).filter(|entry| entry.role == role)
     }
 }

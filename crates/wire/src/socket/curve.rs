@@ -30,7 +30,7 @@ pub fn new_key_pair() -> Result<KeyPair, CurveError> {
 }
 
 /// The key pair of a secret key.
-pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
+pub fn key_pair_from_secret(secret: SecretKey) -> Result<KeyPair, CurveError> {
     let mut text = secret.reveal().into_bytes();
     text.push(0);
     let mut public = [0u8; 41];
@@ -59,7 +59,7 @@ pub struct CurveError;
 
 /// Makes a server socket that admits only peers with this role. Its ZAP domain names the requirements for a peer to
 /// the ZAP handler ([`super::authenticator`]).
-pub(super) fn serve(
+pub(super) fn set_server_keys(
     socket: &mut zmq::Socket,
     keys: &ServerKeys,
     role: Role,
@@ -67,12 +67,12 @@ pub(super) fn serve(
 ) -> zmq::Result<()> {
     socket.set_curve_server(true)?;
     socket.set_curve_secretkey(keys.own.secret.bytes())?;
-    socket.set_zap_domain(Admission::to(role, pattern).domain())?;
+    socket.set_zap_domain(Admission::for_socket(role, pattern).domain())?;
     enforce_domain(socket)
 }
 
 /// Makes a client socket that connects only to the owner of the trusted key whose turn it is.
-pub(super) fn call(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
+pub(super) fn set_client_keys(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
     socket.set_curve_serverkey(keys.trusted.current().key.bytes())?;
     socket.set_curve_publickey(keys.own.public.bytes())?;
     socket.set_curve_secretkey(keys.own.secret.bytes())
@@ -107,7 +107,7 @@ mod tests {
     fn a_secret_key_leads_to_its_public_key() {
         assert!(has_curve(), "Debian's libzmq has CURVE");
         let made = new_key_pair().unwrap();
-        assert_eq!(key_pair_of(made.secret.clone()), Ok(made.clone()));
+        assert_eq!(key_pair_from_secret(made.secret.clone()), Ok(made.clone()));
         assert_ne!(new_key_pair().unwrap().public, made.public);
     }
 
@@ -120,13 +120,13 @@ mod tests {
             let context = zmq::Context::new();
             let mut pull = context.socket(zmq::PULL).unwrap();
             if enforced {
-                let allowed = AllowList::none();
+                let allowed = AllowList::empty();
                 let keys = ServerKeys {
                     own: server.clone(),
                     allowed,
                     of_rotation: RotationFiles::default(),
                 };
-                serve(&mut pull, &keys, Role::Supervisor, Pattern::Pull).unwrap();
+                set_server_keys(&mut pull, &keys, Role::Supervisor, Pattern::Pull).unwrap();
             } else {
                 pull.set_curve_server(true).unwrap();
                 pull.set_curve_secretkey(server.secret.bytes()).unwrap();
@@ -138,9 +138,9 @@ mod tests {
             push.set_linger(0).unwrap();
             let keys = ClientKeys {
                 own: client,
-                trusted: TrustedKeys::only(server.public),
+                trusted: TrustedKeys::from_fixed_key(server.public),
             };
-            call(&push, &keys).unwrap();
+            set_client_keys(&push, &keys).unwrap();
             push.connect(&endpoint).unwrap();
             push.send("let me in", zmq::DONTWAIT).unwrap();
             let wait_ms = if enforced { 500 } else { 10_000 };

@@ -41,7 +41,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// The connection of a message; `None` on a socket without keys.
-    pub(super) fn of(message: &mut zmq::Message) -> Option<Connection> {
+    pub(super) fn from_message(message: &mut zmq::Message) -> Option<Connection> {
         Some(Connection {
             descriptor: message
                 .gets(DESCRIPTOR)?
@@ -64,27 +64,27 @@ pub(super) fn encode_property(name: &str, value: &str) -> Vec<u8> {
 
 /// Recently closed connections.
 #[derive(Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct ClosedConnections {
     connections: VecDeque<(Connection, Instant)>,
 }
 
-impl Closed {
+impl ClosedConnections {
     /// Whether a message came by one of these connections.
-    pub(super) fn has_brought(&mut self, message: &mut zmq::Message) -> bool {
+    pub(super) fn has_delivered(&mut self, message: &mut zmq::Message) -> bool {
         if self.connections.is_empty() {
             return false;
         }
         let now = Instant::now();
         self.connections
             .retain(|(_, closed)| now < *closed + EMPTY_AFTER);
-        Connection::of(message).is_some_and(|one| self.contains(one))
+        Connection::from_message(message).is_some_and(|one| self.contains(one))
     }
 
     fn contains(&self, connection: Connection) -> bool {
         self.connections.iter().any(|(one, _)| *one == connection)
     }
 
-    pub(super) fn note(&mut self, connection: Connection, now: Instant) {
+    pub(super) fn note_closed(&mut self, connection: Connection, now: Instant) {
         if self.contains(connection) {
             return;
         }
@@ -96,18 +96,18 @@ impl Closed {
 /// Clients that have flooded, by key and address.
 #[derive(Debug, Default)]
 pub(super) struct Floods {
-    refused: HashMap<(PublicKey, String), Refused>,
+    refused: HashMap<(PublicKey, String), RefusedPeer>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Refused {
+struct RefusedPeer {
     lasts: Duration,
     until: Instant,
 }
 
 impl Floods {
     /// Records a flood. Returns how long its sender is refused.
-    pub(super) fn note(&mut self, key: PublicKey, address: &str, now: Instant) -> Duration {
+    pub(super) fn note_flood(&mut self, key: PublicKey, address: &str, now: Instant) -> Duration {
         self.refused
             .retain(|_, refused| now < refused.until + FORGOTTEN_AFTER);
         let sender = (key, address.to_owned());
@@ -118,7 +118,7 @@ impl Floods {
             None => FIRST_REFUSAL,
         };
         let until = now + lasts;
-        self.refused.insert(sender, Refused { lasts, until });
+        self.refused.insert(sender, RefusedPeer { lasts, until });
         lasts
     }
 
@@ -145,16 +145,16 @@ mod tests {
         let mut floods = Floods::default();
         let mut now = Instant::now();
         for seconds in [5, 10, 20, 40, 80, 160, 300, 300] {
-            let lasts = floods.note(key(1), "10.0.0.7", now);
+            let lasts = floods.note_flood(key(1), "10.0.0.7", now);
             assert_eq!(lasts, Duration::from_secs(seconds));
             assert!(floods.refuses(&key(1), "10.0.0.7", now));
             let meanwhile = now + Duration::from_secs(1);
-            let rest = floods.note(key(1), "10.0.0.7", meanwhile);
+            let rest = floods.note_flood(key(1), "10.0.0.7", meanwhile);
             assert_eq!(rest, Duration::from_secs(seconds - 1), "it counts once");
             now += lasts;
             assert!(!floods.refuses(&key(1), "10.0.0.7", now));
         }
-        let lasts = floods.note(key(1), "10.0.0.7", now + FORGOTTEN_AFTER);
+        let lasts = floods.note_flood(key(1), "10.0.0.7", now + FORGOTTEN_AFTER);
         assert_eq!(lasts, FIRST_REFUSAL);
     }
 
@@ -162,21 +162,21 @@ mod tests {
     fn other_keys_and_addresses_are_not_refused() {
         let mut floods = Floods::default();
         let now = Instant::now();
-        floods.note(key(1), "10.0.0.7", now);
+        floods.note_flood(key(1), "10.0.0.7", now);
         assert!(!floods.refuses(&key(2), "10.0.0.7", now));
         assert!(!floods.refuses(&key(1), "10.0.0.8", now));
     }
 
     #[test]
     fn the_memory_of_closed_connections_is_bounded() {
-        let mut closed = Closed::default();
+        let mut closed = ClosedConnections::default();
         let connection = |admitted_at| Connection {
             descriptor: 9,
             admitted_at,
         };
         for number in 0..=MOST_CLOSED as u64 {
-            closed.note(connection(number), Instant::now());
-            closed.note(connection(number), Instant::now());
+            closed.note_closed(connection(number), Instant::now());
+            closed.note_closed(connection(number), Instant::now());
         }
         assert!(!closed.contains(connection(0)));
         assert!(closed.contains(connection(1)));

@@ -40,7 +40,7 @@ pub(super) struct Handshakes {
     /// See [`crate::keys::ServerKeys::of_rotation`].
     of_rotation: RotationFiles,
     /// The open connections that were accepted, by descriptor.
-    accepted: HashMap<RawFd, Accepted>,
+    accepted: HashMap<RawFd, AcceptedConnection>,
     /// The failed handshake whose connection libzmq will report as disconnected next.
     failed: Option<Failure>,
     /// When this socket must be replaced: libzmq has stopped reconnecting it, or another key is to be tried.
@@ -48,7 +48,7 @@ pub(super) struct Handshakes {
 }
 
 /// A connection that a peer has opened.
-struct Accepted {
+struct AcceptedConnection {
     address: String,
     /// The number of the event of its beginning, counted over all sockets.
     number: u64,
@@ -124,7 +124,7 @@ impl Handshakes {
     }
 
     /// Reads and logs the events. Returns a server's latest verdict, if there is one.
-    pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) -> Option<Verdict> {
+    pub(super) fn read_events(&mut self, refusal_log: &mut RefusalLog) -> Option<Verdict> {
         let mut verdict = None;
         let mut events = self.waiting_events();
         while !events.is_empty() {
@@ -139,7 +139,7 @@ impl Handshakes {
                     true => String::new(),
                     false => address,
                 };
-                verdict = self.note(*event, address, refusal_log).or(verdict);
+                verdict = self.handle_event(*event, address, refusal_log).or(verdict);
             }
             events = later;
         }
@@ -153,7 +153,7 @@ impl Handshakes {
     }
 
     /// Handles an event. `address` is the peer's, if a connection was accepted.
-    fn note(
+    fn handle_event(
         &mut self,
         (event, value): (u16, u32),
         address: String,
@@ -164,7 +164,7 @@ impl Handshakes {
             ACCEPTED => {
                 let connection = value as RawFd;
                 self.accepted
-                    .insert(connection, Accepted { address, number });
+                    .insert(connection, AcceptedConnection { address, number });
             }
             DISCONNECTED => {
                 let accepted = self.accepted.remove(&(value as RawFd));
@@ -192,7 +192,11 @@ impl Handshakes {
     ///
     /// libzmq reports the end of a connection before it closes the descriptor. So if the descriptor is known to be
     /// that of a connection accepted before the peer was admitted, it is the peer's.
-    pub(super) fn hang_up(&mut self, connection: Connection, refusal_log: &mut RefusalLog) {
+    pub(super) fn close_connection(
+        &mut self,
+        connection: Connection,
+        refusal_log: &mut RefusalLog,
+    ) {
         // SAFETY: the descriptor is borrowed only to be duplicated. If libzmq has closed it, the call fails, or the
         // duplicate belongs to something else and is not touched.
         #[allow(unsafe_code)]
@@ -200,7 +204,7 @@ impl Handshakes {
         let Ok(held) = descriptor.try_clone_to_owned() else {
             return;
         };
-        self.read(refusal_log);
+        self.read_events(refusal_log);
         let accepted = self.accepted.get(&connection.descriptor);
         if accepted.is_some_and(|one| one.number <= connection.admitted_at) {
             // An error means that the peer is gone.

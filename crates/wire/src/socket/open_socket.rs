@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use super::authenticator::Authenticator;
-use super::floods::{Closed, Connection};
+use super::floods::{ClosedConnections, Connection};
 use super::handshakes::{Handshakes, Verdict};
-use super::outgoing::{Outgoing, Sent, Waiting};
-use super::{Arrivals, Arrived, Guard, Heard, Pattern, Peer, SocketSpec};
+use super::outgoing::{OutgoingFrame, OutgoingQueue, SendResult};
+use super::{ArrivedFrame, FrameHandler, Guard, Pattern, Peer, SocketSpec, TakenPart};
 use crate::keys::{PublicKey, Role, TrustedKey, TrustedKeys};
 use crate::refusal_log::RefusalLog;
 
@@ -18,9 +18,9 @@ pub(super) struct OpenSocket {
     pub(super) socket: zmq::Socket,
     pub(super) handshakes: Option<Handshakes>,
     /// Frames that libzmq cannot send yet.
-    pub(super) waiting: Waiting,
+    pub(super) waiting: OutgoingQueue,
     /// Connections that were closed because their peers flooded. Their messages are dropped.
-    pub(super) closed: Closed,
+    pub(super) closed: ClosedConnections,
 }
 
 impl OpenSocket {
@@ -55,7 +55,7 @@ impl OpenSocket {
     /// tried, if this side trusts another.
     pub(super) fn read_handshakes(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
         let handshakes = self.handshakes.as_mut()?;
-        let verdict = handshakes.read(refusal_log)?;
+        let verdict = handshakes.read_events(refusal_log)?;
         let keys = match &mut self.spec.guard {
             Guard::Call(keys) => Some(&mut keys.trusted),
             Guard::None | Guard::Serve(..) => None,
@@ -85,7 +85,7 @@ impl OpenSocket {
     }
 
     /// Sends the queued frames until libzmq would block.
-    pub(super) fn send_waiting(
+    pub(super) fn send_queued(
         &mut self,
         authenticator: Option<&Authenticator>,
         refusal_log: &mut RefusalLog,
@@ -100,19 +100,19 @@ impl OpenSocket {
 
     fn try_to_send(
         &self,
-        one: &Outgoing,
+        one: &OutgoingFrame,
         authenticator: Option<&Authenticator>,
         refusal_log: &mut RefusalLog,
-    ) -> Sent {
+    ) -> SendResult {
         if self.is_revoked(one.peer.as_ref(), authenticator) {
-            return Sent::Done;
+            return SendResult::Done;
         }
         match self.send(one.peer.as_ref(), &one.frame) {
             Ok(()) => {}
-            Err(zmq::Error::EAGAIN) => return Sent::NotYet,
+            Err(zmq::Error::EAGAIN) => return SendResult::NotYet,
             Err(zmq::Error::EHOSTUNREACH) => {
                 if let Some(held) = &one.held {
-                    held.receiver_is_gone();
+                    held.on_receiver_gone();
                 }
                 // A client that sends many requests and leaves must not fill the log.
                 if refusal_log.record_if_new(&format!("gone {}", self.spec.place.endpoint())) {
@@ -123,7 +123,7 @@ impl OpenSocket {
                 tracing::error!(event = "send_failed", %error, "cannot send");
             }
         }
-        Sent::Done
+        SendResult::Done
     }
 
     /// Sends a frame immediately, or drops it if frames are queued before it or libzmq would block.
@@ -142,7 +142,10 @@ impl OpenSocket {
     }
 
     fn send(&self, peer: Option<&Peer>, frame: &[u8]) -> zmq::Result<()> {
-        match (self.spec.pattern, peer.and_then(|peer| Route::of(peer))) {
+        match (
+            self.spec.pattern,
+            peer.and_then(|peer| Route::from_peer(peer)),
+        ) {
             (Pattern::Router, Some(route)) => {
                 let delimiter = route.delimited.then_some(&b""[..]);
                 let frames = [Some(route.id), delimiter, Some(frame)];
@@ -159,8 +162,8 @@ impl OpenSocket {
         let (Some(role), Some(authenticator)) = (self.role(), authenticator) else {
             return false;
         };
-        let key = peer.and_then(|peer| Route::of(peer)?.key);
-        key.is_none_or(|key| authenticator.listed(role, &key).is_none())
+        let key = peer.and_then(|peer| Route::from_peer(peer)?.key);
+        key.is_none_or(|key| authenticator.listed_entry(role, &key).is_none())
     }
 
     /// Receives the next message. `None` if its sender is refused or its frames are not taken.
@@ -168,14 +171,14 @@ impl OpenSocket {
         &mut self,
         authenticator: Option<&mut Authenticator>,
         refusal_log: &mut RefusalLog,
-        arrivals: &mut impl Arrivals,
-    ) -> zmq::Result<Option<Arrived>> {
-        let Parts {
+        arrivals: &mut impl FrameHandler,
+    ) -> zmq::Result<Option<ArrivedFrame>> {
+        let MessageParts {
             first,
             delimited,
             mut last,
         } = self.receive_parts()?;
-        if self.closed.has_brought(&mut last) {
+        if self.closed.has_delivered(&mut last) {
             return Ok(None);
         }
         let sender = match (self.role(), authenticator.as_deref()) {
@@ -188,7 +191,7 @@ impl OpenSocket {
             }
             (Some(_), None) => return Ok(None),
         };
-        let mut arrived = Arrived {
+        let mut arrived = ArrivedFrame {
             socket: self.spec.name,
             peer: None,
             sender,
@@ -207,12 +210,12 @@ impl OpenSocket {
                 let peer = route.to_peer();
                 let sender = arrived.sender.as_deref();
                 match arrivals.how_much_to_take(self.spec.name, &peer, sender, &last) {
-                    Heard::Whole => {}
-                    Heard::Arrival => arrived.is_left_out = true,
-                    Heard::Nothing => return Ok(None),
-                    Heard::Flood => {
+                    TakenPart::Whole => {}
+                    TakenPart::Arrival => arrived.is_left_out = true,
+                    TakenPart::Nothing => return Ok(None),
+                    TakenPart::Flood => {
                         if let (Some(sender), Some(authenticator)) = (sender, authenticator) {
-                            self.hang_up(&mut last, refusal_log);
+                            self.close_connection(&mut last, refusal_log);
                             let address = last.gets("Peer-Address").unwrap_or_default();
                             authenticator.note_flood(sender, address, refusal_log);
                         }
@@ -232,7 +235,7 @@ impl OpenSocket {
         Ok(Some(arrived))
     }
 
-    fn receive_parts(&self) -> zmq::Result<Parts> {
+    fn receive_parts(&self) -> zmq::Result<MessageParts> {
         let mut first = None;
         let mut delimited = false;
         let mut last = self.socket.recv_msg(zmq::DONTWAIT)?;
@@ -241,7 +244,7 @@ impl OpenSocket {
             first.get_or_insert(last);
             last = self.socket.recv_msg(zmq::DONTWAIT)?;
         }
-        Ok(Parts {
+        Ok(MessageParts {
             first,
             delimited,
             last,
@@ -249,12 +252,12 @@ impl OpenSocket {
     }
 
     /// Closes the connection of a message's peer, and drops its other messages.
-    fn hang_up(&mut self, message: &mut zmq::Message, refusal_log: &mut RefusalLog) {
+    fn close_connection(&mut self, message: &mut zmq::Message, refusal_log: &mut RefusalLog) {
         if let (Some(handshakes), Some(connection)) =
-            (&mut self.handshakes, Connection::of(message))
+            (&mut self.handshakes, Connection::from_message(message))
         {
-            handshakes.hang_up(connection, refusal_log);
-            self.closed.note(connection, Instant::now());
+            handshakes.close_connection(connection, refusal_log);
+            self.closed.note_closed(connection, Instant::now());
         }
     }
 }
@@ -273,7 +276,7 @@ fn address_of(given: &str) -> Option<String> {
 }
 
 /// The frames of a message.
-struct Parts {
+struct MessageParts {
     /// The first of several frames: a routing id or a topic.
     first: Option<zmq::Message>,
     /// Whether there is an empty frame between the first and the last.
@@ -306,7 +309,7 @@ impl<'a> Route<'a> {
         peer
     }
 
-    fn of(peer: &'a [u8]) -> Option<Route<'a>> {
+    fn from_peer(peer: &'a [u8]) -> Option<Route<'a>> {
         let (flags, rest) = peer.split_last()?;
         let (id, key) = match flags & KEYED {
             0 => (rest, None),
@@ -340,7 +343,7 @@ mod tests {
         for id in [&b""[..], b"\0\x01\x02\x03\x04", &[255; 255]] {
             for (key, delimited) in [(None, false), (None, true), (key, false), (key, true)] {
                 let peer = Route { id, key, delimited }.to_peer();
-                let route = Route::of(&peer).unwrap();
+                let route = Route::from_peer(&peer).unwrap();
                 assert_eq!((route.id, route.key, route.delimited), (id, key, delimited));
             }
         }

@@ -12,7 +12,7 @@ const MAX_FRAME_BYTES: i64 = 64 << 20;
 const MAX_CLIENT_FRAME_BYTES: i64 = 16 << 20;
 
 /// How many answers libzmq keeps for a client that does not read them. Further answers wait in this process, where
-/// they are counted ([`super::Held`]).
+/// they are counted ([`super::FrameAttachment`]).
 ///
 /// libzmq's read-ahead is not limited, because this side reads immediately. A limit could even end the process: libzmq
 /// 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up and the next heartbeat is due.
@@ -59,18 +59,18 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
         _ if spec.is_for_clients => MAX_CLIENT_FRAME_BYTES,
         _ => MAX_FRAME_BYTES,
     })?;
-    routing(socket, spec)?;
+    set_routing_options(socket, spec)?;
     if spec.place.endpoint().starts_with("tcp://") {
-        network(socket, spec)?;
+        set_network_options(socket, spec)?;
     }
     match &spec.guard {
         Guard::None => Ok(()),
-        Guard::Serve(keys, role) => curve::serve(socket, keys, *role, spec.pattern),
-        Guard::Call(keys) => curve::call(socket, keys),
+        Guard::Serve(keys, role) => curve::set_server_keys(socket, keys, *role, spec.pattern),
+        Guard::Call(keys) => curve::set_client_keys(socket, keys),
     }
 }
 
-fn routing(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
+fn set_routing_options(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
     if spec.pattern == Pattern::Router {
         // Makes libzmq return an error for frames whose receiver is gone, instead of dropping them silently.
         socket.set_router_mandatory(true)?;
@@ -91,7 +91,7 @@ fn routing(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
     Ok(())
 }
 
-fn network(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
+fn set_network_options(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
     socket.set_handshake_ivl(HANDSHAKE_MS)?;
     socket.set_heartbeat_ivl(HEARTBEAT_MS)?;
     socket.set_heartbeat_timeout(SILENCE_MS)?;

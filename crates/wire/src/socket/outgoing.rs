@@ -6,37 +6,37 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::{Held, Peer};
+use super::{FrameAttachment, Peer};
 
 /// The first and the longest pause before the frames of peers that do not read are retried.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// An outgoing frame.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingFrame {
     pub(super) peer: Option<Peer>,
     pub(super) frame: Vec<u8>,
-    pub(super) held: Option<Box<dyn Held>>,
+    pub(super) held: Option<Box<dyn FrameAttachment>>,
 }
 
 /// The result of sending a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SendResult {
     /// The frame was sent, or never will be.
     Done,
     NotYet,
 }
 
 #[derive(Default)]
-pub(super) struct Waiting {
-    frames: VecDeque<Outgoing>,
+pub(super) struct OutgoingQueue {
+    frames: VecDeque<OutgoingFrame>,
     /// Frames of peers that do not read, by peer.
-    stalled: BTreeMap<Peer, VecDeque<Outgoing>>,
+    stalled: BTreeMap<Peer, VecDeque<OutgoingFrame>>,
     /// When these frames are retried, and the pause before that.
     retry: Option<(Instant, Duration)>,
 }
 
-impl Waiting {
+impl OutgoingQueue {
     /// Whether no frames are waiting, except those for peers that do not read.
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
@@ -47,13 +47,17 @@ impl Waiting {
         self.retry.map(|(at, _)| at)
     }
 
-    pub(super) fn push(&mut self, one: Outgoing) {
+    pub(super) fn push(&mut self, one: OutgoingFrame) {
         self.frames.push_back(one);
     }
 
     /// Sends as many frames as possible. `parts_peers` means that libzmq may take frames for other peers although it
     /// takes no more for one.
-    pub(super) fn send_all(&mut self, parts_peers: bool, mut send: impl FnMut(&Outgoing) -> Sent) {
+    pub(super) fn send_all(
+        &mut self,
+        parts_peers: bool,
+        mut send: impl FnMut(&OutgoingFrame) -> SendResult,
+    ) {
         self.retry_stalled(&mut send);
         while let Some(one) = self.frames.pop_front() {
             let peer = one.peer.as_ref().filter(|_| parts_peers);
@@ -61,7 +65,7 @@ impl Waiting {
                 stalled.push_back(one);
                 continue;
             }
-            if send(&one) == Sent::Done {
+            if send(&one) == SendResult::Done {
                 continue;
             }
             let Some(peer) = peer.cloned() else {
@@ -74,7 +78,7 @@ impl Waiting {
         }
     }
 
-    fn retry_stalled(&mut self, send: &mut impl FnMut(&Outgoing) -> Sent) {
+    fn retry_stalled(&mut self, send: &mut impl FnMut(&OutgoingFrame) -> SendResult) {
         let now = Instant::now();
         let Some((at, pause)) = self.retry else {
             return;
@@ -85,7 +89,7 @@ impl Waiting {
         let mut reads = false;
         self.stalled.retain(|_, frames| {
             while let Some(one) = frames.front() {
-                if send(one) == Sent::NotYet {
+                if send(one) == SendResult::NotYet {
                     return true;
                 }
                 reads = true;
@@ -107,8 +111,8 @@ mod tests {
 
     use super::*;
 
-    fn outgoing(peer: u8, frame: u8) -> Outgoing {
-        Outgoing {
+    fn outgoing(peer: u8, frame: u8) -> OutgoingFrame {
+        OutgoingFrame {
             peer: Some(vec![peer]),
             frame: vec![frame],
             held: None,
@@ -117,18 +121,18 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_read_holds_up_nobody_else() {
-        let mut waiting = Waiting::default();
+        let mut waiting = OutgoingQueue::default();
         for (peer, frame) in [(1, 1), (2, 2), (1, 3), (3, 4)] {
             waiting.push(outgoing(peer, frame));
         }
         let sent = RefCell::new(Vec::new());
         let reads = RefCell::new(false);
-        let send = |one: &Outgoing| {
+        let send = |one: &OutgoingFrame| {
             if one.peer == Some(vec![1]) && !*reads.borrow() {
-                return Sent::NotYet;
+                return SendResult::NotYet;
             }
             sent.borrow_mut().push(one.frame[0]);
-            Sent::Done
+            SendResult::Done
         };
         waiting.send_all(true, send);
         assert_eq!(*sent.borrow(), [2, 4]);
@@ -144,12 +148,12 @@ mod tests {
 
     #[test]
     fn frames_of_other_sockets_wait_in_order() {
-        let mut waiting = Waiting::default();
+        let mut waiting = OutgoingQueue::default();
         for (peer, frame) in [(1, 1), (2, 2)] {
             waiting.push(outgoing(peer, frame));
         }
         waiting.send_all(false, |one| match one.frame[0] {
-            1 => Sent::NotYet,
+            1 => SendResult::NotYet,
             _ => unreachable!("it waits behind the first"),
         });
         assert!(!waiting.is_empty());

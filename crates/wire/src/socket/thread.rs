@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::authenticator::Authenticator;
-use super::floods::Closed;
+use super::floods::ClosedConnections;
 use super::handshakes::{Handshakes, RECONNECT_AFTER};
 use super::open_socket::OpenSocket;
 use super::options::configure;
-use super::outgoing::{Outgoing, Waiting};
+use super::outgoing::{OutgoingFrame, OutgoingQueue};
 use super::{
-    Arrivals, Arrived, Guard, Pattern, Place, SocketError, SocketName, SocketSpec, Traffic,
-    is_local,
+    ArrivedFrame, FrameHandler, Guard, Pattern, Place, SocketError, SocketName, SocketSpec,
+    Traffic, is_local,
 };
 use crate::keys::ListChange;
 use crate::refusal_log::RefusalLog;
@@ -24,7 +24,7 @@ use crate::refusal_log::RefusalLog;
 pub(super) enum Command {
     Open(Box<SocketSpec>, mpsc::Sender<Result<(), SocketError>>),
     Close(SocketName),
-    Send(SocketName, Outgoing),
+    Send(SocketName, OutgoingFrame),
     SendNow(SocketName, Vec<u8>),
     Publish(SocketName, Vec<u8>, Vec<u8>),
     Stop,
@@ -43,7 +43,7 @@ impl Command {
 }
 
 /// The queue of commands from other threads.
-pub(super) struct Commands {
+pub(super) struct CommandQueue {
     queue: Mutex<VecDeque<Command>>,
     /// An eventfd that is polled together with the sockets.
     wake: OwnedFd,
@@ -56,8 +56,8 @@ pub(super) struct Commands {
     traffic: Mutex<BTreeMap<SocketName, Traffic>>,
 }
 
-impl Commands {
-    pub(super) fn new() -> std::io::Result<Commands> {
+impl CommandQueue {
+    pub(super) fn new() -> std::io::Result<CommandQueue> {
         // SAFETY: eventfd has no preconditions; the result is checked before it is owned.
         #[allow(unsafe_code)]
         let wake = unsafe {
@@ -67,7 +67,7 @@ impl Commands {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        Ok(Commands {
+        Ok(CommandQueue {
             queue: Mutex::default(),
             wake,
             woken: AtomicBool::new(false),
@@ -82,7 +82,7 @@ impl Commands {
         *why.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_not_admitted(&self, why: &'static str) {
+    fn note_refusal(&self, why: &'static str) {
         let noted = self.not_admitted.lock();
         *noted.unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
@@ -142,7 +142,7 @@ impl Commands {
 
 pub(super) struct SocketThread<A> {
     context: zmq::Context,
-    commands: Arc<Commands>,
+    commands: Arc<CommandQueue>,
     open: Vec<OpenSocket>,
     /// Closed publishing sockets that are reopened once libzmq has released their address, each with the number of
     /// tries so far.
@@ -168,8 +168,8 @@ const REOPEN_INTERVAL: Duration = Duration::from_millis(10);
 /// After how many tries to reopen a socket an error is logged.
 const REOPEN_TRIES_LOGGED: u32 = 500;
 
-impl<A: Arrivals> SocketThread<A> {
-    pub(super) fn new(commands: Arc<Commands>, arrivals: A) -> Self {
+impl<A: FrameHandler> SocketThread<A> {
+    pub(super) fn new(commands: Arc<CommandQueue>, arrivals: A) -> Self {
         SocketThread {
             context: zmq::Context::new(),
             commands,
@@ -190,7 +190,7 @@ impl<A: Arrivals> SocketThread<A> {
             if let Some(authenticator) = &mut self.authenticator {
                 let change = authenticator.refresh();
                 let (open, commands) = (&mut self.open, &self.commands);
-                authenticator.answer(&mut self.refusal_log, |refusal_log| {
+                authenticator.answer_handshakes(&mut self.refusal_log, |refusal_log| {
                     read_handshakes(open, commands, refusal_log);
                 });
                 if let Some(change) = change {
@@ -212,16 +212,16 @@ impl<A: Arrivals> SocketThread<A> {
                         let _ = answer.send(self.open_socket(*spec));
                     }
                     Command::Close(name) => self.close(name),
-                    Command::Send(name, frame) => self.queue(name, frame),
+                    Command::Send(name, frame) => self.queue_frame(name, frame),
                     Command::SendNow(name, frame) => self.send_now(name, &frame),
                     Command::Publish(name, topic, frame) => self.publish(name, &topic, &frame),
                     Command::Stop => return self.close_all(),
                 }
             }
             for open in &mut self.open {
-                open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
+                open.send_queued(self.authenticator.as_ref(), &mut self.refusal_log);
             }
-            self.receive();
+            self.receive_all();
         }
     }
 
@@ -344,8 +344,8 @@ impl<A: Arrivals> SocketThread<A> {
             spec,
             socket,
             handshakes,
-            waiting: Waiting::default(),
-            closed: Closed::default(),
+            waiting: OutgoingQueue::default(),
+            closed: ClosedConnections::default(),
         })
     }
 
@@ -357,7 +357,7 @@ impl<A: Arrivals> SocketThread<A> {
             is_guarded && open.spec.pattern == Pattern::Publish
         };
         for open in self.open.extract_if(.., is_guarded_publisher) {
-            self.arrivals.arrive(Arrived {
+            self.arrivals.arrive(ArrivedFrame {
                 socket: open.spec.name,
                 peer: None,
                 sender: None,
@@ -396,7 +396,7 @@ impl<A: Arrivals> SocketThread<A> {
         }
     }
 
-    fn queue(&mut self, name: SocketName, frame: Outgoing) {
+    fn queue_frame(&mut self, name: SocketName, frame: OutgoingFrame) {
         // If the socket was closed in the meantime, the frame is dropped.
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
             open.waiting.push(frame);
@@ -405,12 +405,12 @@ impl<A: Arrivals> SocketThread<A> {
 
     fn send_now(&mut self, name: SocketName, frame: &[u8]) {
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
-            open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
+            open.send_queued(self.authenticator.as_ref(), &mut self.refusal_log);
             open.send_now(frame);
         }
     }
 
-    fn receive(&mut self) {
+    fn receive_all(&mut self) {
         read_handshakes(&mut self.open, &self.commands, &mut self.refusal_log);
         for open in &mut self.open {
             if open.spec.pattern == Pattern::Push {
@@ -445,7 +445,7 @@ impl<A: Arrivals> SocketThread<A> {
 
     fn close_all(mut self) {
         for open in &mut self.open {
-            open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
+            open.send_queued(self.authenticator.as_ref(), &mut self.refusal_log);
             // Frames in flight get a second. A peer that is gone must not delay the exit longer.
             let _ = open.socket.set_linger(1_000);
         }
@@ -453,10 +453,10 @@ impl<A: Arrivals> SocketThread<A> {
 }
 
 /// Reads the results of handshakes, and records which connections are open.
-fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &mut RefusalLog) {
+fn read_handshakes(open: &mut [OpenSocket], commands: &CommandQueue, refusal_log: &mut RefusalLog) {
     for open in open {
         if let Some(why) = open.read_handshakes(refusal_log) {
-            commands.note_not_admitted(why);
+            commands.note_refusal(why);
         }
     }
 }

@@ -47,10 +47,10 @@ fn main() -> Result<ExitCode, Failure> {
     let mut recognition = Recognition::default();
     // Page by page: its pages come from many sites.
     for page in &pages {
-        recognition.judge_site(std::slice::from_ref(page))?;
+        recognition.check_site(std::slice::from_ref(page))?;
     }
     for manual in folders {
-        recognition.judge_site(&read_pages(Path::new(&manual))?)?;
+        recognition.check_site(&read_pages(Path::new(&manual))?)?;
     }
     let measured: Vec<Measured> = pages.iter().map(|page| measure(&url, page)).collect();
     let verdicts = [
@@ -102,13 +102,15 @@ struct Recognition {
 
 impl Recognition {
     /// Judges the pages of one site, in order.
-    fn judge_site(&mut self, pages: &[String]) -> Result<(), Failure> {
+    fn check_site(&mut self, pages: &[String]) -> Result<(), Failure> {
         let mut repeated = RepeatedPages::default();
         for (number, page) in pages.iter().enumerate() {
             let url = Url::parse(&format!("https://site.example/{number}"))?;
             let response = response(&url, page);
-            let sign = blocks::judge(&response);
-            if let Some(sign) = sign.or_else(|| repeated.note("site.example", &response, true)) {
+            let sign = blocks::find_block(&response);
+            if let Some(sign) =
+                sign.or_else(|| repeated.note_answer("site.example", &response, true))
+            {
                 println!("mistaken: {sign:?}");
                 self.mistaken += 1;
             }
@@ -122,7 +124,7 @@ fn signatures_that_miss_their_page() -> Result<usize, Failure> {
     let mut missed = 0;
     for signature in &Signatures::built_in().signatures {
         let text = std::fs::read_to_string(Path::new(SAMPLES).join(&signature.sample))?;
-        let sign = Sample::read(&text).and_then(|sample| sample.judge());
+        let sign = Sample::read(&text).and_then(|sample| sample.find_block());
         if sign.is_none_or(|sign| sign.signature != signature.id) {
             println!("missed: {}", signature.id);
             missed += 1;
@@ -145,7 +147,7 @@ fn measure(url: &Url, page: &str) -> Measured {
     };
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        black_box(judge(url, black_box(page)));
+        black_box(find_block(url, black_box(page)));
         measured.judging = measured.judging.min(start.elapsed());
         let start = Instant::now();
         black_box(Document::parse_html(black_box(page), &Limits::default()));
@@ -154,8 +156,8 @@ fn measure(url: &Url, page: &str) -> Measured {
     measured
 }
 
-fn judge(url: &Url, body: &str) -> Option<Sign> {
-    blocks::judge(&response(url, body))
+fn find_block(url: &Url, body: &str) -> Option<Sign> {
+    blocks::find_block(&response(url, body))
 }
 
 fn response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {

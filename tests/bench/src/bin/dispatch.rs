@@ -42,10 +42,10 @@ type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let tasks = tasks(std::env::args().skip(1), size)?;
-    let few = rate(tasks, 1, FEW_SUPERVISORS)?;
-    let many = rate(tasks, 1, MANY_SUPERVISORS)?;
-    let many_crawls = rate(tasks, MANY_CRAWLS, FEW_SUPERVISORS)?;
+    let tasks = parse_tasks(std::env::args().skip(1), size)?;
+    let few = measure_rate(tasks, 1, FEW_SUPERVISORS)?;
+    let many = measure_rate(tasks, 1, MANY_SUPERVISORS)?;
+    let many_crawls = measure_rate(tasks, MANY_CRAWLS, FEW_SUPERVISORS)?;
     let verdicts = [
         Verdict {
             what: "tasks handed out and closed a second on one core".into(),
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode, Failure> {
 }
 
 /// Tasks a second on the core.
-fn rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
+fn measure_rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
     let dir = tempfile::tempdir()?;
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0)?;
     feed(&mut frontier, tasks, crawls)?;
@@ -91,7 +91,7 @@ fn rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
     Ok(of(measured.core))
 }
 
-fn tasks(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
+fn parse_tasks(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
     match (args.next().as_deref(), args.next()) {
         (None, _) => Ok(size.pick(500, 50) * 1_000),
         (Some("--tasks"), Some(thousands)) => Ok(thousands.parse::<u64>()? * 1_000),
@@ -160,7 +160,7 @@ fn run(core: &mut Core, tasks: u64, supervisors: usize) -> Result<Measured, Fail
             match arrival {
                 Arrival::Word(number, word) => {
                     let peer = (number as u16).to_be_bytes().to_vec();
-                    core.handle_supervisor_message(&Caller::of_this_build(peer), word, now_ms)?;
+                    core.handle_supervisor_message(&Caller::with_this_version(peer), word, now_ms)?;
                 }
                 Arrival::Outcomes(outcomes) => {
                     closed += outcomes.done.len() as u64;

@@ -17,7 +17,7 @@ use libxml::parser::{Parser, ParserOptions};
 use libxml::xpath::{Context, Expression};
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_document::{Document, Limits, XPath};
-use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
 type Failure = Box<dyn std::error::Error>;
@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode, Failure> {
         .iter()
         .map(|page| measure(page, &ours, &peer, ROUNDS))
         .collect::<Result<_, _>>()?;
-    let mut verdicts = judge(&pages, &measured);
+    let mut verdicts = timing_verdicts(&pages, &measured);
     verdicts.push(judge_slowest(&pages, &measured, &ours, &peer)?);
     Ok(report(&verdicts, size))
 }
@@ -227,9 +227,9 @@ fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
             kind: PageKind::Html,
             text,
         };
-        let wants = Wants {
+        let wants = RequestedParts {
             mapped_links: true,
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         Ok(ours.engine.extract(page, wants)?.links.len())
     })?;
@@ -314,7 +314,7 @@ fn evaluate_peer(
 }
 
 /// Prints the mean times of each part; the ratios are judged.
-fn judge(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
+fn timing_verdicts(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
     let bytes: usize = pages.iter().map(|page| page.text.len()).sum();
     println!(
         "(a) extraction: {} real pages, {:.1} MB, against libxml2; medians of {ROUNDS}, geometric means",

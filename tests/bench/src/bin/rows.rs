@@ -61,8 +61,8 @@ fn main() -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut verdicts = runtime.block_on(in_sqlite(batches, is_plain))?;
-    verdicts.extend(runtime.block_on(in_mongodb(batches, is_plain))?);
+    let mut verdicts = runtime.block_on(measure_sqlite(batches, is_plain))?;
+    verdicts.extend(runtime.block_on(measure_mongodb(batches, is_plain))?);
     Ok(report(&verdicts, size))
 }
 
@@ -93,7 +93,7 @@ async fn stored(uri: &str, lists: Lists, batches: u64, at_once: u64) -> Result<S
     })
 }
 
-async fn in_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
+async fn measure_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
     let folder = tempfile::tempdir()?;
     let uri = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
     let rows = stored(&uri("store.db"), Lists::Plain, batches, 1).await?;
@@ -106,7 +106,7 @@ async fn in_sqlite(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure
     Ok(all)
 }
 
-async fn in_mongodb(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
+async fn measure_mongodb(batches: u64, is_plain: bool) -> Result<Vec<Verdict>, Failure> {
     let mongod = Mongod::start();
     let rows = stored(&mongod.uri("rows"), Lists::Plain, batches, 2).await?;
     let client = Client::with_uri_str(mongod.uri("plain")).await?;

@@ -49,7 +49,7 @@ fn main() -> Result<ExitCode, Failure> {
         .collect();
     let mut verdicts = Vec::new();
     for taught in [1, 2, 3] {
-        let judged = Judged::of(&made, taught, shows);
+        let judged = ProposalScores::measure(&made, taught, shows);
         println!("made verticals, {taught} taught: {}", judged.text());
         if taught == 3 {
             verdicts.push(verdict("page F1 from three sites", judged.f1(), 0.8));
@@ -60,7 +60,10 @@ fn main() -> Result<ExitCode, Failure> {
     match std::env::var_os("LEARN_PAGES") {
         Some(folder) => {
             let real = verticals_of(labelled_sites(Path::new(&folder))?);
-            println!("LEARN_PAGES: {}", Judged::of(&real, 1, shows).text());
+            println!(
+                "LEARN_PAGES: {}",
+                ProposalScores::measure(&real, 1, shows).text()
+            );
         }
         None => println!("unseen: LEARN_PAGES names no folder of pages with true values"),
     }
@@ -105,7 +108,7 @@ fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
 }
 
 #[derive(Default)]
-struct Judged {
+struct ProposalScores {
     f1s: Vec<f64>,
     /// Values that are there, that were proposed surely, and those of these that are right.
     all: usize,
@@ -113,9 +116,9 @@ struct Judged {
     sure_right: usize,
 }
 
-impl Judged {
-    fn of(verticals: &[Vertical], taught: usize, shows: bool) -> Judged {
-        let mut judged = Judged::default();
+impl ProposalScores {
+    fn measure(verticals: &[Vertical], taught: usize, shows: bool) -> ProposalScores {
+        let mut judged = ProposalScores::default();
         for vertical in verticals {
             let count = vertical.sites.len();
             let known: Vec<Vec<Page>> = vertical
@@ -145,7 +148,7 @@ impl Judged {
                     let mut of_taught = teaching.iter().flatten();
                     if of_taught.any(|page| page.known.contains_key(&field.name)) {
                         let proposal = proposals.iter().find(|one| one.field == field.name);
-                        let f1 = judged.field(&vertical.sites[unknown], field, proposal);
+                        let f1 = judged.score_field(&vertical.sites[unknown], field, proposal);
                         if shows && f1.is_some_and(|f1| f1 < 0.9) {
                             println!(
                                 "  {} {}: {f1:?}, {:?}",
@@ -162,7 +165,7 @@ impl Judged {
     }
 
     /// F1 of a field of a site that has it. What is proposed where there is nothing is wrong.
-    fn field(
+    fn score_field(
         &mut self,
         site: &Site,
         field: &ProposedField,

@@ -15,12 +15,12 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
          <li><a href=\"/new\">New</a></li><li><a href=\"/about\">About us</a></li></ul></nav></header>\
          <main>{body}</main>{}\
          <footer><p>Questions? Call +49 800 555 1234</p><p>© 2024 Made Things</p></footer></body></html>",
-        beside(&thing)
+        other_things(&thing)
     )
 }
 
 /// Other things, as shown on their own pages.
-fn beside(thing: &Thing) -> String {
+fn other_things(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
         let other = thing.other(by);
         format!(

@@ -6,7 +6,7 @@ use super::tree::{NodeId, Tree};
 /// The most texts that are repeated.
 const REPEATED: usize = 6;
 
-pub(super) fn sidebar(tree: &mut Tree, choices: &Choices) {
+pub(super) fn add_sidebar(tree: &mut Tree, choices: &Choices) {
     let Some(body) = tree.elements_of("body").first().copied() else {
         return;
     };
@@ -16,7 +16,7 @@ pub(super) fn sidebar(tree: &mut Tree, choices: &Choices) {
     tree.append(aside, heading);
     let list = tree.create_element("ul", &[]);
     tree.append(aside, list);
-    for text in repeated(tree, choices) {
+    for text in repeated_texts(tree, choices) {
         let item = tree.create_text_element("li", &[("class", "widget-item")], &text);
         tree.append(list, item);
     }
@@ -27,7 +27,7 @@ pub(super) fn sidebar(tree: &mut Tree, choices: &Choices) {
 }
 
 /// Short texts from kinds of elements chosen at random for the site, including the heading.
-fn repeated(tree: &Tree, choices: &Choices) -> Vec<String> {
+fn repeated_texts(tree: &Tree, choices: &Choices) -> Vec<String> {
     let is_chosen = |node: NodeId| {
         let parent = tree.parent(node);
         let signature = tree.element(parent).map(|element| element.signature());

@@ -20,7 +20,7 @@ const PROPERTIES: [&str; 10] = [
 ];
 
 /// Drops microdata if there is some, or adds it to elements whose class names a property.
-pub(super) fn microdata(tree: &mut Tree, choices: &Choices) {
+pub(super) fn change_microdata(tree: &mut Tree, choices: &Choices) {
     let is_dropped = choices.chance("drop microdata", 0.6);
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
@@ -51,7 +51,7 @@ fn is_json_ld(tree: &Tree, node: NodeId) -> bool {
 }
 
 /// Drops JSON-LD, lays it out as a graph, or adds one with the name of the page's subject.
-pub(super) fn json_ld(tree: &mut Tree, choices: &Choices) {
+pub(super) fn change_json_ld(tree: &mut Tree, choices: &Choices) {
     let mut scripts = tree.elements_of("script");
     scripts.retain(|script| is_json_ld(tree, *script));
     if scripts.is_empty() {
@@ -95,7 +95,7 @@ fn add_json_ld(tree: &mut Tree) {
 }
 
 /// The title gets the site's name, `meta` elements are dropped or added.
-pub(super) fn head(tree: &mut Tree, choices: &Choices) {
+pub(super) fn change_head(tree: &mut Tree, choices: &Choices) {
     let title = tree.elements_of("title").first().copied();
     let text = title.and_then(|title| tree.children(title).first().copied());
     let old = text.and_then(|text| tree.text(text)).map(str::to_owned);
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn json_ld_is_added_with_the_name_of_the_heading() {
         let mut tree = Tree::parse("<html><head></head><body><h1>A &lt;/script&gt; B</h1>");
-        json_ld(&mut tree, &Choices::new(1));
+        change_json_ld(&mut tree, &Choices::new(1));
         let html = tree.to_html(false);
         let again = Tree::parse(&html);
         let script = again.elements_of("script")[0];

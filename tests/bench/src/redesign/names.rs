@@ -50,7 +50,7 @@ const STYLES: [Style; 6] = [
     Style::Spelling,
 ];
 
-pub(super) fn classes(tree: &mut Tree, choices: &Choices) {
+pub(super) fn rename_classes(tree: &mut Tree, choices: &Choices) {
     let style = *choices.pick("style of classes", &STYLES);
     // Sites are not always rebuilt completely.
     let share = *choices.pick("share of classes", &[0.3, 0.7, 1.0]);
@@ -160,7 +160,7 @@ fn new_id(old: &str, choices: &Choices) -> Option<String> {
 }
 
 /// Drops or renames ids, including references to them.
-pub(super) fn ids(tree: &mut Tree, choices: &Choices) {
+pub(super) fn rename_ids(tree: &mut Tree, choices: &Choices) {
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
             continue;
@@ -182,7 +182,7 @@ pub(super) fn ids(tree: &mut Tree, choices: &Choices) {
 }
 
 /// Attributes of presentation are dropped, those of scripts dropped or renamed.
-pub(super) fn attributes(tree: &mut Tree, choices: &Choices) {
+pub(super) fn rename_attributes(tree: &mut Tree, choices: &Choices) {
     const OF_PRESENTATION: [&str; 9] = [
         "style",
         "align",

@@ -54,7 +54,7 @@ pub(super) fn wrap(tree: &mut Tree, choices: &Choices) {
             let class = [("class", *name)];
             let attributes = if name.is_empty() { &[][..] } else { &class };
             tree.wrap(node, "div", attributes);
-        } else if let Some(child) = wrapped(tree, node)
+        } else if let Some(child) = sole_child(tree, node)
             && choices.chance(&format!("unwrap {of}"), 0.2)
         {
             tree.unwrap(node, child);
@@ -70,7 +70,7 @@ fn may_be_wrapped(tree: &Tree, node: NodeId) -> bool {
 }
 
 /// The only element within a `div`, if it has no other content.
-fn wrapped(tree: &Tree, node: NodeId) -> Option<NodeId> {
+fn sole_child(tree: &Tree, node: NodeId) -> Option<NodeId> {
     let is_blank = |child: &NodeId| tree.text(*child).is_none_or(|text| text.trim().is_empty());
     let is_wrapper = tree.tag(node) == "div" && PLACES.contains(&tree.tag(tree.parent(node)));
     if !is_wrapper || tree.children(node).len() > 3 || !tree.children(node).iter().all(is_blank) {

@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    pub(super) fn take(&mut self, answer: &Answer) {
+    pub(super) fn handle_answer(&mut self, answer: &Answer) {
         match answer {
             Answer::Opened(_) => self.is_open = true,
             Answer::Fed(_, fed) => self.fed = self.fed.max(*fed),

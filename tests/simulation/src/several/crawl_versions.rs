@@ -88,7 +88,7 @@ impl Dispatcher {
         if most_pages.is_some() {
             spec["max_pages"] = json!(0);
         }
-        self.ask_core(
+        self.send_to_core(
             AT_ONCE,
             &json!({"action": "open_crawl", "spec": spec}),
             now_ms,
@@ -101,18 +101,18 @@ impl Dispatcher {
         self.memory.stops.insert(crawl, false);
         let id = self.plan.crawls[crawl].id;
         let stop = json!({"action": "stop", "appid": "app", "crawlid": id});
-        self.ask_core(crawl as u64, &stop, now_ms);
+        self.send_to_core(crawl as u64, &stop, now_ms);
     }
 
-    fn ask_core(&mut self, number: u64, request: &Value, now_ms: i64) {
-        let asked = control::read(request.to_string().as_bytes(), now_ms);
+    fn send_to_core(&mut self, number: u64, request: &Value, now_ms: i64) {
+        let asked = control::parse_request(request.to_string().as_bytes(), now_ms);
         let client = Client::Http(number.into());
         let done = self.core().handle_request(client, asked, now_ms);
         done.expect("the database is healthy");
     }
 
     /// Handles the core's answer to a stop: nothing of the crawl starts here any more.
-    pub(super) fn take_answer_of_core(&mut self, number: u64) {
+    pub(super) fn handle_core_answer(&mut self, number: u64) {
         if number == AT_ONCE {
             return;
         }
@@ -121,13 +121,13 @@ impl Dispatcher {
         let version = self.crawl(crawl).map_or(0, |row| row.version);
         let home = self.plan.home(crawl);
         if home == self.number {
-            self.take_confirmation_of_version(home, crawl, version);
+            self.handle_version_confirmation(home, crawl, version);
         } else {
             self.send(home, Message::CrawlTaken { crawl, version });
         }
     }
 
-    pub(super) fn take_version(
+    pub(super) fn handle_version(
         &mut self,
         crawl: CrawlNumber,
         version: u64,
@@ -136,11 +136,13 @@ impl Dispatcher {
     ) {
         let known = self.crawl(crawl).unwrap_or_default();
         let is_other = version != known.version;
-        if version > known.version || (is_other && self.suffers(Sabotage::OlderVersionsCount)) {
+        if version > known.version
+            || (is_other && self.is_sabotaged_by(Sabotage::OlderVersionsCount))
+        {
             self.carry_out(crawl, version, stopped, now_ms);
         }
         let Some(row) = self.crawl(crawl) else { return };
-        self.stop_again(crawl, row.stopped, now_ms);
+        self.repeat_stop(crawl, row.stopped, now_ms);
         if !row.stopped || self.memory.stops.get(&crawl) == Some(&true) {
             let version = row.version;
             self.send(
@@ -151,16 +153,16 @@ impl Dispatcher {
     }
 
     /// Repeats a committed stop, because the core may have died before it carried the stop out.
-    fn stop_again(&mut self, crawl: CrawlNumber, stopped: bool, now_ms: i64) {
+    fn repeat_stop(&mut self, crawl: CrawlNumber, stopped: bool, now_ms: i64) {
         if stopped && !self.memory.stops.contains_key(&crawl) {
             self.stop_in_core(crawl, now_ms);
         }
     }
 
     /// Sends the current version to the others until they have carried it out.
-    pub(super) fn spread_version(&mut self, crawl: CrawlNumber, now_ms: i64) {
+    pub(super) fn send_version_to_others(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
-        self.stop_again(crawl, row.stopped, now_ms);
+        self.repeat_stop(crawl, row.stopped, now_ms);
         let confirmed = self.memory.confirmed.entry(crawl).or_default().clone();
         for other in self.others().filter(|other| !confirmed.contains(other)) {
             self.send_version(other, crawl);
@@ -179,7 +181,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn take_confirmation_of_version(
+    pub(super) fn handle_version_confirmation(
         &mut self,
         from: usize,
         crawl: CrawlNumber,
@@ -205,8 +207,8 @@ impl Dispatcher {
     fn answer_stop(&mut self, crawl: CrawlNumber) {
         let is_asked = self.memory.stops_asked.contains(&crawl);
         let is_own_done = self.memory.stops.get(&crawl) == Some(&true);
-        let is_done =
-            is_own_done && (self.is_in_force(crawl) || self.suffers(Sabotage::StopIsAnsweredEarly));
+        let is_done = is_own_done
+            && (self.is_in_force(crawl) || self.is_sabotaged_by(Sabotage::StopIsAnsweredEarly));
         if is_asked && is_done {
             self.memory.answers.push(Answer::Stopped(crawl));
         }

@@ -11,7 +11,7 @@ use webfill_scheduler::effects::Committed;
 use webfill_scheduler::frontier::{Frontier, FrontierConfig};
 use webfill_scheduler::{Core, CoreSettings, Mappings};
 
-use super::ending::Wave;
+use super::ending::CountWave;
 use super::message::{CrawlNumber, Link, Message};
 use super::plan::Plan;
 use super::sabotage::Sabotage;
@@ -26,11 +26,11 @@ pub(super) struct Dispatcher {
     core: Option<Core>,
     /// The number of the dispatcher's starts.
     pub(super) life: u32,
-    pub(super) memory: Memory,
+    pub(super) memory: VolatileState,
 }
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct VolatileState {
     /// Messages to send after the next commit; `letters` go to other dispatchers, `answers` to the client.
     pub(super) letters: Vec<(usize, Message)>,
     pub(super) answers: Vec<Answer>,
@@ -45,7 +45,7 @@ pub(super) struct Memory {
     pub(super) stops: BTreeMap<CrawlNumber, bool>,
     /// Stops that the client waits for.
     pub(super) stops_asked: BTreeSet<CrawlNumber>,
-    pub(super) waves: BTreeMap<CrawlNumber, Wave>,
+    pub(super) waves: BTreeMap<CrawlNumber, CountWave>,
     pub(super) waves_begun: u64,
     /// With a sabotage: links for the outbox that wait for another commit.
     pub(super) uncommitted: Vec<(usize, Link)>,
@@ -78,7 +78,7 @@ impl Dispatcher {
             sabotage,
             core: None,
             life: 0,
-            memory: Memory::default(),
+            memory: VolatileState::default(),
         }
     }
 
@@ -88,15 +88,15 @@ impl Dispatcher {
 
     pub(super) fn start(&mut self, now_ms: i64) {
         self.life += 1;
-        self.memory = Memory::default();
+        self.memory = VolatileState::default();
         let config = FrontierConfig {
             seen_memory_bytes: 1 << 20,
             page_cache_bytes: 2 << 20,
             ..FrontierConfig::default()
         };
         let mut frontier = Frontier::open(&self.folder, config, now_ms).expect("it opens");
-        let loses_outbox = self.suffers(Sabotage::OutboxIsNotDurable);
-        let created = frontier.beside(|db| {
+        let loses_outbox = self.is_sabotaged_by(Sabotage::OutboxIsNotDurable);
+        let created = frontier.run_in_transaction(|db| {
             tables::create(db)?;
             if loses_outbox {
                 tables::empty_outbox(db)?;
@@ -126,11 +126,11 @@ impl Dispatcher {
     }
 
     pub(super) fn db<T>(&mut self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
-        let done = self.core().frontier().beside(work);
+        let done = self.core().frontier().run_in_transaction(work);
         done.expect("the database is healthy")
     }
 
-    pub(super) fn suffers(&self, sabotage: Sabotage) -> bool {
+    pub(super) fn is_sabotaged_by(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
 
@@ -151,17 +151,17 @@ impl Dispatcher {
         (0..DISPATCHERS).filter(move |other| *other != own)
     }
 
-    pub(super) fn take(&mut self, from: usize, message: Message, now_ms: i64) {
+    pub(super) fn handle(&mut self, from: usize, message: Message, now_ms: i64) {
         match message {
-            Message::Links { first, links } => self.take_links(from, first, &links, now_ms),
-            Message::Taken { up_to } => self.take_confirmation(from, up_to, now_ms),
+            Message::Links { first, links } => self.handle_links(from, first, &links, now_ms),
+            Message::Taken { up_to } => self.handle_links_confirmation(from, up_to, now_ms),
             Message::Crawl {
                 crawl,
                 version,
                 stopped,
-            } => self.take_version(crawl, version, stopped, now_ms),
+            } => self.handle_version(crawl, version, stopped, now_ms),
             Message::CrawlTaken { crawl, version } => {
-                self.take_confirmation_of_version(from, crawl, version);
+                self.handle_version_confirmation(from, crawl, version);
             }
             Message::CrawlWanted { crawl } => self.send_version(from, crawl),
             Message::ShareWanted {
@@ -174,13 +174,13 @@ impl Dispatcher {
                 crawl,
                 request,
                 pages,
-            } => self.take_share(crawl, request, pages),
+            } => self.handle_share(crawl, request, pages),
             Message::CountsWanted { crawl, wave } => self.send_counts(from, crawl, wave),
             Message::Counts {
                 crawl,
                 wave,
                 counts,
-            } => self.take_counts(from, crawl, wave, counts),
+            } => self.handle_counts(from, crawl, wave, counts),
         }
     }
 
@@ -191,8 +191,8 @@ impl Dispatcher {
         }
         for crawl in 0..self.plan.crawls.len() {
             if self.plan.home(crawl) == self.number {
-                self.spread_version(crawl, now_ms);
-                self.look_for_end(crawl, now_ms);
+                self.send_version_to_others(crawl, now_ms);
+                self.begin_wave_if_due(crawl, now_ms);
             }
             self.adjust_share(crawl);
         }
@@ -200,7 +200,7 @@ impl Dispatcher {
 
     /// The end of every turn of the real loop, except for the commit. While the outbox is full, nothing is handed
     /// out, so the outbox only gets the links of tasks that are already leased.
-    pub(super) fn hand_out(&mut self, now_ms: i64) {
+    pub(super) fn run_turn_end(&mut self, now_ms: i64) {
         let is_held = self.is_held();
         let core = self.core();
         let mut done = core.on_tick(now_ms);
@@ -212,7 +212,7 @@ impl Dispatcher {
 
     pub(super) fn is_held(&self) -> bool {
         self.memory.outbox_len > self.plan.full_outbox
-            && !self.suffers(Sabotage::FullOutboxesDoNotHold)
+            && !self.is_sabotaged_by(Sabotage::FullOutboxesDoNotHold)
     }
 
     pub(super) fn commit(&mut self, now_ms: i64) -> Committed {

@@ -11,7 +11,7 @@ use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
 #[derive(Debug)]
-pub(super) struct Wave {
+pub(super) struct CountWave {
     number: u64,
     begun_ms: i64,
     counts: BTreeMap<usize, Counts>,
@@ -22,7 +22,7 @@ pub(super) struct Wave {
 impl Dispatcher {
     /// Begins a wave if one is due. Before all dispatchers have the current version, some may not even know the
     /// crawl.
-    pub(super) fn look_for_end(&mut self, crawl: CrawlNumber, now_ms: i64) {
+    pub(super) fn begin_wave_if_due(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         let may_end = row.seeds_ended || row.stopped;
         if row.over || !may_end || !self.is_in_force(crawl) {
@@ -40,7 +40,7 @@ impl Dispatcher {
         // The number includes the life, so that answers to waves of an earlier life are not taken for answers to this
         // one.
         let number = (u64::from(self.life) << 32) + self.memory.waves_begun;
-        let wave = Wave {
+        let wave = CountWave {
             number,
             begun_ms: now_ms,
             counts: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl Dispatcher {
         self.send(from, message);
     }
 
-    pub(super) fn take_counts(
+    pub(super) fn handle_counts(
         &mut self,
         from: usize,
         crawl: CrawlNumber,

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use webfill_supervisor::supervisor::OutgoingMessage;
 use webfill_wire::{Outcome, SiteClock, SupervisorToWorker, Task, TaskDone};
 
-use crate::fleet::Upwards;
-use crate::worker::{place_of, url};
+use crate::fleet::MessageToDispatcher;
+use crate::worker::{site_and_page_of, url};
 
-use super::machine::{Next, says};
+use super::machine::{SiteAction, empty_message};
 use super::world::{Event, World};
 
 /// The maximum duration of a page request.
@@ -16,19 +16,24 @@ const LONGEST_ANSWER_MS: u64 = 50;
 
 impl World {
     /// Sends a supervisor's messages, and schedules its next turn.
-    pub(super) fn let_machine_act(&mut self, machine: usize) {
-        self.machines[machine].core.report();
+    pub(super) fn send_supervisor_messages(&mut self, machine: usize) {
+        self.machines[machine].core.send_report();
         for letter in self.machines[machine].core.take_outgoing() {
             match letter {
-                OutgoingMessage::ToWorker(_, message) => self.hand_to_worker(machine, message),
+                OutgoingMessage::ToWorker(_, message) => self.deliver_to_worker(machine, message),
                 OutgoingMessage::ToDispatcherNow(word) => {
                     if self.dispatchers[machine].is_up() {
-                        self.send_up(machine, Upwards::Word(word));
+                        self.send_to_dispatcher(machine, MessageToDispatcher::Word(word));
                     }
                 }
-                OutgoingMessage::ToDispatcher(word) => self.send_up(machine, Upwards::Word(word)),
+                OutgoingMessage::ToDispatcher(word) => {
+                    self.send_to_dispatcher(machine, MessageToDispatcher::Word(word))
+                }
                 OutgoingMessage::Outcomes(outcomes) => {
-                    self.send_up(machine, Upwards::Outcomes((*outcomes).clone()));
+                    self.send_to_dispatcher(
+                        machine,
+                        MessageToDispatcher::Outcomes((*outcomes).clone()),
+                    );
                 }
             }
         }
@@ -36,11 +41,11 @@ impl World {
         let speaks_at_ms = speaks_ms.max(self.now_ms + 1);
         if speaks_at_ms < self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = speaks_at_ms;
-            self.at(speaks_at_ms, Event::MachineSpeaks(machine));
+            self.schedule_at(speaks_at_ms, Event::MachineSpeaks(machine));
         }
     }
 
-    pub(super) fn send_up(&mut self, machine: usize, message: Upwards) {
+    pub(super) fn send_to_dispatcher(&mut self, machine: usize, message: MessageToDispatcher) {
         if !self.dispatchers[machine].is_up() {
             return self.machines[machine].unsent.push(message);
         }
@@ -50,53 +55,55 @@ impl World {
             connection: self.machines[machine].connection,
             message,
         };
-        self.later(1, event);
+        self.schedule_in(1, event);
     }
 
-    fn hand_to_worker(&mut self, machine: usize, message: SupervisorToWorker) {
+    fn deliver_to_worker(&mut self, machine: usize, message: SupervisorToWorker) {
         let now_ms = self.now_ms;
-        let (sites, answer) = self.machines[machine].worker.take(message, now_ms);
-        if answer != says() {
-            self.machines[machine].core.take_from_worker(answer);
-            self.later(1, Event::MachineActs(machine));
+        let (sites, answer) = self.machines[machine].worker.handle(message, now_ms);
+        if answer != empty_message() {
+            self.machines[machine].core.handle_worker_message(answer);
+            self.schedule_in(1, Event::MachineActs(machine));
         }
         for site in sites {
-            self.later(0, Event::SiteIsFree { machine, site });
+            self.schedule_in(0, Event::SiteIsFree { machine, site });
         }
     }
 
-    pub(super) fn ask_site(&mut self, machine: usize, site: usize) {
+    pub(super) fn advance_site(&mut self, machine: usize, site: usize) {
         let now_ms = self.now_ms;
-        match self.machines[machine].worker.next(site, now_ms) {
-            Next::Nothing => {}
-            Next::WaitsUntil(at_ms) => self.at(at_ms, Event::SiteIsFree { machine, site }),
-            Next::GiveBack(returned) => {
-                let mut message = says();
-                message.returned.push(returned);
-                self.machines[machine].core.take_from_worker(message);
-                self.let_machine_act(machine);
-                self.ask_site(machine, site);
+        match self.machines[machine].worker.next_action(site, now_ms) {
+            SiteAction::Nothing => {}
+            SiteAction::WaitsUntil(at_ms) => {
+                self.schedule_at(at_ms, Event::SiteIsFree { machine, site })
             }
-            Next::Fetch(crawl, task) => {
+            SiteAction::GiveBack(returned) => {
+                let mut message = empty_message();
+                message.returned.push(returned);
+                self.machines[machine].core.handle_worker_message(message);
+                self.send_supervisor_messages(machine);
+                self.advance_site(machine, site);
+            }
+            SiteAction::Fetch(crawl, task) => {
                 let client = &self.clients[crawl];
                 let is_ended = client.is_stopped || client.is_over;
                 let has_died = self.dispatchers[machine].life > 1;
-                let place = place_of(&task.url);
+                let place = site_and_page_of(&task.url);
                 let plan = Rc::clone(&self.plan);
                 self.judge
-                    .note_request((crawl, place), machine, &task, has_died, is_ended, &plan);
+                    .check_request((crawl, place), machine, &task, has_died, is_ended, &plan);
                 let takes_ms = self.dice.between(1, LONGEST_ANSWER_MS);
                 let task = Box::new(task);
-                self.later(takes_ms, Event::SiteAnswers { machine, task });
+                self.schedule_in(takes_ms, Event::SiteAnswers { machine, task });
             }
         }
     }
 
-    pub(super) fn take_page(&mut self, machine: usize, task: &Task) {
-        let (site, page) = place_of(&task.url);
+    pub(super) fn finish_page(&mut self, machine: usize, task: &Task) {
+        let (site, page) = site_and_page_of(&task.url);
         let links = self.plan.sites[site][page].iter();
         let delay_ms = self.plan.delay_ms;
-        let mut message = says();
+        let mut message = empty_message();
         message.done.push(TaskDone {
             task: task.task,
             delivery: task.delivery,
@@ -116,9 +123,9 @@ impl World {
             evidence: None,
         });
         let free_ms = self.now_ms + delay_ms;
-        self.machines[machine].worker.answered(site, free_ms);
-        self.machines[machine].core.take_from_worker(message);
-        self.let_machine_act(machine);
-        self.at(free_ms, Event::SiteIsFree { machine, site });
+        self.machines[machine].worker.on_answer(site, free_ms);
+        self.machines[machine].core.handle_worker_message(message);
+        self.send_supervisor_messages(machine);
+        self.schedule_at(free_ms, Event::SiteIsFree { machine, site });
     }
 }

@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use webfill_scheduler::frontier::FILE_NAME;
 use webfill_wire::{Delivery, Task};
 
-use crate::witness::Witness;
-use crate::worker::place_of;
+use crate::witness::DatabaseObserver;
+use crate::worker::site_and_page_of;
 
 use super::Passed;
 use super::message::{CrawlNumber, Message};
@@ -31,7 +31,7 @@ impl Judge {
     /// Judges a request for a page, sent through the supervisor of a dispatcher. The only excuse for a second request
     /// is that the dispatcher has died, and took its supervisor for lost before that came back with the outcome. Then
     /// it is the same task with a later delivery.
-    pub(super) fn note_request(
+    pub(super) fn check_request(
         &mut self,
         (crawl, place): (CrawlNumber, Place),
         dispatcher: usize,
@@ -72,7 +72,7 @@ impl Judge {
     }
 
     /// Judges the length of an outbox. A full one gets only seeds, and the links of tasks that were leased before.
-    pub(super) fn note_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
+    pub(super) fn check_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
         self.longest_outbox = self.longest_outbox.max(len);
         let pages = plan.sites.iter().flatten();
         let most_links = pages.map(Vec::len).max().unwrap_or(0) as u64;
@@ -92,7 +92,7 @@ impl Judge {
 
 /// The totals of a crawl in the dispatchers' files.
 #[derive(Debug, Default)]
-struct Sums {
+struct CrawlTotals {
     discovered: u64,
     pages: u64,
     queued: u64,
@@ -119,7 +119,7 @@ impl World {
             longest_outbox: self.judge.longest_outbox,
         };
         for dispatcher in &self.dispatchers {
-            let found = Witness::open(&dispatcher.folder).faults(&[]);
+            let found = DatabaseObserver::open(&dispatcher.folder).find_faults(&[]);
             let number = dispatcher.number;
             let reported = found
                 .into_iter()
@@ -141,8 +141,8 @@ impl World {
         passed
     }
 
-    fn sums(&self, crawl: CrawlNumber) -> Sums {
-        let mut sums = Sums::default();
+    fn sums(&self, crawl: CrawlNumber) -> CrawlTotals {
+        let mut sums = CrawlTotals::default();
         for dispatcher in &self.dispatchers {
             let file = dispatcher.folder.join(FILE_NAME);
             let db = Connection::open(file).expect("it is there");
@@ -170,7 +170,7 @@ impl World {
         sums
     }
 
-    fn check_crawl(&self, crawl: CrawlNumber, sums: &Sums) -> Vec<String> {
+    fn check_crawl(&self, crawl: CrawlNumber, sums: &CrawlTotals) -> Vec<String> {
         let mut faults = Vec::new();
         let planned = &self.plan.crawls[crawl];
         if sums.sent != sums.taken {
@@ -209,7 +209,7 @@ impl World {
 
     fn reachable(&self, crawl: CrawlNumber) -> usize {
         let seeds = self.plan.crawls[crawl].seeds.iter();
-        let mut found: BTreeSet<Place> = seeds.map(|url| place_of(url)).collect();
+        let mut found: BTreeSet<Place> = seeds.map(|url| site_and_page_of(url)).collect();
         let mut unread: VecDeque<Place> = found.iter().copied().collect();
         while let Some((site, page)) = unread.pop_front() {
             for link in &self.plan.sites[site][page] {
@@ -222,7 +222,7 @@ impl World {
     }
 }
 
-impl Sums {
+impl CrawlTotals {
     fn note_tasks(&mut self, db: &Connection, key: u32, dispatcher: usize) {
         let sql = "SELECT url, outcome = 'ok' FROM tasks WHERE crawl = ?1";
         let mut select = db.prepare(sql).expect("it is SQL");
@@ -234,7 +234,7 @@ impl Sums {
             if is_ok != Some(true) {
                 continue;
             }
-            if let Some(other) = self.done.insert(place_of(&url), dispatcher) {
+            if let Some(other) = self.done.insert(site_and_page_of(&url), dispatcher) {
                 self.faults
                     .push(format!("{url} is done at {other} and at {dispatcher}"));
             }

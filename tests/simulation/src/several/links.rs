@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use webfill_scheduler::frontier::Candidate;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
-use crate::worker::place_of;
+use crate::worker::site_and_page_of;
 
 use super::dispatcher::Dispatcher;
 use super::message::{CrawlNumber, Link, Message};
@@ -19,7 +19,7 @@ const AGAIN_MS: i64 = 500;
 impl Dispatcher {
     /// Passes outcomes to the core, with the links to this dispatcher's own sites. All other links go into the
     /// outbox, in the same commit.
-    pub(super) fn take_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
+    pub(super) fn handle_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
             // Outcomes of an expired lease are ignored, as in the core.
@@ -38,7 +38,7 @@ impl Dispatcher {
     }
 
     pub(super) fn owner_of(&self, url: &str) -> usize {
-        self.plan.owner_of(place_of(url).0)
+        self.plan.owner_of(site_and_page_of(url).0)
     }
 
     fn fill_outbox(&mut self, key: CrawlKey, depth: u16, urls: Vec<String>) {
@@ -63,7 +63,7 @@ impl Dispatcher {
         let (crawl, receiver) = (link.crawl, self.owner_of(&link.url));
         if !is_new {
             row.spared += 1;
-        } else if self.suffers(Sabotage::OutboxIsCommittedLater) {
+        } else if self.is_sabotaged_by(Sabotage::OutboxIsCommittedLater) {
             return self.memory.uncommitted.push((receiver, link));
         } else {
             row.sent += 1;
@@ -99,7 +99,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn take_confirmation(&mut self, from: usize, up_to: u64, now_ms: i64) {
+    pub(super) fn handle_links_confirmation(&mut self, from: usize, up_to: u64, now_ms: i64) {
         let confirmed = self.db(|db| tables::confirm_links(db, from, up_to));
         if confirmed > 0 {
             self.memory.outbox_len -= confirmed as u64;
@@ -111,16 +111,16 @@ impl Dispatcher {
     /// Takes the links that were not taken before. The sender begins with its first unconfirmed link, so none is
     /// missing. Taking never waits for this dispatcher's own outbox: otherwise all of them could be full and wait for
     /// each other.
-    pub(super) fn take_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {
+    pub(super) fn handle_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {
         let mut taken = self.db(|db| tables::taken_from(db, from));
         let mut of_crawls: BTreeMap<CrawlNumber, Vec<&Link>> = BTreeMap::new();
         for (number, link) in (first..).zip(links) {
-            if number <= taken && !self.suffers(Sabotage::ReceiverDoesNotDedupe) {
+            if number <= taken && !self.is_sabotaged_by(Sabotage::ReceiverDoesNotDedupe) {
                 continue;
             }
             if self.crawl(link.crawl).is_some() {
                 of_crawls.entry(link.crawl).or_default().push(link);
-            } else if !self.suffers(Sabotage::LinksOfUnknownCrawlsAreDropped) {
+            } else if !self.is_sabotaged_by(Sabotage::LinksOfUnknownCrawlsAreDropped) {
                 let crawl = link.crawl;
                 self.send(self.plan.home(crawl), Message::CrawlWanted { crawl });
                 break;

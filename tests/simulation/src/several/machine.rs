@@ -9,7 +9,7 @@ use webfill_wire::{
     WorkerToSupervisor,
 };
 
-use crate::fleet::Upwards;
+use crate::fleet::MessageToDispatcher;
 use crate::worker::site_number;
 
 use super::message::CrawlNumber;
@@ -20,7 +20,7 @@ pub(super) struct Machine {
     /// Identifies the machine's connection to the dispatcher; a new connection is a new peer.
     pub(super) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
-    pub(super) unsent: Vec<Upwards>,
+    pub(super) unsent: Vec<MessageToDispatcher>,
     /// When the supervisor's next message is scheduled.
     pub(super) speaks_at_ms: u64,
     pub(super) worker: Worker,
@@ -40,7 +40,7 @@ pub(super) struct Worker {
 
 /// What happens next at a site.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum SiteAction {
     Nothing,
     WaitsUntil(u64),
     Fetch(CrawlNumber, Task),
@@ -60,10 +60,10 @@ impl Machine {
                 url_bytes: 1_000_000,
             },
         });
-        core.worker_started(0, 1, None);
-        core.take_from_worker(WorkerToSupervisor {
+        core.note_worker_start(0, 1, None);
+        core.handle_worker_message(WorkerToSupervisor {
             ready: true,
-            ..says()
+            ..empty_message()
         });
         Machine {
             core,
@@ -76,7 +76,7 @@ impl Machine {
 }
 
 /// An empty message of the worker.
-pub(super) fn says() -> WorkerToSupervisor {
+pub(super) fn empty_message() -> WorkerToSupervisor {
     WorkerToSupervisor {
         worker_index: 0,
         incarnation: 1,
@@ -88,7 +88,7 @@ pub(super) fn says() -> WorkerToSupervisor {
     }
 }
 
-fn given_back(task: &Task) -> TaskReturned {
+fn unstarted_return(task: &Task) -> TaskReturned {
     TaskReturned {
         task: task.task,
         delivery: task.delivery,
@@ -100,12 +100,12 @@ fn given_back(task: &Task) -> TaskReturned {
 
 impl Worker {
     /// Handles a message. Returns the sites that got tasks, and the message to the supervisor.
-    pub(super) fn take(
+    pub(super) fn handle(
         &mut self,
         message: SupervisorToWorker,
         now_ms: u64,
     ) -> (BTreeSet<usize>, WorkerToSupervisor) {
-        let (mut sites, mut answer) = (BTreeSet::new(), says());
+        let (mut sites, mut answer) = (BTreeSet::new(), empty_message());
         match message {
             SupervisorToWorker::LeaseUntil { boot_ms } => self.lease_until_ms = boot_ms,
             SupervisorToWorker::Crawl(settings) => {
@@ -140,38 +140,38 @@ impl Worker {
         for waiting in self.waiting.values_mut() {
             waiting.retain(|(_, task)| {
                 let is_recalled = scope.holds(task.crawl, &task.site, task.priority);
-                returned.extend(is_recalled.then(|| given_back(task)));
+                returned.extend(is_recalled.then(|| unstarted_return(task)));
                 !is_recalled
             });
         }
         returned
     }
 
-    pub(super) fn next(&mut self, site: usize, now_ms: u64) -> Next {
+    pub(super) fn next_action(&mut self, site: usize, now_ms: u64) -> SiteAction {
         let waiting = self.waiting.entry(site).or_default();
         let Some((may_start_ms, _)) = waiting.front() else {
-            return Next::Nothing;
+            return SiteAction::Nothing;
         };
         let free_ms = self.free_ms.get(&site).copied().unwrap_or(0);
         let may_start_ms = free_ms.max(*may_start_ms);
         if self.asked.contains(&site) {
-            return Next::Nothing;
+            return SiteAction::Nothing;
         }
         if may_start_ms > now_ms {
-            return Next::WaitsUntil(may_start_ms);
+            return SiteAction::WaitsUntil(may_start_ms);
         }
         let Some((_, task)) = waiting.pop_front() else {
-            return Next::Nothing;
+            return SiteAction::Nothing;
         };
         if now_ms >= self.lease_until_ms {
-            return Next::GiveBack(given_back(&task));
+            return SiteAction::GiveBack(unstarted_return(&task));
         }
         self.asked.insert(site);
-        Next::Fetch(self.crawls[&task.crawl], task)
+        SiteAction::Fetch(self.crawls[&task.crawl], task)
     }
 
     /// Notes that a site has answered.
-    pub(super) fn answered(&mut self, site: usize, free_ms: u64) {
+    pub(super) fn on_answer(&mut self, site: usize, free_ms: u64) {
         self.asked.remove(&site);
         self.free_ms.insert(site, free_ms);
     }

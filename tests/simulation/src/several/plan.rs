@@ -62,11 +62,11 @@ pub(super) struct NetworkPlan {
 }
 
 impl Plan {
-    pub(super) fn of(seed: u64) -> Plan {
+    pub(super) fn from_seed(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let slots = SlotMap::of(&mut dice);
         let is_rough = !dice.once_in(4);
-        let network = NetworkPlan::of(&mut dice, is_rough);
+        let network = NetworkPlan::draw(&mut dice, is_rough);
         let deaths = if is_rough {
             deaths(&mut dice)
         } else {
@@ -98,15 +98,15 @@ impl Plan {
     }
 
     /// The world of a seed, changed so that the sabotage is likely to show in it.
-    pub(super) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
-        let mut plan = Plan::of(seed);
+    pub(super) fn for_sabotage(sabotage: Sabotage, seed: u64) -> Plan {
+        let mut plan = Plan::from_seed(seed);
         if sabotage == Sabotage::OneWaveIsEnough {
             // The crawl has one page at a time, which may move on while a slow wave asks other dispatchers.
             let mut dice = Dice::new(seed ^ 0x5017);
             plan.sites = chain(&mut dice, 8);
             plan.crawls.truncate(1);
             (plan.crawls[0].most_pages, plan.crawls[0].stops_at_ms) = (None, None);
-            plan.network = NetworkPlan::of(&mut dice, false);
+            plan.network = NetworkPlan::draw(&mut dice, false);
             plan.network.slowest_wave_ms = 1_000;
             (plan.deaths_in_turn, plan.deaths) = (0, Vec::new());
             plan.delay_ms = 20;
@@ -115,10 +115,10 @@ impl Plan {
     }
 
     /// A plan for measurements: a larger web, without faults.
-    pub(super) fn to_measure(sites: usize, pages: usize, links: usize) -> Plan {
+    pub(super) fn for_measuring(sites: usize, pages: usize, links: usize) -> Plan {
         let mut dice = Dice::new(1);
         let slots = SlotMap::of(&mut dice);
-        let mut plan = Plan::of(1);
+        let mut plan = Plan::from_seed(1);
         let page = |dice: &mut Dice| any_places(dice, sites, pages, links);
         plan.sites = (0..sites)
             .map(|_| (0..pages).map(|_| page(&mut dice)).collect())
@@ -131,7 +131,7 @@ impl Plan {
             most_pages: None,
             stops_at_ms: None,
         }];
-        plan.network = NetworkPlan::of(&mut dice, false);
+        plan.network = NetworkPlan::draw(&mut dice, false);
         plan.slots = slots;
         (plan.deaths_in_turn, plan.deaths) = (0, Vec::new());
         (plan.delay_ms, plan.queue, plan.window_sites) = (1_000, 500, 10_000);
@@ -159,7 +159,7 @@ fn crawls(dice: &mut Dice, slots: &SlotMap, sites: usize) -> Vec<CrawlPlan> {
         seeds: (0..sites.min(5)).map(|site| url(site, 0)).collect(),
         opens_at_ms: dice.between(0, 2_000),
         most_pages: dice.once_in(3).then(|| dice.between(1, 80)),
-        stops_at_ms: dice.once_in(4).then(|| dice.magnitude(500, 20_000)),
+        stops_at_ms: dice.once_in(4).then(|| dice.log_uniform(500, 20_000)),
     };
     ids.map(&mut crawl).collect()
 }
@@ -220,14 +220,14 @@ fn deaths(dice: &mut Dice) -> Vec<(u64, usize, u64)> {
     let mut deaths = Vec::new();
     for _ in 0..dice.one_of(&[0, 1, 4, 10]) {
         let dispatcher = dice.between(0, DISPATCHERS as u64 - 1) as usize;
-        let down_ms = dice.magnitude(20, 30_000);
-        deaths.push((dice.magnitude(100, 60_000), dispatcher, down_ms));
+        let down_ms = dice.log_uniform(20, 30_000);
+        deaths.push((dice.log_uniform(100, 60_000), dispatcher, down_ms));
     }
     deaths
 }
 
 impl NetworkPlan {
-    fn of(dice: &mut Dice, is_rough: bool) -> NetworkPlan {
+    fn draw(dice: &mut Dice, is_rough: bool) -> NetworkPlan {
         if !is_rough {
             return NetworkPlan {
                 loss_once_in: 0,
@@ -241,8 +241,8 @@ impl NetworkPlan {
         let mut dispatcher = || dice.between(0, DISPATCHERS as u64 - 1) as usize;
         let pairs = [(dispatcher(), dispatcher()), (dispatcher(), dispatcher())];
         let cuts = pairs.map(|(one, other)| {
-            let from_ms = dice.magnitude(100, 60_000);
-            (one, other, from_ms, from_ms + dice.magnitude(100, 60_000))
+            let from_ms = dice.log_uniform(100, 60_000);
+            (one, other, from_ms, from_ms + dice.log_uniform(100, 60_000))
         });
         let number = dice.one_of(&[0, 1, 2]);
         let cuts = cuts.into_iter().take(number).collect();
@@ -250,7 +250,7 @@ impl NetworkPlan {
             loss_once_in: dice.one_of(&[0, 100, 10]),
             twice_once_in: dice.one_of(&[0, 30, 5]),
             late_once_in: dice.one_of(&[0, 20, 4]),
-            latest_ms: dice.magnitude(50, 20_000),
+            latest_ms: dice.log_uniform(50, 20_000),
             slowest_wave_ms: dice.one_of(&[5, 1_000]),
             cuts,
         }

@@ -36,7 +36,7 @@ impl Dispatcher {
         row.request += 1;
         row.asked = Some(more);
         self.put_crawl(crawl, &row);
-        if self.suffers(Sabotage::ReturnedSharesAreUsed) {
+        if self.is_sabotaged_by(Sabotage::ReturnedSharesAreUsed) {
             self.memory.kept.insert(crawl, used);
         } else if share > used {
             self.set_share(row.key, used);
@@ -65,7 +65,7 @@ impl Dispatcher {
             return;
         };
         let (last, mut pages) = self.db(|db| tables::share(db, crawl, other));
-        let is_old = request < last && !self.suffers(Sabotage::OldShareRequestsCount);
+        let is_old = request < last && !self.is_sabotaged_by(Sabotage::OldShareRequestsCount);
         if is_old {
             return;
         }
@@ -83,7 +83,7 @@ impl Dispatcher {
         self.send(other, share);
     }
 
-    pub(super) fn take_share(&mut self, crawl: CrawlNumber, request: u64, pages: u64) {
+    pub(super) fn handle_share(&mut self, crawl: CrawlNumber, request: u64, pages: u64) {
         let Some(mut row) = self.crawl(crawl) else {
             return;
         };

@@ -10,7 +10,7 @@ use webfill_wire::{DispatcherToSupervisor, Task};
 
 use crate::coordinator::EPOCH_MS;
 use crate::dice::Dice;
-use crate::fleet::Upwards;
+use crate::fleet::MessageToDispatcher;
 
 use super::client::Client;
 use super::dispatcher::Dispatcher;
@@ -64,7 +64,7 @@ pub(super) enum Event {
         dispatcher: usize,
         life: u32,
         connection: u64,
-        message: Upwards,
+        message: MessageToDispatcher,
     },
     ToMachine {
         machine: usize,
@@ -127,25 +127,25 @@ impl World {
         let plan = Rc::clone(&self.plan);
         self.trace(|_| format!("{plan:#?}"));
         for number in 0..DISPATCHERS {
-            self.at(0, Event::Starts(number));
-            self.at(1, Event::MachineSpeaks(number));
+            self.schedule_at(0, Event::Starts(number));
+            self.schedule_at(1, Event::MachineSpeaks(number));
         }
         for (at_ms, dispatcher, down_ms) in &plan.deaths {
-            self.at(*at_ms, Event::Dies(*dispatcher, *down_ms));
+            self.schedule_at(*at_ms, Event::Dies(*dispatcher, *down_ms));
         }
         for (crawl, planned) in plan.crawls.iter().enumerate() {
-            self.at(planned.opens_at_ms, Event::ClientAsks(crawl));
+            self.schedule_at(planned.opens_at_ms, Event::ClientAsks(crawl));
         }
     }
 
-    pub(super) fn at(&mut self, at_ms: u64, event: Event) {
+    pub(super) fn schedule_at(&mut self, at_ms: u64, event: Event) {
         self.count += 1;
         self.events
             .insert((at_ms.max(self.now_ms), self.count), event);
     }
 
-    pub(super) fn later(&mut self, wait_ms: u64, event: Event) {
-        self.at(self.now_ms + wait_ms, event);
+    pub(super) fn schedule_in(&mut self, wait_ms: u64, event: Event) {
+        self.schedule_at(self.now_ms + wait_ms, event);
     }
 
     /// Runs the next event. Returns false when all crawls have ended and late messages have arrived.
@@ -155,14 +155,14 @@ impl World {
         };
         self.now_ms = at_ms;
         self.trace(|_| format!("{event:?}"));
-        self.happen(event);
+        self.handle_event(event);
         if !self.clients.iter().all(|client| client.is_over) {
             self.goes_on_until_ms = self.now_ms + self.plan.network.latest_ms;
         }
         self.now_ms <= self.goes_on_until_ms
     }
 
-    fn happen(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::Starts(number) => self.start(number),
             Event::Dies(number, down_ms) => self.kill(number, down_ms),
@@ -170,18 +170,18 @@ impl World {
                 // A wake may be outdated, because an earlier one has replaced it.
                 if self.now_ms >= self.wakes_at_ms[number] {
                     self.wakes_at_ms[number] = u64::MAX;
-                    self.turn(number, |_, _| ());
+                    self.run_turn(number, |_, _| ());
                 }
             }
             Event::Ticks { dispatcher, life } => {
                 if life == self.dispatchers[dispatcher].life {
-                    self.later(TICK_MS, Event::Ticks { dispatcher, life });
-                    self.turn(dispatcher, |dispatcher, now_ms| dispatcher.tick(now_ms));
+                    self.schedule_in(TICK_MS, Event::Ticks { dispatcher, life });
+                    self.run_turn(dispatcher, |dispatcher, now_ms| dispatcher.tick(now_ms));
                 }
             }
             Event::Arrives { from, to, message } => {
-                self.turn(to, |dispatcher, now_ms| {
-                    dispatcher.take(from, message, now_ms);
+                self.run_turn(to, |dispatcher, now_ms| {
+                    dispatcher.handle(from, message, now_ms);
                 });
             }
             Event::FromMachine {
@@ -191,7 +191,7 @@ impl World {
                 message,
             } => {
                 if life == self.dispatchers[dispatcher].life {
-                    self.hand_up(dispatcher, connection, message);
+                    self.deliver_to_dispatcher(dispatcher, connection, message);
                 }
             }
             Event::ToMachine {
@@ -203,22 +203,22 @@ impl World {
                     let now_ms = self.now_ms;
                     self.machines[machine]
                         .core
-                        .take_from_dispatcher(message, now_ms);
-                    self.let_machine_act(machine);
+                        .handle_dispatcher_message(message, now_ms);
+                    self.send_supervisor_messages(machine);
                 }
             }
             Event::MachineSpeaks(machine) => {
                 if self.now_ms >= self.machines[machine].speaks_at_ms {
                     self.machines[machine].speaks_at_ms = u64::MAX;
                     let now_ms = self.now_ms;
-                    self.machines[machine].core.keep_time(now_ms, 0);
-                    self.let_machine_act(machine);
+                    self.machines[machine].core.send_if_due(now_ms, 0);
+                    self.send_supervisor_messages(machine);
                 }
             }
-            Event::MachineActs(machine) => self.let_machine_act(machine),
-            Event::SiteIsFree { machine, site } => self.ask_site(machine, site),
-            Event::SiteAnswers { machine, task } => self.take_page(machine, &task),
-            Event::ClientAsks(crawl) => self.let_client_ask(crawl),
+            Event::MachineActs(machine) => self.send_supervisor_messages(machine),
+            Event::SiteIsFree { machine, site } => self.advance_site(machine, site),
+            Event::SiteAnswers { machine, task } => self.finish_page(machine, &task),
+            Event::ClientAsks(crawl) => self.run_client(crawl),
         }
     }
 
@@ -231,18 +231,18 @@ impl World {
         self.connections += 1;
         self.machines[number].connection = self.connections;
         for message in std::mem::take(&mut self.machines[number].unsent) {
-            self.send_up(number, message);
+            self.send_to_dispatcher(number, message);
         }
         let life = self.dispatchers[number].life;
         let dispatcher = number;
-        self.later(1, Event::Ticks { dispatcher, life });
+        self.schedule_in(1, Event::Ticks { dispatcher, life });
     }
 
     fn kill(&mut self, number: usize, down_ms: u64) {
         if self.dispatchers[number].is_up() {
             self.trace(|_| format!("dispatcher {number} dies"));
             self.dispatchers[number].die();
-            self.later(down_ms, Event::Starts(number));
+            self.schedule_in(down_ms, Event::Starts(number));
         }
     }
 
@@ -251,7 +251,7 @@ impl World {
     }
 
     /// Runs one turn of a dispatcher's loop around `work`. The dispatcher may die before or after the commit.
-    fn turn(&mut self, number: usize, work: impl FnOnce(&mut Dispatcher, i64)) {
+    fn run_turn(&mut self, number: usize, work: impl FnOnce(&mut Dispatcher, i64)) {
         let now_ms = self.wall_ms();
         let deaths_in_turn = match self.deaths_in_turn < MOST_DEATHS_IN_TURN {
             true => self.plan.deaths_in_turn,
@@ -264,24 +264,24 @@ impl World {
             return;
         }
         work(dispatcher, now_ms);
-        dispatcher.hand_out(now_ms);
-        let early = dispatcher.suffers(Sabotage::ConfirmedBeforeCommit);
+        dispatcher.run_turn_end(now_ms);
+        let early = dispatcher.is_sabotaged_by(Sabotage::ConfirmedBeforeCommit);
         let committed = (!dies_early).then(|| dispatcher.commit(now_ms));
         let letters = std::mem::take(&mut dispatcher.memory.letters);
         if dies_early || dies_late {
             let is_early =
                 |(_, message): &(usize, Message)| early && matches!(message, Message::Taken { .. });
-            self.post(number, letters.into_iter().filter(is_early));
+            self.schedule_letters(number, letters.into_iter().filter(is_early));
             self.deaths_in_turn += 1;
-            let down_ms = self.dice.magnitude(20, 10_000);
+            let down_ms = self.dice.log_uniform(20, 10_000);
             return self.kill(number, down_ms);
         }
-        self.post(number, letters);
+        self.schedule_letters(number, letters);
         for message in committed
             .into_iter()
             .flat_map(|committed| committed.outgoing)
         {
-            self.let_out(number, message);
+            self.route_message(number, message);
         }
         self.after_turn(number, now_ms);
     }
@@ -293,20 +293,20 @@ impl World {
         }
         let letters = std::mem::take(&mut dispatcher.memory.letters);
         for answer in std::mem::take(&mut dispatcher.memory.answers) {
-            self.clients[answer.crawl()].take(&answer);
+            self.clients[answer.crawl()].handle_answer(&answer);
         }
         let outbox_len = dispatcher.memory.outbox_len;
         let next_ms = (dispatcher.next_ms() - EPOCH_MS).max(self.now_ms as i64 + 1) as u64;
-        self.judge.note_outbox(number, outbox_len, &self.plan);
-        self.post(number, letters);
+        self.judge.check_outbox(number, outbox_len, &self.plan);
+        self.schedule_letters(number, letters);
         if next_ms < self.wakes_at_ms[number] {
             self.wakes_at_ms[number] = next_ms;
-            self.at(next_ms, Event::Wakes(number));
+            self.schedule_at(next_ms, Event::Wakes(number));
         }
     }
 
     /// Passes on a message of the core after a commit.
-    fn let_out(&mut self, number: usize, message: OutgoingMessage) {
+    fn route_message(&mut self, number: usize, message: OutgoingMessage) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {
                 let connection = peer.peer.as_slice().try_into().expect("a peer of ours");
@@ -315,29 +315,33 @@ impl World {
                     connection: u64::from_le_bytes(connection),
                     message,
                 };
-                self.later(1, event);
+                self.schedule_in(1, event);
             }
             OutgoingMessage::ToClient(Asker::Http(request), answer) => {
                 assert_eq!(answer.get("error"), None, "{answer}");
-                self.dispatchers[number].take_answer_of_core(request.number);
+                self.dispatchers[number].handle_core_answer(request.number);
             }
             _ => {}
         }
     }
 
     /// Sends messages to other dispatchers.
-    fn post(&mut self, from: usize, letters: impl IntoIterator<Item = (usize, Message)>) {
+    fn schedule_letters(
+        &mut self,
+        from: usize,
+        letters: impl IntoIterator<Item = (usize, Message)>,
+    ) {
         for (to, message) in letters {
             self.judge.note_letter(&message);
-            for at_ms in self.arrivals(from, to, &message) {
+            for at_ms in self.draw_arrivals(from, to, &message) {
                 let message = message.clone();
-                self.at(at_ms, Event::Arrives { from, to, message });
+                self.schedule_at(at_ms, Event::Arrives { from, to, message });
             }
         }
     }
 
     /// When a message that is sent now arrives: never, once, or twice.
-    fn arrivals(&mut self, from: usize, to: usize, message: &Message) -> Vec<u64> {
+    fn draw_arrivals(&mut self, from: usize, to: usize, message: &Message) -> Vec<u64> {
         let (plan, now_ms) = (Rc::clone(&self.plan), self.now_ms);
         let network = &plan.network;
         let is_cut = network.cuts.iter().any(|(one, other, from_ms, until_ms)| {
@@ -359,9 +363,14 @@ impl World {
         (0..times).map(|_| arrival()).collect()
     }
 
-    fn hand_up(&mut self, number: usize, connection: u64, message: Upwards) {
-        self.turn(number, |dispatcher, now_ms| match message {
-            Upwards::Word(word) => {
+    fn deliver_to_dispatcher(
+        &mut self,
+        number: usize,
+        connection: u64,
+        message: MessageToDispatcher,
+    ) {
+        self.run_turn(number, |dispatcher, now_ms| match message {
+            MessageToDispatcher::Word(word) => {
                 let peer = Caller {
                     peer: connection.to_le_bytes().to_vec(),
                     version: WIRE_VERSION,
@@ -371,19 +380,19 @@ impl World {
                     .handle_supervisor_message(&peer, word, now_ms);
                 done.expect("the database is healthy");
             }
-            Upwards::Outcomes(outcomes) => dispatcher.take_outcomes(outcomes, now_ms),
+            MessageToDispatcher::Outcomes(outcomes) => dispatcher.handle_outcomes(outcomes, now_ms),
         });
     }
 
-    fn let_client_ask(&mut self, crawl: CrawlNumber) {
+    fn run_client(&mut self, crawl: CrawlNumber) {
         let plan = Rc::clone(&self.plan);
         let planned = &plan.crawls[crawl];
         let (client, true_ms) = (self.clients[crawl].clone(), self.now_ms);
-        self.turn(planned.home, |home, now_ms| {
+        self.run_turn(planned.home, |home, now_ms| {
             client.ask(crawl, planned, home, (true_ms, now_ms));
         });
         if !self.clients[crawl].is_over {
-            self.later(200, Event::ClientAsks(crawl));
+            self.schedule_in(200, Event::ClientAsks(crawl));
         }
     }
 

@@ -4,41 +4,45 @@ use super::*;
 
 impl Worker {
     /// Advances a site's runner, and returns what it does now. Call it again until that is nothing.
-    pub(crate) fn advance(&mut self, number: usize, around: &mut Around<'_>) -> Next {
+    pub(crate) fn advance(
+        &mut self,
+        number: usize,
+        around: &mut WorkerEnvironment<'_>,
+    ) -> RunnerAction {
         let mut runner = match self.runners.remove(&number) {
             Some(runner) => runner,
             None => {
                 let task = self.sites.borrow_mut().next_task(&site_name(number));
                 let Some(task) = task else {
-                    return Next::Nothing;
+                    return RunnerAction::Nothing;
                 };
                 if self.draining {
-                    return Next::GiveBack(unstarted(&task, None));
+                    return RunnerAction::GiveBack(unstarted_return(&task, None));
                 }
-                self.take_up(task, around)
+                self.start_task(task, around)
             }
         };
-        let next = self.go_on(&mut runner, around);
-        if !matches!(next, Next::GiveBack(_) | Next::Finish(_)) {
+        let next = self.advance_runner(&mut runner, around);
+        if !matches!(next, RunnerAction::GiveBack(_) | RunnerAction::Finish(_)) {
             self.runners.insert(number, runner);
         }
         next
     }
 
-    fn take_up(&self, task: Task, around: &mut Around<'_>) -> Runner {
+    fn start_task(&self, task: Task, around: &mut WorkerEnvironment<'_>) -> Runner {
         self.look_up_clock(&task.site, around);
         let url = Url::parse(&task.url).expect("a URL of ours");
-        let check = PermissionCheck::begin(&task, &url, false, self.known(), around.now);
+        let check = PermissionCheck::begin(&task, &url, false, self.robots_knowledge(), around.now);
         Runner {
             permit: self.permits.permit(&task),
             task,
-            stage: Stage::Checking(Box::new(check)),
+            stage: RunnerStage::Checking(Box::new(check)),
             request: None,
             has_asked: false,
         }
     }
 
-    fn look_up_clock(&self, site: &str, around: &mut Around<'_>) {
+    fn look_up_clock(&self, site: &str, around: &mut WorkerEnvironment<'_>) {
         let mut sites = self.sites.borrow_mut();
         if !sites.begin_clock_lookup(site, around.now) {
             return;
@@ -46,18 +50,22 @@ impl Worker {
         match around.cache.site(site, around.now.wall_ms) {
             Ok(Some(entry)) => sites.take_shared_clock(&entry, around.now),
             Ok(None) => {}
-            Err(Away) => sites.clock_lookup_failed(site),
+            Err(CacheUnavailable) => sites.note_failed_lookup(site),
         }
     }
 
     /// Continues until the runner has to wait, or the task is over.
-    fn go_on(&self, runner: &mut Runner, around: &mut Around<'_>) -> Next {
+    fn advance_runner(
+        &self,
+        runner: &mut Runner,
+        around: &mut WorkerEnvironment<'_>,
+    ) -> RunnerAction {
         if runner.request.is_some() {
-            return Next::Nothing;
+            return RunnerAction::Nothing;
         }
         let (task, permit) = (&runner.task, &runner.permit);
         if let Some(outcome) = task.unreachable {
-            return Next::Finish(Box::new(FinishedTask {
+            return RunnerAction::Finish(Box::new(FinishedTask {
                 task: task.clone(),
                 outcome,
                 status: None,
@@ -67,62 +75,74 @@ impl Worker {
             }));
         }
         let address = address_to_count(task.address_bounds, &addresses());
-        let is_sent = !around.suffers(Sabotage::AddressesAreNotSent);
+        let is_sent = !around.is_sabotaged_by(Sabotage::AddressesAreNotSent);
         if address.is_some() && !runner.has_asked && is_sent {
-            return Next::GiveBack(TaskReturned {
+            return RunnerAction::GiveBack(TaskReturned {
                 address,
-                ..unstarted(task, None)
+                ..unstarted_return(task, None)
             });
         }
         loop {
             match &mut runner.stage {
-                Stage::Checking(check) => match check.step() {
+                RunnerStage::Checking(check) => match check.step() {
                     Step::LookUp(origin) => {
                         self.look_up_robots(check, &origin, &task.site, around);
                     }
                     Step::AwaitTurn(_)
-                        if runner.has_asked && around.suffers(Sabotage::RobotsHopsTakeNoTurn) =>
+                        if runner.has_asked
+                            && around.is_sabotaged_by(Sabotage::RobotsHopsTakeNoTurn) =>
                     {
-                        check.turn_came(self.known(), around.now);
+                        check.note_turn(self.robots_knowledge(), around.now);
                     }
-                    Step::AwaitTurn(_) => match self.wait(Turn::Robots, task, permit, around) {
-                        Waited::CalledBack if runner.has_asked => {
-                            let default_delay = self.politeness.delay();
-                            return Next::GiveBack(self.cut_short(task, default_delay, around));
+                    Step::AwaitTurn(_) => {
+                        match self.poll_turn(Turn::Robots, task, permit, around) {
+                            TurnWait::CalledBack if runner.has_asked => {
+                                let default_delay = self.politeness.delay();
+                                return RunnerAction::GiveBack(self.return_task(
+                                    task,
+                                    default_delay,
+                                    around,
+                                ));
+                            }
+                            TurnWait::CalledBack => {
+                                return RunnerAction::GiveBack(unstarted_return(task, None));
+                            }
+                            TurnWait::Until(instant) => return RunnerAction::WakeAt(instant),
+                            TurnWait::Over => check.note_turn(self.robots_knowledge(), around.now),
                         }
-                        Waited::CalledBack => return Next::GiveBack(unstarted(task, None)),
-                        Waited::Until(instant) => return Next::WakeAt(instant),
-                        Waited::Over => check.turn_came(self.known(), around.now),
-                    },
+                    }
                     Step::Request(url) => match self.permits.check(permit, around.boot_ms) {
                         Ok(()) => {
                             let hop = hop_of(url.path());
-                            return Next::Ask(Request::Robots { hop });
+                            return RunnerAction::Ask(Request::Robots { hop });
                         }
-                        Err(denied) => check.answered(Err(denied), self.known(), around.now),
+                        Err(denied) => {
+                            check.note_response(Err(denied), self.robots_knowledge(), around.now)
+                        }
                     },
                     Step::Decided(permission) => {
                         for entry in check.take_fetched() {
                             around.cache.put_robots(entry);
                         }
-                        match self.decided(permission, task, around) {
+                        match self.apply_permission(permission, task, around) {
                             Ok(stage) => runner.stage = stage,
                             Err(next) => return next,
                         }
                     }
                 },
-                Stage::Permitted {
+                RunnerStage::Permitted {
                     delay,
                     turn,
                     decided_ms,
                 } => {
                     let clock = || self.sites.borrow().clock(&task.site, *delay, around.now);
-                    let give_back = || Next::GiveBack(unstarted(task, Some(clock())));
-                    return match self.wait(*turn, task, permit, around) {
-                        Waited::CalledBack => give_back(),
-                        Waited::Until(instant) => Next::WakeAt(instant),
-                        Waited::Over => match self.permits.check(permit, around.boot_ms) {
-                            Ok(()) => Next::Ask(Request::Page {
+                    let give_back =
+                        || RunnerAction::GiveBack(unstarted_return(task, Some(clock())));
+                    return match self.poll_turn(*turn, task, permit, around) {
+                        TurnWait::CalledBack => give_back(),
+                        TurnWait::Until(instant) => RunnerAction::WakeAt(instant),
+                        TurnWait::Over => match self.permits.check(permit, around.boot_ms) {
+                            Ok(()) => RunnerAction::Ask(Request::Page {
                                 crawl: task.crawl,
                                 page: page_number(task),
                                 decided_ms: *decided_ms,
@@ -140,34 +160,34 @@ impl Worker {
         check: &mut PermissionCheck,
         origin: &str,
         site: &str,
-        around: &mut Around<'_>,
+        around: &mut WorkerEnvironment<'_>,
     ) {
         let wall_ms = around.now.wall_ms;
         let mut entry = around.cache.robots(origin, wall_ms).ok().flatten();
         if let Some(entry) = &mut entry {
-            around.judge.cached(
+            around.judge.on_cache_hit(
                 site_number(site),
                 around.process,
                 entry,
                 around.now_ms,
                 wall_ms,
             );
-            if around.suffers(Sabotage::CachedRobotsDoNotExpire) {
+            if around.is_sabotaged_by(Sabotage::CachedRobotsDoNotExpire) {
                 entry.expires_at_ms = i64::MAX;
             }
         }
-        check.looked_up(entry.as_ref(), self.known(), around.now);
+        check.note_cache_entry(entry.as_ref(), self.robots_knowledge(), around.now);
     }
 
     /// Acts on the decision about a page: the runner waits for the page's turn, or the task is over.
-    fn decided(
+    fn apply_permission(
         &self,
         permission: Permission,
         task: &Task,
-        around: &Around<'_>,
-    ) -> Result<Stage, Next> {
+        around: &WorkerEnvironment<'_>,
+    ) -> Result<RunnerStage, RunnerAction> {
         match permission {
-            Permission::Allowed { delay, turn } => Ok(Stage::Permitted {
+            Permission::Allowed { delay, turn } => Ok(RunnerStage::Permitted {
                 delay,
                 turn,
                 decided_ms: around.now_ms,
@@ -175,7 +195,7 @@ impl Worker {
             Permission::Refused { outcome, evidence } => {
                 let sites = self.sites.borrow();
                 let was_requested = evidence.is_some();
-                Err(Next::Finish(Box::new(FinishedTask {
+                Err(RunnerAction::Finish(Box::new(FinishedTask {
                     task: task.clone(),
                     outcome,
                     status: None,
@@ -184,8 +204,8 @@ impl Worker {
                     evidence,
                 })))
             }
-            Permission::NotAsked => Err(Next::GiveBack(unstarted(task, None))),
-            Permission::CutShort => Err(Next::GiveBack(self.cut_short(
+            Permission::NotAsked => Err(RunnerAction::GiveBack(unstarted_return(task, None))),
+            Permission::CutShort => Err(RunnerAction::GiveBack(self.return_task(
                 task,
                 self.politeness.delay(),
                 around,
@@ -193,26 +213,37 @@ impl Worker {
         }
     }
 
-    fn wait(&self, turn: Turn, task: &Task, permit: &Permit, around: &Around<'_>) -> Waited {
+    fn poll_turn(
+        &self,
+        turn: Turn,
+        task: &Task,
+        permit: &Permit,
+        around: &WorkerEnvironment<'_>,
+    ) -> TurnWait {
         if self.draining || permit.is_recalled() {
-            return Waited::CalledBack;
+            return TurnWait::CalledBack;
         }
         match self.sites.borrow().next_start(&task.site, turn) {
-            Some(next) if next > around.now.instant => Waited::Until(next),
-            _ => Waited::Over,
+            Some(next) if next > around.now.instant => TurnWait::Until(next),
+            _ => TurnWait::Over,
         }
     }
 
-    fn cut_short(&self, task: &Task, delay: Duration, around: &Around<'_>) -> TaskReturned {
+    fn return_task(
+        &self,
+        task: &Task,
+        delay: Duration,
+        around: &WorkerEnvironment<'_>,
+    ) -> TaskReturned {
         let mut sites = self.sites.borrow_mut();
-        let clock = sites.request_cut_short(&task.site, delay, around.now);
+        let clock = sites.note_cut_short(&task.site, delay, around.now);
         TaskReturned {
             cause: ReturnCause::CutShort,
-            ..unstarted(task, Some(clock))
+            ..unstarted_return(task, Some(clock))
         }
     }
 
-    fn known(&self) -> Knowledge<'_> {
+    fn robots_knowledge(&self) -> Knowledge<'_> {
         Knowledge {
             politeness: &self.politeness,
             sites: &self.sites,
@@ -221,7 +252,11 @@ impl Worker {
     }
 
     /// Handles the answer to a site's request. Returns what ends because of it, if anything.
-    pub(crate) fn answered(&mut self, number: usize, around: &mut Around<'_>) -> Option<Next> {
+    pub(crate) fn apply_answer(
+        &mut self,
+        number: usize,
+        around: &mut WorkerEnvironment<'_>,
+    ) -> Option<RunnerAction> {
         let mut runner = self.runners.remove(&number)?;
         let Some(pending) = runner.request.take() else {
             self.runners.insert(number, runner);
@@ -235,25 +270,25 @@ impl Worker {
             let (request, response) = (pending.request, &pending.response);
             around
                 .judge
-                .answered(number, request, around.process, response, times);
+                .on_answer(number, request, around.process, response, times);
         }
         let over = match &mut runner.stage {
-            Stage::Checking(check) => {
+            RunnerStage::Checking(check) => {
                 let response = match is_cut_short {
                     true => Err(Denied::CutShort),
                     false => Ok(robots_response(pending.response, around)),
                 };
-                check.answered(response, self.known(), around.now);
-                if around.suffers(Sabotage::RefusalsMoveNoClock) && has_failed(check) {
+                check.note_response(response, self.robots_knowledge(), around.now);
+                if around.is_sabotaged_by(Sabotage::RefusalsMoveNoClock) && has_failed(check) {
                     self.sites.borrow_mut().forget_back_off(&runner.task.site);
                 }
                 None
             }
-            Stage::Permitted { delay, .. } => {
+            RunnerStage::Permitted { delay, .. } => {
                 let delay = *delay;
                 Some(match is_cut_short {
-                    true => Next::GiveBack(self.cut_short(&runner.task, delay, around)),
-                    false => Next::Finish(Box::new(self.fetched(
+                    true => RunnerAction::GiveBack(self.return_task(&runner.task, delay, around)),
+                    false => RunnerAction::Finish(Box::new(self.finished_task(
                         &runner.task,
                         delay,
                         &pending,
@@ -262,7 +297,7 @@ impl Worker {
                 })
             }
         };
-        if around.suffers(Sabotage::BackOffIsForgotten) {
+        if around.is_sabotaged_by(Sabotage::BackOffIsForgotten) {
             self.sites.borrow_mut().forget_back_off(&runner.task.site);
         }
         if over.is_none() {
@@ -271,12 +306,12 @@ impl Worker {
         over
     }
 
-    fn fetched(
+    fn finished_task(
         &self,
         task: &Task,
         delay: Duration,
         pending: &Pending,
-        around: &Around<'_>,
+        around: &WorkerEnvironment<'_>,
     ) -> FinishedTask {
         let mut sites = self.sites.borrow_mut();
         let pace = self.politeness.pace(delay);
@@ -284,9 +319,9 @@ impl Worker {
             started: pending.started,
             at: around.now.instant,
             answer: pending.response.answer,
-            page: Some(PageKey::of(&task.url)),
+            page: Some(PageKey::from_url(&task.url)),
         };
-        sites.page_answered(&task.site, answered, pace);
+        sites.note_page_answer(&task.site, answered, pace);
         FinishedTask {
             task: task.clone(),
             outcome: pending.response.outcome,
@@ -319,8 +354,8 @@ fn has_failed(check: &PermissionCheck) -> bool {
     matches!(step, Step::Decided(Permission::Refused { evidence, .. }) if evidence.is_some())
 }
 
-fn robots_response(response: Response, around: &Around<'_>) -> RobotsResponse {
-    let allows_all = around.suffers(Sabotage::FailuresOfRobotsAllowEverything);
+fn robots_response(response: Response, around: &WorkerEnvironment<'_>) -> RobotsResponse {
+    let allows_all = around.is_sabotaged_by(Sabotage::FailuresOfRobotsAllowEverything);
     let failed = response.status.is_none_or(|status| status >= 500);
     RobotsResponse {
         outcome: response.outcome,

@@ -36,7 +36,7 @@ const EMPTY: i16 = 1;
 const ITEM: i16 = 2;
 
 impl Cells {
-    pub(super) fn of(kind: Kind) -> Cells {
+    pub(super) fn new(kind: Kind) -> Cells {
         let levels = Levels::default();
         match kind {
             Kind::Integer | Kind::LargeInteger => Cells::Integers(levels, Vec::new()),
@@ -56,21 +56,21 @@ impl Cells {
         let is_of_digits = matches!(self, Cells::Digits(..));
         match self {
             Cells::Integers(levels, kept) => {
-                levels.take(value, kept, |value| value.as_i64().ok_or_else(other))
+                levels.push(value, kept, |value| value.as_i64().ok_or_else(other))
             }
-            Cells::Times(levels, kept) => levels.take(value, kept, |value| {
+            Cells::Times(levels, kept) => levels.push(value, kept, |value| {
                 value.as_str().and_then(parse_iso_time).ok_or_else(other)
             }),
             Cells::Numbers(levels, kept) => {
-                levels.take(value, kept, |value| value.as_f64().ok_or_else(other))
+                levels.push(value, kept, |value| value.as_f64().ok_or_else(other))
             }
             Cells::Truths(levels, kept) => {
-                levels.take(value, kept, |value| value.as_bool().ok_or_else(other))
+                levels.push(value, kept, |value| value.as_bool().ok_or_else(other))
             }
             Cells::Texts(levels, kept) => {
                 let length = value.as_str().map_or(0, str::len);
                 let text = |value: &Value| value.as_str().map(bytes).ok_or_else(other);
-                levels.take(value, kept, text).map(|beside| beside + length)
+                levels.push(value, kept, text).map(|beside| beside + length)
             }
             Cells::Json(levels, kept) | Cells::Digits(levels, kept) => {
                 let text = match (value, is_of_digits) {
@@ -78,7 +78,7 @@ impl Cells {
                     (other, _) => other.to_string(),
                 };
                 let length = text.len();
-                let taken = levels.take(value, kept, |_| Ok(bytes(&text)));
+                let taken = levels.push(value, kept, |_| Ok(bytes(&text)));
                 taken.map(|beside| beside + length)
             }
             Cells::Lists(levels, kept) => levels.take_list(value, kept).ok_or_else(other),
@@ -108,7 +108,7 @@ impl Levels {
     /// The approximate bytes of a value besides its text.
     const BESIDE: usize = 16;
 
-    fn take<T>(
+    fn push<T>(
         &mut self,
         value: &Value,
         kept: &mut Vec<T>,

@@ -46,13 +46,16 @@ impl Bars<'_> {
 
     /// Where the scale of precision begins.
     fn least(&self) -> f64 {
-        let lows = self.rows.iter().filter_map(|(_, tally)| tally.held_out());
+        let lows = self
+            .rows
+            .iter()
+            .filter_map(|(_, tally)| tally.held_out_precision());
         let low = lows.map(|share| share.low).fold(self.precision, f64::min);
         ((low * 10.0 - 0.01).floor() / 10.0).clamp(0.0, 0.9)
     }
 
     fn precision_of(&self, tally: &Tally, least: f64) -> String {
-        let Some(share) = tally.held_out() else {
+        let Some(share) = tally.held_out_precision() else {
             return String::from(
                 "<span class=\"none\"></span><span class=\"number\">not measured</span>",
             );

@@ -7,7 +7,7 @@ use webfill_service::Fault;
 use webfill_urls::{Url, canonical};
 use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
-use super::gathered::{Gathered, Gathering, Redirects};
+use super::gathered::{GatheredPage, PageGatherer, Redirects};
 
 /// The most pages whose body is in another record; further ones are left out.
 const MOST_ELSEWHERE: usize = 200_000;
@@ -41,7 +41,7 @@ impl Archive {
     }
 
     /// Passes all URLs to `each`.
-    pub fn urls(&mut self, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+    pub fn for_each_url(&mut self, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
         let (mut redirects, mut elsewhere) = (Redirects::default(), HashMap::new());
         let mut waiting = 0;
         let take = |url: Url, answer: ArchivedAnswer| {
@@ -56,13 +56,13 @@ impl Archive {
                 _ => {}
             }
         };
-        self.read(true, take)?;
+        self.for_each_answer(true, take)?;
         (self.redirects, self.elsewhere) = (redirects, elsewhere);
         Ok(())
     }
 
-    /// Gathers the wanted pages. [`Archive::urls`] must have been called before.
-    pub fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
+    /// Gathers the wanted pages. [`Archive::for_each_url`] must have been called before.
+    pub fn gather(&self, gathering: &mut PageGatherer<'_>) -> Result<(), Fault> {
         let leading = self.redirects.by_target();
         let take = |url: Url, answer: ArchivedAnswer| {
             let ArchivedBody::Here(body) = answer.body else {
@@ -73,24 +73,28 @@ impl Archive {
             for url in std::iter::once(&url).chain(others.into_iter().flatten()) {
                 let asked = leading.get(url.as_str()).cloned().unwrap_or_default();
                 let names = asked.iter().copied().chain([url.as_str()]);
-                if !gathering.has_room(names) {
+                if !gathering.has_room_or_count(names) {
                     continue;
                 }
-                let page = Gathered::decoded(url.clone(), answer.content_type.as_deref(), &body);
+                let page = GatheredPage::decode(url.clone(), answer.content_type.as_deref(), &body);
                 match page {
                     Some(mut page) => {
                         page.asked = asked.into_iter().map(str::to_owned).collect();
-                        gathering.take(page);
+                        gathering.add(page);
                     }
                     None => gathering.note_of_other_kind(url),
                 }
             }
         };
-        self.read(false, take)
+        self.for_each_answer(false, take)
     }
 
     /// Passes all answers to `each`. A torn file is read up to the tear, which is reported only in the first pass.
-    fn read(&self, is_first: bool, mut each: impl FnMut(Url, ArchivedAnswer)) -> Result<(), Fault> {
+    fn for_each_answer(
+        &self,
+        is_first: bool,
+        mut each: impl FnMut(Url, ArchivedAnswer),
+    ) -> Result<(), Fault> {
         for path in &self.files {
             let shown = path.display();
             let mut reader = WarcReader::open(path, self.max_body_bytes)

@@ -10,15 +10,15 @@ use serde_json::Value;
 use webfill_service::Fault;
 use webfill_urls::{Url, canonical};
 
-use super::gathered::{Gathered, Gathering};
+use super::gathered::{GatheredPage, PageGatherer};
 use crate::mapping_command::golden::{Case, cases_of};
 use crate::mapping_command::kept;
-use crate::mapping_command::listed_file::in_folder;
+use crate::mapping_command::listed_file::path_in_folder;
 use crate::mapping_command::page::kind_and_text;
-use crate::mapping_command::sources::Place;
+use crate::mapping_command::sources::SourcePlace;
 
 /// A page of the folder.
-struct Listed {
+struct FolderPage {
     file: PathBuf,
     /// The URL after redirects.
     url: Url,
@@ -26,7 +26,7 @@ struct Listed {
     content_type: Option<String>,
 }
 
-pub struct Folder(Vec<Listed>);
+pub struct Folder(Vec<FolderPage>);
 
 impl Folder {
     pub fn open(folder: &Path) -> Result<Folder, Fault> {
@@ -36,8 +36,8 @@ impl Folder {
         }
         let index = folder.join(kept::INDEX);
         let listed = match index.is_file() {
-            true => of_list(&index, folder)?,
-            false => of_cases(folder)?,
+            true => read_list(&index, folder)?,
+            false => read_cases(folder)?,
         };
         match listed.is_empty() {
             true => Err(Fault::usage(format!(
@@ -55,10 +55,10 @@ impl Folder {
         pages.flat_map(|page| [page.url.as_str(), page.asked.as_str()])
     }
 
-    pub fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
+    pub fn gather(&self, gathering: &mut PageGatherer<'_>) -> Result<(), Fault> {
         for listed in &self.0 {
             let urls = [listed.asked.as_str(), listed.url.as_str()];
-            if !gathering.has_room(urls.into_iter()) {
+            if !gathering.has_room_or_count(urls.into_iter()) {
                 continue;
             }
             let body = std::fs::read(&listed.file).map_err(|error| {
@@ -70,7 +70,7 @@ impl Folder {
                 continue;
             };
             let asked = Some(listed.asked.to_string()).filter(|_| listed.asked != listed.url);
-            gathering.take(Gathered {
+            gathering.add(GatheredPage {
                 url: listed.url.clone(),
                 asked: asked.into_iter().collect(),
                 kind,
@@ -81,7 +81,7 @@ impl Folder {
     }
 }
 
-fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
+fn read_list(index: &Path, folder: &Path) -> Result<Vec<FolderPage>, Fault> {
     let shown = index.display();
     let text = std::fs::read_to_string(index)
         .map_err(|error| Fault::usage(format!("cannot read {shown}: {error}")))?;
@@ -106,8 +106,8 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
             &page["final_url"]
         };
         let url = parsed(url).map_err(|refusal| broken(&refusal))?;
-        listed.push(Listed {
-            file: in_folder(folder, file).map_err(|reason| broken(&reason))?,
+        listed.push(FolderPage {
+            file: path_in_folder(folder, file).map_err(|reason| broken(&reason))?,
             url: url.unwrap_or_else(|| asked.clone()),
             asked,
             content_type: page["content_type"].as_str().map(str::to_owned),
@@ -117,7 +117,7 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
 }
 
 /// The golden cases in a folder, which has those of one mapping or of several mappings in their own folders.
-fn of_cases(folder: &Path) -> Result<Vec<Listed>, Fault> {
+fn read_cases(folder: &Path) -> Result<Vec<FolderPage>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));
     let mut names = vec![String::from(".")];
@@ -134,8 +134,8 @@ fn of_cases(folder: &Path) -> Result<Vec<Listed>, Fault> {
             continue;
         };
         let source = case.page()?;
-        if let Place::File(file) = source.place {
-            listed.push(Listed {
+        if let SourcePlace::File(file) = source.place {
+            listed.push(FolderPage {
                 file,
                 url: case.url.clone(),
                 asked: case.url,

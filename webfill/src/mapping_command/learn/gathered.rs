@@ -26,7 +26,7 @@ const MOST_HOPS: usize = 5;
 
 /// A page that was fetched before.
 #[derive(Debug, Clone)]
-pub struct Gathered {
+pub struct GatheredPage {
     /// The canonical URL after redirects.
     pub url: Url,
     /// Other canonical URLs that lead to this page.
@@ -35,14 +35,14 @@ pub struct Gathered {
     pub text: String,
 }
 
-impl Gathered {
+impl GatheredPage {
     /// Decodes a body; `None` if it is not a page that mappings can be learned from.
-    pub fn decoded(url: Url, content_type: Option<&str>, body: &[u8]) -> Option<Gathered> {
+    pub fn decode(url: Url, content_type: Option<&str>, body: &[u8]) -> Option<GatheredPage> {
         let kind = charset::media_type(content_type, body);
         if kind == Kind::Unsupported || is_document(content_type, body) {
             return None;
         }
-        Some(Gathered {
+        Some(GatheredPage {
             url,
             asked: Vec::new(),
             kind: page_kind(kind),
@@ -95,13 +95,13 @@ impl Redirects {
 
 /// The gathered pages.
 pub struct Pages {
-    pub pages: Vec<Gathered>,
+    pub pages: Vec<GatheredPage>,
     /// URLs of the same sites with content of another kind.
     pub of_other_kinds: Vec<Url>,
 }
 
-impl From<Gathering<'_>> for Pages {
-    fn from(gathering: Gathering<'_>) -> Pages {
+impl From<PageGatherer<'_>> for Pages {
+    fn from(gathering: PageGatherer<'_>) -> Pages {
         Pages {
             pages: gathering.pages,
             of_other_kinds: gathering.of_other_kinds,
@@ -111,13 +111,13 @@ impl From<Gathering<'_>> for Pages {
 
 /// How much was gathered from a site.
 #[derive(Debug, Default)]
-struct OfSite {
+struct SiteAmount {
     known: usize,
     others: usize,
     bytes: usize,
 }
 
-impl OfSite {
+impl SiteAmount {
     fn has_room(&self, is_known: bool) -> bool {
         let has_room = match is_known {
             true => self.known < MOST_KNOWN,
@@ -128,11 +128,11 @@ impl OfSite {
 }
 
 /// Gathers pages until there are enough.
-pub struct Gathering<'g> {
+pub struct PageGatherer<'g> {
     is_known: &'g dyn Fn(&str) -> bool,
-    pub pages: Vec<Gathered>,
+    pub pages: Vec<GatheredPage>,
     places: HashMap<String, usize>,
-    sites: HashMap<String, OfSite>,
+    sites: HashMap<String, SiteAmount>,
     bytes: usize,
     /// URLs of files and of pages with another layout.
     pub of_other_kinds: Vec<Url>,
@@ -140,10 +140,10 @@ pub struct Gathering<'g> {
     pub passed_over: usize,
 }
 
-impl<'g> Gathering<'g> {
+impl<'g> PageGatherer<'g> {
     /// `is_known` returns whether values of the page at a URL are known.
-    pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> Gathering<'g> {
-        Gathering {
+    pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> PageGatherer<'g> {
+        PageGatherer {
             is_known,
             pages: Vec::new(),
             places: HashMap::new(),
@@ -156,7 +156,7 @@ impl<'g> Gathering<'g> {
 
     /// Whether there is space for a page with these URLs, of which the last one is that after redirects. Pages without
     /// space are counted.
-    pub fn has_room<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
+    pub fn has_room_or_count<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
         let (mut is_known, mut of) = (false, String::new());
         for url in urls {
             is_known |= (self.is_known)(url);
@@ -181,7 +181,7 @@ impl<'g> Gathering<'g> {
     }
 
     /// Takes a page. It replaces an earlier page with the same URL.
-    pub fn take(&mut self, page: Gathered) {
+    pub fn add(&mut self, page: GatheredPage) {
         if let Some(&place) = self.places.get(page.url.as_str()) {
             let former = std::mem::replace(&mut self.pages[place], page);
             let names = former.asked.into_iter();
@@ -206,23 +206,23 @@ impl<'g> Gathering<'g> {
 mod tests {
     use super::*;
 
-    fn page_of(site: &str, number: usize) -> Gathered {
+    fn page_of(site: &str, number: usize) -> GatheredPage {
         let url = Url::parse(&format!("https://{site}/{number}")).unwrap();
-        Gathered::decoded(url, None, b"<html><p>x").unwrap()
+        GatheredPage::decode(url, None, b"<html><p>x").unwrap()
     }
 
-    fn page(number: usize) -> Gathered {
+    fn page(number: usize) -> GatheredPage {
         page_of("people.example", number)
     }
 
     #[test]
     fn a_large_site_does_not_starve_a_small_one() {
-        let mut gathering = Gathering::new(&|_| true);
+        let mut gathering = PageGatherer::new(&|_| true);
         let large = (0..10_000).map(|number| page_of("large.example", number));
         let small = (0..5).map(|number| page_of("small.example", number));
         for page in large.chain(small) {
-            if gathering.has_room(page.names()) {
-                gathering.take(page);
+            if gathering.has_room_or_count(page.names()) {
+                gathering.add(page);
             }
         }
         let of = |name: &str| {
@@ -235,11 +235,11 @@ mod tests {
     #[test]
     fn pages_of_which_nothing_is_known_do_not_displace_others() {
         let is_known = |url: &str| url.ends_with('7');
-        let mut gathering = Gathering::new(&is_known);
+        let mut gathering = PageGatherer::new(&is_known);
         for number in 0..10_000 {
             let page = page(number);
-            if gathering.has_room(page.names()) {
-                gathering.take(page);
+            if gathering.has_room_or_count(page.names()) {
+                gathering.add(page);
             }
         }
         let known = gathering

@@ -6,22 +6,22 @@ use webfill_learn::Page;
 use webfill_mapping::nearest_first;
 use webfill_service::Fault;
 
-use super::gathered::Gathered;
-use super::listed::Listed;
+use super::gathered::GatheredPage;
+use super::listed::ListedRecords;
 use super::records::KnownRecords;
-use super::said::SaidOfPages;
-use crate::demand::table::visible;
+use super::said::PageStatements;
+use crate::demand::table::without_control_characters;
 
 pub fn join(
-    pages: &[Gathered],
+    pages: &[GatheredPage],
     records: &KnownRecords,
-    said: &SaidOfPages,
+    said: &PageStatements,
 ) -> Result<Vec<Page>, Fault> {
     let joined: Vec<Page> = pages
         .iter()
         .map(|page| joined(page, records, said))
         .collect();
-    let names: BTreeSet<&str> = pages.iter().flat_map(Gathered::names).collect();
+    let names: BTreeSet<&str> = pages.iter().flat_map(GatheredPage::names).collect();
     if let Some(url) = said.keys().find(|url| !names.contains(url.as_str())) {
         let nearest = nearest_first(url, names);
         let nearest = nearest
@@ -40,12 +40,12 @@ pub fn join(
 }
 
 /// Whether records or examples have values for one of these pages.
-pub fn is_any_known(pages: &[Gathered], records: &KnownRecords, said: &SaidOfPages) -> bool {
+pub fn is_any_known(pages: &[GatheredPage], records: &KnownRecords, said: &PageStatements) -> bool {
     let is_known = |name: &str| {
         let record = records.of_link(name);
         said.contains_key(name) || record.is_some_and(|record| !record.known.is_empty())
     };
-    pages.iter().flat_map(Gathered::names).any(is_known)
+    pages.iter().flat_map(GatheredPage::names).any(is_known)
 }
 
 fn is_usable(name: &str) -> bool {
@@ -54,7 +54,7 @@ fn is_usable(name: &str) -> bool {
 }
 
 /// Like [`leave_out_unusable_names`], but for records that are rows.
-pub fn leave_out_unusable_rows(listed: &mut Listed) {
+pub fn leave_out_unusable_rows(listed: &mut ListedRecords) {
     report_unusable(listed.leave_out_unusable_names(is_usable));
 }
 
@@ -77,12 +77,12 @@ fn report_unusable(left_out: BTreeSet<String>) {
     for name in left_out {
         webfill_service::say!(
             "webfill: `{}` is skipped: field names have a to z, digits and `_`, a letter first",
-            visible(&name)
+            without_control_characters(&name)
         );
     }
 }
 
-fn joined(page: &Gathered, records: &KnownRecords, said: &SaidOfPages) -> Page {
+fn joined(page: &GatheredPage, records: &KnownRecords, said: &PageStatements) -> Page {
     let record = page.names().find_map(|name| records.of_link(name));
     let of_page = page.names().find_map(|name| said.get(name));
     Page {
@@ -97,7 +97,7 @@ fn joined(page: &Gathered, records: &KnownRecords, said: &SaidOfPages) -> Page {
     }
 }
 
-fn nothing_known(pages: &[Gathered], joined: &[Page], records: &KnownRecords) -> String {
+fn nothing_known(pages: &[GatheredPage], joined: &[Page], records: &KnownRecords) -> String {
     let Some(first) = pages.first() else {
         return String::from("no page to learn from");
     };

@@ -3,7 +3,7 @@
 use webfill_health::is_similar;
 use webfill_urls::Url;
 
-use super::gathered::Gathering;
+use super::gathered::PageGatherer;
 
 /// The most pages whose layouts are kept.
 const MOST: usize = 20_000;
@@ -20,7 +20,7 @@ impl Layouts {
     }
 
     /// Notes pages that do not resemble any page with known values.
-    pub fn note_of_other_kinds(&self, gathering: &mut Gathering<'_>) {
+    pub fn note_of_other_kinds(&self, gathering: &mut PageGatherer<'_>) {
         let mut kinds: Vec<&str> = Vec::new();
         for (url, sketch) in &self.0 {
             let is_new = kinds.iter().all(|kind| !is_similar(kind, sketch));
@@ -50,7 +50,7 @@ mod tests {
             layouts.add(&format!("https://made.example/{path}"), sketch);
         }
         let is_known = |url: &str| url.ends_with(known);
-        let mut gathering = Gathering::new(&is_known);
+        let mut gathering = PageGatherer::new(&is_known);
         layouts.note_of_other_kinds(&mut gathering);
         let noted = gathering.of_other_kinds.iter();
         noted.map(|url| url.path().to_owned()).collect()

@@ -7,18 +7,18 @@ use webfill_learn::{KnownRow, Learned, Limits, Page, RowsTask, Task, records_on}
 use webfill_service::Fault;
 use webfill_urls::Url;
 
-use super::gathered::Gathered;
+use super::gathered::GatheredPage;
 use super::records::{KnownRecord, KnownRecords};
 
 /// The fewest records that make a page a list of records.
 const SEVERAL: usize = 2;
 
 /// The records on each page; empty for pages with one record or none.
-pub struct Listed(Vec<Vec<KnownRow>>);
+pub struct ListedRecords(Vec<Vec<KnownRow>>);
 
-impl Listed {
+impl ListedRecords {
     /// Finds the records on each page. With `by_values`, also records that do not link to the page.
-    pub fn new(pages: &[Gathered], records: &KnownRecords, by_values: bool) -> Listed {
+    pub fn new(pages: &[GatheredPage], records: &KnownRecords, by_values: bool) -> ListedRecords {
         let known: Vec<KnownRow> = match by_values {
             true => records.records.iter().map(row).collect(),
             false => Vec::new(),
@@ -36,7 +36,7 @@ impl Listed {
                 false => Vec::new(),
             }
         });
-        Listed(rows.collect())
+        ListedRecords(rows.collect())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -66,7 +66,7 @@ impl Listed {
 
     pub fn learn(
         &self,
-        pages: &[Gathered],
+        pages: &[GatheredPage],
         links: &[Url],
         others: &[Url],
         task: &Task,
@@ -92,7 +92,7 @@ fn row(record: &KnownRecord) -> KnownRow {
     }
 }
 
-fn as_learned(page: &Gathered) -> Page {
+fn as_learned(page: &GatheredPage) -> Page {
     Page {
         url: page.url.clone(),
         kind: page.kind,

@@ -10,7 +10,7 @@ use crate::cli::MappingOutputOptions;
 use crate::mapping_command::writing::write_atomically;
 
 /// Refuses an output file that exists, before any work is done.
-pub fn check(options: &MappingOutputOptions) -> Result<(), Fault> {
+pub fn refuse_existing(options: &MappingOutputOptions) -> Result<(), Fault> {
     match &options.output {
         Some(file) if file.exists() && !options.force => Err(Fault::usage(format!(
             "--output {}: the file exists; use --force to replace it",

@@ -61,7 +61,7 @@ impl KnownRecords {
             return Ok(known);
         };
         let mut take = |seed: Result<Seed, SeedFault>| {
-            known.take(seed, is_wanted);
+            known.add_seed(seed, is_wanted);
             is_enough(&known)
         };
         if options.records_collection.is_some() || from.starts_with("mongodb") {
@@ -88,7 +88,11 @@ impl KnownRecords {
         Ok(known)
     }
 
-    fn take(&mut self, seed: Result<Seed, SeedFault>, is_wanted: &dyn Fn(&KnownRecord) -> bool) {
+    fn add_seed(
+        &mut self,
+        seed: Result<Seed, SeedFault>,
+        is_wanted: &dyn Fn(&KnownRecord) -> bool,
+    ) {
         self.read += 1;
         let seed = match seed {
             Ok(seed) => seed,

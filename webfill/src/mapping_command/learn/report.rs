@@ -10,7 +10,7 @@ use webfill_service::Fault;
 use super::output;
 use super::records::KnownRecords;
 use crate::cli::{MappingOutputOptions, ReportFormat};
-use crate::demand::table::{table, visible};
+use crate::demand::table::{table, without_control_characters};
 use crate::shell;
 use crate::stdout::print;
 
@@ -74,12 +74,12 @@ impl LearnReport<'_> {
     fn text(&self, file: Option<&Path>) -> String {
         let mut parts: Vec<String> = Vec::new();
         for mapping in &self.learned.mappings {
-            parts.push(of_mapping(mapping));
+            parts.push(mapping_text(mapping));
         }
         if self.learned.mappings.is_empty() {
             parts.push(format!("nothing was learned from {} pages", self.pages));
         }
-        parts.extend(self.left_out());
+        parts.extend(self.left_out_line());
         if let Some(file) = file.filter(|_| !self.learned.mappings.is_empty()) {
             parts.push(format!("written to {}", file.display()));
         }
@@ -87,7 +87,7 @@ impl LearnReport<'_> {
     }
 
     /// Pages that were left out, by reason.
-    fn left_out(&self) -> Option<String> {
+    fn left_out_line(&self) -> Option<String> {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for left in &self.learned.left_out {
             reasons.entry(&left.why).or_default().push(&left.url);
@@ -99,7 +99,7 @@ impl LearnReport<'_> {
             } else {
                 String::new()
             };
-            visible(&format!("left out: {}{more}: {why}", urls[0]))
+            without_control_characters(&format!("left out: {}{more}: {why}", urls[0]))
         });
         let lines: Vec<String> = lines.collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -107,12 +107,12 @@ impl LearnReport<'_> {
 }
 
 /// A mapping: its fields as a table, and warnings.
-pub fn of_mapping(learned: &LearnedMapping) -> String {
+pub fn mapping_text(learned: &LearnedMapping) -> String {
     let name = learned.mapping["name"].as_str().unwrap_or_default();
     let count = learned.pages.len();
     let rows: Vec<Vec<String>> = learned.fields.iter().map(row).collect();
     let mut lines = vec![
-        visible(&format!("mapping {name}, learned from {count} pages")),
+        without_control_characters(&format!("mapping {name}, learned from {count} pages")),
         table(&HEADS, &rows),
     ];
     if let Some(rows) = &learned.rows {
@@ -121,19 +121,19 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
             "rows of {dataset}, key {key}, confidence {:.2}",
             rows.confidence
         );
-        lines.push(visible(&format!("{head}: {}", rows.why)));
+        lines.push(without_control_characters(&format!("{head}: {}", rows.why)));
     }
     lines.extend(
         learned
             .fields
             .iter()
-            .map(|field| visible(&format!("{}: {}", field.field, field.why))),
+            .map(|field| without_control_characters(&format!("{}: {}", field.field, field.why))),
     );
     for field in &learned.fields {
         let disagreements = field.disagree.iter().take(MOST_PAGES);
         lines.extend(disagreements.map(|one| {
             let (known, read) = (one.known.join(", "), one.read.join(", "));
-            visible(&format!(
+            without_control_characters(&format!(
                 "{}: known is \"{known}\", read \"{read}\"  {}",
                 field.field, one.url
             ))
@@ -143,7 +143,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
         let doubted = field.doubted.iter().take(MOST_PAGES);
         lines.extend(doubted.map(|one| {
             let (known, read) = (one.known.join(", "), one.read.join(", "));
-            visible(&format!(
+            without_control_characters(&format!(
                 "{}: the record looks out of date: known is \"{known}\", read \"{read}\"  {}",
                 field.field, one.url
             ))
@@ -156,7 +156,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
     }
     if let Some(url) = &learned.page_to_check {
         let word = shell::quote(url);
-        lines.push(visible(&format!(
+        lines.push(without_control_characters(&format!(
             "check {url}: give the right value with --correct {word} FIELD=VALUE, and learn again"
         )));
     }
@@ -166,7 +166,7 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
 fn row(field: &FieldReport) -> Vec<String> {
     let nothing = || String::from("-");
     vec![
-        visible(&field.field),
+        without_control_characters(&field.field),
         match field.processors {
             Some(_) => format!("{:.2}", field.confidence),
             None => nothing(),
@@ -189,7 +189,7 @@ fn chain(processors: &Value) -> String {
         });
         format!("{name}{}", first.collect::<String>())
     });
-    let text = visible(&steps.collect::<Vec<_>>().join(", "));
+    let text = without_control_characters(&steps.collect::<Vec<_>>().join(", "));
     match text.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

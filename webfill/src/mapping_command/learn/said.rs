@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use webfill_learn::Said;
+use webfill_learn::FieldStatement;
 use webfill_service::Fault;
 use webfill_urls::canonical;
 use webfill_values::trimmed;
@@ -10,10 +10,10 @@ use webfill_values::trimmed;
 use crate::cli::MappingLearnOptions;
 
 /// The statements, by canonical URL and then by field.
-pub type SaidOfPages = BTreeMap<String, BTreeMap<String, Said>>;
+pub type PageStatements = BTreeMap<String, BTreeMap<String, FieldStatement>>;
 
-pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
-    let mut said = SaidOfPages::new();
+pub fn read_statements(options: &MappingLearnOptions) -> Result<PageStatements, Fault> {
+    let mut said = PageStatements::new();
     for (flag, words, is_rejected) in [
         ("--example", &options.example, false),
         ("--correct", &options.correct, false),
@@ -86,14 +86,14 @@ fn check_used(flag: &str, url: Option<&(String, bool)>) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<Vec<(String, String, String)>, String> {
+    fn parse(words: &[&str]) -> Result<Vec<(String, String, String)>, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         triples("--example", &words).map_err(|fault| fault.message)
     }
 
     #[test]
     fn a_url_is_for_all_values_up_to_the_next() {
-        let read = read(&[
+        let read = parse(&[
             "https://a.example/1",
             "name=Ada",
             "site=https://ada.example/?q=1",
@@ -120,7 +120,7 @@ mod tests {
             ),
             (&["https://"], "https://"),
         ] {
-            let fault = read(words).unwrap_err();
+            let fault = parse(words).unwrap_err();
             assert!(fault.contains(reported), "{fault}");
         }
     }

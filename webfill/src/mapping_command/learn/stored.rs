@@ -11,9 +11,9 @@ use webfill_store::{
 };
 use webfill_urls::{Url, canonical};
 
-use super::gathered::{Gathered, Gathering, Redirects};
+use super::gathered::{GatheredPage, PageGatherer, Redirects};
 use super::layouts::Layouts;
-use crate::extract::patiently;
+use crate::extract::retry_while_busy;
 
 /// The members of a page that are looked up.
 const PARTS: [&str; 10] = [
@@ -41,7 +41,7 @@ impl StoredCrawl {
     pub async fn open(uri: &StoreUri, crawl: CrawlId) -> Result<StoredCrawl, Fault> {
         let opened = open_existing_with_bodies(uri).await;
         let (store, bodies) = opened.map_err(Fault::error)?;
-        let known = patiently(async || store.get_crawl(&crawl).await).await?;
+        let known = retry_while_busy(async || store.get_crawl(&crawl).await).await?;
         match known {
             Some(_) => Ok(StoredCrawl {
                 store,
@@ -57,7 +57,7 @@ impl StoredCrawl {
     }
 
     /// Passes the URLs of all pages to `each`.
-    pub async fn urls(&mut self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), Fault> {
+    pub async fn for_each_url(&mut self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), Fault> {
         let filter = ExportFilter {
             app_id: Some(self.crawl.app_id.clone()),
             crawl_id: Some(self.crawl.crawl_id.clone()),
@@ -82,19 +82,19 @@ impl StoredCrawl {
         read.await.map(drop).map_err(Fault::error)
     }
 
-    /// Gathers the pages for which `take` returns true, as long as there is room. [`StoredCrawl::urls`] must have been
+    /// Gathers the pages for which `take` returns true, as long as there is room. [`StoredCrawl::for_each_url`] must have been
     /// called before.
     pub async fn gather(
         &self,
-        gathering: &mut Gathering<'_>,
-        mut take: impl FnMut(&Map<String, Value>, &Gathered) -> bool,
+        gathering: &mut PageGatherer<'_>,
+        mut take: impl FnMut(&Map<String, Value>, &GatheredPage) -> bool,
     ) -> Result<(), Fault> {
         let leading = self.redirects.by_target();
         let mut after = None;
         let mut has_any = false;
         loop {
             let read = async || self.bodies.bodies(&self.crawl, after.clone()).await;
-            let bodies = patiently(read).await?;
+            let bodies = retry_while_busy(read).await?;
             let Some(last) = bodies.last() else {
                 break;
             };
@@ -110,7 +110,7 @@ impl StoredCrawl {
                 let target = final_url.unwrap_or(url);
                 let asked = leading.get(target).cloned().unwrap_or_default();
                 let names = asked.iter().copied().chain([url, target]);
-                if !gathering.has_room(names) {
+                if !gathering.has_room_or_count(names) {
                     continue;
                 }
                 let Some(mut gathered) = read_body(page, target, &body)? else {
@@ -118,7 +118,7 @@ impl StoredCrawl {
                 };
                 gathered.asked = asked.into_iter().map(str::to_owned).collect();
                 if take(page, &gathered) {
-                    gathering.take(gathered);
+                    gathering.add(gathered);
                 }
             }
         }
@@ -134,12 +134,12 @@ impl StoredCrawl {
 
     async fn look_up(&self, bodies: &[Body]) -> Result<HashMap<String, Map<String, Value>>, Fault> {
         let ids: Vec<String> = bodies.iter().map(|body| body.page_id.clone()).collect();
-        stored_pages(&*self.store, ids).await
+        load_pages(&*self.store, ids).await
     }
 }
 
 /// Stored pages, by their keys.
-pub async fn stored_pages(
+pub async fn load_pages(
     store: &dyn Store,
     ids: Vec<String>,
 ) -> Result<HashMap<String, Map<String, Value>>, Fault> {
@@ -158,11 +158,15 @@ pub async fn stored_pages(
             found => Ok(found.map(|_| pages)),
         }
     };
-    patiently(find).await?.map_err(Fault::error)
+    retry_while_busy(find).await?.map_err(Fault::error)
 }
 
 /// Decodes the body of a page; `None` if the body is from another fetch, or is not a page to learn from.
-fn read_body(page: &Map<String, Value>, url: &str, body: &Body) -> Result<Option<Gathered>, Fault> {
+fn read_body(
+    page: &Map<String, Value>,
+    url: &str,
+    body: &Body,
+) -> Result<Option<GatheredPage>, Fault> {
     let text = |name: &str| page.get(name).and_then(Value::as_str);
     let is_document = page
         .get("document")
@@ -181,5 +185,5 @@ fn read_body(page: &Map<String, Value>, url: &str, body: &Body) -> Result<Option
         true => Some("text/html; charset=utf-8"),
         false => text("content_type"),
     };
-    Ok(Gathered::decoded(url, content_type, &content))
+    Ok(GatheredPage::decode(url, content_type, &content))
 }

@@ -7,18 +7,18 @@ use tokio::runtime::Runtime;
 use webfill_service::Fault;
 use webfill_urls::{Url, canonical, site};
 
-use super::gathered::{Gathered, Gathering, Pages};
+use super::gathered::{GatheredPage, PageGatherer, Pages};
 use super::records::{KnownRecord, KnownRecords};
-use super::said::SaidOfPages;
+use super::said::PageStatements;
 use crate::cli::MappingLearnOptions;
-use crate::mapping_command::fetching::{Fetching, Missing};
+use crate::mapping_command::fetching::{PageProvider, PageUnavailable};
 use crate::mapping_command::page::kind_and_text;
-use crate::mapping_command::sources::{Place, Source, of_web};
+use crate::mapping_command::sources::{Source, SourcePlace, from_url_text};
 
 /// Fetches the pages of the examples and, with `--fetch`, pages that records link to.
 pub fn fetch(
     options: &MappingLearnOptions,
-    said: &SaidOfPages,
+    said: &PageStatements,
     runtime: &Runtime,
 ) -> Result<(Pages, KnownRecords), Fault> {
     let most = usize::from(options.fetch.unwrap_or_default());
@@ -80,17 +80,17 @@ fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<St
 
 /// Fetches all pages. Unavailable pages are reported and skipped.
 fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fault> {
-    let sources: Result<Vec<Source>, Fault> = urls.iter().map(|url| of_web(url)).collect();
+    let sources: Result<Vec<Source>, Fault> = urls.iter().map(|url| from_url_text(url)).collect();
     let sources = sources?;
     let beside = options.to.output.as_deref().unwrap_or(Path::new(""));
-    let mut fetching = Fetching::open(&options.web, beside, &sources)?;
-    let mut gathering = Gathering::new(&|_| true);
+    let mut fetching = PageProvider::open(&options.web, beside, &sources)?;
+    let mut gathering = PageGatherer::new(&|_| true);
     for url in urls {
         let asked = canonical(url, None).map_err(Fault::usage)?;
-        match fetching.source(&asked) {
+        match fetching.source_of(&asked) {
             Ok(source) => read(&asked, &source, &mut gathering)?,
-            Err(Missing::OnTheWeb(reason)) => webfill_service::say!("webfill: {reason}"),
-            Err(Missing::Here(fault)) => return Err(fault),
+            Err(PageUnavailable::OnTheWeb(reason)) => webfill_service::say!("webfill: {reason}"),
+            Err(PageUnavailable::Here(fault)) => return Err(fault),
         }
     }
     match gathering.pages.is_empty() {
@@ -99,8 +99,8 @@ fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fa
     }
 }
 
-fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
-    let Place::File(file) = &source.place else {
+fn read(asked: &Url, source: &Source, gathering: &mut PageGatherer<'_>) -> Result<(), Fault> {
+    let SourcePlace::File(file) = &source.place else {
         return Ok(());
     };
     let body = std::fs::read(file)
@@ -111,8 +111,8 @@ fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(
         gathering.note_of_other_kind(&url);
         return Ok(());
     };
-    if gathering.has_room(std::iter::once(url.as_str())) {
-        gathering.take(Gathered {
+    if gathering.has_room_or_count(std::iter::once(url.as_str())) {
+        gathering.add(GatheredPage {
             asked: Some(asked.to_string())
                 .filter(|_| *asked != url)
                 .into_iter()

@@ -12,7 +12,7 @@ use super::reading::folded;
 const LEAST_VALUES: usize = 2;
 
 /// The new chains of a field.
-pub struct New {
+pub struct NewChains {
     pub field: String,
     pub chains: Vec<Value>,
     pub confidence: f64,
@@ -20,7 +20,7 @@ pub struct New {
 
 /// Learns a field from pages where the mapping does not read it as before. The error is the reason, for people, why the
 /// field is not repaired.
-pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String> {
+pub fn relearn_field(mapping: &Value, field: &str, pages: &[Page]) -> Result<NewChains, String> {
     if pages.iter().all(|page| page.known.is_empty()) {
         return Err(String::from(
             "no page from after the change has a value known from before",
@@ -47,7 +47,7 @@ pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String
             report.agree.len()
         ));
     }
-    Ok(New {
+    Ok(NewChains {
         field: field.to_owned(),
         chains: report
             .processors

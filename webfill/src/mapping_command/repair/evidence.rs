@@ -13,9 +13,9 @@ use crate::cli::MappingRepairOptions;
 use crate::feeding::now_ms;
 use crate::mapping_command::learn::archive::Archive;
 use crate::mapping_command::learn::folder::Folder;
-use crate::mapping_command::learn::gathered::{Gathered, Gathering};
+use crate::mapping_command::learn::gathered::{GatheredPage, PageGatherer};
 use crate::mapping_command::learn::records::{KnownRecords, known_values};
-use crate::mapping_command::learn::stored::{StoredCrawl, stored_pages};
+use crate::mapping_command::learn::stored::{StoredCrawl, load_pages};
 use crate::settings::Settings;
 
 /// The largest size of a kept text, in bytes.
@@ -34,9 +34,9 @@ pub struct Evidence {
     /// The names of rows in the alert. Rows are not repaired.
     pub rows: Vec<String>,
     /// Kept pages from before the change.
-    pub before: Vec<Gathered>,
+    pub before: Vec<GatheredPage>,
     /// Current pages. Some may not have changed.
-    pub now: Vec<Gathered>,
+    pub now: Vec<GatheredPage>,
     /// The values known before the change, by URL.
     pub known: BTreeMap<String, Values>,
     /// The URLs and fields whose values are known from the user's records. Any other value there is wrong, whatever was
@@ -106,13 +106,13 @@ impl Evidence {
         options: &MappingRepairOptions,
         max_body_bytes: usize,
     ) -> Result<(), Fault> {
-        let mut gathering = Gathering::new(&|_| true);
+        let mut gathering = PageGatherer::new(&|_| true);
         if let Some(folder) = &options.pages {
             Folder::open(folder)?.gather(&mut gathering)?;
         }
         if let Some(path) = &options.warc {
             let mut archive = Archive::open(path, max_body_bytes)?;
-            archive.urls(&mut |_| ())?;
+            archive.for_each_url(&mut |_| ())?;
             archive.gather(&mut gathering)?;
         }
         self.now = gathering.pages;
@@ -121,7 +121,9 @@ impl Evidence {
 
     /// Adds the pages that the standing alert has kept.
     async fn add_pages_of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
-        let health = crate::health::read(store).await.map_err(Fault::error)?;
+        let health = crate::health::load_health(store)
+            .await
+            .map_err(Fault::error)?;
         let alerts = health.iter().filter(|health| health.mapping() == mapping);
         let Some(alert) = alerts.filter_map(|health| health.alert()).next() else {
             return Ok(());
@@ -156,7 +158,8 @@ impl Evidence {
                 continue;
             };
             // The text was decoded when it was kept, so it is in UTF-8.
-            let Some(page) = Gathered::decoded(url, Some("text/html; charset=utf-8"), &text) else {
+            let Some(page) = GatheredPage::decode(url, Some("text/html; charset=utf-8"), &text)
+            else {
                 continue;
             };
             match when.as_str() {
@@ -193,13 +196,13 @@ impl Evidence {
         crawl: &mut StoredCrawl,
         mapping: &str,
     ) -> Result<(), Fault> {
-        crawl.urls(&mut |_| ()).await?;
-        let mut gathering = Gathering::new(&|_| true);
+        crawl.for_each_url(&mut |_| ()).await?;
+        let mut gathering = PageGatherer::new(&|_| true);
         let records = &mut self.records;
-        let take = |page: &Map<String, Value>, gathered: &Gathered| {
+        let take = |page: &Map<String, Value>, gathered: &GatheredPage| {
             let is_of_mapping = page.get("mapping").and_then(Value::as_str) == Some(mapping);
             if is_of_mapping {
-                note_records(page, gathered.url.as_str(), records);
+                collect_records(page, gathered.url.as_str(), records);
             }
             is_of_mapping
         };
@@ -216,10 +219,10 @@ impl Evidence {
     /// Notes the records of the pages that the alert has kept.
     async fn note_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
         let keys = std::mem::take(&mut self.keys);
-        let pages = stored_pages(store, keys).await?;
+        let pages = load_pages(store, keys).await?;
         for page in pages.values() {
             let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
-            note_records(page, url, &mut self.records);
+            collect_records(page, url, &mut self.records);
         }
         Ok(())
     }
@@ -260,7 +263,7 @@ impl Evidence {
         mapping: &str,
         changed_at: &str,
     ) -> Result<(), Fault> {
-        let wanted: BTreeSet<&str> = self.now.iter().flat_map(Gathered::names).collect();
+        let wanted: BTreeSet<&str> = self.now.iter().flat_map(GatheredPage::names).collect();
         let mut found: Vec<(String, String, Values)> = Vec::new();
         let mut each = |page: Value| {
             let text = |name: &str| page[name].as_str().unwrap_or_default().to_owned();
@@ -294,7 +297,7 @@ impl Evidence {
         let wanted: BTreeSet<String> = self
             .now
             .iter()
-            .flat_map(Gathered::names)
+            .flat_map(GatheredPage::names)
             .map(str::to_owned)
             .collect();
         let is_wanted = |record: &crate::mapping_command::learn::records::KnownRecord| {
@@ -322,7 +325,7 @@ impl Evidence {
     }
 
     /// The values of this page that were known before the change.
-    pub fn known_of(&self, page: &Gathered) -> Values {
+    pub fn known_values_of(&self, page: &GatheredPage) -> Values {
         let mut all = Values::new();
         for values in page.names().filter_map(|name| self.known.get(name)) {
             for (field, values) in values {
@@ -333,7 +336,7 @@ impl Evidence {
     }
 
     /// Whether any other value than the known one is wrong, because the known one is the user's or is on the page.
-    pub fn is_sure(&self, page: &Gathered, field: &str, known: &[String]) -> bool {
+    pub fn is_sure(&self, page: &GatheredPage, field: &str, known: &[String]) -> bool {
         let mut names = page.names();
         names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
             || known.iter().all(|value| page.text.contains(value.as_str()))
@@ -342,11 +345,15 @@ impl Evidence {
     /// For each current page, the known values of a field.
     pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
         let pages = self.now.iter();
-        pages.map(move |page| self.known_of(page).remove(field))
+        pages.map(move |page| self.known_values_of(page).remove(field))
     }
 }
 
-fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<String, Vec<String>>) {
+fn collect_records(
+    page: &Map<String, Value>,
+    url: &str,
+    records: &mut HashMap<String, Vec<String>>,
+) {
     let keys = page.get("records").and_then(Value::as_array);
     for key in keys.into_iter().flatten().filter_map(Value::as_str) {
         records

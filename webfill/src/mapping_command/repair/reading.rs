@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, Wants};
+use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, RequestedParts};
 use webfill_service::Fault;
 
-use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::output::checked;
 use crate::mapping_command::learn::records::known_values;
 
@@ -35,35 +35,35 @@ impl Reader {
     }
 
     /// Whether the mapping applies to this page.
-    pub fn is_for(&self, page: &Gathered) -> bool {
-        let index = self.set.by_name(&self.name);
+    pub fn is_for(&self, page: &GatheredPage) -> bool {
+        let index = self.set.find_by_name(&self.name);
         index.is_some_and(|index| self.set.find_all(page.url.as_str()).contains(&index))
     }
 
-    pub fn extraction(&self, page: &Gathered) -> Option<Extraction> {
-        let index = self.set.by_name(&self.name)?;
+    pub fn extraction(&self, page: &GatheredPage) -> Option<Extraction> {
+        let index = self.set.find_by_name(&self.name)?;
         let input = PageInput {
             url: &page.url,
             kind: page.kind,
             text: &page.text,
         };
-        let wants = Wants {
+        let wants = RequestedParts {
             mapped_links: true,
             deadline: Some(Instant::now() + PAGE_TIME),
-            ..Wants::default()
+            ..RequestedParts::default()
         };
         self.engine.extract_as(Some(index), input, wants).ok()
     }
 
     /// The values on a page; `None` if it could not be read completely, for example within the time limit.
-    pub fn values(&self, page: &Gathered) -> Option<Values> {
+    pub fn values(&self, page: &GatheredPage) -> Option<Values> {
         let extraction = self.extraction(page)?;
         Some(known_values(&extraction.fields))
     }
 
     /// Reads each page once.
     pub fn readings(&self, evidence: &Evidence) -> Readings {
-        let read = |pages: &[Gathered]| pages.iter().map(|page| self.values(page)).collect();
+        let read = |pages: &[GatheredPage]| pages.iter().map(|page| self.values(page)).collect();
         Readings {
             before: read(&evidence.before),
             now: read(&evidence.now),

@@ -5,15 +5,15 @@ use std::path::Path;
 use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
 
-use super::Broken;
-use super::anew::New;
+use super::BrokenMapping;
+use super::anew::NewChains;
 use super::evidence::Evidence;
 use super::reading::{Reader, shown};
 use crate::cli::{MappingRepairOptions, ReportFormat};
-use crate::demand::table::visible;
+use crate::demand::table::without_control_characters;
 use crate::mapping_command::difference::lines_that_differ;
 use crate::mapping_command::golden::{NewCase, name_of};
-use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::save::golden_folder;
 use crate::mapping_command::writing::keep_former;
@@ -26,7 +26,7 @@ const MOST_CASES: usize = 3;
 #[derive(Default)]
 pub struct Repair {
     /// The fields with their new chains.
-    pub accepted: Vec<New>,
+    pub accepted: Vec<NewChains>,
     /// The fields that stay as they are, with the reason.
     pub refused: Vec<(String, String)>,
     /// The repaired mapping file.
@@ -38,7 +38,7 @@ impl Repair {
     pub fn finish(
         &self,
         options: &MappingRepairOptions,
-        broken: &Broken,
+        broken: &BrokenMapping,
         evidence: &Evidence,
     ) -> Result<ExitStatus, Fault> {
         let (old, new) = (format!("{:#}\n", broken.file), format!("{:#}\n", self.file));
@@ -77,9 +77,9 @@ impl Repair {
     }
 
     /// For each repaired field, the former, the new and the known value on some pages.
-    fn values(&self, broken: &Broken, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
+    fn values(&self, broken: &BrokenMapping, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
         let mut rows = Vec::new();
-        for New { field, .. } in &self.accepted {
+        for NewChains { field, .. } in &self.accepted {
             let pages = evidence.now.iter().zip(evidence.labels(field));
             let pages = pages.filter_map(|(page, known)| Some((page, known?)));
             for (page, known) in pages.take(MOST_CASES) {
@@ -113,21 +113,21 @@ impl Repair {
 
     fn text(
         &self,
-        broken: &Broken,
+        broken: &BrokenMapping,
         difference: &str,
         values: &[Value],
         written: &[String],
     ) -> String {
         let mut parts = Vec::new();
         if !difference.is_empty() {
-            let name = visible(&broken.name);
+            let name = without_control_characters(&broken.name);
             parts.push(format!("mapping {name} (- now, + repaired):\n{difference}"));
         }
         let texts = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone()).ok();
         let values = values.iter().map(|one| {
             let of = |name: &str| shown(texts(&one[name]).as_ref());
             let text = |name: &str| one[name].as_str().unwrap_or_default();
-            visible(&format!(
+            without_control_characters(&format!(
                 "{}: {} -> {}, known is {}  {}",
                 text("field"),
                 of("old"),
@@ -139,12 +139,14 @@ impl Repair {
         let mut lines: Vec<String> = values.collect();
         let repaired = self.accepted.iter();
         lines.extend(repaired.map(
-            |New {
+            |NewChains {
                  field, confidence, ..
              }| { format!("{field}: repaired, confidence {confidence:.2}") },
         ));
         let refused = self.refused.iter();
-        lines.extend(refused.map(|(field, why)| visible(&format!("{field}: not repaired: {why}"))));
+        lines.extend(refused.map(|(field, why)| {
+            without_control_characters(&format!("{field}: not repaired: {why}"))
+        }));
         parts.push(lines.join("\n"));
         if !written.is_empty() {
             parts.push(written.join("\n"));
@@ -160,16 +162,16 @@ impl Repair {
 /// Keeps as golden cases pages from before and after the change that the repaired mapping reads correctly.
 fn keep_cases(
     folder: &Path,
-    broken: &Broken,
+    broken: &BrokenMapping,
     reader: &Reader,
     evidence: &Evidence,
 ) -> Result<usize, Fault> {
-    let is_as_before = |page: &&Gathered| {
+    let is_as_before = |page: &&GatheredPage| {
         let before = broken.reader.values(page);
         before.as_ref().is_some_and(|before| !before.is_empty()) && before == reader.values(page)
     };
-    let is_repaired = |page: &&Gathered| {
-        let known = evidence.known_of(page);
+    let is_repaired = |page: &&GatheredPage| {
+        let known = evidence.known_values_of(page);
         let Some(read) = reader.values(page).filter(|_| !known.is_empty()) else {
             return false;
         };

@@ -120,7 +120,7 @@ mod tests {
     use webfill_urls::Url;
 
     use super::*;
-    use crate::mapping_command::learn::gathered::Gathered;
+    use crate::mapping_command::learn::gathered::GatheredPage;
 
     const KNOWN: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -131,7 +131,7 @@ mod tests {
             let url = Url::parse(&format!("https://shop.example/{value}")).unwrap();
             let known = Values::from([("price".to_owned(), vec![value.to_owned()])]);
             evidence.known.insert(url.to_string(), known);
-            evidence.now.push(Gathered {
+            evidence.now.push(GatheredPage {
                 url,
                 asked: Vec::new(),
                 kind: PageKind::Html,

@@ -14,7 +14,7 @@ const DIFFERENT_LENGTHS: usize = 5;
 const LONG: usize = 10;
 
 #[derive(Default)]
-pub struct SideBySide {
+pub struct AdjacentLists {
     /// The XPath of the entries, and the fields that read a part of each.
     pub rows: Vec<(String, Vec<String>)>,
     /// Fields whose lists have the same lengths.
@@ -33,7 +33,7 @@ pub fn lists_of(
     index: MappingIndex,
     names: &[&str],
     pages: &[&Page],
-) -> SideBySide {
+) -> AdjacentLists {
     let mut lists: BTreeMap<&str, Vec<List>> = BTreeMap::new();
     for page in pages {
         let Some(trace) = page.trace(engine, index, &[]) else {
@@ -44,14 +44,14 @@ pub fn lists_of(
             lists.entry(name).or_default().extend(field.map(list));
         }
     }
-    let rows = in_same_entries(names, &lists);
+    let rows = fields_in_same_entries(names, &lists);
     let written: HashSet<&String> = rows.iter().flat_map(|(_, fields)| fields).collect();
     let open = names
         .iter()
         .filter(|name| !written.contains(&(**name).to_owned()));
     let open: Vec<&str> = open.copied().collect();
-    let alike = alike(&open, &lists);
-    SideBySide { rows, alike }
+    let alike = fields_of_equal_length(&open, &lists);
+    AdjacentLists { rows, alike }
 }
 
 fn list(field: &FieldTrace) -> List {
@@ -65,7 +65,7 @@ fn list(field: &FieldTrace) -> List {
 }
 
 /// Fields whose nodes are in the same entries, with one node in each entry.
-fn in_same_entries(
+fn fields_in_same_entries(
     names: &[&str],
     lists: &BTreeMap<&str, Vec<List>>,
 ) -> Vec<(String, Vec<String>)> {
@@ -116,7 +116,7 @@ fn entries(paths: &[String]) -> Option<BTreeSet<String>> {
     (entries.len() == parts.len()).then_some(entries)
 }
 
-fn alike(names: &[&str], lists: &BTreeMap<&str, Vec<List>>) -> Vec<Vec<String>> {
+fn fields_of_equal_length(names: &[&str], lists: &BTreeMap<&str, Vec<List>>) -> Vec<Vec<String>> {
     let mut groups: Vec<Vec<&str>> = Vec::new();
     for name in names {
         let group = groups

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use webfill_store::{FieldOfRows, MappingCounts, RowTotals};
+use webfill_store::{MappingCounts, RowFieldCounts, RowTotals};
 
-use super::{FIELDS_SHOWN, Findings, pages, printable, rounded, share, write_rest};
+use super::{FIELDS_SHOWN, Findings, pages, printable, rounded, share, write_more};
 
 impl Findings {
     /// The counts of this mapping and dataset in the previous crawl.
@@ -56,7 +56,7 @@ impl Findings {
                 describe_results(totals)
             );
             let before = self.rows_before(mapping, dataset);
-            let some_empty = |(_, field): &(&String, &FieldOfRows)| field.filled < field.rows;
+            let some_empty = |(_, field): &(&String, &RowFieldCounts)| field.filled < field.rows;
             let (empty, full): (Vec<_>, Vec<_>) = totals.fields.iter().partition(some_empty);
             if !full.is_empty() {
                 let full: Vec<_> = full.iter().map(|(name, _)| printable(name)).collect();
@@ -66,7 +66,7 @@ impl Findings {
                 let shown = field_text(name, field, share_before(before, name));
                 let _ = writeln!(text, "            {shown}");
             }
-            write_rest(text, empty.len().saturating_sub(FIELDS_SHOWN), "fields");
+            write_more(text, empty.len().saturating_sub(FIELDS_SHOWN), "fields");
         }
     }
 }
@@ -95,7 +95,7 @@ fn describe_results(totals: &RowTotals) -> String {
     parts.join(", ")
 }
 
-fn field_text(name: &str, field: &FieldOfRows, share_before: Option<f64>) -> String {
+fn field_text(name: &str, field: &RowFieldCounts, share_before: Option<f64>) -> String {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = format!(
         "{}: {} filled, {} empty, {}",
@@ -119,7 +119,7 @@ fn share_before(before: Option<&RowTotals>, field: &str) -> Option<f64> {
 }
 
 /// Describes a field that no row has, or rows that no page has, if there are any.
-pub(super) fn nowhere_found(counts: &MappingCounts) -> Option<String> {
+pub(super) fn unfilled_field(counts: &MappingCounts) -> Option<String> {
     counts.rows.iter().find_map(|(dataset, totals)| {
         if totals.pages > 0 && totals.rows == 0 {
             return Some(format!("no rows of dataset {dataset}"));

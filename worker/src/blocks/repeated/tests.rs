@@ -22,7 +22,7 @@ fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option
         body,
         is_html: true,
     };
-    let sign = pages.note(site, &response, true)?;
+    let sign = pages.note_answer(site, &response, true)?;
     Some(sign.grade == Grade::Statistical)
 }
 
@@ -127,7 +127,7 @@ fn a_task_that_may_not_wait_gets_its_page() {
         body: CHALLENGE,
         is_html: true,
     };
-    assert_eq!(pages.note("site.example", &response, false), None);
+    assert_eq!(pages.note_answer("site.example", &response, false), None);
     assert_eq!(note(&mut pages, "site.example", "2", CHALLENGE), BLOCKED);
 }
 
@@ -147,7 +147,7 @@ fn redirects_to_names_of_challenges_are_recognised_at_the_second() {
                 body: "",
                 is_html: false,
             };
-            let sign = pages.note("site.example", &response, true)?;
+            let sign = pages.note_answer("site.example", &response, true)?;
             Some(sign.grade == Grade::Statistical)
         })
     };

@@ -57,10 +57,10 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn of(url: &Url) -> Address {
+    pub(super) fn from_url(url: &Url) -> Address {
         let numbers = url[Position::BeforePath..].split(|c: char| !c.is_ascii_digit());
         Address {
-            essence: essence(url),
+            essence: identifying_part(url),
             shape: shape(url),
             has_token: url.query_pairs().any(|(_, value)| is_token(&value)),
             numbers: numbers.filter_map(|digits| digits.parse().ok()).collect(),
@@ -68,17 +68,17 @@ impl Address {
     }
 }
 
-fn essence(url: &Url) -> Option<String> {
+fn identifying_part(url: &Url) -> Option<String> {
     let (path, dropped) = match url.path().split_once(';') {
         Some((path, parameter)) => {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            (path, says_nothing(name, value))
+            (path, is_insignificant(name, value))
         }
         None => (url.path(), false),
     };
     let path = if dropped { path } else { url.path() };
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let is_circle = goes_round(&segments);
+    let is_circle = is_circular(&segments);
     let mut essence = match is_circle {
         true => format!("{}/...", segments[0]),
         false => segments.join("/"),
@@ -88,7 +88,7 @@ fn essence(url: &Url) -> Option<String> {
     for (name, value) in url.query_pairs() {
         // Return addresses do not identify the page, and neither do repeated parameters.
         let is_kept =
-            !says_nothing(&name, &value) && !is_address(&value) && names.insert(name.clone());
+            !is_insignificant(&name, &value) && !is_address(&value) && names.insert(name.clone());
         is_shorter |= !is_kept;
         if is_kept {
             essence.extend(["&", &name, "=", &value]);
@@ -97,7 +97,7 @@ fn essence(url: &Url) -> Option<String> {
     is_shorter.then_some(essence)
 }
 
-fn says_nothing(name: &str, value: &str) -> bool {
+fn is_insignificant(name: &str, value: &str) -> bool {
     let is_known = SAYS_NOTHING
         .iter()
         .any(|known| known.eq_ignore_ascii_case(name));
@@ -115,7 +115,7 @@ fn shape(url: &Url) -> String {
     let first = segments.by_ref().take(SHAPE_SEGMENTS);
     let mut shape: String = first.flat_map(|segment| ["/", folded(segment)]).collect();
     let pairs = url.query_pairs();
-    let kept = pairs.filter(|(name, value)| !says_nothing(name, value));
+    let kept = pairs.filter(|(name, value)| !is_insignificant(name, value));
     for name in kept.map(|(name, _)| name).collect::<BTreeSet<_>>() {
         shape.extend(["&", &name]);
     }
@@ -146,10 +146,10 @@ pub(super) fn without_address(url: &Url, mut shown: String) -> String {
 }
 
 /// Whether a path ends with a repeated sequence of segments, as in `/a/b/a/b/a/b`, or returns to earlier folders.
-fn goes_round(segments: &[&str]) -> bool {
+fn is_circular(segments: &[&str]) -> bool {
     // The last segment may be the page's own name.
     let mut ends = [segments.len(), segments.len().saturating_sub(1)].into_iter();
-    ends.any(|end| ends_in_circles(&segments[..end])) || comes_back(segments)
+    ends.any(|end| ends_in_circles(&segments[..end])) || returns_to_folder(segments)
 }
 
 fn ends_in_circles(segments: &[&str]) -> bool {
@@ -166,7 +166,7 @@ fn ends_in_circles(segments: &[&str]) -> bool {
     })
 }
 
-fn comes_back(segments: &[&str]) -> bool {
+fn returns_to_folder(segments: &[&str]) -> bool {
     let is_name = |segment: &&&str| segment.contains(char::is_alphabetic);
     let names: Vec<&&str> = segments.iter().filter(is_name).collect();
     let different: BTreeSet<_> = names.iter().collect();
@@ -192,7 +192,7 @@ mod tests {
             ("", false),
         ] {
             let segments: Vec<&str> = path.split('/').collect();
-            assert_eq!(goes_round(&segments), expected, "{path}");
+            assert_eq!(is_circular(&segments), expected, "{path}");
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
             ("/2027/05/news-of-the-day", None, "/#/#"),
         ] {
             let url = Url::parse(&format!("https://site.example{address}")).unwrap();
-            let found = Address::of(&url);
+            let found = Address::from_url(&url);
             assert_eq!(found.essence.as_deref(), essence, "{address}");
             assert_eq!(found.shape, shape, "{address}");
         }

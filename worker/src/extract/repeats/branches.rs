@@ -50,20 +50,20 @@ pub(super) struct Branches {
 impl Default for Branches {
     fn default() -> Branches {
         Branches {
-            branches: Remembered::of(MOST_BRANCHES),
-            counters: Remembered::of(MOST_COUNTERS),
+            branches: Remembered::with_capacity(MOST_BRANCHES),
+            counters: Remembered::with_capacity(MOST_COUNTERS),
         }
     }
 }
 
 impl Branches {
     /// Notes a page. Returns whether it belongs to a long row without anything new.
-    pub(super) fn note(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
+    pub(super) fn note_page(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let key = hash(&(page.scope, &page.address.shape));
         // The first pages of all branches form one row, because a trap may invent folders.
         let row_of = self.known_or_unknown(page.scope, key);
         self.branches.entry(key).is_seen = true;
-        let is_new = self.brings_something_new(features, page, row_of);
+        let is_new = self.note_new_content(features, page, row_of);
         let branch = self.branches.entry(row_of);
         if is_new {
             (branch.row, branch.promises) = (0, 0);
@@ -73,7 +73,7 @@ impl Branches {
         branch.row > LONG_ROW
     }
 
-    fn brings_something_new(
+    fn note_new_content(
         &mut self,
         features: &mut Remembered<()>,
         page: &Page<'_>,
@@ -121,7 +121,7 @@ impl Branches {
             let Ok(url) = Url::parse(link).or_else(|_| page.url.join(link)) else {
                 continue;
             };
-            let Address { essence, shape, .. } = Address::of(&url);
+            let Address { essence, shape, .. } = Address::from_url(&url);
             let branch = if url.host_str() == page.url.host_str() {
                 let name = essence.unwrap_or_else(|| url.as_str().to_owned());
                 let is_new = features.insert(hash(&(page.scope, "link", &shape, name)));
@@ -150,11 +150,11 @@ impl Branches {
         let known = self.branches.get(branch);
         match known.is_some_and(|branch| branch.is_seen) {
             true => branch,
-            false => unknown(scope),
+            false => unseen_key(scope),
         }
     }
 }
 
-fn unknown(scope: u64) -> u64 {
+fn unseen_key(scope: u64) -> u64 {
     hash(&(scope, "unknown"))
 }

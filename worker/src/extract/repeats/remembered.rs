@@ -11,7 +11,7 @@ pub(super) struct Remembered<V> {
 }
 
 impl<V: Default> Remembered<V> {
-    pub(super) fn of(most: usize) -> Remembered<V> {
+    pub(super) fn with_capacity(most: usize) -> Remembered<V> {
         Remembered {
             recent: HashMap::new(),
             older: HashMap::new(),
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut known: Remembered<()> = Remembered::of(10);
+        let mut known: Remembered<()> = Remembered::with_capacity(10);
         for key in 0..35 {
             assert!(known.insert(key));
             assert!(!known.insert(key));

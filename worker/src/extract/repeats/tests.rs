@@ -8,8 +8,8 @@ fn first_repetition(pages: impl Iterator<Item = (String, String)>) -> Option<usi
         let page = Page {
             scope: 1,
             url: &url,
-            address: Address::of(&url),
-            shown: &blocks::shown(&text),
+            address: Address::from_url(&url),
+            shown: &blocks::visible_content(&text),
             fields: None,
             links: &[],
         };

@@ -38,7 +38,7 @@ const YEARS: std::ops::Range<u64> = 1_900..2_200;
 
 /// A text of a page: a paragraph, a cell, an item.
 #[derive(Debug, PartialEq)]
-pub(super) struct Folded<'a> {
+pub(super) struct FoldedText<'a> {
     /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change.
     pub(super) text: String,
     /// The numbers among them, including words that mix digits and letters.
@@ -46,18 +46,18 @@ pub(super) struct Folded<'a> {
 }
 
 /// The words of a text without those that have digits.
-pub(super) fn plain(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split_whitespace().map(bare);
+pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split_whitespace().map(trim_punctuation);
     words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// A text in lower case, folded. `address`: the numbers of its page's address.
-pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> Folded<'a> {
-    let words: Vec<&str> = text.split_whitespace().map(bare).collect();
+pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
+    let words: Vec<&str> = text.split_whitespace().map(trim_punctuation).collect();
     let has_digits = text.contains(|c: char| c.is_ascii_digit());
     let may_be_dates = has_digits || words.len() <= 2;
     let is_of_server = has_digits && words.iter().any(|word| is_of_server(word));
-    let mut folded = Folded {
+    let mut folded = FoldedText {
         text: String::new(),
         numbers: Vec::new(),
     };
@@ -81,7 +81,7 @@ pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> Folded<'a> {
     folded
 }
 
-fn bare(word: &str) -> &str {
+fn trim_punctuation(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 

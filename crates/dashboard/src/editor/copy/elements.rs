@@ -2,7 +2,7 @@
 
 /// How an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum Display {
     /// Not shown, nor its content.
     Nothing,
     /// Only its content.
@@ -120,31 +120,31 @@ const NAMED: &[&str] = &[
 ];
 
 /// How an element of this name is shown.
-pub(super) fn shown(name: &str) -> Shown {
+pub(super) fn display_of(name: &str) -> Display {
     let among = |names: &[&'static str]| names.iter().find(|one| **one == name).copied();
     if let Some(same) = among(SAME) {
-        return Shown::As(same);
+        return Display::As(same);
     }
     if let Some(void) = among(VOID) {
-        return Shown::Void(void);
+        return Display::Void(void);
     }
     if among(NOTHING).is_some() {
-        return Shown::Nothing;
+        return Display::Nothing;
     }
     if among(NAMED).is_some() {
-        return Shown::Named;
+        return Display::Named;
     }
     if among(IN_LINE).is_some() {
-        return Shown::As("span");
+        return Display::As("span");
     }
     match name {
-        "head" | "map" => Shown::Inside,
-        "title" => Shown::Title,
-        "meta" => Shown::Meta,
-        "img" | "image" | "area" => Shown::Image,
-        "input" => Shown::Control,
-        "listing" | "xmp" | "plaintext" | "textarea" => Shown::As("pre"),
-        _ => Shown::As("div"),
+        "head" | "map" => Display::Inside,
+        "title" => Display::Title,
+        "meta" => Display::Meta,
+        "img" | "image" | "area" => Display::Image,
+        "input" => Display::Control,
+        "listing" | "xmp" | "plaintext" | "textarea" => Display::As("pre"),
+        _ => Display::As("div"),
     }
 }
 

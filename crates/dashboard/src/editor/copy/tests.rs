@@ -26,8 +26,8 @@ fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
 fn assert_harmless(page: &str) -> Copy {
     let copy = copied(page);
     let (tags, attributes) = tags_and_attributes(&copy.html);
-    let allowed = |tag: &str| match shown(tag) {
-        Shown::As(same) | Shown::Void(same) => same == tag,
+    let allowed = |tag: &str| match display_of(tag) {
+        Display::As(same) | Display::Void(same) => same == tag,
         _ => false,
     };
     for tag in &tags {

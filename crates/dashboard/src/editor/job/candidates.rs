@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use webfill_document::Document;
-use webfill_learn::{FieldReport, LearnedMapping, Limits, Page as LearnPage, Said, Task, learn};
+use webfill_learn::{
+    FieldReport, FieldStatement, LearnedMapping, Limits, Page as LearnPage, Task, learn,
+};
 use webfill_mapping::{PageKind, Source};
 
-use super::nodes::{innermost, numbered, path};
+use super::nodes::{element_by_number, innermost, xpath_to};
 use super::page::Page;
-use super::reading::{elements_of, engine, extract, shorten};
-use super::{MOST_PAGES, Pointed, ROWS};
+use super::reading::{build_engine, elements_of, extract, shorten};
+use super::{MOST_PAGES, PointedField, ROWS};
 
 /// Candidates tried for a field: fewer than in a command, because someone is waiting.
 const MOST_CANDIDATES: usize = 800;
@@ -19,14 +21,18 @@ const MOST_CANDIDATES: usize = 800;
 const MOST_POINTED: usize = 50;
 
 /// The best candidates for one field, with different kinds of anchors, and their results on all pages.
-pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Result<Value, String> {
-    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
+pub(super) fn find_candidates(
+    field: &str,
+    said: &[PointedField],
+    pages: &[Page],
+) -> Result<Value, String> {
+    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn_page).collect();
     for page in &mut to_learn {
         page.known.retain(|name, _| name == field);
     }
-    let notes = say(field, said, pages, &mut to_learn);
-    let learned = learned("draft", &[field.to_owned()], &to_learn)?;
-    let Some((mapping, report)) = of_pointed(&learned, field, said, pages) else {
+    let notes = pass_statements(field, said, pages, &mut to_learn);
+    let learned = learn_mappings("draft", &[field.to_owned()], &to_learn)?;
+    let Some((mapping, report)) = report_for_pointed(&learned, field, said, pages) else {
         let mut why = "no chain found that reads this value".to_owned();
         why.extend(notes.iter().map(|note| format!("; {note}")));
         return Ok(json!({"candidates": [], "why": why, "notes": notes}));
@@ -67,17 +73,17 @@ pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Resul
 /// A mapping of all fields that have known values, or that were pointed at.
 pub(super) fn learn_all(
     name: &str,
-    said: &BTreeMap<String, Vec<Pointed>>,
+    said: &BTreeMap<String, Vec<PointedField>>,
     pages: &[Page],
 ) -> Result<Value, String> {
-    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
+    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn_page).collect();
     for (field, said) in said.iter().filter(|(field, _)| !field.starts_with(ROWS)) {
-        say(field, said, pages, &mut to_learn);
+        pass_statements(field, said, pages, &mut to_learn);
     }
     for page in &mut to_learn {
         page.known.retain(|name, _| is_field_name(name));
     }
-    let learned = learned(name, &[], &to_learn)?;
+    let learned = learn_mappings(name, &[], &to_learn)?;
     let best = learned.iter().max_by_key(|mapping| mapping.pages.len());
     let best = best.ok_or("none of the known values is on these pages")?;
     serde_json::to_value(best).map_err(|error| error.to_string())
@@ -89,7 +95,7 @@ fn is_field_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
 }
 
-fn learned(
+fn learn_mappings(
     name: &str,
     fields: &[String],
     pages: &[LearnPage],
@@ -109,9 +115,9 @@ fn learned(
 }
 
 /// Passes the elements pointed at to the learner. Unusable ones are described in words.
-pub(super) fn say(
+pub(super) fn pass_statements(
     field: &str,
-    said: &[Pointed],
+    said: &[PointedField],
     pages: &[Page],
     to_learn: &mut [LearnPage],
 ) -> Vec<String> {
@@ -135,11 +141,11 @@ pub(super) fn say(
             }
             paths
         };
-        let said = Said {
+        let said = FieldStatement {
             nodes: paths(&pointed.right),
             rejected_nodes: paths(&pointed.wrong),
             absent: pointed.absent,
-            ..Said::default()
+            ..FieldStatement::default()
         };
         learn.said.insert(field.to_owned(), said);
     }
@@ -147,7 +153,7 @@ pub(super) fn say(
 }
 
 pub(super) fn path_of(document: &Document, number: usize) -> Result<String, String> {
-    let Some(node) = numbered(document, number) else {
+    let Some(node) = element_by_number(document, number) else {
         return Err(format!("no element {number} on the page"));
     };
     let node = innermost(node);
@@ -158,14 +164,14 @@ pub(super) fn path_of(document: &Document, number: usize) -> Result<String, Stri
             "<{tag}> holds {length} characters, too many for a value: point at a smaller element in it"
         ));
     }
-    Ok(path(node))
+    Ok(xpath_to(node))
 }
 
 /// The result for the pages that were pointed at, or else for the most pages.
-fn of_pointed<'l>(
+fn report_for_pointed<'l>(
     learned: &'l [LearnedMapping],
     field: &str,
-    said: &[Pointed],
+    said: &[PointedField],
     pages: &[Page],
 ) -> Option<(&'l LearnedMapping, &'l FieldReport)> {
     let report = |mapping: &'l LearnedMapping| {
@@ -202,7 +208,7 @@ fn values_of(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, St
         name: "candidates".to_owned(),
         text: mapping.to_string(),
     };
-    let (engine, index) = engine(vec![source], "candidates")?;
+    let (engine, index) = build_engine(vec![source], "candidates")?;
     let mut all: Vec<Vec<Value>> = vec![Vec::new(); report.candidates.len()];
     for page in pages {
         let fields = extract(&engine, index, page).map(|extraction| extraction.fields);

@@ -41,7 +41,7 @@ pub fn run(decode: Decode) -> io::Result<()> {
     let mut input = io::stdin().lock();
     let order = read_order(&mut input)?;
     let bodies = read_bodies(&order, &mut input)?;
-    let doing = AssertUnwindSafe(|| answer(order, bodies, decode));
+    let doing = AssertUnwindSafe(|| run_order(order, bodies, decode));
     let answer = panic::catch_unwind(doing)
         .unwrap_or_else(|_| Answer::Refused("the page crashed its reader".to_owned()));
     let mut output = io::BufWriter::new(io::stdout().lock());
@@ -72,7 +72,7 @@ fn read_bodies(order: &Order, input: &mut impl Read) -> io::Result<Vec<Vec<u8>>>
     order.pages.iter().map(read).collect()
 }
 
-fn answer(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
+fn run_order(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
     let mut pages = Vec::new();
     for (head, body) in order.pages.into_iter().zip(bodies) {
         match decoded(head, &body, decode) {
@@ -80,7 +80,7 @@ fn answer(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
             Err(why) => return Answer::Refused(why),
         }
     }
-    match work(order.work, &pages) {
+    match do_work(order.work, &pages) {
         Ok(done) => Answer::Done(done),
         Err(why) => Answer::Refused(why),
     }
@@ -99,7 +99,7 @@ fn decoded(head: PageHead, body: &[u8], decode: Decode) -> Result<Page, String> 
     })
 }
 
-fn work(work: Work, pages: &[Page]) -> Result<Value, String> {
+fn do_work(work: Work, pages: &[Page]) -> Result<Value, String> {
     let only = || pages.first().ok_or_else(|| "no page".to_owned());
     match work {
         Work::Copy => Ok(copied(only()?)),
@@ -109,7 +109,7 @@ fn work(work: Work, pages: &[Page]) -> Result<Value, String> {
             is_whole,
         } => reading::read(sources, &mapping, is_whole, pages),
         Work::Trace { sources, mapping } => reading::trace(sources, &mapping, only()?),
-        Work::Candidates { field, said } => candidates::candidates(&field, &said, pages),
+        Work::Candidates { field, said } => candidates::find_candidates(&field, &said, pages),
         Work::Learn { name, said } => candidates::learn_all(&name, &said, pages),
         Work::Rows {
             name,

@@ -3,7 +3,7 @@
 use webfill_document::{Document, NodeRef, XPath, XValue};
 
 /// The element with this number.
-pub(super) fn numbered(document: &Document, number: usize) -> Option<NodeRef<'_>> {
+pub(super) fn element_by_number(document: &Document, number: usize) -> Option<NodeRef<'_>> {
     let mut nodes = document.root().descendants();
     nodes.find(|node| node.position() == number && node.is_element())
 }
@@ -23,7 +23,7 @@ pub(super) fn innermost(mut node: NodeRef<'_>) -> NodeRef<'_> {
 }
 
 /// An absolute XPath to an element by numbers, which work for any names.
-pub(super) fn path(node: NodeRef<'_>) -> String {
+pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
     let mut numbers = Vec::new();
     let mut next = Some(node);
     while let Some(node) = next.filter(|node| node.is_element()) {
@@ -67,15 +67,15 @@ mod tests {
             .descendants()
             .filter(|node| node.is_element())
         {
-            let path = path(node);
+            let path = xpath_to(node);
             assert_eq!(
                 element_at(&document, &path),
                 Some(node.position()),
                 "{path}"
             );
-            assert_eq!(numbered(&document, node.position()), Some(node));
+            assert_eq!(element_by_number(&document, node.position()), Some(node));
         }
-        assert_eq!(numbered(&document, 1_000), None);
+        assert_eq!(element_by_number(&document, 1_000), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Page {
     }
 
     /// The page for the learner, with its known values.
-    pub(super) fn to_learn(&self) -> LearnPage {
+    pub(super) fn to_learn_page(&self) -> LearnPage {
         LearnPage {
             url: self.url.clone(),
             kind: self.kind,

@@ -31,7 +31,7 @@ const MOST_WORDS: usize = 2 << 10;
 
 /// Why a job has no result, for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum JobError {
     /// The cause is the order or the page.
     #[error("{0}")]
     Refused(String),
@@ -75,7 +75,7 @@ fn dashboard_job() -> std::process::Command {
 
 impl Jobs {
     /// Carries out an order. The bodies are files, in the order of the pages. Dropping the future kills the child.
-    pub async fn run(&self, order: Order, bodies: &[PathBuf]) -> Result<Value, Trouble> {
+    pub async fn run(&self, order: Order, bodies: &[PathBuf]) -> Result<Value, JobError> {
         let _permit = self.permit().await?;
         let bodies = bodies.to_vec();
         let bodies = tokio::task::spawn_blocking(move || {
@@ -90,19 +90,19 @@ impl Jobs {
     }
 
     /// Carries out an order on bodies in memory.
-    pub async fn run_on(&self, order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, Trouble> {
+    pub async fn run_on(&self, order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, JobError> {
         let _permit = self.permit().await?;
         self.carry_out(order, bodies).await
     }
 
-    async fn permit(&self) -> Result<SemaphorePermit<'_>, Trouble> {
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, JobError> {
         match timeout(TURN, self.permits.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Trouble::Busy),
+            _ => Err(JobError::Busy),
         }
     }
 
-    async fn carry_out(&self, mut order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, Trouble> {
+    async fn carry_out(&self, mut order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, JobError> {
         for (page, body) in order.pages.iter_mut().zip(&bodies) {
             page.bytes = body.len() as u64;
         }
@@ -111,11 +111,11 @@ impl Jobs {
         let Ok(ended) = ended else {
             // A child that cannot be killed is already ending.
             let _ = child.kill().await;
-            return Err(Trouble::TooMuch("it took too long"));
+            return Err(JobError::TooMuch("it took too long"));
         };
         let ended = ended.map_err(machine)?;
         // Pages may be large, and their values many.
-        tokio::task::spawn_blocking(move || ended.result())
+        tokio::task::spawn_blocking(move || ended.into_result())
             .await
             .map_err(|error| machine(error.into()))?
     }
@@ -131,27 +131,31 @@ impl Jobs {
     }
 }
 
-fn machine(error: io::Error) -> Trouble {
-    Trouble::Machine(error.to_string())
+fn machine(error: io::Error) -> JobError {
+    JobError::Machine(error.to_string())
 }
 
 /// The output of an ended child.
-struct Ended {
+struct ChildOutput {
     status: ExitStatus,
     output: Vec<u8>,
     words: String,
 }
 
-async fn converse(child: &mut Child, order: &Order, bodies: Vec<Vec<u8>>) -> io::Result<Ended> {
+async fn converse(
+    child: &mut Child,
+    order: &Order,
+    bodies: Vec<Vec<u8>>,
+) -> io::Result<ChildOutput> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut line = serde_json::to_vec(order)?;
     line.push(b'\n');
     let ((), output, words) = tokio::join!(
         feed(stdin, line, bodies),
-        beginning(stdout, MOST_ANSWER),
-        beginning(stderr, MOST_WORDS as u64),
+        read_beginning(stdout, MOST_ANSWER),
+        read_beginning(stderr, MOST_WORDS as u64),
     );
-    Ok(Ended {
+    Ok(ChildOutput {
         status: child.wait().await?,
         output,
         words: String::from_utf8_lossy(&words).into_owned(),
@@ -171,7 +175,7 @@ async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>, bodies: Vec<Vec<u8>>) {
 }
 
 /// The output of a pipe. Excess output is read and dropped, so that the writer can finish.
-async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+async fn read_beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
         // An error ends it, too.
@@ -181,18 +185,18 @@ async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     bytes
 }
 
-impl Ended {
-    fn result(self) -> Result<Value, Trouble> {
+impl ChildOutput {
+    fn into_result(self) -> Result<Value, JobError> {
         use std::os::unix::process::ExitStatusExt;
 
         if self.status.success() {
             if self.output.len() as u64 >= MOST_ANSWER {
-                return Err(Trouble::TooMuch("the result is too large"));
+                return Err(JobError::TooMuch("the result is too large"));
             }
             return match serde_json::from_slice(&self.output) {
                 Ok(Answer::Done(done)) => Ok(done),
-                Ok(Answer::Refused(why)) => Err(Trouble::Refused(why)),
-                Err(error) => Err(Trouble::Machine(format!("unreadable answer: {error}"))),
+                Ok(Answer::Refused(why)) => Err(JobError::Refused(why)),
+                Err(error) => Err(JobError::Machine(format!("unreadable answer: {error}"))),
             };
         }
         tracing::debug!(
@@ -202,18 +206,18 @@ impl Ended {
             "mapping editor job died"
         );
         match self.status.signal() {
-            Some(SIGXCPU) => Err(Trouble::TooMuch("it took too long")),
-            Some(SIGKILL) => Err(Trouble::TooMuch("killed, probably for lack of memory")),
+            Some(SIGXCPU) => Err(JobError::TooMuch("it took too long")),
+            Some(SIGKILL) => Err(JobError::TooMuch("killed, probably for lack of memory")),
             Some(SIGABRT) if self.words.starts_with("memory allocation of") => {
-                Err(Trouble::TooMuch("it ran out of memory"))
+                Err(JobError::TooMuch("it ran out of memory"))
             }
-            Some(_) => Err(Trouble::TooMuch("it crashed")),
+            Some(_) => Err(JobError::TooMuch("it crashed")),
             // The child reported it: it could not be confined, or lacks something else.
-            None => Err(Trouble::Machine(match self.words.trim() {
+            None => Err(JobError::Machine(match self.words.trim() {
                 "" => format!("it ended with {}", self.status),
                 // The allocation failure was reported; the child did not die of it.
                 words if words.ends_with(OUT_OF_MEMORY) => {
-                    return Err(Trouble::TooMuch("it ran out of memory"));
+                    return Err(JobError::TooMuch("it ran out of memory"));
                 }
                 words => words.to_owned(),
             })),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use webfill_mapping::{
-    Engine, Extraction, Limits, MappingIndex, MappingSet, PageKind, Source, Trace, Wants,
+    Engine, Extraction, Limits, MappingIndex, MappingSet, PageKind, RequestedParts, Source, Trace,
 };
 
 use super::MEMORY_BYTES;
@@ -28,7 +28,7 @@ pub(super) fn read(
     is_whole: bool,
     pages: &[Page],
 ) -> Result<Value, String> {
-    let (engine, index) = engine(sources, mapping)?;
+    let (engine, index) = build_engine(sources, mapping)?;
     let read: Vec<Value> = pages
         .iter()
         .map(|page| read_one(&engine, index, is_whole, page))
@@ -71,7 +71,7 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
 /// The rows of each rule, in the form of golden cases. For people the list is cut, with its count.
 pub(super) fn rows_of(extraction: &Extraction, is_whole: bool) -> Value {
     let rules = extraction.listings.iter().map(|listing| {
-        let mut answer = listing.json();
+        let mut answer = listing.to_json();
         if !is_whole {
             answer["count"] = listing.rows.len().into();
             let rows = answer["rows"].as_array_mut().into_iter().flatten();
@@ -92,11 +92,11 @@ pub(super) fn extract(
     index: MappingIndex,
     page: &Page,
 ) -> Result<Extraction, String> {
-    let wants = Wants {
+    let wants = RequestedParts {
         mapped_links: true,
         row_links: true,
         deadline: Some(Instant::now() + PAGE_TIME),
-        ..Wants::default()
+        ..RequestedParts::default()
     };
     let extraction = match &page.metadata {
         Some(metadata) => engine.extract_document_as(Some(index), page.input(), metadata, wants),
@@ -107,7 +107,7 @@ pub(super) fn extract(
 
 /// Each step of a mapping on a page, and the elements that the fields come from.
 pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<Value, String> {
-    let (engine, index) = engine(sources, mapping)?;
+    let (engine, index) = build_engine(sources, mapping)?;
     let trace = match &page.metadata {
         Some(metadata) => engine.trace_document(Some(index), page.input(), metadata),
         None => engine.trace(Some(index), page.input()),
@@ -140,13 +140,13 @@ pub(super) fn elements_of(trace: &Trace, page: &Page) -> Value {
 }
 
 /// An engine of a set, and one of its mappings.
-pub(super) fn engine(
+pub(super) fn build_engine(
     sources: Vec<Source>,
     mapping: &str,
 ) -> Result<(Engine, MappingIndex), String> {
     let set = MappingSet::from_sources(sources).map_err(|errors| errors.to_string())?;
     let index = set
-        .by_name(mapping)
+        .find_by_name(mapping)
         .ok_or_else(|| format!("unknown mapping {mapping}"))?;
     let memory = usize::try_from(MEMORY_BYTES / 2).unwrap_or(usize::MAX);
     Ok((Engine::new(Arc::new(set), Limits::within(memory)), index))

@@ -9,7 +9,7 @@ use super::page::Page;
 /// The mapping with new chains for the fields that no longer read the known values of the pages, and the result for
 /// each field.
 pub(super) fn repair(mapping: &Value, pages: &[Page]) -> Result<Value, String> {
-    let pages: Vec<_> = pages.iter().map(Page::to_learn).collect();
+    let pages: Vec<_> = pages.iter().map(Page::to_learn_page).collect();
     let limits = Limits {
         pages: MOST_PAGES,
         ..Limits::default()

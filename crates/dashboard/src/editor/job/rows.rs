@@ -8,11 +8,11 @@ use webfill_learn::{
 };
 use webfill_mapping::Source;
 
-use super::candidates::say;
-use super::nodes::{numbered, path};
+use super::candidates::pass_statements;
+use super::nodes::{element_by_number, xpath_to};
 use super::page::Page;
-use super::reading::{engine, extract, rows_of};
-use super::{MOST_PAGES, Pointed, ROWS};
+use super::reading::{build_engine, extract, rows_of};
+use super::{MOST_PAGES, PointedField, ROWS};
 
 /// Elements used among those pointed at as rows on one page.
 const MOST_POINTED: usize = 50;
@@ -21,10 +21,10 @@ const MOST_POINTED: usize = 50;
 pub(super) fn rows(
     name: &str,
     dataset: &str,
-    said: &BTreeMap<String, Vec<Pointed>>,
+    said: &BTreeMap<String, Vec<PointedField>>,
     pages: &[Page],
 ) -> Result<Value, String> {
-    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
+    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn_page).collect();
     let mut notes = Vec::new();
     for page in &mut to_learn {
         page.known.clear();
@@ -34,11 +34,11 @@ pub(super) fn rows(
             .strip_prefix(ROWS)
             .and_then(|rest| rest.strip_prefix('.'))
         {
-            notes.extend(say(field, said, pages, &mut to_learn));
+            notes.extend(pass_statements(field, said, pages, &mut to_learn));
         }
     }
     let pointed = said.get(ROWS).map(Vec::as_slice).unwrap_or_default();
-    let known = known(pointed, pages, &mut notes);
+    let known = known_rows(pointed, pages, &mut notes);
     if known.iter().flatten().count() < 2 {
         return Ok(json!({
             "why": "point at two or more rows: at their elements, or at something in each",
@@ -59,7 +59,7 @@ pub(super) fn rows(
     if to_learn.iter().all(|page| page.said.is_empty()) {
         return Ok(answer);
     }
-    let learned = learned(name, dataset, &to_learn, &known)?;
+    let learned = learn(name, dataset, &to_learn, &known)?;
     let Some(mapping) = learned else {
         answer["why"] = "no chain found that reads these values in the rows".into();
         return Ok(answer);
@@ -68,12 +68,16 @@ pub(super) fn rows(
     answer["url_patterns"] = mapping.mapping["url_patterns"].clone();
     answer["url_parsers"] = mapping.mapping["url_parsers"].clone();
     answer["fields"] = json!(mapping.fields);
-    answer["pages"] = read(&mapping.mapping, name, pages)?;
+    answer["pages"] = read_rows(&mapping.mapping, name, pages)?;
     Ok(answer)
 }
 
 /// The rows that were pointed at, page by page.
-fn known(pointed: &[Pointed], pages: &[Page], notes: &mut Vec<String>) -> Vec<Vec<KnownRow>> {
+fn known_rows(
+    pointed: &[PointedField],
+    pages: &[Page],
+    notes: &mut Vec<String>,
+) -> Vec<Vec<KnownRow>> {
     let mut known: Vec<Vec<KnownRow>> = vec![Vec::new(); pages.len()];
     for pointed in pointed {
         let (Some(page), Some(rows)) = (pages.get(pointed.page), known.get_mut(pointed.page))
@@ -82,9 +86,9 @@ fn known(pointed: &[Pointed], pages: &[Page], notes: &mut Vec<String>) -> Vec<Ve
         };
         let document = page.document();
         for &number in pointed.right.iter().take(MOST_POINTED) {
-            match numbered(&document, number) {
+            match element_by_number(&document, number) {
                 Some(node) => rows.push(KnownRow {
-                    nodes: vec![path(node)],
+                    nodes: vec![xpath_to(node)],
                     ..KnownRow::default()
                 }),
                 None => notes.push(format!("no element {number} on the page")),
@@ -94,7 +98,7 @@ fn known(pointed: &[Pointed], pages: &[Page], notes: &mut Vec<String>) -> Vec<Ve
     known
 }
 
-fn learned(
+fn learn(
     name: &str,
     dataset: &str,
     pages: &[LearnPage],
@@ -117,13 +121,13 @@ fn learned(
 }
 
 /// The rows of all pages, for people.
-fn read(mapping: &Value, name: &str, pages: &[Page]) -> Result<Value, String> {
+fn read_rows(mapping: &Value, name: &str, pages: &[Page]) -> Result<Value, String> {
     let source = Source {
         name: name.to_owned(),
         text: mapping.to_string(),
     };
     let name = mapping["name"].as_str().unwrap_or_default();
-    let (engine, index) = engine(vec![source], name)?;
+    let (engine, index) = build_engine(vec![source], name)?;
     let read = pages
         .iter()
         .map(|page| match extract(&engine, index, page) {

@@ -52,7 +52,7 @@ fn former_versions_are_kept_and_their_number_is_bounded() {
         .save(&new("people.json"), &mapping("people", "//p0"))
         .unwrap();
     for number in 1..=FORMER_VERSIONS + 3 {
-        let (_, edited) = folder.open("people").unwrap();
+        let (_, edited) = folder.find("people").unwrap();
         let saved = folder.save(&edited, &mapping("people", &format!("//p{number}")));
         let former = fs::read_to_string(saved.unwrap().former.unwrap()).unwrap();
         assert!(former.contains(&format!("//p{}\"", number - 1)), "{former}");
@@ -70,7 +70,7 @@ fn changes_by_others_are_not_overwritten() {
     folder
         .save(&new("people.json"), &mapping("people", "//p"))
         .unwrap();
-    let (_, edited) = folder.open("people").unwrap();
+    let (_, edited) = folder.find("people").unwrap();
     let by_hand = "{\"name\": \"people\", \"url_patterns\": [{\"type\": \"host\", \"pattern\": \"a.example\"}]}";
     fs::write(dir.path().join("people.json"), by_hand).unwrap();
     for edited in [edited, new("people.json")] {
@@ -91,7 +91,7 @@ fn of_two_who_save_at_once_one_is_refused() {
         folder
             .save(&new("people.json"), &mapping("people", "//p"))
             .unwrap();
-        let (_, edited) = folder.open("people").unwrap();
+        let (_, edited) = folder.find("people").unwrap();
         let save = |expression: &'static str| {
             let (folder, edited) = (folder.clone(), edited.clone());
             std::thread::spawn(move || folder.save(&edited, &mapping("people", expression)).is_ok())
@@ -130,7 +130,7 @@ fn one_of_a_list_is_saved_in_its_place_with_faults_of_its_own() {
     let folder = Folder::new(dir.path());
     let list = json!([mapping("a", "//a"), mapping("b", "//b")]);
     fs::write(dir.path().join("list.json"), list.to_string()).unwrap();
-    let (_, edited) = folder.open("b").unwrap();
+    let (_, edited) = folder.find("b").unwrap();
     assert_eq!(edited.place, Some(1));
     let checked = folder.check(&edited, &mapping("b", "//b["));
     assert_eq!(

@@ -13,8 +13,8 @@ use super::*;
 use crate::grid::download::{Download, Format};
 use crate::grid::evidence;
 use crate::grid::files::Files;
-use crate::grid::jobs::{Jobs, Made};
-use crate::grid::origin::{About, Origin};
+use crate::grid::jobs::{IndexOutcome, Jobs};
+use crate::grid::origin::{CellEvidence, Origin};
 
 /// A table of books: `title` and `year` are fields, every third title is a gap.
 struct Books {
@@ -36,7 +36,7 @@ impl Books {
         let own = folder.path().join("books.webfill");
         fs::create_dir(&own).unwrap();
         fs::write(own.join("table.txt"), "books.csv").unwrap();
-        let files = Files::of(&own).unwrap();
+        let files = Files::from_project_folder(&own).unwrap();
         let mut table = std::io::BufWriter::new(fs::File::create(&files.input).unwrap());
         let mut filled = std::io::BufWriter::new(fs::File::create(&files.filled).unwrap());
         let mut proof = std::io::BufWriter::new(fs::File::create(&files.evidence).unwrap());
@@ -73,10 +73,10 @@ impl Books {
     fn grid(&self, sorted_by: Option<usize>) -> Grid {
         for _ in 0..600 {
             let made = match sorted_by {
-                Some(column) => self.jobs.sorted(&self.files, column),
-                None => self.jobs.grid(&self.files),
+                Some(column) => self.jobs.open_or_sort(&self.files, column),
+                None => self.jobs.open_or_build(&self.files),
             };
-            if let Made::Ready(grid) = made.unwrap() {
+            if let IndexOutcome::Ready(grid) = made.unwrap() {
                 return *grid;
             }
         }
@@ -131,9 +131,9 @@ fn rows_come_once_each_in_the_order_of_the_table() {
     assert_eq!(all[0].cells[2].as_deref(), Some("Found 0"));
     assert_eq!(all[4].number, 6, "lines are counted with the header");
     let grid = books.grid(None);
-    assert_eq!(grid.before_line(6), Ok(4));
-    assert_eq!(grid.before_line(0), Ok(0));
-    assert_eq!(grid.before_line(9_999_999), Ok(1_234));
+    assert_eq!(grid.row_before_line(6), Ok(4));
+    assert_eq!(grid.row_before_line(0), Ok(0));
+    assert_eq!(grid.row_before_line(9_999_999), Ok(1_234));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_filter_takes_all_its_rows_and_no_others() {
             .collect()
     };
     for (at, name) in STATES.iter().enumerate() {
-        let state = State::of_name(name).unwrap();
+        let state = State::from_name(name).unwrap();
         let is_its = move |book: u64| book.is_multiple_of(3) && book / 3 % 4 == at as u64;
         for column in [None, Some(2)] {
             let filter = Filter {
@@ -283,16 +283,16 @@ fn an_answer_names_the_row_as_the_table_has_it() {
     let grid = books.grid(None);
     let row = grid.row(2).unwrap().unwrap();
     let lines =
-        evidence::of_cell(&books.files.evidence, row.evidence.unwrap(), 3, "title").unwrap();
+        evidence::read_cell(&books.files.evidence, row.evidence.unwrap(), 3, "title").unwrap();
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0]["state"], "known");
     let origin = Origin::find(&books.files, 3, "title").unwrap();
-    let about = About {
+    let about = CellEvidence {
         name: "b1",
         column: "title",
         url: "http://s1.example/1",
     };
-    let doubt = origin.doubt(&about, &origin.values(" Another  title "));
+    let doubt = origin.doubt_json(&about, &origin.split_values(" Another  title "));
     assert_eq!(
         doubt,
         json!({"id": "b1", "links": ["http://s1.example/1"], "column": "title", "known": ["Title 1"],
@@ -301,7 +301,7 @@ fn an_answer_names_the_row_as_the_table_has_it() {
     );
     // The gap is that of the table, though it has a value by now.
     let filled = Origin::find(&books.files, 2, "title").unwrap();
-    assert_eq!(filled.doubt(&about, &[])["known"], json!([]));
+    assert_eq!(filled.doubt_json(&about, &[])["known"], json!([]));
     assert!(Origin::find(&books.files, 99, "title").is_err());
 }
 

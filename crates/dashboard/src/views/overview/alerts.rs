@@ -45,15 +45,15 @@ impl Button {
     }
 }
 
-pub(super) fn of(snapshot: &Snapshot) -> Vec<Alert> {
+pub(super) fn from_snapshot(snapshot: &Snapshot) -> Vec<Alert> {
     let mut alerts = Alerts(Vec::new());
-    alerts.of_backends(snapshot);
-    alerts.of_machines(&snapshot.status);
-    alerts.of_mappings(snapshot);
-    alerts.of_sites(snapshot);
-    alerts.of_crawls(&snapshot.status);
-    alerts.of_watches(snapshot);
-    alerts.of_doubts(snapshot);
+    alerts.add_for_backends(snapshot);
+    alerts.add_for_machines(&snapshot.status);
+    alerts.add_for_mappings(snapshot);
+    alerts.add_for_sites(snapshot);
+    alerts.add_for_crawls(&snapshot.status);
+    alerts.add_for_watches(snapshot);
+    alerts.add_for_doubts(snapshot);
     alerts.0.sort_by_key(|alert| !alert.is_bad);
     alerts.0
 }
@@ -63,11 +63,11 @@ const MACHINES: &str = "/dashboard/machines";
 struct Alerts(Vec<Alert>);
 
 impl Alerts {
-    fn bad(&mut self, subject: &str, why: String) -> &mut Alert {
+    fn add_error(&mut self, subject: &str, why: String) -> &mut Alert {
         self.add(true, subject, why)
     }
 
-    fn warn(&mut self, subject: &str, why: String) -> &mut Alert {
+    fn add_warning(&mut self, subject: &str, why: String) -> &mut Alert {
         self.add(false, subject, why)
     }
 
@@ -82,13 +82,13 @@ impl Alerts {
         self.0.last_mut().expect("one was added")
     }
 
-    fn of_backends(&mut self, snapshot: &Snapshot) {
+    fn add_for_backends(&mut self, snapshot: &Snapshot) {
         let status = &snapshot.status;
         if let Some(why) = &snapshot.fault {
-            self.bad("Fleet status unavailable", why.clone());
+            self.add_error("Fleet status unavailable", why.clone());
         }
         if let Some(why) = &snapshot.store_fault {
-            self.bad("The store cannot be read", why.clone());
+            self.add_error("The store cannot be read", why.clone());
         }
         for (name, what) in [
             ("store", "pages cannot be saved"),
@@ -96,45 +96,45 @@ impl Alerts {
         ] {
             if status[name]["up"] == false {
                 let why = format!("{what}: {}", text(&status[name]["fault"]));
-                let alert = self.bad(&format!("The {name} is down"), why);
+                let alert = self.add_error(&format!("The {name} is down"), why);
                 alert.leads_to = Some(MACHINES.into());
             }
         }
         if let Some(why) = status["paused"].as_str() {
-            self.bad("The dispatcher is paused", why.to_owned());
+            self.add_error("The dispatcher is paused", why.to_owned());
         }
         if status["draining"] == true {
-            self.warn("The dispatcher is draining", String::new());
+            self.add_warning("The dispatcher is draining", String::new());
         }
     }
 
-    fn of_machines(&mut self, status: &Value) {
+    fn add_for_machines(&mut self, status: &Value) {
         let Some(supervisors) = status["supervisors"].as_array() else {
             return;
         };
         if supervisors.is_empty() && status["total_pending"].as_u64() > Some(0) {
             let why = "tasks wait for one".to_owned();
-            let alert = self.bad("No supervisor is connected", why);
+            let alert = self.add_error("No supervisor is connected", why);
             alert.leads_to = Some(MACHINES.into());
         }
         for one in supervisors {
             let name = text(&one["id"]);
             let (what, why, since) = match one["state"].as_str() {
                 Some("silent") => ("is silent", "", None),
-                Some("cut_off") => {
-                    let since = Some(one["cut_off_since"].clone());
+                Some("offline") => {
+                    let since = Some(one["offline_since"].clone());
                     ("is offline", text(&one["sign"]), since)
                 }
                 Some("holds") => ("starts no fetches", text(&one["holds"]), None),
                 _ => continue,
             };
-            let alert = self.bad(&format!("{name} {what}"), why.to_owned());
+            let alert = self.add_error(&format!("{name} {what}"), why.to_owned());
             alert.leads_to = Some(MACHINES.into());
             alert.since = since;
         }
     }
 
-    fn of_mappings(&mut self, snapshot: &Snapshot) {
+    fn add_for_mappings(&mut self, snapshot: &Snapshot) {
         let path = |name: &str| Some(format!("/dashboard/mapping/{}", encoded(name)));
         let repair = |name: &str| {
             let members = [("mapping", name)];
@@ -148,7 +148,7 @@ impl Alerts {
                 "pages have changed, fields are lost: {}",
                 text(&alert["fields"])
             );
-            let one = self.bad(mapping, why);
+            let one = self.add_error(mapping, why);
             one.leads_to = path(mapping);
             one.since = Some(alert["layout_changed"].clone());
             one.button = repair(mapping);
@@ -157,13 +157,13 @@ impl Alerts {
             if let Some(why) = &mapping.doubt
                 && mapping.alert.is_none()
             {
-                let one = self.bad(&mapping.name, why.clone());
+                let one = self.add_error(&mapping.name, why.clone());
                 one.leads_to = path(&mapping.name);
             }
             if let Some(why) = &mapping.alert
                 && snapshot.status.is_null()
             {
-                let one = self.bad(&mapping.name, why.clone());
+                let one = self.add_error(&mapping.name, why.clone());
                 one.leads_to = path(&mapping.name);
                 one.since = mapping.since.clone().map(Value::from);
                 one.button = repair(&mapping.name);
@@ -172,7 +172,7 @@ impl Alerts {
     }
 
     /// Sites in trouble: a line for each, or for all with one reason if there are several.
-    fn of_sites(&mut self, snapshot: &Snapshot) {
+    fn add_for_sites(&mut self, snapshot: &Snapshot) {
         let Some(sites) = &snapshot.sites else {
             return;
         };
@@ -214,14 +214,14 @@ impl Alerts {
         }
     }
 
-    fn of_crawls(&mut self, status: &Value) {
+    fn add_for_crawls(&mut self, status: &Value) {
         for crawl in status["unfinished"].as_array().into_iter().flatten() {
             if crawl["state"] != "paused" {
                 continue;
             }
             let (app, id) = (text(&crawl["appid"]), text(&crawl["crawlid"]));
             let pending = crawl["pending"].as_u64().unwrap_or_default();
-            let alert = self.warn(
+            let alert = self.add_warning(
                 &format!("{app} / {id}"),
                 format!("is paused; {pending} URLs wait"),
             );
@@ -231,7 +231,7 @@ impl Alerts {
         }
     }
 
-    fn of_watches(&mut self, snapshot: &Snapshot) {
+    fn add_for_watches(&mut self, snapshot: &Snapshot) {
         let path = |name: &str| Some(format!("/dashboard/watch/{}", encoded(name)));
         let undelivered = snapshot.status["undelivered"].as_array();
         for row in undelivered.into_iter().flatten() {
@@ -241,25 +241,25 @@ impl Alerts {
                 text(&row["target"]),
                 text(&row["why"])
             );
-            let alert = self.bad(watch, why);
+            let alert = self.add_error(watch, why);
             alert.leads_to = path(watch);
             alert.since = Some(row["since"].clone());
         }
         for watch in &snapshot.watches {
             let name = text(&watch["name"]);
             for silence in watch["silent"].as_array().into_iter().flatten() {
-                let alert = self.bad(name, text(&silence["why"]).to_owned());
+                let alert = self.add_error(name, text(&silence["why"]).to_owned());
                 alert.leads_to = path(name);
                 alert.since = Some(silence["since"].clone());
             }
         }
     }
 
-    fn of_doubts(&mut self, snapshot: &Snapshot) {
+    fn add_for_doubts(&mut self, snapshot: &Snapshot) {
         for (table, open) in &snapshot.doubts {
             let what = if *open == 1 { "value" } else { "values" };
             let why = format!("{open} known {what} contradicted by pages");
-            let alert = self.warn(table, why);
+            let alert = self.add_warning(table, why);
             alert.leads_to = Some(format!("/dashboard/table/{}/review", encoded(table)));
         }
     }
@@ -284,7 +284,7 @@ mod tests {
             status,
             ..Snapshot::default()
         };
-        of(&snapshot).iter().map(shown).collect()
+        from_snapshot(&snapshot).iter().map(shown).collect()
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
             "draining": true,
             "paused": "the disk is full",
             "store": {"up": false, "fault": "gone"},
-            "supervisors": [{"id": "one", "state": "cut_off", "sign": "no route"}, {"id": "two", "state": "silent"}],
+            "supervisors": [{"id": "one", "state": "offline", "sign": "no route"}, {"id": "two", "state": "silent"}],
             "alerts": [{"mapping": "shop", "fields": "price", "layout_changed": "2026-11-24T06:00:00Z"}],
             "undelivered": [{"watch": "w", "target": "mail", "why": "refused", "since": 1.5}],
         }));
@@ -334,7 +334,7 @@ mod tests {
             sites: Some(crate::snapshot::sites_in_trouble(&first, false)),
             ..Snapshot::default()
         };
-        let alerts = of(&snapshot);
+        let alerts = from_snapshot(&snapshot);
         let reported: Vec<String> = alerts.iter().map(shown).collect();
         assert_eq!(
             reported,

@@ -36,11 +36,11 @@ impl TokenSink for Listener {
 }
 
 impl Audience for Listener {
-    fn has_left(&self) -> bool {
+    fn should_stop(&self) -> bool {
         false
     }
 
-    fn has_left_by_now(&self) -> bool {
+    fn should_stop_now(&self) -> bool {
         false
     }
 }

@@ -4,7 +4,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
-use crate::formats::{kind, table};
+use crate::formats::{detect_kind, table};
 
 /// Builds a package from a row of the table.
 fn package(row: &str) -> Vec<u8> {
@@ -52,7 +52,7 @@ fn text_is_what_a_reader_sees() {
     let mut wrong = Vec::new();
     for [row, expected] in &rows {
         let package = package(row);
-        assert_eq!(kind(&package), Some(Kind::Odt));
+        assert_eq!(detect_kind(&package), Some(Kind::Odt));
         let found = read(Kind::Odt, &package, 10_000).unwrap().text;
         if found != *expected {
             wrong.push(format!("{row}\n  {expected:?}\n  {found:?}"));

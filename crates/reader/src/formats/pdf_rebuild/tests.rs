@@ -32,7 +32,7 @@ fn sound() -> Vec<u8> {
 fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     let mut output = Vec::new();
     let mut at = 0;
-    while let Some(found) = find(bytes, from.as_bytes(), at) {
+    while let Some(found) = find_bytes(bytes, from.as_bytes(), at) {
         output.extend_from_slice(&bytes[at..found]);
         output.extend_from_slice(to.as_bytes());
         at = found + from.len();
@@ -43,7 +43,7 @@ fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 fn upto(bytes: &[u8], word: &str) -> Vec<u8> {
-    bytes[..find(bytes, word.as_bytes(), 0).unwrap()].to_vec()
+    bytes[..find_bytes(bytes, word.as_bytes(), 0).unwrap()].to_vec()
 }
 
 /// The name of each kind of damage, with the damaged bytes.
@@ -117,7 +117,7 @@ fn any_bytes_are_rebuilt_to_something() {
 #[test]
 fn of_two_versions_of_an_object_the_later_one_counts() {
     let sound = sound();
-    let begin = find(&sound, b"BT", 0).unwrap();
+    let begin = find_bytes(&sound, b"BT", 0).unwrap();
     let begin = sound[..begin]
         .windows(4)
         .rposition(|four| four == b" obj")

@@ -62,7 +62,7 @@ impl Code {
 }
 
 /// The code of a code page; `None` if the number stands for the system's own.
-pub(super) fn of_page(page: i32) -> Option<Code> {
+pub(super) fn from_code_page(page: i32) -> Option<Code> {
     let label = match page {
         0 | 1 => return None,
         437 => return Some(PC),
@@ -88,7 +88,7 @@ pub(super) fn of_page(page: i32) -> Option<Code> {
 }
 
 /// The code of a font by the number that Windows has for its script. 0 and 1 are the document's own code.
-pub(super) fn of_charset(charset: i32) -> Option<Code> {
+pub(super) fn from_charset(charset: i32) -> Option<Code> {
     let page = match charset {
         0 | 1 => return None,
         2 => return Some(Code::Symbols(SymbolFont::Other)),
@@ -114,12 +114,12 @@ pub(super) fn of_charset(charset: i32) -> Option<Code> {
         254 => 437,
         _ => return Some(Code::Unknown),
     };
-    of_page(page)
+    from_code_page(page)
 }
 
 /// The code of a font by its name, for fonts without other information: old programs had a font for each script.
-pub(super) fn of_font_name(name: &str) -> Option<Code> {
-    if let Some(font) = SymbolFont::of_name(name) {
+pub(super) fn from_font_name(name: &str) -> Option<Code> {
+    if let Some(font) = SymbolFont::from_name(name) {
         return Some(Code::Symbols(font));
     }
     let page = match name.trim().rsplit(' ').next()? {
@@ -133,5 +133,5 @@ pub(super) fn of_font_name(name: &str) -> Option<Code> {
         "(Vietnamese)" => 1258,
         _ => return None,
     };
-    of_page(page)
+    from_code_page(page)
 }

@@ -143,7 +143,7 @@ impl Story<'_> {
                 let font = ["ascii", "hAnsi"]
                     .into_iter()
                     .find_map(|of| attributes.get(of));
-                self.place.run.symbols = font.and_then(|font| SymbolFont::of_name(&font));
+                self.place.run.symbols = font.and_then(|font| SymbolFont::from_name(&font));
             }
             "t" => {
                 let keeps = match attributes.get("space") {
@@ -152,8 +152,8 @@ impl Story<'_> {
                 };
                 self.place.run.text = Some((String::new(), keeps));
             }
-            "tab" | "ptab" if !properties && self.is_seen() => self.frames.writer().space(),
-            "br" | "cr" if self.is_seen() => self.frames.writer().line_break(),
+            "tab" | "ptab" if !properties && self.is_visible() => self.frames.writer().space(),
+            "br" | "cr" if self.is_visible() => self.frames.writer().line_break(),
             "noBreakHyphen" => self.push("-")?,
             "sym" => {
                 let character = symbol(attributes);
@@ -161,7 +161,7 @@ impl Story<'_> {
             }
             "txbxContent" => {
                 self.outer.push(std::mem::take(&mut self.place));
-                self.frames.begin();
+                self.frames.begin_frame();
             }
             "tbl" => self.frames.writer().paragraph(),
             "tc" => {
@@ -183,13 +183,13 @@ impl Story<'_> {
                     self.fields.push(Field::default());
                 } else if let Some("separate") = attributes.get("fldCharType").as_deref() {
                     self.fields.last_mut().into_iter().for_each(Field::separate);
-                } else if let Some(text) = self.fields.pop().and_then(Field::chosen) {
+                } else if let Some(text) = self.fields.pop().and_then(Field::into_shown_text) {
                     self.push(&text)?;
                 }
             }
             "checkBox" | "ddList" | "checked" | "default" | "result" | "listEntry" => {
                 if let Some(field) = self.fields.last_mut() {
-                    field.choice(name, &value(), on);
+                    field.note_property(name, &value(), on);
                 }
             }
             "sdt" => self.controls.push(false),
@@ -242,13 +242,13 @@ impl Story<'_> {
     fn end_frame(&mut self) -> Result<(), Trouble> {
         if let Some(place) = self.outer.pop() {
             self.place = place;
-            self.frames.end()?;
+            self.frames.end_frame()?;
         }
         Ok(())
     }
 
     /// Whether the text at this position is visible.
-    fn is_seen(&self) -> bool {
+    fn is_visible(&self) -> bool {
         let run = &self.place.run;
         let is_hidden = run
             .hides
@@ -258,10 +258,13 @@ impl Story<'_> {
     }
 
     fn push(&mut self, text: &str) -> Result<(), Trouble> {
-        if text.is_empty() || !self.is_seen() {
+        if text.is_empty() || !self.is_visible() {
             return Ok(());
         }
-        self.fields.last_mut().into_iter().for_each(Field::shows);
+        self.fields
+            .last_mut()
+            .into_iter()
+            .for_each(Field::note_text);
         let symbols = self.place.run.symbols.unwrap_or(SymbolFont::Other);
         let text: String = text
             .chars()
@@ -296,7 +299,7 @@ fn symbol(attributes: &Attributes<'_>) -> char {
     let Ok(code) = u32::from_str_radix(&code, 16) else {
         return char::REPLACEMENT_CHARACTER;
     };
-    let known = SymbolFont::of_name(&font);
+    let known = SymbolFont::from_name(&font);
     let in_font = private_code(code).or(u8::try_from(code).ok().filter(|_| known.is_some()));
     match in_font {
         Some(code) => known.unwrap_or(SymbolFont::Other).character(code),

@@ -31,7 +31,7 @@ impl HiddenStyles {
             return HiddenStyles::default();
         };
         // Faults in the styles do not stop the text from being read.
-        let _: Result<(), Trouble> = xml::read(part, |token| {
+        let _: Result<(), Trouble> = xml::for_each_token(part, |token| {
             match (&token, &mut here) {
                 (Token::Begin("style", attributes), _) => {
                     let id = attributes.get("styleId").unwrap_or_default();

@@ -5,11 +5,11 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
-use crate::formats::{kind, table};
+use crate::formats::{detect_kind, table};
 use crate::kind::Kind;
 
 /// A way to write a package. All ways yield the same document.
-struct Way {
+struct PackageStyle {
     name: &'static str,
     body: &'static str,
     is_strict: bool,
@@ -19,7 +19,7 @@ struct Way {
     encoding: &'static str,
 }
 
-const USUAL: Way = Way {
+const USUAL: PackageStyle = PackageStyle {
     name: "usual",
     body: "word/document.xml",
     is_strict: false,
@@ -28,47 +28,47 @@ const USUAL: Way = Way {
     encoding: "utf-8",
 };
 
-const WAYS: [Way; 8] = [
+const WAYS: [PackageStyle; 8] = [
     USUAL,
-    Way {
+    PackageStyle {
         name: "strict",
         is_strict: true,
         ..USUAL
     },
-    Way {
+    PackageStyle {
         name: "another body",
         body: "content/main.xml",
         ..USUAL
     },
-    Way {
+    PackageStyle {
         name: "a body in no folder",
         body: "document.xml",
         ..USUAL
     },
-    Way {
+    PackageStyle {
         name: "absolute names",
         base: "/word/../word/",
         ..USUAL
     },
-    Way {
+    PackageStyle {
         name: "capitals and backslashes",
         body: "WORD/Document.xml",
         has_backslashes: true,
         ..USUAL
     },
-    Way {
+    PackageStyle {
         name: "UTF-16",
         encoding: "utf-16le",
         ..USUAL
     },
-    Way {
+    PackageStyle {
         name: "UTF-16, the other order",
         encoding: "utf-16be",
         ..USUAL
     },
 ];
 
-impl Way {
+impl PackageStyle {
     fn written(&self, xml: &str) -> Vec<u8> {
         let text = format!(
             "<?xml version=\"1.0\" encoding=\"{}\"?>{xml}",
@@ -162,7 +162,7 @@ fn text_is_what_a_reader_sees() {
     for [row, expected] in &rows {
         for way in &WAYS {
             let package = way.package(row);
-            assert_eq!(kind(&package), Some(Kind::Docx), "{}", way.name);
+            assert_eq!(detect_kind(&package), Some(Kind::Docx), "{}", way.name);
             let found = read(&package, 10_000).unwrap().text;
             if found != *expected {
                 wrong.push(format!("{}: {row}\n  {expected:?}\n  {found:?}", way.name));
@@ -174,7 +174,7 @@ fn text_is_what_a_reader_sees() {
 
 #[test]
 fn an_invalid_byte_does_not_stop_the_text_from_being_read() {
-    let package = Way {
+    let package = PackageStyle {
         encoding: "windows-1252",
         ..USUAL
     };
@@ -183,7 +183,7 @@ fn an_invalid_byte_does_not_stop_the_text_from_being_read() {
     let mut part = USUAL.written("<p>{a}</p>");
     part.push(0xff);
     let mut text = String::new();
-    xml::read(&*part, |token| {
+    xml::for_each_token(&*part, |token| {
         if let Token::Text(part) = token {
             text.push_str(part);
         }

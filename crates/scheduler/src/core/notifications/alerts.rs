@@ -16,7 +16,7 @@ use crate::watch_reports;
 
 impl Notifications {
     /// Raises alerts for targets that notifications have not reached for long.
-    pub(super) fn judge_undelivered(
+    pub(super) fn raise_overdue_alerts(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -26,16 +26,18 @@ impl Notifications {
             return Ok(());
         };
         let before_ms = now_ms - permissions.config.undelivered_after_ms();
-        let overdue = cx.frontier.beside(|db| outbox::overdue(db, before_ms))?;
+        let overdue = cx
+            .frontier
+            .run_in_transaction(|db| outbox::overdue(db, before_ms))?;
         let dropped = std::mem::take(&mut self.dropped);
         for one in dropped.into_iter().chain(overdue) {
-            self.raise_undelivered(cx, watches, one, now_ms)?;
+            self.raise_delivery_alert(cx, watches, one, now_ms)?;
         }
         Ok(())
     }
 
     /// Drops the alerts of targets that were removed from a watch.
-    pub(super) fn forget_taken_out(
+    pub(super) fn drop_alerts_of_removed_targets(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -46,12 +48,12 @@ impl Notifications {
             standing.filter(|(watch, target)| watch == name && !targets.contains(target));
         let taken_out: Vec<TargetKey> = taken_out.cloned().collect();
         for target in taken_out {
-            self.forget_undelivered(cx, &target)?;
+            self.delete_delivery_alert(cx, &target)?;
         }
         Ok(())
     }
 
-    pub(super) fn raise_undelivered(
+    pub(super) fn raise_delivery_alert(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -63,8 +65,9 @@ impl Notifications {
         if stands || !is_target(watches, &one.target) {
             return Ok(());
         }
-        cx.frontier.beside(|db| outbox::raise(db, &one))?;
-        let (watch, target) = (&one.target.0, outbox::shown(&one.target.1));
+        cx.frontier
+            .run_in_transaction(|db| outbox::save_undelivered(db, &one))?;
+        let (watch, target) = (&one.target.0, outbox::target_for_display(&one.target.1));
         tracing::error!(
             event = "notifications_undelivered",
             watch,
@@ -73,7 +76,7 @@ impl Notifications {
             "notifications do not reach a target"
         );
         let line = format!("notifications do not reach {target}: {}", one.why);
-        self.report_delivery(
+        self.report_delivery_alert(
             cx,
             watches,
             &one.target,
@@ -84,7 +87,7 @@ impl Notifications {
         Ok(())
     }
 
-    pub(super) fn clear_undelivered(
+    pub(super) fn clear_delivery_alert(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -95,8 +98,8 @@ impl Notifications {
         let Some(one) = standing.find(|one| one.target == *target).cloned() else {
             return Ok(());
         };
-        self.forget_undelivered(cx, target)?;
-        let (watch, shown) = (&target.0, outbox::shown(&target.1));
+        self.delete_delivery_alert(cx, target)?;
+        let (watch, shown) = (&target.0, outbox::target_for_display(&target.1));
         tracing::info!(
             event = "notifications_delivered_again",
             watch,
@@ -104,7 +107,7 @@ impl Notifications {
             "notifications reach a target again"
         );
         let line = format!("notifications reach {shown} again");
-        self.report_delivery(
+        self.report_delivery_alert(
             cx,
             watches,
             target,
@@ -113,17 +116,18 @@ impl Notifications {
         )
     }
 
-    fn forget_undelivered(
+    fn delete_delivery_alert(
         &mut self,
         cx: &mut Context,
         target: &TargetKey,
     ) -> Result<(), FrontierError> {
         self.undelivered.retain(|one| one.target != *target);
-        cx.frontier.beside(|db| outbox::clear(db, target))
+        cx.frontier
+            .run_in_transaction(|db| outbox::delete_undelivered(db, target))
     }
 
     /// Reports the alert, or its end, to the firehose and to the other targets of the watch, immediately.
-    fn report_delivery(
+    fn report_delivery_alert(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -153,9 +157,9 @@ impl Notifications {
         }];
         let others = watch.notify.iter();
         let others = others.filter(|notify| outbox::target_json(&notify.target) != *target);
-        let dropped = cx
-            .frontier
-            .beside(|db| watch_reports::put(db, watch, others, &event, now_ms))?;
+        let dropped = cx.frontier.run_in_transaction(|db| {
+            watch_reports::enqueue_events(db, watch, others, &event, now_ms)
+        })?;
         self.dropped.extend(dropped);
         self.due_at_ms = now_ms;
         Ok(())
@@ -174,7 +178,7 @@ fn is_target(watches: &Watches, (watch, target): &TargetKey) -> bool {
 pub(super) fn row(one: &Undelivered) -> Value {
     json!({
         "watch": one.target.0,
-        "target": outbox::shown(&one.target.1),
+        "target": outbox::target_for_display(&one.target.1),
         "since": one.since_ms as f64 / 1_000.0,
         "why": one.why,
     })

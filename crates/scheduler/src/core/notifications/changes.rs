@@ -1,4 +1,4 @@
-//! Collects the changes of pages for notifications. The core does not read the store: it asks ([`ChangesAsked`]), and
+//! Collects the changes of pages for notifications. The core does not read the store: it asks ([`ChangesRequest`]), and
 //! another thread answers, sooner or later. Until then, no changes are reported. After a crash the core asks again.
 //!
 //! Whether a change was reported follows from a position: all changes up to it were ([`Reported::changes_to`]). The
@@ -13,14 +13,14 @@ use webfill_store::CrawlId;
 
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
-use crate::core::watches::Watched;
+use crate::core::watches::WatchEntry;
 use crate::core::watches::Watches;
-use crate::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use crate::effects::{ChangesAnswer, ChangesQuestion, ChangesRequest, ChangesResult};
 use crate::frontier::{FrontierError, outbox};
 
 /// The known changes of a watch, and its open questions.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ChangesReader {
     is_position_asked: bool,
     is_after_asked: bool,
     /// Whether there may be changes that were not read yet.
@@ -35,7 +35,7 @@ pub(super) struct Reading {
 
 impl Notifications {
     /// After a start, asks again for the findings of the last run if they may not have been reported.
-    pub(super) fn resume_reading(&mut self, watches: &Watches, name: &str) {
+    pub(super) fn request_unreported_run(&mut self, watches: &Watches, name: &str) {
         let Some(watched) = watches.by_name.get(name) else {
             return;
         };
@@ -50,13 +50,13 @@ impl Notifications {
         // One notification has no room for many changes, and some changes may be judged later.
         let reports_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
         if !is_reported || reports_changes || !run.counts.contains_key("changes") {
-            self.ask_of_run(watches, name);
+            self.request_run_changes(watches, name);
         }
     }
 
     /// Asks for the findings of the last run of a watch. If a question about an earlier run is open, that is done
     /// once it is answered.
-    pub(in crate::core) fn ask_of_run(&mut self, watches: &Watches, name: &str) {
+    pub(in crate::core) fn request_run_changes(&mut self, watches: &Watches, name: &str) {
         if self.permissions.is_none() {
             return;
         }
@@ -81,7 +81,7 @@ impl Notifications {
             began_ms: run.started_ms,
             after: digest.and_then(|reported| reported.changes_to),
         };
-        let asked = asked(watched, question);
+        let asked = changes_request(watched, question);
         self.asked.push(asked);
     }
 
@@ -93,7 +93,7 @@ impl Notifications {
 
     /// Starts or stops reporting changes to the recipients of a watch. Changes before the start are not reported. The
     /// time of the start is kept until the store has named the position, which may take long if the store is away.
-    pub(super) fn begin_changes(
+    pub(super) fn start_or_stop_changes(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -124,22 +124,28 @@ impl Notifications {
             }
             if before != *reported {
                 cx.frontier
-                    .beside(|db| outbox::keep_reported(db, name, time, reported))?;
+                    .run_in_transaction(|db| outbox::save_reported(db, name, time, reported))?;
             }
         }
         if let Some(asked_ms) = asked_ms
             && !std::mem::replace(&mut reading.is_position_asked, true)
         {
-            self.asked
-                .push(asked(watched, ChangesQuestion::Position { asked_ms }));
+            self.asked.push(changes_request(
+                watched,
+                ChangesQuestion::Position { asked_ms },
+            ));
         }
         Ok(())
     }
 
     /// Notes that pages of a watch have changed, so that changes to report immediately are read.
-    pub(in crate::core) fn note_checks(&mut self, watches: &Watches, checks: &[PageCheck]) {
+    pub(in crate::core) fn mark_stale_by_checks(
+        &mut self,
+        watches: &Watches,
+        checks: &[PageCheck],
+    ) {
         for check in checks {
-            let is_of_crawl = |watched: &Watched| watched.watch.app == check.app_id;
+            let is_of_crawl = |watched: &WatchEntry| watched.watch.app == check.app_id;
             let watched = watches.by_name.get(&check.crawl_id);
             if check.verdict == Verdict::Unchanged || !watched.is_some_and(is_of_crawl) {
                 continue;
@@ -151,7 +157,7 @@ impl Notifications {
     }
 
     /// Asks for changes that are to be reported immediately, if there may be any.
-    pub(super) fn ask_for_changes(&mut self, watches: &Watches, name: &str) {
+    pub(super) fn request_changes(&mut self, watches: &Watches, name: &str) {
         let key = (name.to_owned(), NotificationTime::AtOnce);
         let after = self
             .reported
@@ -168,7 +174,7 @@ impl Notifications {
         if reading.is_stale && !reading.is_after_asked && !is_waiting {
             (reading.is_stale, reading.is_after_asked) = (false, true);
             let question = ChangesQuestion::After(after);
-            self.asked.push(asked(watched, question));
+            self.asked.push(changes_request(watched, question));
         }
     }
 
@@ -185,20 +191,25 @@ impl Notifications {
     }
 
     /// Drops changes that were reported. If there may be more, asks for them.
-    pub(super) fn forget_read(&mut self, watches: &Watches, name: &str, time: NotificationTime) {
+    pub(super) fn drop_reported_changes(
+        &mut self,
+        watches: &Watches,
+        name: &str,
+        time: NotificationTime,
+    ) {
         let Some(reading) = self.reading.get_mut(name) else {
             return;
         };
         let has_more = reading.read.remove(&time).is_some_and(|read| read.is_full);
         match time {
             NotificationTime::AtOnce => reading.is_stale |= has_more,
-            NotificationTime::Digest if has_more => self.ask_of_run(watches, name),
+            NotificationTime::Digest if has_more => self.request_run_changes(watches, name),
             NotificationTime::Digest => {}
         }
     }
 
     /// Applies an answer to a question about changes.
-    pub(in crate::core) fn changes_answered(
+    pub(in crate::core) fn on_changes_answered(
         &mut self,
         cx: &mut Context,
         watches: &mut Watches,
@@ -211,11 +222,11 @@ impl Notifications {
         };
         self.check_at_ms = now_ms;
         match (answer.found, answer.asked.question) {
-            (ChangesFound::Position(last), _) => {
+            (ChangesResult::Position(last), _) => {
                 reading.is_position_asked = false;
-                self.start_after(cx, watches, name, last)
+                self.set_start_position(cx, watches, name, last)
             }
-            (ChangesFound::Changes(read), _) => {
+            (ChangesResult::Changes(read), _) => {
                 reading.is_after_asked = false;
                 let key = (name.to_owned(), NotificationTime::AtOnce);
                 let reported = self.reported.get(&key);
@@ -227,22 +238,22 @@ impl Notifications {
                 }
                 Ok(())
             }
-            (ChangesFound::Late, ChangesQuestion::Run { number, .. })
+            (ChangesResult::Late, ChangesQuestion::Run { number, .. })
                 if reading.run == Some(number) =>
             {
                 reading.holds_run = false;
-                self.ask_of_later_run(watches, name, number);
+                self.request_later_run_changes(watches, name, number);
                 Ok(())
             }
-            (ChangesFound::Run { counts, changes }, ChangesQuestion::Run { number, .. })
+            (ChangesResult::Run { counts, changes }, ChangesQuestion::Run { number, .. })
                 if reading.run == Some(number) =>
             {
                 (reading.run, reading.holds_run, reading.is_stale) = (None, false, true);
                 if let Some(read) = changes.filter(ReadChanges::is_news) {
                     reading.read.insert(NotificationTime::Digest, read);
                 }
-                watches.count_run(cx, name, number, counts)?;
-                self.ask_of_later_run(watches, name, number);
+                watches.add_run_counts(cx, name, number, counts)?;
+                self.request_later_run_changes(watches, name, number);
                 Ok(())
             }
             // The open question is about another run by now.
@@ -250,14 +261,14 @@ impl Notifications {
         }
     }
 
-    fn ask_of_later_run(&mut self, watches: &Watches, name: &str, number: u64) {
+    fn request_later_run_changes(&mut self, watches: &Watches, name: &str, number: u64) {
         let watched = watches.by_name.get(name);
-        if watched.is_some_and(|watched| watched.last_ended() > number) {
-            self.ask_of_run(watches, name);
+        if watched.is_some_and(|watched| watched.last_ended_number() > number) {
+            self.request_run_changes(watches, name);
         }
     }
 
-    fn start_after(
+    fn set_start_position(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -276,15 +287,15 @@ impl Notifications {
             };
             (reported.changes_to, reported.changes_since_ms) = (Some(last), None);
             cx.frontier
-                .beside(|db| outbox::keep_reported(db, name, time, reported))?;
+                .run_in_transaction(|db| outbox::save_reported(db, name, time, reported))?;
         }
         Ok(())
     }
 }
 
-fn asked(watched: &Watched, question: ChangesQuestion) -> ChangesAsked {
+fn changes_request(watched: &WatchEntry, question: ChangesQuestion) -> ChangesRequest {
     let watch = &watched.watch;
-    ChangesAsked {
+    ChangesRequest {
         watch: watch.name.clone(),
         crawl: CrawlId::new(&watch.app, &watch.name),
         question,
@@ -292,11 +303,11 @@ fn asked(watched: &Watched, question: ChangesQuestion) -> ChangesAsked {
 }
 
 /// Whether the watch detects changes of its pages, and the run had a crawl at all.
-fn detects_changes(watched: &Watched, run: &WatchRun) -> bool {
+fn detects_changes(watched: &WatchEntry, run: &WatchRun) -> bool {
     watched.watch.detects_changes() && !run.counts.is_empty()
 }
 
-fn wants_changes(watched: &Watched, time: NotificationTime) -> bool {
+fn wants_changes(watched: &WatchEntry, time: NotificationTime) -> bool {
     let mut notify = watched.watch.notify.iter();
     notify.any(|notify| notify.when == time && notify.about.contains(&About::Changes))
 }

@@ -7,7 +7,7 @@ use webfill_notifications::{Facts, Reported, Standing};
 
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
-use crate::core::watches::Watched;
+use crate::core::watches::WatchEntry;
 use crate::core::watches::Watches;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox;
@@ -26,20 +26,20 @@ impl Notifications {
             return Ok(());
         };
         let fresh = Reported {
-            run: watched.last_ended(),
+            run: watched.last_ended_number(),
             ..Reported::default()
         };
-        let fresh = fresh.with_standing(&standing_of(cx, watched).unwrap_or_default());
+        let fresh = fresh.with_standing(&standing_extractions_of(cx, watched).unwrap_or_default());
         let watch = &watched.watch;
         let reported = cx
             .frontier
-            .beside(|db| watch_reports::begin(db, watch, &fresh, now_ms))?;
-        self.forget_taken_out(cx, name, &watch_reports::target_keys(watch))?;
+            .run_in_transaction(|db| watch_reports::begin_reporting(db, watch, &fresh, now_ms))?;
+        self.drop_alerts_of_removed_targets(cx, name, &watch_reports::target_keys(watch))?;
         self.reported.retain(|(watch, _), _| watch != name);
         let reported = reported.into_iter();
         self.reported
             .extend(reported.map(|(time, reported)| ((name.to_owned(), time), reported)));
-        self.begin_changes(cx, watches, name, now_ms)
+        self.start_or_stop_changes(cx, watches, name, now_ms)
     }
 
     /// Stops reporting on a watch.
@@ -52,10 +52,11 @@ impl Notifications {
         self.reading.remove(name);
         self.undelivered.retain(|one| one.target.0 != name);
         self.attempts.forget(name);
-        cx.frontier.beside(|db| outbox::forget(db, name))
+        cx.frontier
+            .run_in_transaction(|db| outbox::delete_watch(db, name))
     }
 
-    pub(super) fn report_news(
+    pub(super) fn report_new_events(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -66,7 +67,7 @@ impl Notifications {
             self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
                 // The report has moved the position, from which further changes are read.
-                self.ask_for_changes(watches, &name);
+                self.request_changes(watches, &name);
             }
         }
         Ok(())
@@ -88,9 +89,9 @@ impl Notifications {
         };
         // A run is reported once its feeder and the judge of its checks have added their counts.
         let is_counted = !watches.fed.contains(name) && !self.is_run_held(name);
-        let has_new_run = is_counted && watched.last_ended() > reported.run;
-        let held = why_held(cx, watches, name, watched, now_ms);
-        let standing = standing_of(cx, watched);
+        let has_new_run = is_counted && watched.last_ended_number() > reported.run;
+        let held = late_run_reason(cx, watches, name, watched, now_ms);
+        let standing = standing_extractions_of(cx, watched);
         let is_alerting = time == NotificationTime::AtOnce
             && standing.as_ref().is_some_and(|now| !reported.matches(now));
         let changes = self.changes_to_report((name, time), reported, is_counted);
@@ -101,7 +102,7 @@ impl Notifications {
         let (watch, reported, changes) =
             (watched.watch.clone(), reported.clone(), changes.cloned());
         let runs = match has_new_run {
-            true => cx.frontier.watches().runs_of(name, RUNS_JUDGED)?,
+            true => cx.frontier.watches().list_runs(name, RUNS_JUDGED)?,
             false => Vec::new(),
         };
         let runs: Vec<WatchRun> = runs
@@ -111,7 +112,7 @@ impl Notifications {
         let crawl = (&*watch.app, &*watch.name);
         let sites = cx
             .frontier
-            .beside(|db| outbox::sites_in_trouble(db, crawl, now_ms))?;
+            .run_in_transaction(|db| outbox::sites_in_trouble(db, crawl, now_ms))?;
         let held = held.as_ref().map(|(due_ms, why)| (*due_ms, why.as_str()));
         let facts = Facts {
             watch: &watch,
@@ -124,11 +125,11 @@ impl Notifications {
         };
         let (reported, dropped) = cx
             .frontier
-            .beside(|db| watch_reports::report(db, time, &reported, &facts))?;
+            .run_in_transaction(|db| watch_reports::enqueue_news(db, time, &reported, &facts))?;
         self.dropped.extend(dropped);
         self.reported.insert(key, reported);
         if changes.is_some() {
-            self.forget_read(watches, name, time);
+            self.drop_reported_changes(watches, name, time);
         }
         self.due_at_ms = now_ms;
         Ok(())
@@ -136,14 +137,14 @@ impl Notifications {
 }
 
 /// If a due run has not begun for long: since when, and why.
-fn why_held(
+fn late_run_reason(
     cx: &Context,
     watches: &Watches,
     name: &str,
-    watched: &Watched,
+    watched: &WatchEntry,
     now_ms: i64,
 ) -> Option<(i64, String)> {
-    let due_ms = watched.held_since(now_ms - LATE_MS)?;
+    let due_ms = watched.overdue_since_ms(now_ms - LATE_MS)?;
     let why = match (&cx.surroundings.low_disk, watches.fed.contains(name)) {
         (Some(shortage), _) => shortage.clone(),
         (None, true) => "the process that feeds the last run has not ended".into(),
@@ -153,7 +154,7 @@ fn why_held(
 }
 
 /// The extraction alerts of a watch's pages; `None`: not known yet, as after a start.
-fn standing_of(cx: &Context, watched: &Watched) -> Option<Standing> {
+fn standing_extractions_of(cx: &Context, watched: &WatchEntry) -> Option<Standing> {
     let standing = cx.surroundings.standing.as_ref()?;
     let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
     let is_of_watch = |row: &&Value| {

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
 use webfill_notifications::{
-    Delivery, Ended, NotificationsConfig, Permissions, ReadChanges, Standing, Verdict,
+    Delivery, DeliveryEnd, NotificationsConfig, Permissions, ReadChanges, Standing, Verdict,
 };
 
 use crate::core::Core;
 use crate::core::context::CoreSettings;
-use crate::effects::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use crate::effects::{ChangesAnswer, ChangesQuestion, ChangesRequest, ChangesResult};
 use crate::frontier::{Frontier, FrontierConfig};
 use crate::mappings::Mappings;
 use crate::watch_sources::WatchSources;
@@ -22,7 +22,7 @@ struct World {
     /// The changes in the store, numbered from 1, each with its time; `None`: the store is away.
     store: Option<Vec<Value>>,
     /// Questions to the store that have no answer yet.
-    waiting: Vec<ChangesAsked>,
+    waiting: Vec<ChangesRequest>,
     /// The notifications to deliver.
     deliveries: Vec<Delivery>,
 }
@@ -36,10 +36,9 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
         group_bounds: None,
     };
     let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
-    core.attend_watches(WatchSources::default(), now_ms)
-        .unwrap();
-    let permissions = Permissions::of_fleet(NotificationsConfig::default());
-    core.attend_notifications(permissions, now_ms).unwrap();
+    core.start_watches(WatchSources::default(), now_ms).unwrap();
+    let permissions = Permissions::for_fleet(NotificationsConfig::default());
+    core.start_notifications(permissions, now_ms).unwrap();
     core
 }
 
@@ -144,7 +143,7 @@ impl World {
             return false;
         };
         let read = |after: u64| {
-            let mut read = ReadChanges::after(after);
+            let mut read = ReadChanges::starting_after(after);
             for (number, change) in (1..).zip(store).skip(after as usize) {
                 read.add(number, change.clone());
             }
@@ -156,18 +155,18 @@ impl World {
             let found = match asked.question {
                 ChangesQuestion::Position { asked_ms } => {
                     let is_before = |change: &&Value| change["at"].as_i64() < Some(asked_ms);
-                    ChangesFound::Position(store.iter().take_while(is_before).count() as u64)
+                    ChangesResult::Position(store.iter().take_while(is_before).count() as u64)
                 }
-                ChangesQuestion::After(after) => ChangesFound::Changes(read(after)),
+                ChangesQuestion::After(after) => ChangesResult::Changes(read(after)),
                 ChangesQuestion::Run { after, .. } => {
                     let counts = json!({"changes": {"changed": store.len()}, "documents": 0});
                     let counts = counts.as_object().cloned().unwrap();
                     let changes = after.map(read);
-                    ChangesFound::Run { counts, changes }
+                    ChangesResult::Run { counts, changes }
                 }
             };
             let answer = ChangesAnswer { asked, found };
-            self.core.changes_answered(answer, now_ms).unwrap();
+            self.core.on_changes_answered(answer, now_ms).unwrap();
         }
         self.commit(now_ms);
         is_asked
@@ -178,15 +177,15 @@ impl World {
         self.ask(json!({"action": "watch_run", "name": "w"}), now_ms);
         assert!(self.tick(now_ms).is_empty());
         let why = Some("no such file".into());
-        self.core.feeder_ended("w", number, why).unwrap();
+        self.core.on_feeder_ended("w", number, why).unwrap();
         let mut reported = self.tick(now_ms + 300);
         reported.extend(self.tick(now_ms + 900));
         reported
     }
 
     fn ended(&mut self, id: i64, verdict: Verdict, now_ms: i64) {
-        let ended = Ended { id, verdict };
-        self.core.delivery_ended(&ended, now_ms).unwrap();
+        let ended = DeliveryEnd { id, verdict };
+        self.core.on_delivery_ended(&ended, now_ms).unwrap();
         self.commit(now_ms);
     }
 }
@@ -303,7 +302,7 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
     let mut reported = Vec::new();
     for minute in 1..30 {
         for one in world.tick(minute * MINUTE_MS) {
-            let target = one.target.shown();
+            let target = one.target.without_secrets();
             assert!(!target.contains("a.example"), "it was taken out");
             if target.contains("d.example") {
                 world.ended(one.id, Verdict::Delivered, minute * MINUTE_MS);

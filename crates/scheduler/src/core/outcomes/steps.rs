@@ -4,10 +4,10 @@ use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{TaskDone, TaskReturned};
 
 use crate::core::context::Context;
-use crate::frontier::{FrontierError, GivenBack};
+use crate::frontier::{FrontierError, ReturnResult};
 
 /// Logs how a lease has ended.
-pub(super) fn log_end(
+pub(super) fn log_lease_end(
     cx: &mut Context,
     done: &TaskDone,
     event: &str,
@@ -37,7 +37,7 @@ pub(super) fn log_end(
 pub(super) fn log_returned(
     cx: &mut Context,
     returned: &TaskReturned,
-    given_back: GivenBack,
+    given_back: ReturnResult,
 ) -> Result<(), FrontierError> {
     if !journey::is_logged() {
         return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn log_returned(
         cause = ?returned.cause,
         "{}",
         match given_back {
-            GivenBack::Requeued(_) => "returned without an outcome, queued again",
+            ReturnResult::Requeued(_) => "returned without an outcome, queued again",
             _ => "returned without an outcome, finished",
         }
     );

@@ -7,27 +7,34 @@ use webfill_wire::{CrawlKey, Outcome};
 use crate::core::context::Context;
 use crate::core::handing_out;
 use crate::crawl_registry::crashed_page;
-use crate::effects::{StoreWrite, TakeBackWrite};
-use crate::frontier::{FalsePage, FrontierError, TaskId, if_pruned};
+use crate::effects::{RetractionWrite, StoreWrite};
+use crate::frontier::{FrontierError, PendingRetraction, TaskId, ignore_pruned};
 
 /// After a start: repeats the requests to take back values, because the store may not have carried them out.
-pub(in crate::core) fn take_back_again(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for page in cx.frontier.records().false_pages()? {
-        if_pruned(ask_to_take_back(cx, page, now_ms), ())?;
+pub(in crate::core) fn resume_retractions(
+    cx: &mut Context,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
+    for page in cx.frontier.records().load_pending_retractions()? {
+        ignore_pruned(send_retraction(cx, page, now_ms), ())?;
     }
     Ok(())
 }
 
 /// Asks the store to take back values that have just turned out to be false.
-pub(super) fn take_back_false_pages(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    for page in cx.frontier.records().take_false_pages()? {
-        cx.crawls.backfill_queued(page.crawl);
-        ask_to_take_back(cx, page, now_ms)?;
+pub(super) fn send_new_retractions(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+    for page in cx.frontier.records().take_new_retractions()? {
+        cx.crawls.on_backfill_queued(page.crawl);
+        send_retraction(cx, page, now_ms)?;
     }
     Ok(())
 }
 
-fn ask_to_take_back(cx: &mut Context, page: FalsePage, now_ms: i64) -> Result<(), FrontierError> {
+fn send_retraction(
+    cx: &mut Context,
+    page: PendingRetraction,
+    now_ms: i64,
+) -> Result<(), FrontierError> {
     let Some(task) = cx.frontier.tasks().get(page.task)? else {
         return Ok(());
     };
@@ -50,23 +57,26 @@ fn ask_to_take_back(cx: &mut Context, page: FalsePage, now_ms: i64) -> Result<()
         records: page.records,
     };
     let (crawl, task) = (page.crawl, page.task);
-    let write = TakeBackWrite { crawl, task, save };
+    let write = RetractionWrite { crawl, task, save };
     cx.store_writes.push(StoreWrite::TakeBack(Box::new(write)));
     Ok(())
 }
 
 /// Handles the store's confirmation that the values of a page were taken back. These of its records are incomplete
 /// again.
-pub(in crate::core) fn page_taken_back(
+pub(in crate::core) fn on_page_retracted(
     cx: &mut Context,
     (crawl, task): (CrawlKey, TaskId),
     open: &[String],
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    cx.crawls.backfill_applied(crawl);
-    let again = cx.frontier.records().page_taken_back(task, open, now_ms)?;
-    let woken = cx.frontier.reopening().queue(&again, now_ms)?;
-    handing_out::note_woken_sites(cx, woken);
+    cx.crawls.on_backfill_applied(crawl);
+    let again = cx
+        .frontier
+        .records()
+        .finish_retraction(task, open, now_ms)?;
+    let woken = cx.frontier.reopening().requeue(&again, now_ms)?;
+    handing_out::wake_sites(cx, woken);
     cx.window.next_site_ms = Some(now_ms);
     cx.window.underserved.add(crawl);
     Ok(())

@@ -6,14 +6,14 @@ use webfill_wire::CrawlKey;
 use super::limits;
 use crate::core::context::Context;
 use crate::core::machines;
-use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
-use crate::in_words::counted;
+use crate::frontier::{FrontierError, HeldBy, HeldSites, HeldSitesScope};
+use crate::in_words::pluralize;
 
 /// The maximum number of a crawl's sites read for one answer.
 pub(super) const MOST_SITES: usize = 10_000;
 
 /// Why a running crawl waits, for people.
-pub(super) fn awaited_by_crawl(
+pub(super) fn why_crawl_waits(
     cx: &mut Context,
     crawl: CrawlKey,
     most_sites: usize,
@@ -25,29 +25,36 @@ pub(super) fn awaited_by_crawl(
     if !is_running || cx.frontier.crawls().pending(crawl)?.total == 0 {
         return Ok(None);
     }
-    let lane = cx.frontier.reports().lane_awaited(crawl)?;
+    let lane = cx.frontier.reports().unserved_lane_of(crawl)?;
     let lane = lane.map(|lane| format!("a supervisor of lane {lane}"));
     let app_id = cx.frontier.crawls().spec(crawl)?.app_id.clone();
-    awaited(cx, lane, Asked::Crawl(crawl), &app_id, most_sites, now_ms)
+    describe_waits(
+        cx,
+        lane,
+        HeldSitesScope::Crawl(crawl),
+        &app_id,
+        most_sites,
+        now_ms,
+    )
 }
 
 /// Why queued tasks of an application wait, for people.
-pub(super) fn awaited_by_application(
+pub(super) fn why_application_waits(
     cx: &mut Context,
     app_id: &str,
     now_ms: i64,
 ) -> Result<Option<String>, FrontierError> {
-    if cx.frontier.counts().of_application(app_id)?.queued == 0 {
+    if cx.frontier.counts().count_application(app_id)?.queued == 0 {
         return Ok(None);
     }
-    let lane = cx.frontier.reports().awaits_browsers(app_id)?;
+    let lane = cx.frontier.reports().has_crawl_awaiting_browser(app_id)?;
     let lane = lane.then(|| String::from("a supervisor of lane browser"));
     let (paused, example) = cx.frontier.counts().paused_crawls(app_id)?;
-    let awaited = match cx.frontier.counts().of_application(app_id)?.crawls > paused {
-        true => awaited(
+    let awaited = match cx.frontier.counts().count_application(app_id)?.crawls > paused {
+        true => describe_waits(
             cx,
             lane,
-            Asked::Application(app_id),
+            HeldSitesScope::Application(app_id),
             app_id,
             MOST_SITES,
             now_ms,
@@ -65,42 +72,42 @@ pub(super) fn awaited_by_application(
     Ok((!all.is_empty()).then(|| all.join("; ")))
 }
 
-fn awaited(
+fn describe_waits(
     cx: &mut Context,
     lane: Option<String>,
-    asked: Asked<'_>,
+    asked: HeldSitesScope<'_>,
     app_id: &str,
     most_sites: usize,
     now_ms: i64,
 ) -> Result<Option<String>, FrontierError> {
     let mut awaited: Vec<String> = lane.into_iter().collect();
-    if awaited.is_empty() && cx.dispatch.fleet.present_lanes().next().is_none() {
+    if awaited.is_empty() && cx.dispatch.fleet.connected_lanes().next().is_none() {
         awaited.push("a supervisor".into());
     }
-    if machines::all_cut_off(cx).is_some() {
+    if machines::longest_offline_if_all(cx).is_some() {
         awaited.push("a supervisor that is online".into());
     }
-    let limits = limits::awaited_limits(cx, app_id);
+    let limits = limits::limits_awaited_by(cx, app_id);
     awaited.extend(
         limits
             .iter()
-            .map(|limit| format!("a limit of its application: {}", limit.in_words())),
+            .map(|limit| format!("a limit of its application: {}", limit.describe())),
     );
     let held = cx
         .frontier
         .reports()
         .held_sites(asked, most_sites, now_ms)?;
     for held in &held {
-        awaited.push(sentence(cx, held)?);
+        awaited.push(describe_held_sites(cx, held)?);
     }
     Ok((!awaited.is_empty()).then(|| awaited.join("; ")))
 }
 
-fn sentence(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError> {
+fn describe_held_sites(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError> {
     let what = match held.by {
         HeldBy::Limit => "a higher limit of",
         HeldBy::BlockUntil => "the end of the block of",
-        HeldBy::Rest => "the end of the backoff of",
+        HeldBy::Backoff => "the end of the backoff of",
         HeldBy::Retries => "the time of the next tries at",
     };
     let example = &held.example;
@@ -108,7 +115,7 @@ fn sentence(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError>
         (1, false) => format!("{what} {example}"),
         (sites, false) => format!("{what} {sites} sites, such as {example}"),
         (sites, true) => {
-            let sites = counted(sites, "site");
+            let sites = pluralize(sites, "site");
             format!("{what} at least {sites}, such as {example}")
         }
     };
@@ -124,6 +131,6 @@ fn sentence(cx: &mut Context, held: &HeldSites) -> Result<String, FrontierError>
     let limit = limits::page_limit_of_site(example, left, most);
     Ok(limit.map_or_else(
         || sites.clone(),
-        |limit| format!("{sites}: {}", limit.in_words()),
+        |limit| format!("{sites}: {}", limit.describe()),
     ))
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use webfill_api::{Refusal, Spider, Subject};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
-use super::crawl_answers::{action_answer, no_such_crawl};
+use super::crawl_answers::{action_answer, unknown_crawl_refusal};
 use super::reply::Reply;
 use super::waiting::RecallProgress;
 use super::{crawl_answers, waiting};
@@ -72,7 +72,7 @@ impl ClosingCrawls {
     }
 
     /// Whether a crawl's closing can advance in the next turn, without waiting for a recall.
-    pub(in crate::core) fn have_work(&self) -> bool {
+    pub(in crate::core) fn can_advance(&self) -> bool {
         self.under_way
             .iter()
             .any(|closing| closing.recalled.is_complete())
@@ -89,11 +89,11 @@ impl ClosingCrawls {
     ) -> Result<Reply, FrontierError> {
         let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
         let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
-            return Ok(no_such_crawl().into());
+            return Ok(unknown_crawl_refusal().into());
         };
         if self.waiting() >= MOST_WAITING {
             let why = "too many stops in progress: try again later";
-            return Ok(Refusal::for_now("$", why).into());
+            return Ok(Refusal::temporary("$", why).into());
         }
         cx.frontier.crawls().stop(crawl)?;
         let asked = (client.clone(), subject);
@@ -110,8 +110,8 @@ impl ClosingCrawls {
         &mut self,
         cx: &mut Context,
     ) -> Result<(), FrontierError> {
-        for crawl in cx.frontier.crawls().with_tasks_to_end()? {
-            let has_expired = cx.frontier.crawls().end_of(crawl)? == Some(Outcome::Expired);
+        for crawl in cx.frontier.crawls().list_with_tasks_to_end()? {
+            let has_expired = cx.frontier.crawls().end_outcome(crawl)? == Some(Outcome::Expired);
             self.begin_closing(cx, crawl, has_expired, Vec::new())?;
         }
         self.next_expiry_ms = cx.frontier.crawls().next_expiry_ms()?;
@@ -126,7 +126,7 @@ impl ClosingCrawls {
     ) -> Result<(), FrontierError> {
         let wall_ms = cx.wall_ms(now_ms);
         if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= wall_ms) {
-            for crawl in cx.frontier.crawls().expired(wall_ms, MOST_AT_ONCE)? {
+            for crawl in cx.frontier.crawls().list_expired(wall_ms, MOST_AT_ONCE)? {
                 cx.frontier.crawls().expire(crawl)?;
                 self.begin_closing(cx, crawl, true, Vec::new())?;
             }
@@ -134,19 +134,19 @@ impl ClosingCrawls {
         }
         let mut slices = 0;
         for nth in 0..self.under_way.len() {
-            if slices == MOST_SLICES || (nth > 0 && cx.surroundings.turn_end.has_come()) {
+            if slices == MOST_SLICES || (nth > 0 && cx.surroundings.turn_end.is_over()) {
                 break;
             }
             let Some(mut closing) = self.under_way.pop_front() else {
                 break;
             };
-            let mut is_over = waiting::poll_recall(cx, &mut closing.recalled);
+            let mut is_over = waiting::is_recall_over(cx, &mut closing.recalled);
             if is_over && cx.frontier.crawls().status(closing.crawl)?.queued > 0 {
                 slices += 1;
                 is_over = !cx.frontier.crawls().end_queued(closing.crawl, now_ms)?;
             }
             match is_over {
-                true => self.announce_closed(cx, closing)?,
+                true => self.report_closed(cx, closing)?,
                 false => self.under_way.push_back(closing),
             }
         }
@@ -181,7 +181,7 @@ impl ClosingCrawls {
         Ok(())
     }
 
-    fn announce_closed(
+    fn report_closed(
         &mut self,
         cx: &mut Context,
         closing: ClosingCrawl,
@@ -200,13 +200,13 @@ impl ClosingCrawls {
         let spider = crawl_answers::spider_of(cx, closing.crawl)?;
         for (client, subject) in closing.asked {
             let answer = action_answer("stop", &subject, spider, json!({"total_purged": purged}));
-            cx.notify(&subject.app_id, &answer);
+            cx.publish_notification(&subject.app_id, &answer);
             cx.outgoing.push(OutgoingMessage::ToClient(client, answer));
         }
         if closing.has_expired {
             let notification = expiry_notification(cx, closing.crawl, spider, purged)?;
             let app_id = cx.frontier.crawls().spec(closing.crawl)?.app_id.clone();
-            cx.notify(&app_id, &notification);
+            cx.publish_notification(&app_id, &notification);
         }
         Ok(())
     }

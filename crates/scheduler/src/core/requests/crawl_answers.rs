@@ -24,27 +24,27 @@ pub(super) fn pause_answer(
 }
 
 pub(super) fn spider_of(cx: &mut Context, crawl: CrawlKey) -> Result<Spider, FrontierError> {
-    Ok(Spider::of(cx.frontier.crawls().spec(crawl)?.lane))
+    Ok(Spider::for_lane(cx.frontier.crawls().spec(crawl)?.lane))
 }
 
 /// The crawl to pause, resume or retry. Refused if it is unknown or over.
-pub(super) fn crawl_that_goes_on(
+pub(super) fn find_unfinished_crawl(
     cx: &mut Context,
     subject: &Subject,
 ) -> Result<Result<CrawlKey, Refusal>, FrontierError> {
     let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
     let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
-        return Ok(Err(no_such_crawl()));
+        return Ok(Err(unknown_crawl_refusal()));
     };
-    let over = refusal_if_over(cx, crawl)?;
+    let over = refusal_if_ended(cx, crawl)?;
     Ok(over.map_or(Ok(crawl), Err))
 }
 
-pub(super) fn refusal_if_over(
+pub(super) fn refusal_if_ended(
     cx: &mut Context,
     crawl: CrawlKey,
 ) -> Result<Option<Refusal>, FrontierError> {
-    let why = match cx.frontier.crawls().end_of(crawl)? {
+    let why = match cx.frontier.crawls().end_outcome(crawl)? {
         None => return Ok(None),
         Some(Outcome::Expired) => "the crawl has expired",
         Some(_) => "the crawl was stopped permanently; `webfill prune` frees its id",
@@ -62,7 +62,7 @@ pub(super) fn state_name(
     Ok(state.as_str())
 }
 
-pub(super) fn no_such_crawl() -> Refusal {
+pub(super) fn unknown_crawl_refusal() -> Refusal {
     Refusal::new("$.crawlid", "the application has no crawl of this id")
 }
 

@@ -34,7 +34,7 @@ pub(super) fn report_on_crawl(
     if pending.sites.has_more {
         report["total_domains_at_least"] = true.into();
     }
-    if let Some(awaited) = awaited::awaited_by_crawl(cx, crawl, most_sites, now_ms)? {
+    if let Some(awaited) = awaited::why_crawl_waits(cx, crawl, most_sites, now_ms)? {
         report["waiting_for"] = awaited.into();
     }
     add_progress(cx, &mut report, crawl, most_sites, now_ms)?;
@@ -51,7 +51,7 @@ pub(super) fn add_progress(
     most_sites: usize,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    let progress = waits::progress(cx, crawl, most_sites, now_ms)?;
+    let progress = waits::crawl_progress(cx, crawl, most_sites, now_ms)?;
     report["waits"] = progress.waits.into();
     report["done_per_second"] = progress.per_second.into();
     report["not_before"] = progress.not_before_ms.map(seconds).into();
@@ -64,7 +64,7 @@ pub(super) fn add_progress(
 
 /// The longest-running task of each of these crawls.
 pub(super) fn oldest_leases(cx: &Context, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
-    let oldest = cx.dispatch.leases.oldest(crawls).into_iter();
+    let oldest = cx.dispatch.leases.oldest_by_crawl(crawls).into_iter();
     let found = oldest.map(|(crawl, (task, lease))| {
         let oldest = OldestLease {
             task,

@@ -39,7 +39,7 @@ impl Drain {
 
 /// How a drained supervisor has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::core) enum Gone {
+pub(in crate::core) enum DrainEnd {
     Left,
     Lost,
 }
@@ -65,7 +65,7 @@ impl Drains {
             return Refusal::new("$", "too many drains in progress: try again later").into();
         }
         let connected: BTreeSet<String> = {
-            let connected = cx.dispatch.fleet.present_lanes();
+            let connected = cx.dispatch.fleet.connected_lanes();
             connected.map(|(name, _)| name.to_owned()).collect()
         };
         let awaited = match supervisor {
@@ -83,7 +83,7 @@ impl Drains {
                 return Refusal::new("$.supervisor", why).into();
             }
         };
-        awaited.iter().for_each(|name| ask_to_drain(cx, name));
+        awaited.iter().for_each(|name| send_drain(cx, name));
         let drain = Drain {
             client: client.clone(),
             uuid,
@@ -99,12 +99,17 @@ impl Drains {
     }
 
     /// Notes that a supervisor has gone, and answers the drains that waited only for it.
-    pub(in crate::core) fn note_drained(&mut self, cx: &mut Context, supervisor: &str, gone: Gone) {
+    pub(in crate::core) fn on_supervisor_gone(
+        &mut self,
+        cx: &mut Context,
+        supervisor: &str,
+        gone: DrainEnd,
+    ) {
         for drain in &mut self.0 {
             if drain.awaited.remove(supervisor) {
                 match gone {
-                    Gone::Left => drain.drained.push(supervisor.to_owned()),
-                    Gone::Lost => drain.lost.push(supervisor.to_owned()),
+                    DrainEnd::Left => drain.drained.push(supervisor.to_owned()),
+                    DrainEnd::Lost => drain.lost.push(supervisor.to_owned()),
                 }
             }
         }
@@ -118,7 +123,7 @@ impl Drains {
 }
 
 /// Asks a supervisor to drain. Repeated when it reconnects, because the message may have been lost.
-pub(in crate::core) fn ask_to_drain(cx: &mut Context, supervisor: &str) {
+pub(in crate::core) fn send_drain(cx: &mut Context, supervisor: &str) {
     tracing::info!(
         event = "supervisor_drains",
         supervisor,

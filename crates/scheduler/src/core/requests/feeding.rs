@@ -17,7 +17,7 @@ use crate::core::requests::closing::ClosingCrawls;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
 /// What an order will do to its crawl.
-pub(super) struct Plan {
+pub(super) struct OrderPlan {
     /// The crawl, if it exists.
     known: Option<CrawlKey>,
     /// The crawl's new settings; `None`: unchanged.
@@ -25,16 +25,16 @@ pub(super) struct Plan {
 }
 
 /// Why a crawl takes no further requests.
-pub(super) struct Closed {
+pub(super) struct ClosedReason {
     pub(super) key: &'static str,
     pub(super) why: &'static str,
 }
 
-impl Closed {
+impl ClosedReason {
     /// The refusal of a batch that has requests for this crawl.
     pub(super) fn refusal(&self, batch: &Batch, order: &CrawlOrder) -> Refusal {
         let place = order.seeds.first().map_or(0, |seed| seed.place);
-        let path = format!("{}.{}", batch.path(place), self.key);
+        let path = format!("{}.{}", batch.request_path(place), self.key);
         Refusal::new(&path, self.why)
     }
 }
@@ -42,8 +42,8 @@ impl Closed {
 /// The crawls of a batch that were planned so far.
 #[derive(Default)]
 pub(super) struct PlannedBatch<'a> {
-    open: Vec<(&'a CrawlOrder, Plan)>,
-    closed: Vec<(&'a CrawlOrder, Closed)>,
+    open: Vec<(&'a CrawlOrder, OrderPlan)>,
+    closed: Vec<(&'a CrawlOrder, ClosedReason)>,
 }
 
 /// The result of feeding a batch.
@@ -70,14 +70,14 @@ impl FedBatch {
         answer
     }
 
-    pub(super) fn refuse_order(&mut self, order: &CrawlOrder, closed: &Closed) {
+    pub(super) fn refuse_order(&mut self, order: &CrawlOrder, closed: &ClosedReason) {
         let refusal = Refusal::new(&format!("$.{}", closed.key), closed.why);
         for seed in &order.seeds {
-            self.refuse(seed.place, &refusal);
+            self.add_refusal(seed.place, &refusal);
         }
     }
 
-    pub(super) fn refuse(&mut self, line: u64, refusal: &Refusal) {
+    pub(super) fn add_refusal(&mut self, line: u64, refusal: &Refusal) {
         let (path, message) = (&refusal.path, &refusal.message);
         self.refused
             .push(json!({"line": line, "path": path, "message": message}));
@@ -85,7 +85,7 @@ impl FedBatch {
 }
 
 /// Feeds a batch of an application. `whole`: if the requests of one crawl are refused, all are.
-pub(super) fn take_batch(
+pub(super) fn feed_batch(
     cx: &mut Context,
     closing: &mut ClosingCrawls,
     batch: Batch,
@@ -111,7 +111,7 @@ pub(super) fn plan_batch<'a>(
 ) -> Result<PlannedBatch<'a>, FrontierError> {
     let mut planned = PlannedBatch::default();
     for order in &batch.crawls {
-        match plan(cx, closing, order, command, now_ms)? {
+        match plan_order(cx, closing, order, command, now_ms)? {
             Ok(plan) => planned.open.push((order, plan)),
             Err(closed) => planned.closed.push((order, closed)),
         }
@@ -142,11 +142,11 @@ pub(super) fn feed_order(
     cx: &mut Context,
     closing: &mut ClosingCrawls,
     order: &CrawlOrder,
-    plan: Plan,
+    plan: OrderPlan,
     fed: &mut FedBatch,
     now_ms: i64,
 ) -> Result<CrawlKey, FrontierError> {
-    let crawl = carry_out_plan(cx, closing, plan)?;
+    let crawl = open_or_update_crawl(cx, closing, plan)?;
     fed.accepted += order.seeds.len();
     for (reason, n) in queue_seeds(cx, crawl, order, now_ms)? {
         *fed.skipped.entry(reason).or_insert(0) += n;
@@ -155,30 +155,30 @@ pub(super) fn feed_order(
 }
 
 /// Decides what an order will do to its crawl, without changing anything.
-pub(super) fn plan(
+pub(super) fn plan_order(
     cx: &mut Context,
     closing: &ClosingCrawls,
     order: &CrawlOrder,
     command: Option<&CrawlSpec>,
     now_ms: i64,
-) -> Result<Result<Plan, Closed>, FrontierError> {
+) -> Result<Result<OrderPlan, ClosedReason>, FrontierError> {
     let known = cx.frontier.crawls().find(&order.app_id, &order.crawl_id)?;
     let Some(crawl) = known else {
         let mut spec = CrawlSpec::on_demand(&order.app_id, &order.crawl_id);
-        take_settings_of(command, &mut spec);
+        copy_command_settings(command, &mut spec);
         order.changes.apply(&mut spec);
         let spec = Some(spec);
-        return Ok(Ok(Plan { known, spec }));
+        return Ok(Ok(OrderPlan { known, spec }));
     };
-    if cx.frontier.crawls().end_of(crawl)? == Some(Outcome::Stopped) {
-        return Ok(Err(Closed {
+    if cx.frontier.crawls().end_outcome(crawl)? == Some(Outcome::Stopped) {
+        return Ok(Err(ClosedReason {
             key: "crawlid",
             why: "the crawl was stopped; its id cannot be used again until `webfill prune` frees it",
         }));
     }
     let current = cx.frontier.crawls().spec(crawl)?;
     let mut spec = current.clone();
-    take_settings_of(command, &mut spec);
+    copy_command_settings(command, &mut spec);
     order.changes.apply(&mut spec);
     let spec = (spec != *current).then_some(spec);
     let asked_for = spec.as_ref().unwrap_or(current);
@@ -186,19 +186,19 @@ pub(super) fn plan(
         .expires_at_ms
         .is_some_and(|at| at as i64 <= cx.wall_ms(now_ms));
     if is_over || closing.contains(crawl) {
-        return Ok(Err(Closed {
+        return Ok(Err(ClosedReason {
             key: "crawlid",
             why: "the crawl has expired; a new `expires` continues it",
         }));
     }
-    Ok(Ok(Plan { known, spec }))
+    Ok(Ok(OrderPlan { known, spec }))
 }
 
 /// Opens the crawl, or changes its settings.
-fn carry_out_plan(
+fn open_or_update_crawl(
     cx: &mut Context,
     closing: &mut ClosingCrawls,
-    plan: Plan,
+    plan: OrderPlan,
 ) -> Result<CrawlKey, FrontierError> {
     match (plan.known, plan.spec) {
         (Some(crawl), None) => Ok(crawl),
@@ -220,7 +220,7 @@ fn queue_seeds(
     order: &CrawlOrder,
     now_ms: i64,
 ) -> Result<BTreeMap<Reason, u64>, FrontierError> {
-    let attrs = keep_attrs(cx, &order.seeds)?;
+    let attrs = store_attrs(cx, &order.seeds)?;
     let seeds = order.seeds.iter().zip(attrs);
     let candidates: Vec<Candidate<'_>> = seeds
         .map(|(seed, attrs)| Candidate {
@@ -239,7 +239,7 @@ fn queue_seeds(
 }
 
 /// Stores the attributes of each seed. Attributes that consecutive seeds share are stored once.
-fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
+fn store_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
     let mut last: Option<(&Arc<str>, AttrsId)> = None;
     let mut kept = Vec::with_capacity(seeds.len());
     for seed in seeds {
@@ -249,7 +249,7 @@ fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, 
         };
         let id = match last {
             Some((same, id)) if Arc::ptr_eq(same, attrs) => id,
-            _ => cx.frontier.crawls().keep_attrs(attrs)?,
+            _ => cx.frontier.crawls().insert_attrs(attrs)?,
         };
         last = Some((attrs, id));
         kept.push(Some(id));
@@ -260,7 +260,7 @@ fn keep_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, 
 /// Takes the settings that no request can contain from the command line of `webfill crawl`: which links are followed,
 /// how fresh pages must be, and whether there are browsers. Such a crawl ends when the command's seeds do, and
 /// without retries.
-fn take_settings_of(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
+fn copy_command_settings(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
     let Some(command) = command else { return };
     spec.follow = command.follow;
     spec.refresh_after_ms = command.refresh_after_ms;

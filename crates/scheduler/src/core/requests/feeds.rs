@@ -13,7 +13,7 @@ use webfill_api::{Batch, CrawlOrder, Refusal};
 
 use super::feeding;
 use super::feeding::FedBatch;
-use crate::control::Asked;
+use crate::control::ControlRequest;
 use crate::core::context::Context;
 use crate::core::requests::closing::ClosingCrawls;
 use crate::effects::{ActionEnd, AuditedAction};
@@ -46,15 +46,15 @@ struct Feed {
 
 impl FeedsUnderWay {
     /// Keeps a long batch, to feed it piece by piece. Returns any other request.
-    pub(super) fn begin_long_feed(
+    pub(super) fn enqueue_if_long(
         &mut self,
         cx: &mut Context,
         requester: &Requester,
-        asked: Asked,
+        asked: ControlRequest,
         audited: &Option<AuditedAction>,
-    ) -> Option<Asked> {
+    ) -> Option<ControlRequest> {
         match asked {
-            Asked::Feed {
+            ControlRequest::Feed {
                 mut batch, whole, ..
             } if batch.len() > PIECE && cx.surroundings.low_disk.is_none() => {
                 self.0.push_back(Feed {
@@ -93,9 +93,9 @@ impl FeedsUnderWay {
         let Some(mut feed) = self.0.pop_front() else {
             return Ok(false);
         };
-        let _fed_by = feed.requester.who.span_of_feed().entered();
+        let _fed_by = feed.requester.who.feed_span().entered();
         if feed.is_whole && feed.judged < feed.orders.len() {
-            let refusal = judge_piece(cx, closing, &mut feed, now_ms)?;
+            let refusal = check_piece(cx, closing, &mut feed, now_ms)?;
             match refusal {
                 Some(answer) => end_feed(cx, feed, answer, now_ms),
                 None => self.0.push_back(feed),
@@ -123,14 +123,14 @@ impl FeedsUnderWay {
 }
 
 /// Judges the next crawls of a batch. Returns a refusal of the whole batch, if there is one.
-fn judge_piece(
+fn check_piece(
     cx: &mut Context,
     closing: &ClosingCrawls,
     feed: &mut Feed,
     now_ms: i64,
 ) -> Result<Option<Value>, FrontierError> {
     for order in feed.orders.iter().skip(feed.judged).take(MOST_CRAWLS) {
-        if let Err(closed) = feeding::plan(cx, closing, order, None, now_ms)? {
+        if let Err(closed) = feeding::plan_order(cx, closing, order, None, now_ms)? {
             return Ok(Some(closed.refusal(&feed.batch, order).answer()));
         }
         feed.judged += 1;
@@ -146,11 +146,11 @@ fn feed_piece(
 ) -> Result<(), FrontierError> {
     let mut requests = 0;
     for _ in 0..MOST_CRAWLS {
-        let Some(order) = feed.next_order(PIECE - requests) else {
+        let Some(order) = feed.take_next_order(PIECE - requests) else {
             break;
         };
         requests += order.seeds.len();
-        match feeding::plan(cx, closing, &order, None, now_ms)? {
+        match feeding::plan_order(cx, closing, &order, None, now_ms)? {
             Ok(plan) => {
                 feeding::feed_order(cx, closing, &order, plan, &mut feed.fed, now_ms)?;
             }
@@ -167,14 +167,14 @@ fn end_feed(cx: &mut Context, feed: Feed, answer: Value, now_ms: i64) {
         audited
     });
     let who = feed.requester.who;
-    cx.audit(who, audited, ActionEnd::of_answer(&answer), now_ms);
+    cx.audit(who, audited, ActionEnd::from_answer(&answer), now_ms);
     cx.outgoing
         .push(OutgoingMessage::ToClient(feed.requester.client, answer));
 }
 
 impl Feed {
     /// The next requests of one crawl, at most `most` of them.
-    fn next_order(&mut self, most: usize) -> Option<CrawlOrder> {
+    fn take_next_order(&mut self, most: usize) -> Option<CrawlOrder> {
         let first = self.orders.front_mut()?;
         if most == 0 {
             return None;

@@ -5,19 +5,19 @@ use serde_json::{Map, Value, json};
 use webfill_api::{InfoQuestion, Spider, Subject};
 use webfill_wire::CrawlKey;
 
-use super::crawl_answers::{action_answer, no_such_crawl, spider_of, state_name};
+use super::crawl_answers::{action_answer, spider_of, state_name, unknown_crawl_refusal};
 use super::reply::Reply;
 use super::{limits, scripts};
 use crate::core::context::Context;
-use crate::core::requests::reports::Reports;
+use crate::core::requests::reports::ReportCache;
 use crate::frontier::FrontierError;
 
 /// The number of crawls on one page of the answer about an application. The totals count all crawls.
 const CRAWLS_OF_A_PAGE: usize = 500;
 
-pub(super) fn info(
+pub(super) fn answer_info(
     cx: &mut Context,
-    reports: &mut Reports,
+    reports: &mut ReportCache,
     question: &InfoQuestion,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
@@ -26,22 +26,22 @@ pub(super) fn info(
         None => app_info(cx, reports, subject, question.after.as_deref(), now_ms)?,
         Some(crawl_id) => match cx.frontier.crawls().find(&subject.app_id, crawl_id)? {
             Some(crawl) => crawl_info(cx, reports, crawl, subject, now_ms)?,
-            None => return Ok(no_such_crawl().into()),
+            None => return Ok(unknown_crawl_refusal().into()),
         },
     };
-    cx.notify(&subject.app_id, &answer);
+    cx.publish_notification(&subject.app_id, &answer);
     Ok(Reply::Now(answer))
 }
 
 /// The answer about an application. Reads only one page of its crawls, however many it has.
 fn app_info(
     cx: &mut Context,
-    reports: &mut Reports,
+    reports: &mut ReportCache,
     subject: &Subject,
     after: Option<&str>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let tally = cx.frontier.counts().of_application(&subject.app_id)?;
+    let tally = cx.frontier.counts().count_application(&subject.app_id)?;
     let app_id = &subject.app_id;
     let page = cx
         .frontier
@@ -65,7 +65,7 @@ fn app_info(
         last.clone_from(&crawl.crawl_id);
         crawls.insert(crawl.crawl_id, report);
     }
-    let of_application = reports.of_application(cx, app_id, now_ms)?;
+    let of_application = reports.application_sites(cx, app_id, now_ms)?;
     let mut more = json!({
         "server_time": cx.wall_ms(now_ms) / 1_000,
         "total_pending": tally.queued,
@@ -89,12 +89,12 @@ fn app_info(
 
 fn crawl_info(
     cx: &mut Context,
-    reports: &mut Reports,
+    reports: &mut ReportCache,
     crawl: CrawlKey,
     subject: &Subject,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let report = reports.of_crawl(cx, crawl, now_ms)?;
+    let report = reports.crawl_report(cx, crawl, now_ms)?;
     let status = cx.frontier.crawls().status(crawl)?;
     let mut more = json!({
         "server_time": cx.wall_ms(now_ms) / 1_000,

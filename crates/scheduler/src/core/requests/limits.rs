@@ -30,7 +30,7 @@ impl Limit {
     }
 
     /// The limit in words, such as `1000 of 1000 pages (applications.shop.max_pages): a greater one ... raises it`.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let (most, unit, name) = (self.most, self.unit, &self.name);
         let fill = match self.used {
             Some(used) => format!("{used} of {most} {unit}"),
@@ -40,7 +40,7 @@ impl Limit {
     }
 
     pub(super) fn json(&self) -> Value {
-        json!({"limit": self.name, "most": self.most, "used": self.used, "text": self.in_words()})
+        json!({"limit": self.name, "most": self.most, "used": self.used, "text": self.describe()})
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn limits_of(cx: &mut Context, crawl: CrawlKey) -> Result<Vec<Limit>,
 }
 
 /// The limits of an application that its crawls wait for; empty if no crawl waits.
-pub(super) fn awaited_limits(cx: &Context, app: &str) -> Vec<Limit> {
+pub(super) fn limits_awaited_by(cx: &Context, app: &str) -> Vec<Limit> {
     let Some(used) = cx.frontier.application_use(app) else {
         return Vec::new();
     };
@@ -182,7 +182,7 @@ mod tests {
         let limits = limits_of_application("shop", &used);
         let reported: Vec<(bool, String)> = limits
             .iter()
-            .map(|limit| (limit.is_full(), limit.in_words()))
+            .map(|limit| (limit.is_full(), limit.describe()))
             .collect();
         let expected = [
             (true, "1000 of 1000 pages (applications.shop.max_pages)"),
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_limit_of_a_site_is_reported_with_its_number() {
         let reported =
-            |left, most| page_limit_of_site("a.org", left, most).map(|limit| limit.in_words());
+            |left, most| page_limit_of_site("a.org", left, most).map(|limit| limit.describe());
         assert_eq!(reported(None, Some(5)), None);
         let by = "`webfill site a.org --limit N` allows N further pages";
         for (left, most, beginning) in [
@@ -223,7 +223,7 @@ mod tests {
         spec.domain_max_pages = Some(3);
         let limit = page_limit_per_site(&spec).unwrap();
         assert!(!limit.is_full());
-        let text = limit.in_words();
+        let text = limit.describe();
         assert!(
             text.starts_with("3 URLs of each site (domain_max_pages): "),
             "{text}"

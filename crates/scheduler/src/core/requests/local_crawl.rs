@@ -6,7 +6,7 @@ use webfill_api::{Batch, CrawlSpec, RequestParser};
 use webfill_wire::CrawlKey;
 
 use super::feeding::FedBatch;
-use super::sites::add_state;
+use super::sites::add_site_state;
 use super::{feeding, scripts};
 use crate::core::context::Context;
 use crate::core::requests::closing::ClosingCrawls;
@@ -85,7 +85,8 @@ impl Core {
             }
             LocalRequest::GetRunState { watch, run } => Ok(self.watches.run_state(&watch, run)),
             LocalRequest::CountRun { watch, run, counts } => {
-                self.watches.count_run(&mut self.cx, &watch, run, counts)
+                self.watches
+                    .add_run_counts(&mut self.cx, &watch, run, counts)
             }
         }
     }
@@ -137,7 +138,7 @@ impl BackoffReport {
             .backing_off(BACKOFFS_REPORTED, now_ms)?;
         let first = first.iter().map(|report| {
             let mut row = serde_json::json!({"site": report.name});
-            add_state(&mut row, Some(report), now_ms);
+            add_site_state(&mut row, Some(report), now_ms);
             row
         });
         let soon_ms = now_ms + SOON_MS;
@@ -146,7 +147,7 @@ impl BackoffReport {
         waiting.add("delay", delayed, first_ms);
         *self = BackoffReport {
             waiting,
-            next_ms: now_ms + pause_ms(sites),
+            next_ms: now_ms + next_check_wait_ms(sites),
             sites,
             first: first.collect(),
             least_time_left_ms: cx.dispatch.schedule.least_time_left_ms(now_ms),
@@ -162,20 +163,20 @@ fn open_crawl(
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let begins_run = cx.frontier.crawls().begins_run(spec)?;
-    if !begins_run && let Some(message) = refusal_to_resume(cx, spec, dataset)? {
+    if !begins_run && let Some(message) = why_not_resumable(cx, spec, dataset)? {
         let path = format!("--crawl {}", spec.crawl_id);
         return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
     }
     let crawl = cx.frontier.crawls().open(spec)?;
-    cx.frontier.site_states().begin_patience(now_ms)?;
+    cx.frontier.site_states().renew_patience(now_ms)?;
     cx.window.next_site_ms = Some(now_ms);
     cx.dispatch.fleet.forget_crawl(crawl);
     crawls::register_crawl(cx, crawl, now_ms)?;
     // The crawl's document must be in the store, because records refer to it.
-    crawl_writes::write_crawl(cx, crawl, now_ms)?;
+    crawl_writes::queue_crawl_write(cx, crawl, now_ms)?;
     let status = cx.frontier.crawls().status(crawl)?;
     let known = cx.frontier.crawls().dataset(crawl)?;
-    let is_other = known.as_ref().zip(dataset).is_some_and(is_another);
+    let is_other = known.as_ref().zip(dataset).is_some_and(is_other_dataset);
     // The lines read so far were read for the other dataset, so they are read again for this one.
     let fed_lines = if is_other { 0 } else { status.fed_lines };
     let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
@@ -188,7 +189,7 @@ fn open_crawl(
     }))
 }
 
-fn refusal_to_resume(
+fn why_not_resumable(
     cx: &mut Context,
     spec: &CrawlSpec,
     dataset: Option<&ChosenDataset>,
@@ -198,16 +199,16 @@ fn refusal_to_resume(
     if cx.frontier.crawls().status(crawl)?.discovered == 0 {
         return Ok(None);
     }
-    match refusal_of_scope(cx, crawl, spec)? {
+    match scope_refusal(cx, crawl, spec)? {
         // A run of a watch takes its seeds from the watch, so its dataset is not compared.
         None if spec.run_began_ms.is_some() => Ok(None),
-        None => refusal_of_dataset(cx, crawl, dataset),
+        None => dataset_refusal(cx, crawl, dataset),
         refusal => Ok(refusal),
     }
 }
 
 /// Refuses another scope: a resumed crawl keeps its scope, because its links were judged by it.
-fn refusal_of_scope(
+fn scope_refusal(
     cx: &mut Context,
     crawl: CrawlKey,
     spec: &CrawlSpec,
@@ -228,13 +229,16 @@ fn refusal_of_scope(
 
 /// Refuses another dataset, unless a flag names it: otherwise the crawl's records from before and after the
 /// interruption would be in two datasets.
-fn refusal_of_dataset(
+fn dataset_refusal(
     cx: &mut Context,
     crawl: CrawlKey,
     chosen: Option<&ChosenDataset>,
 ) -> Result<Option<String>, FrontierError> {
     let known = cx.frontier.crawls().dataset(crawl)?;
-    let other = known.as_ref().zip(chosen).filter(|both| is_another(*both));
+    let other = known
+        .as_ref()
+        .zip(chosen)
+        .filter(|both| is_other_dataset(*both));
     let mistaken = other.filter(|(_, chosen)| !chosen.is_given);
     Ok(mistaken.map(|(known, ChosenDataset { name, .. })| {
         format!(
@@ -262,10 +266,12 @@ fn feed_seeds(
         })
         .collect();
     let records = seeds.iter().flat_map(|seed| &seed.records);
-    cx.frontier.records().reopen(records.map(String::as_str))?;
+    cx.frontier
+        .records()
+        .mark_unresolved(records.map(String::as_str))?;
     let tally = cx.frontier.tasks().feed(crawl, &candidates, now_ms)?;
     cx.frontier.crawls().set_fed(crawl, fed_lines)?;
-    let answer = local_crawl::fed(&tally);
+    let answer = local_crawl::feed_answer(&tally);
     outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
     Ok(answer)
 }
@@ -292,7 +298,7 @@ fn feed_requests(
     let planned = feeding::plan_batch(cx, closing, &batch, Some(&command), now_ms)?;
     let mut fed: FedBatch = feeding::feed_planned(cx, closing, planned, now_ms)?;
     for (line, refusal) in &refused {
-        fed.refuse(*line, refusal);
+        fed.add_refusal(*line, refusal);
     }
     for crawl in &fed.crawls {
         crawls::register_crawl(cx, *crawl, now_ms)?;
@@ -311,16 +317,16 @@ pub(in crate::core) fn crawl_status(
     limits: Option<Limits>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let sum = sum_of(cx, crawls, limits.is_none(), now_ms)?;
+    let sum = sum_crawls(cx, crawls, limits.is_none(), now_ms)?;
     let may_back_off = sum.total.leased == 0 && sum.seeds_ended;
-    let cut_off = machines::all_cut_off(cx).cloned();
-    let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
+    let offline = machines::longest_offline_if_all(cx).cloned();
+    let offline_ms = offline.as_ref().map_or(0, |found| now_ms - found.since_ms);
     let all_until_ms = match limits.filter(|_| may_back_off) {
-        Some(limits) if cut_off_ms > limits.cut_off_ms as i64 => Some(now_ms),
+        Some(limits) if offline_ms > limits.offline_ms as i64 => Some(now_ms),
         Some(Limits {
             backoffs_ms: Some(backoffs_ms),
             ..
-        }) => crawls::all_back_off_until(cx, crawls, now_ms, backoffs_ms)?,
+        }) => crawls::common_backoff_end_ms(cx, crawls, now_ms, backoffs_ms)?,
         _ => None,
     };
     let is_last = all_until_ms.is_some() || limits.is_none();
@@ -331,16 +337,16 @@ pub(in crate::core) fn crawl_status(
         first: backoffs.first.clone(),
         least_time_left_ms: backoffs.least_time_left_ms,
         waiting: backoffs.waiting.clone(),
-        cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
+        offline: offline.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
     };
-    let supervisors = cx.dispatch.fleet.present();
+    let supervisors = cx.dispatch.fleet.connected_count();
     let (finished, limit_reached) = (sum.finished, sum.limit_reached);
     let mut answer =
-        local_crawl::status(&sum.total, &backoff, finished, limit_reached, supervisors);
+        local_crawl::status_answer(&sum.total, &backoff, finished, limit_reached, supervisors);
     if let Some(shortage) = &cx.surroundings.low_disk {
         answer["paused"] = shortage.as_str().into();
     }
-    answer["quiet_s"] = cx.quiet_s(now_ms).into();
+    answer["quiet_s"] = cx.seconds_until_admission(now_ms).into();
     answer["scripts"] = scripts::scripts_json(cx, crawls)?;
     let (sites, first) = cx
         .frontier
@@ -351,7 +357,7 @@ pub(in crate::core) fn crawl_status(
 }
 
 /// The state of several crawls taken together.
-struct Sum {
+struct CrawlSum {
     total: CrawlStatus,
     finished: bool,
     limit_reached: bool,
@@ -359,13 +365,13 @@ struct Sum {
 }
 
 /// Sums up crawls. A crawl that is over, or that must end, first queues its unlinked pages.
-fn sum_of(
+fn sum_crawls(
     cx: &mut Context,
     crawls: &[CrawlKey],
     must_end: bool,
     now_ms: i64,
-) -> Result<Sum, FrontierError> {
-    let mut sum = Sum {
+) -> Result<CrawlSum, FrontierError> {
+    let mut sum = CrawlSum {
         total: CrawlStatus::default(),
         finished: true,
         limit_reached: false,
@@ -389,12 +395,12 @@ fn sum_of(
 }
 
 /// The wait before the next check, after one that found this many sites backing off.
-fn pause_ms(sites: u64) -> i64 {
+fn next_check_wait_ms(sites: u64) -> i64 {
     CHECK_BACKOFFS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
 }
 
 /// Whether a command's records belong to another dataset than the crawl's.
-fn is_another((known, chosen): (&String, &ChosenDataset)) -> bool {
+fn is_other_dataset((known, chosen): (&String, &ChosenDataset)) -> bool {
     *known != chosen.name
 }
 
@@ -404,8 +410,8 @@ mod tests {
 
     #[test]
     fn many_sites_that_rest_are_counted_less_often() {
-        assert_eq!(pause_ms(0), 1_000);
-        assert_eq!(pause_ms(9_999), 1_000);
-        assert_eq!(pause_ms(300_000), 31_000);
+        assert_eq!(next_check_wait_ms(0), 1_000);
+        assert_eq!(next_check_wait_ms(9_999), 1_000);
+        assert_eq!(next_check_wait_ms(300_000), 31_000);
     }
 }

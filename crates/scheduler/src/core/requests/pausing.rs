@@ -3,7 +3,7 @@
 use webfill_api::Subject;
 use webfill_wire::RecallScope;
 
-use super::crawl_answers::{crawl_that_goes_on, pause_answer};
+use super::crawl_answers::{find_unfinished_crawl, pause_answer};
 use super::reply::Reply;
 use super::waiting;
 use super::waiting::{AnswerKind, WaitingAnswers};
@@ -18,10 +18,10 @@ pub(super) fn pause(
     client: &Client,
     subject: Subject,
 ) -> Result<Reply, FrontierError> {
-    if let Some(refusal) = waiting.refusal_if_too_many_wait() {
+    if let Some(refusal) = waiting.refusal_if_full() {
         return Ok(refusal.into());
     }
-    let crawl = match crawl_that_goes_on(cx, &subject)? {
+    let crawl = match find_unfinished_crawl(cx, &subject)? {
         Ok(crawl) => crawl,
         Err(refusal) => return Ok(refusal.into()),
     };
@@ -38,7 +38,7 @@ pub(super) fn pause(
             },
         )
     });
-    waiting.answer_when(client, recalled, AnswerKind::Pause(crawl, subject));
+    waiting.answer_after_recall(client, recalled, AnswerKind::Pause(crawl, subject));
     Ok(Reply::Later)
 }
 
@@ -47,13 +47,13 @@ pub(super) fn resume(
     subject: Subject,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
-    let crawl = match crawl_that_goes_on(cx, &subject)? {
+    let crawl = match find_unfinished_crawl(cx, &subject)? {
         Ok(crawl) => crawl,
         Err(refusal) => return Ok(refusal.into()),
     };
     cx.frontier.crawls().resume(crawl)?;
     cx.window.next_site_ms = Some(now_ms);
     let answer = pause_answer(cx, "resume", crawl, &subject, now_ms)?;
-    cx.notify(&subject.app_id, &answer);
+    cx.publish_notification(&subject.app_id, &answer);
     Ok(Reply::Now(answer))
 }

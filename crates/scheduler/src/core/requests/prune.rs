@@ -8,7 +8,7 @@ use serde_json::json;
 use webfill_api::{PruneAction, Refusal, Spider};
 use webfill_wire::CrawlKey;
 
-use super::crawl_answers::{action_answer, no_such_crawl};
+use super::crawl_answers::{action_answer, unknown_crawl_refusal};
 use super::reply::Reply;
 use crate::core::{Core, crawl_writes};
 use crate::frontier::FrontierError;
@@ -21,7 +21,7 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let subject = &action.subject;
         let crawl_id = subject.crawl_id.as_deref();
-        if let Some(refusal) = self.prepare_to_prune(&subject.app_id, crawl_id, now_ms)? {
+        if let Some(refusal) = self.refusal_to_prune(&subject.app_id, crawl_id, now_ms)? {
             return Ok(refusal.into());
         }
         let older_ms = i64::try_from(action.older_than_s.saturating_mul(1_000));
@@ -33,7 +33,7 @@ impl Core {
                 .pruning()
                 .detach(&subject.app_id, crawl_id, since_ms, &in_use)?;
         for crawl in &detached.crawls {
-            self.cx.crawls.forget(*crawl);
+            self.cx.crawls.unregister(*crawl);
         }
         if !detached.crawls.is_empty() {
             // One walk deletes these crawls together with those already being deleted.
@@ -50,7 +50,7 @@ impl Core {
     }
 
     /// Returns why a named crawl cannot be pruned. First flushes pending writes about it to the store.
-    fn prepare_to_prune(
+    fn refusal_to_prune(
         &mut self,
         app_id: &str,
         crawl_id: Option<&str>,
@@ -60,10 +60,10 @@ impl Core {
             return Ok(None);
         };
         let Some(crawl) = self.cx.frontier.crawls().find(app_id, crawl_id)? else {
-            return Ok(Some(no_such_crawl()));
+            return Ok(Some(unknown_crawl_refusal()));
         };
         if let Some(why) = self.why_in_use(crawl) {
-            return Ok(Some(Refusal::for_now("$.crawlid", why)));
+            return Ok(Some(Refusal::temporary("$.crawlid", why)));
         }
         let status = self.cx.frontier.crawls().status(crawl)?;
         let left = status.queued + status.leased;
@@ -72,7 +72,7 @@ impl Core {
                 format!("{left} of its URLs are not done: wait for them, or stop the crawl first");
             return Ok(Some(Refusal::new("$.crawlid", why)));
         }
-        crawl_writes::write_crawl(&mut self.cx, crawl, now_ms)?;
+        crawl_writes::queue_crawl_write(&mut self.cx, crawl, now_ms)?;
         Ok(None)
     }
 

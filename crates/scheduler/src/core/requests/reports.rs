@@ -10,7 +10,7 @@ use super::awaited::MOST_SITES;
 use super::crawl_answers::state_name;
 use super::{awaited, crawl_report};
 use crate::core::context::Context;
-use crate::frontier::{AtMost, FrontierError, FrontierTally};
+use crate::frontier::{CappedCount, FrontierError, FrontierTally};
 
 /// How long each kind of report is kept.
 const APPLICATIONS_FOR_MS: i64 = 2_000;
@@ -33,32 +33,32 @@ const MOST_CHECKED_FULLY: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
 
 #[derive(Debug, Default)]
-pub(in crate::core) struct Reports {
+pub(in crate::core) struct ReportCache {
     /// The list of unfinished crawls that `status` last made, and when.
     pub(super) unfinished: Option<(i64, Vec<Value>)>,
     tally: Option<(i64, FrontierTally)>,
-    applications: BTreeMap<String, (i64, OfApplication)>,
+    applications: BTreeMap<String, (i64, ApplicationSites)>,
     /// Reports on large crawls. Feeds do not drop them, because feeds arrive all the time.
     crawls: BTreeMap<CrawlKey, (i64, Value)>,
 }
 
 /// The part of an application's answer that requires checking many sites.
 #[derive(Debug, Clone)]
-pub(super) struct OfApplication {
-    pub(super) sites: AtMost,
+pub(super) struct ApplicationSites {
+    pub(super) sites: CappedCount,
     pub(super) waiting_for: Option<String>,
 }
 
-impl Reports {
+impl ReportCache {
     /// Drops the totals after a feed.
-    pub(super) fn forget_totals(&mut self) {
+    pub(super) fn clear_totals(&mut self) {
         self.tally = None;
         self.applications.clear();
     }
 
     /// Drops all reports after any other change.
-    pub(super) fn forget(&mut self) {
-        *self = Reports::default();
+    pub(super) fn clear(&mut self) {
+        *self = ReportCache::default();
     }
 }
 
@@ -66,9 +66,9 @@ fn is_recent(at_ms: i64, for_ms: i64, now_ms: i64) -> bool {
     (0..for_ms).contains(&(now_ms - at_ms))
 }
 
-impl Reports {
+impl ReportCache {
     /// The counters of all crawls.
-    pub(super) fn tally(
+    pub(super) fn cached_tally(
         &mut self,
         cx: &mut Context,
         now_ms: i64,
@@ -78,13 +78,13 @@ impl Reports {
         {
             return Ok(tally);
         }
-        let tally = cx.frontier.counts().of_all()?;
+        let tally = cx.frontier.counts().count_all()?;
         self.tally = Some((now_ms, tally));
         Ok(tally)
     }
 
     /// The part of a crawl's answer that requires checking its sites and leases.
-    pub(super) fn of_crawl(
+    pub(super) fn crawl_report(
         &mut self,
         cx: &mut Context,
         crawl: CrawlKey,
@@ -118,20 +118,20 @@ impl Reports {
         Ok(report)
     }
 
-    pub(super) fn of_application(
+    pub(super) fn application_sites(
         &mut self,
         cx: &mut Context,
         app_id: &str,
         now_ms: i64,
-    ) -> Result<OfApplication, FrontierError> {
+    ) -> Result<ApplicationSites, FrontierError> {
         if let Some((at_ms, report)) = self.applications.get(app_id)
             && is_recent(*at_ms, APPLICATIONS_FOR_MS, now_ms)
         {
             return Ok(report.clone());
         }
-        let report = OfApplication {
+        let report = ApplicationSites {
             sites: cx.frontier.counts().pending_sites_of(app_id)?,
-            waiting_for: awaited::awaited_by_application(cx, app_id, now_ms)?,
+            waiting_for: awaited::why_application_waits(cx, app_id, now_ms)?,
         };
         let kept = &mut self.applications;
         if kept.len() >= MOST_APPLICATIONS {
@@ -142,7 +142,7 @@ impl Reports {
     }
 
     /// The crawls that are not finished, the latest opened ones first.
-    pub(super) fn unfinished(
+    pub(super) fn unfinished_crawls(
         &mut self,
         cx: &mut Context,
         now_ms: i64,

@@ -13,7 +13,7 @@ use webfill_wire::CrawlKey;
 use super::crawl_answers;
 use super::crawl_answers::action_answer;
 use super::reply::Reply;
-use super::sites::site_named;
+use super::sites::parse_site;
 use crate::core::context::Context;
 use crate::core::{auditing, outcomes};
 use crate::effects::AuditedAction;
@@ -41,7 +41,7 @@ struct ReopeningCrawl {
 }
 
 impl ReopeningCrawls {
-    pub(in crate::core) fn have_work(&self) -> bool {
+    pub(in crate::core) fn can_advance(&self) -> bool {
         !self.under_way.is_empty()
     }
 
@@ -59,13 +59,13 @@ impl ReopeningCrawls {
         requester: &Requester,
         action: RetryAction,
     ) -> Result<Reply, FrontierError> {
-        let audited = AuditedAction::of_retry(&action);
+        let audited = AuditedAction::from_retry(&action);
         let subject = action.subject;
-        let crawl = match crawl_answers::crawl_that_goes_on(cx, &subject)? {
+        let crawl = match crawl_answers::find_unfinished_crawl(cx, &subject)? {
             Ok(crawl) => crawl,
             Err(refusal) => return Ok(refusal.into()),
         };
-        let site = match action.site.as_deref().map(site_named).transpose() {
+        let site = match action.site.as_deref().map(parse_site).transpose() {
             Ok(site) => site,
             Err(refusal) => return Ok(refusal.into()),
         };
@@ -83,7 +83,7 @@ impl ReopeningCrawls {
         }
         if under_way.len() >= MOST_UNDER_WAY {
             let why = "too many retries in progress: try again later";
-            return Ok(Refusal::for_now("$", why).into());
+            return Ok(Refusal::temporary("$", why).into());
         }
         let walk = cx.frontier.reopening().begin(wanted)?;
         self.under_way.push_back(ReopeningCrawl {
@@ -105,11 +105,11 @@ impl ReopeningCrawls {
             return Ok(());
         };
         let crawl = reopening.walk.wanted.crawl;
-        if let Some(refusal) = crawl_answers::refusal_if_over(cx, crawl)? {
+        if let Some(refusal) = crawl_answers::refusal_if_ended(cx, crawl)? {
             let answer = refusal.answer();
             for (requester, _) in reopening.asked {
                 let audited = reopening.audited.clone();
-                auditing::audit_late_refusal(cx, requester.who, audited, &answer, now_ms);
+                auditing::audit_failed_action(cx, requester.who, audited, &answer, now_ms);
                 let message = OutgoingMessage::ToClient(requester.client, answer.clone());
                 cx.outgoing.push(message);
             }
@@ -118,18 +118,18 @@ impl ReopeningCrawls {
         let tally = cx
             .frontier
             .reopening()
-            .queue_slice(&mut reopening.walk, now_ms)?;
+            .requeue_slice(&mut reopening.walk, now_ms)?;
         reopening.requeued += tally.requeued;
         outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
         match reopening.walk.is_over() {
-            true => announce_reopened(cx, reopening, now_ms)?,
+            true => report_reopened(cx, reopening, now_ms)?,
             false => self.under_way.push_back(reopening),
         }
         Ok(())
     }
 }
 
-fn announce_reopened(
+fn report_reopened(
     cx: &mut Context,
     reopened: ReopeningCrawl,
     now_ms: i64,
@@ -151,7 +151,7 @@ fn announce_reopened(
     let spider = crawl_answers::spider_of(cx, crawl)?;
     for (requester, subject) in reopened.asked {
         let answer = action_answer("retry", &subject, spider, more.clone());
-        cx.notify(&subject.app_id, &answer);
+        cx.publish_notification(&subject.app_id, &answer);
         cx.outgoing
             .push(OutgoingMessage::ToClient(requester.client, answer));
     }

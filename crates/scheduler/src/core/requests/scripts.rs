@@ -5,7 +5,7 @@ use webfill_wire::{CrawlKey, Finding};
 
 use crate::core::context::Context;
 use crate::frontier::FrontierError;
-use crate::in_words::counted;
+use crate::in_words::pluralize;
 
 /// The maximum number of sites with findings about scripts to report.
 const MOST_SCRIPTED: usize = 10;
@@ -49,7 +49,7 @@ pub(super) fn add_scripts(
         "rendered": scripts["filled"],
     });
     if sites("wanted") > 0 {
-        let text = in_words(&scripts["wanted"], cx.frontier.has_browsers(), &again);
+        let text = describe(&scripts["wanted"], cx.frontier.has_browsers(), &again);
         row["scripts"]["text"] = text.into();
     }
     Ok(())
@@ -57,12 +57,12 @@ pub(super) fn add_scripts(
 
 /// The finding in words, such as `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of
 /// lane browser is connected; ...`.
-fn in_words(wanted: &Value, has_browsers: bool, again: &str) -> String {
+fn describe(wanted: &Value, has_browsers: bool, again: &str) -> String {
     let text = |key: &str| wanted["first"][0][key].as_str().unwrap_or_default();
     let (site, seen) = (text("site"), text("seen"));
     let sites = wanted["sites"].as_u64().unwrap_or(0);
     let need = if sites == 1 { "needs" } else { "need" };
-    let sites = counted(sites, "site");
+    let sites = pluralize(sites, "site");
     let such = match sites.starts_with("1 ") {
         true => format!("{site} ({seen})"),
         false => format!("such as {site} ({seen})"),
@@ -86,12 +86,12 @@ mod tests {
         let wanted =
             |sites: u64| json!({"sites": sites, "first": [{"site": "a.org", "seen": "a shell"}]});
         assert_eq!(
-            in_words(&wanted(1), false, "webfill retry a c --outcome ok --site"),
+            describe(&wanted(1), false, "webfill retry a c --outcome ok --site"),
             "1 site needs a browser, a.org (a shell): no supervisor of lane browser is connected; once one is, \
              `webfill retry a c --outcome ok --site a.org` fetches its pages again"
         );
         assert_eq!(
-            in_words(&wanted(11), true, "webfill retry a c --outcome ok --site"),
+            describe(&wanted(11), true, "webfill retry a c --outcome ok --site"),
             "11 sites need a browser, such as a.org (a shell): their pages came when no supervisor of lane \
              browser was connected; `webfill retry a c --outcome ok --site a.org` fetches its pages again"
         );

@@ -15,7 +15,7 @@ use crate::core::context::Context;
 use crate::core::requests::waiting::WaitingAnswers;
 use crate::effects::Client;
 use crate::frontier::{FrontierError, SiteLane, SiteReport};
-use crate::site_state::{Phase, until_seconds};
+use crate::site_state::{Phase, backoff_end_seconds};
 
 pub(super) fn control_site(
     cx: &mut Context,
@@ -24,19 +24,21 @@ pub(super) fn control_site(
     mut action: SiteAction,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
-    action.site = match site_named(&action.site) {
+    action.site = match parse_site(&action.site) {
         Ok(site) => site,
         Err(refusal) => return Ok(refusal.into()),
     };
     if !action.changes_something() {
-        return site_answer(cx, &action, now_ms).map(Reply::Now);
+        return site_rule_answer(cx, &action, now_ms).map(Reply::Now);
     }
-    if let Some(refusal) = waiting.refusal_if_too_many_wait() {
+    if let Some(refusal) = waiting.refusal_if_full() {
         return Ok(refusal.into());
     }
     if action.forget {
         let default_delay_ms = cx.settings.default_delay_ms;
-        cx.frontier.sites().forget(&action.site, default_delay_ms)?;
+        cx.frontier
+            .sites()
+            .reset_site(&action.site, default_delay_ms)?;
     }
     let mut rule = cx.frontier.sites().rule(&action.site)?.unwrap_or_default();
     rule.delay_ms = action.delay_ms.unwrap_or(rule.delay_ms);
@@ -44,14 +46,16 @@ pub(super) fn control_site(
     rule.pages_left = action.limit.unwrap_or(rule.pages_left);
     cx.frontier.sites().set_rule(&action.site, &rule)?;
     if let Some(most) = action.limit {
-        cx.frontier.sites().set_most_pages(&action.site, most)?;
+        cx.frontier.sites().set_max_pages(&action.site, most)?;
     }
     if let Some(lane) = action.lane {
         let lane = lane.map_or(SiteLane::Auto, SiteLane::Fixed);
         cx.frontier.sites().set_lane(&action.site, lane)?;
     }
     if action.wake {
-        cx.frontier.site_states().wake(&action.site, now_ms)?;
+        cx.frontier
+            .site_states()
+            .end_backoff(&action.site, now_ms)?;
     }
     cx.window.next_site_ms = Some(now_ms);
     let scope = RecallScope {
@@ -59,12 +63,12 @@ pub(super) fn control_site(
         forget: action.forget,
         ..RecallScope::default()
     };
-    waiting.answer_later(cx, client, scope, AnswerKind::Site(action));
+    waiting.answer_after_new_recall(cx, client, scope, AnswerKind::Site(action));
     Ok(Reply::Later)
 }
 
 /// The rule in force for the site, as an answer.
-pub(super) fn site_answer(
+pub(super) fn site_rule_answer(
     cx: &mut Context,
     action: &SiteAction,
     now_ms: i64,
@@ -83,7 +87,7 @@ pub(super) fn site_answer(
         answer["limits"] = vec![limit.json()].into();
     }
     let report = cx.frontier.site_states().report(&action.site)?;
-    add_state(&mut answer, report.as_ref(), now_ms);
+    add_site_state(&mut answer, report.as_ref(), now_ms);
     let scripts = cx.frontier.sites().scripts_of(&action.site)?;
     if !scripts.is_empty() {
         answer["scripts"] = scripts.into();
@@ -106,12 +110,12 @@ pub(super) fn list_sites(
     let (reports, next) =
         cx.frontier
             .site_states()
-            .reports(question.backing_off, after, MOST_LISTED)?;
+            .list_reports(question.backing_off, after, MOST_LISTED)?;
     let sites: Vec<Value> = reports
         .iter()
         .map(|report| {
             let mut row = json!({"site": report.name});
-            add_state(&mut row, Some(report), now_ms);
+            add_site_state(&mut row, Some(report), now_ms);
             row
         })
         .collect();
@@ -124,14 +128,14 @@ pub(super) fn list_sites(
 
 /// Adds a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since when and until when
 /// (seconds since the epoch; null: until resumed manually), the evidence, and how many tasks are queued.
-pub(super) fn add_state(row: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
+pub(super) fn add_site_state(row: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
     let trouble = report.and_then(|report| report.trouble.as_ref());
     row["queued"] = report.map_or(0, |report| report.queued).into();
     let by_hand = report.and_then(|report| report.blocked_until_ms);
     if let Some(until_ms) = by_hand.filter(|until_ms| *until_ms > now_ms) {
         row["state"] = "backing_off".into();
         row["reason"] = "by_hand".into();
-        row["until"] = until_seconds(until_ms).into();
+        row["until"] = backoff_end_seconds(until_ms).into();
         return;
     }
     row["state"] = match trouble.map(|trouble| trouble.phase) {
@@ -141,9 +145,9 @@ pub(super) fn add_state(row: &mut Value, report: Option<&SiteReport>, now_ms: i6
     };
     let Some(trouble) = trouble else { return };
     row["reason"] = trouble.reason.as_str().into();
-    row["since"] = until_seconds(trouble.since_ms).into();
+    row["since"] = backoff_end_seconds(trouble.since_ms).into();
     if let Phase::BackingOff { until_ms } = trouble.phase {
-        row["until"] = until_seconds(until_ms).into();
+        row["until"] = backoff_end_seconds(until_ms).into();
     }
     let evidence = &trouble.evidence;
     row["evidence"] = json!({
@@ -154,7 +158,7 @@ pub(super) fn add_state(row: &mut Value, report: Option<&SiteReport>, now_ms: i6
 }
 
 /// The site that a request names, in the form that tasks use.
-pub(super) fn site_named(text: &str) -> Result<String, Refusal> {
+pub(super) fn parse_site(text: &str) -> Result<String, Refusal> {
     let named = match text.starts_with('[') {
         true => Some(text.to_owned()),
         false => canonical_domain(text),
@@ -189,12 +193,12 @@ mod tests {
             ("127.0.0.1", "127.0.0.1"),
             ("[::1]", "[::1]"),
         ] {
-            assert_eq!(site_named(text).unwrap(), site, "{text}");
+            assert_eq!(parse_site(text).unwrap(), site, "{text}");
         }
         for wrong in ["", "http://example.com/", "a b", "example.com:80", "[::1"] {
-            assert_eq!(site_named(wrong).unwrap_err().path, "$.site", "{wrong}");
+            assert_eq!(parse_site(wrong).unwrap_err().path, "$.site", "{wrong}");
         }
-        let refusal = site_named("www.example.co.uk").unwrap_err();
+        let refusal = parse_site("www.example.co.uk").unwrap_err();
         assert!(
             refusal.message.contains("`example.co.uk`"),
             "{}",

@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 use super::reply::Reply;
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
-use crate::core::requests::reports::Reports;
+use crate::core::requests::reports::ReportCache;
 use crate::core::window;
-use crate::dispatch::{Particulars, Presence};
+use crate::dispatch::{Presence, SupervisorDetails};
 use crate::frontier::{FrontierError, MOST_WAITING_COUNTED};
 use crate::in_words::seconds;
 
 pub(super) fn fleet_status(
     cx: &mut Context,
     notifications: &Notifications,
-    reports: &mut Reports,
+    reports: &mut ReportCache,
     uuid: Option<String>,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
-    let tally = reports.tally(cx, now_ms)?;
+    let tally = reports.cached_tally(cx, now_ms)?;
     let (store, cache) = cx.surroundings.backends.status_json();
-    let ended = cx.frontier.ended().iter();
+    let ended = cx.frontier.ended_by_outcome().iter();
     let ended: BTreeMap<&str, u64> = ended
         .map(|(outcome, count)| (outcome.as_str(), *count))
         .collect();
-    let oldest_due_ms = window::oldest_due_ms(cx, now_ms);
+    let oldest_due_ms = window::longest_overdue_ms(cx, now_ms);
     let mut answer = json!({
         "action": "status",
         "webfill": env!("CARGO_PKG_VERSION"),
@@ -39,7 +39,7 @@ pub(super) fn fleet_status(
         "store": store,
         "cache": cache,
         "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
-        "unfinished": reports.unfinished(cx, now_ms)?,
+        "unfinished": reports.unfinished_crawls(cx, now_ms)?,
         "total_pending": tally.queued,
         "leased": tally.leased,
         "done": tally.done,
@@ -82,8 +82,8 @@ pub(super) fn fleet_status(
 
 /// The connected supervisors, for operators.
 pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
-    let rows = cx.dispatch.fleet.present_lanes().map(|(name, lane)| {
-        let cut_off = cx.dispatch.fleet.cut_off(name);
+    let rows = cx.dispatch.fleet.connected_lanes().map(|(name, lane)| {
+        let offline = cx.dispatch.fleet.offline(name);
         let presence = cx.dispatch.fleet.presence(name, now_ms);
         let particulars = cx.dispatch.fleet.particulars(name);
         let mut row = json!({
@@ -91,15 +91,15 @@ pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
             "lane": lane,
             "sites": cx.dispatch.schedule.owned_by(name),
             "pages": presence.pages,
-            "clock_ahead_s": seconds(cx.dispatch.fleet.clock_ahead_ms(name)),
+            "clock_ahead_s": seconds(cx.dispatch.fleet.wall_clock_ahead_ms(name)),
             "draining": presence.is_draining,
             "heard_ago_s": seconds(presence.heard_ago_ms),
             "lost_in_s": presence.lost_in_ms.map(seconds),
-            "egress": if cut_off.is_some() { "cut_off" } else { "open" },
-            "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
-            "sign": cut_off.map(|found| &found.sign),
+            "egress": if offline.is_some() { "offline" } else { "open" },
+            "offline_since": offline.map(|found| seconds(found.since_ms)),
+            "sign": offline.map(|found| &found.sign),
             "leased": cx.dispatch.leases.held_by(name),
-            "state": state_of(presence, cut_off.is_some(), particulars),
+            "state": supervisor_state(presence, offline.is_some(), particulars),
         });
         if let Some(particulars) = particulars {
             add_particulars(&mut row, particulars, now_ms);
@@ -110,10 +110,10 @@ pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
 }
 
 /// The state of a supervisor, in one word.
-fn state_of(
+fn supervisor_state(
     presence: Presence,
-    is_cut_off: bool,
-    particulars: Option<&Particulars>,
+    is_offline: bool,
+    particulars: Option<&SupervisorDetails>,
 ) -> &'static str {
     let report = particulars.and_then(|found| found.report.as_ref());
     let report = report.map(|(report, _)| report);
@@ -121,8 +121,8 @@ fn state_of(
         "silent"
     } else if presence.is_draining {
         "draining"
-    } else if is_cut_off {
-        "cut_off"
+    } else if is_offline {
+        "offline"
     } else if report.is_some_and(|report| report.workers_ready == 0) {
         "starting"
     } else if report.is_some_and(|report| report.holds.is_some()) {
@@ -133,7 +133,7 @@ fn state_of(
 }
 
 /// Adds a supervisor's address and its last report about itself. Missing parts are null.
-fn add_particulars(row: &mut Value, particulars: &Particulars, now_ms: i64) {
+fn add_particulars(row: &mut Value, particulars: &SupervisorDetails, now_ms: i64) {
     row["address"] = particulars.address.as_deref().into();
     row["wire_version"] = particulars.wire_version.into();
     row["workers"] = particulars.workers.into();

@@ -112,7 +112,7 @@ impl Fixture {
     fn ask(&mut self, question: &Value) -> Option<Value> {
         self.asked += 1;
         let (number, now_ms) = (self.asked, self.now_ms);
-        let asked = control::read(question.to_string().as_bytes(), now_ms);
+        let asked = control::parse_request(question.to_string().as_bytes(), now_ms);
         self.core()
             .handle_request(Client::Http(number.into()), asked, now_ms)
             .unwrap();

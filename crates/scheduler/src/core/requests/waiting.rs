@@ -4,13 +4,13 @@
 use webfill_api::{Refusal, SiteAction, Subject};
 use webfill_wire::{CrawlKey, RecallScope};
 
-use super::crawl_answers::no_such_crawl;
+use super::crawl_answers::unknown_crawl_refusal;
 use super::{crawl_answers, sites};
 use crate::core::context::Context;
 use crate::core::recalls;
 use crate::core::recalls::RecallNumber;
 use crate::effects::{Client, OutgoingMessage};
-use crate::frontier::{FrontierError, if_pruned};
+use crate::frontier::{FrontierError, ignore_pruned};
 
 /// The maximum number of waiting answers. A request that needs a further one is refused.
 const MOST_WAITING: usize = 10_000;
@@ -48,12 +48,12 @@ pub(super) enum AnswerKind {
 impl WaitingAnswers {
     /// The refusal of a request whose answer would have to wait, if too many answers wait already. Check this before
     /// the request changes anything.
-    pub(super) fn refusal_if_too_many_wait(&self) -> Option<Refusal> {
+    pub(super) fn refusal_if_full(&self) -> Option<Refusal> {
         let why = "too many answers wait for silent supervisors: try again later";
-        (self.0.len() >= MOST_WAITING).then(|| Refusal::for_now("$", why))
+        (self.0.len() >= MOST_WAITING).then(|| Refusal::temporary("$", why))
     }
 
-    pub(super) fn answer_later(
+    pub(super) fn answer_after_new_recall(
         &mut self,
         cx: &mut Context,
         client: &Client,
@@ -61,7 +61,7 @@ impl WaitingAnswers {
         kind: AnswerKind,
     ) {
         let recalled = begin_recall(cx, scope);
-        self.answer_when(client, recalled, kind);
+        self.answer_after_recall(client, recalled, kind);
     }
 
     /// The recall that the last pause of a crawl waits for.
@@ -74,7 +74,7 @@ impl WaitingAnswers {
         latest.find_map(of_pause)
     }
 
-    pub(super) fn answer_when(
+    pub(super) fn answer_after_recall(
         &mut self,
         client: &Client,
         recalled: RecallProgress,
@@ -97,7 +97,7 @@ impl WaitingAnswers {
     }
 
     /// Sends the answers whose recalls have ended.
-    pub(in crate::core) fn answer_waiting(
+    pub(in crate::core) fn send_ready_answers(
         &mut self,
         cx: &mut Context,
         now_ms: i64,
@@ -106,20 +106,20 @@ impl WaitingAnswers {
             return Ok(());
         }
         let mut waiting = std::mem::take(&mut self.0);
-        let ready = waiting.extract_if(.., |one| poll_recall(cx, &mut one.recalled));
+        let ready = waiting.extract_if(.., |one| is_recall_over(cx, &mut one.recalled));
         let ready: Vec<WaitingAnswer> = ready.collect();
         self.0 = waiting;
         for one in ready {
             let (app_id, answer) = match one.kind {
                 AnswerKind::Pause(crawl, subject) => {
                     let answer = crawl_answers::pause_answer(cx, "pause", crawl, &subject, now_ms);
-                    let answer = if_pruned(answer, no_such_crawl().answer())?;
+                    let answer = ignore_pruned(answer, unknown_crawl_refusal().answer())?;
                     (Some(subject.app_id), answer)
                 }
-                AnswerKind::Site(action) => (None, sites::site_answer(cx, &action, now_ms)?),
+                AnswerKind::Site(action) => (None, sites::site_rule_answer(cx, &action, now_ms)?),
             };
             if let Some(app_id) = app_id {
-                cx.notify(&app_id, &answer);
+                cx.publish_notification(&app_id, &answer);
             }
             cx.outgoing
                 .push(OutgoingMessage::ToClient(one.client, answer));
@@ -134,9 +134,9 @@ pub(super) fn begin_recall(cx: &mut Context, scope: RecallScope) -> RecallProgre
 }
 
 /// Updates the progress of a recall; returns whether it has ended.
-pub(super) fn poll_recall(cx: &mut Context, recalled: &mut RecallProgress) -> bool {
+pub(super) fn is_recall_over(cx: &mut Context, recalled: &mut RecallProgress) -> bool {
     if let RecallProgress::Pending(recall) = *recalled
-        && recalls::is_recalled(cx, recall)
+        && recalls::is_recall_complete(cx, recall)
     {
         *recalled = RecallProgress::Complete;
     }

@@ -12,12 +12,12 @@ use crate::core::context::Context;
 use crate::core::machines;
 use crate::dispatch::SiteWait;
 use crate::frontier::{FrontierError, QueuedSite};
-use crate::in_words::{because, counted, moment, seconds, span};
+use crate::in_words::{explain_backoff, format_duration, format_time, pluralize, seconds};
 use crate::site_state::UNTIL_WOKEN_MS;
 
 /// Why the tasks of a crawl at a site wait. The answer lists the reasons in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum HeldFor {
+pub(super) enum WaitReason {
     Leased,
     Turn,
     Delay,
@@ -26,39 +26,39 @@ pub(super) enum HeldFor {
     Aside,
     SetAside,
     Retry,
-    Rest(BackoffReason),
+    Backoff(BackoffReason),
     Block,
     Limit,
     /// A reason that holds the whole crawl.
     Crawl,
 }
 
-impl HeldFor {
+impl WaitReason {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            HeldFor::Leased => "fetch",
-            HeldFor::Turn => "turn",
-            HeldFor::Delay => "delay",
-            HeldFor::Group => "address",
-            HeldFor::Room => "room",
-            HeldFor::Aside => "machine",
-            HeldFor::SetAside => "set_aside",
-            HeldFor::Retry => "retry",
-            HeldFor::Rest(_) => "backoff",
-            HeldFor::Block => "block",
-            HeldFor::Limit => "limit",
-            HeldFor::Crawl => "crawl",
+            WaitReason::Leased => "fetch",
+            WaitReason::Turn => "turn",
+            WaitReason::Delay => "delay",
+            WaitReason::Group => "address",
+            WaitReason::Room => "credit",
+            WaitReason::Aside => "machine",
+            WaitReason::SetAside => "set_aside",
+            WaitReason::Retry => "retry",
+            WaitReason::Backoff(_) => "backoff",
+            WaitReason::Block => "block",
+            WaitReason::Limit => "limit",
+            WaitReason::Crawl => "crawl",
         }
     }
 
     /// Whether time alone does not end the wait.
-    fn has_no_end(self) -> bool {
-        matches!(self, HeldFor::Limit | HeldFor::Crawl)
+    fn needs_other_event(self) -> bool {
+        matches!(self, WaitReason::Limit | WaitReason::Crawl)
     }
 
     /// Whether the site may still refuse after the time at which it is tried again.
-    fn may_last(self) -> bool {
-        matches!(self, HeldFor::Rest(reason) if reason != BackoffReason::Busy)
+    fn may_continue_after(self) -> bool {
+        matches!(self, WaitReason::Backoff(reason) if reason != BackoffReason::Busy)
     }
 }
 
@@ -74,8 +74,8 @@ pub(super) struct Progress {
 }
 
 /// The sites that are held for one reason.
-struct Held {
-    by: HeldFor,
+struct WaitingGroup {
+    by: WaitReason,
     sites: u64,
     example: String,
     /// For a limit: what is left of it and its original number, if known.
@@ -88,7 +88,7 @@ struct Held {
 }
 
 /// Why a crawl waits, its pace, and the estimated end of its queue. Checks at most this many of its sites.
-pub(super) fn progress(
+pub(super) fn crawl_progress(
     cx: &mut Context,
     crawl: CrawlKey,
     most_sites: usize,
@@ -104,26 +104,26 @@ pub(super) fn progress(
     let is_held = !waits.is_empty();
     let sites = cx.frontier.reports().queued_sites(crawl, most_sites)?;
     let is_whole = sites.len() < most_sites;
-    let mut held: Vec<Held> = Vec::new();
+    let mut held: Vec<WaitingGroup> = Vec::new();
     let mut slowest_ms = Some(now_ms);
     let (mut sites_left_out, mut tasks_left_out) = (0, 0);
     for site in &sites {
-        let (by, until_ms, delay_ms) = held_for(cx, site, now_ms);
-        add(&mut held, by, site, until_ms);
-        if by.may_last() {
+        let (by, until_ms, delay_ms) = wait_reason_at(cx, site, now_ms);
+        add_site_to_group(&mut held, by, site, until_ms);
+        if by.may_continue_after() {
             sites_left_out += 1;
             tasks_left_out += site.queued;
             continue;
         }
         let spans_ms = i64::from(delay_ms).saturating_mul(site.queued as i64 - 1);
         let ends_ms = until_ms.max(now_ms).saturating_add(spans_ms);
-        let is_endless = by.has_no_end() || until_ms >= UNTIL_WOKEN_MS;
+        let is_endless = by.needs_other_event() || until_ms >= UNTIL_WOKEN_MS;
         slowest_ms = slowest_ms
             .map(|so_far| so_far.max(ends_ms))
             .filter(|_| !is_endless);
     }
     held.sort_by_key(|held| held.by);
-    let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
+    let of_sites = held.iter().filter(|held| held.by != WaitReason::Crawl);
     waits.extend(of_sites.map(|held| held_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
     // A site that was not checked may be slower than all others, or have no end.
@@ -148,13 +148,13 @@ pub(super) fn progress(
 pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
     let mut waits = Vec::new();
     let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
-    if let Some(why) = cx.holds(now_ms) {
+    if let Some(why) = cx.hold_reason(now_ms) {
         add("dispatcher", format!("nothing is handed out: {why}"));
     }
     if let Some(why) = cx.surroundings.backends.store_fault() {
         add("store", format!("pages wait for the store: {why}"));
     }
-    let mut supervisors = cx.dispatch.fleet.present_lanes().peekable();
+    let mut supervisors = cx.dispatch.fleet.connected_lanes().peekable();
     if supervisors.peek().is_none() {
         add(
             "supervisor",
@@ -165,11 +165,11 @@ pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
             "supervisor",
             "it waits for a supervisor: all connected ones are draining".into(),
         );
-    } else if let Some(cut_off) = machines::all_cut_off(cx) {
-        let since = moment(cut_off.since_ms, now_ms);
+    } else if let Some(offline) = machines::longest_offline_if_all(cx) {
+        let since = format_time(offline.since_ms, now_ms);
         let text = format!(
             "all supervisors are offline since {since}: {}",
-            cut_off.sign
+            offline.sign
         );
         add("egress", text);
     }
@@ -202,28 +202,28 @@ pub(super) fn waits_of_crawl(
             cx.frontier.crawls().spec(crawl)?,
             status.pages + status.leased,
         );
-        let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
+        let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.describe()));
         let text = match status.leased {
             0 => format!(
                 "it has reached its limit of {}{fill}",
-                counted(most, "page")
+                pluralize(most, "page")
             ),
             _ => format!(
                 "it reaches its limit of {} with the fetches in flight{fill}",
-                counted(most, "page")
+                pluralize(most, "page")
             ),
         };
         add("page_limit", text);
     }
-    if let Some(lane) = cx.frontier.reports().lane_awaited(crawl)? {
+    if let Some(lane) = cx.frontier.reports().unserved_lane_of(crawl)? {
         let text = format!("it waits for a supervisor of lane {lane}: none is connected");
         add("lane", text);
     }
     if status.queued > 0 {
-        for limit in limits::awaited_limits(cx, &app) {
+        for limit in limits::limits_awaited_by(cx, &app) {
             let text = format!(
                 "it waits for a limit of its application: {}",
-                limit.in_words()
+                limit.describe()
             );
             add("application_limits", text);
         }
@@ -232,48 +232,57 @@ pub(super) fn waits_of_crawl(
 }
 
 /// Why a crawl's tasks wait at a site, until when (0: not known), and the site's delay.
-pub(super) fn held_for(cx: &Context, site: &QueuedSite, now_ms: i64) -> (HeldFor, i64, u32) {
+pub(super) fn wait_reason_at(
+    cx: &Context,
+    site: &QueuedSite,
+    now_ms: i64,
+) -> (WaitReason, i64, u32) {
     let default_ms = cx.dispatch.schedule.default_delay_ms();
     let by_hand = site.rule_delay_ms;
     let stored_ms = site.delay_ms.or(by_hand).unwrap_or(default_ms);
     let stored_ms = stored_ms.max(by_hand.unwrap_or(0));
-    let window = cx.dispatch.schedule.site_wait(site.id, now_ms);
+    let window = cx.dispatch.schedule.wait_of_site(site.id, now_ms);
     let delay_ms = window.map_or(stored_ms, |(_, delay_ms)| delay_ms);
     if let Some((SiteWait::Leased, _)) = window {
-        return (HeldFor::Leased, 0, delay_ms);
+        return (WaitReason::Leased, 0, delay_ms);
     }
     if site.pages_left == Some(0) {
-        return (HeldFor::Limit, 0, delay_ms);
+        return (WaitReason::Limit, 0, delay_ms);
     }
     if site.block_until_ms > now_ms {
-        return (HeldFor::Block, site.block_until_ms, delay_ms);
+        return (WaitReason::Block, site.block_until_ms, delay_ms);
     }
     if let Some((reason, _)) = site.rest.filter(|_| site.backoff_until_ms > now_ms) {
-        return (HeldFor::Rest(reason), site.backoff_until_ms, delay_ms);
+        return (WaitReason::Backoff(reason), site.backoff_until_ms, delay_ms);
     }
     if site.is_held {
         return match site.next_try_ms {
-            Some(at_ms) => (HeldFor::Retry, at_ms, delay_ms),
-            None => (HeldFor::Crawl, 0, delay_ms),
+            Some(at_ms) => (WaitReason::Retry, at_ms, delay_ms),
+            None => (WaitReason::Crawl, 0, delay_ms),
         };
     }
     let (by, until_ms) = match window.map(|(wait, _)| wait) {
-        Some(SiteWait::Time { until_ms }) => (HeldFor::Delay, until_ms),
-        Some(SiteWait::Group) => (HeldFor::Group, 0),
-        Some(SiteWait::Aside { until_ms }) => (HeldFor::Aside, until_ms),
-        Some(SiteWait::SetAside { until_ms }) => (HeldFor::SetAside, until_ms),
-        Some(SiteWait::Room) => (HeldFor::Room, 0),
-        Some(SiteWait::Turn | SiteWait::Leased) => (HeldFor::Turn, 0),
-        None if site.due_at_ms > now_ms => (HeldFor::Delay, site.due_at_ms),
-        None => (HeldFor::Turn, 0),
+        Some(SiteWait::Time { until_ms }) => (WaitReason::Delay, until_ms),
+        Some(SiteWait::Group) => (WaitReason::Group, 0),
+        Some(SiteWait::Aside { until_ms }) => (WaitReason::Aside, until_ms),
+        Some(SiteWait::SetAside { until_ms }) => (WaitReason::SetAside, until_ms),
+        Some(SiteWait::Room) => (WaitReason::Room, 0),
+        Some(SiteWait::Turn | SiteWait::Leased) => (WaitReason::Turn, 0),
+        None if site.due_at_ms > now_ms => (WaitReason::Delay, site.due_at_ms),
+        None => (WaitReason::Turn, 0),
     };
     (by, until_ms, delay_ms)
 }
 
-fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {
+fn add_site_to_group(
+    held: &mut Vec<WaitingGroup>,
+    by: WaitReason,
+    site: &QueuedSite,
+    until_ms: i64,
+) {
     let since_ms = site.rest.map_or(0, |(_, since_ms)| since_ms);
     let Some(known) = held.iter_mut().find(|held| held.by == by) else {
-        held.push(Held {
+        held.push(WaitingGroup {
             by,
             sites: 1,
             example: site.name.clone(),
@@ -289,19 +298,19 @@ fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {
     known.last_ms = known.last_ms.max(until_ms);
 }
 
-fn held_json(held: &Held, is_whole: bool, now_ms: i64) -> Value {
+fn held_json(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> Value {
     let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| seconds(at_ms));
     let mut row = json!({
         "for": held.by.as_str(),
         "sites": held.sites,
         "example": held.example,
-        "text": sentence(held, is_whole, now_ms),
+        "text": describe_waiting_group(held, is_whole, now_ms),
     });
     if held.first_ms > 0 {
         row["first"] = time(held.first_ms).into();
         row["last"] = time(held.last_ms).into();
     }
-    if let HeldFor::Rest(reason) = held.by {
+    if let WaitReason::Backoff(reason) = held.by {
         row["reason"] = reason.as_str().into();
     }
     row
@@ -309,87 +318,87 @@ fn held_json(held: &Held, is_whole: bool, now_ms: i64) -> Value {
 
 /// Describes sites that wait, such as `12 sites wait for their delay, such as a.example: the first for 3 s, the last
 /// for 15 min`.
-fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
+fn describe_waiting_group(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> String {
     let one = held.sites == 1;
     let (site, its) = (&held.example, if one { "its" } else { "their" });
     let verb = |single: &'static str, several: &'static str| if one { single } else { several };
     let sites = match is_whole {
-        true => counted(held.sites, "site"),
-        false => format!("{} of those checked", counted(held.sites, "site")),
+        true => pluralize(held.sites, "site"),
+        false => format!("{} of those checked", pluralize(held.sites, "site")),
     };
     let such = match one {
         true => format!(" ({site})"),
         false => format!(", such as {site}"),
     };
-    let until = ends(held, now_ms);
+    let until = describe_end(held, now_ms);
     match held.by {
-        HeldFor::Leased => {
+        WaitReason::Leased => {
             let verb = verb("has", "have");
             format!("{sites} {verb} a task in flight{such}")
         }
-        HeldFor::Turn => format!(
+        WaitReason::Turn => format!(
             "{sites} {} ready and {} for {its} turn{such}",
             verb("is", "are"),
             verb("waits", "wait")
         ),
-        HeldFor::Delay => format!(
+        WaitReason::Delay => format!(
             "{sites} {} for {its} delay{such}{until}",
             verb("waits", "wait")
         ),
-        HeldFor::Group => format!(
+        WaitReason::Group => format!(
             "{sites} {} for others of {its} address or provider{such}",
             verb("waits", "wait")
         ),
-        HeldFor::Room => format!(
+        WaitReason::Room => format!(
             "{sites} {} for room at {its} supervisor{such}",
             verb("waits", "wait")
         ),
-        HeldFor::Aside => format!(
+        WaitReason::Aside => format!(
             "{sites} {} because {its} supervisor is offline{such}{until}",
             verb("waits", "wait")
         ),
-        HeldFor::SetAside => format!(
+        WaitReason::SetAside => format!(
             "{sites} {} nothing to hand out in {its} turn (event site_set_aside in the dispatcher's log){such}{until}",
             verb("has", "have")
         ),
-        HeldFor::Retry => format!(
+        WaitReason::Retry => format!(
             "{sites} {} until what has failed there is tried again{such}{until}",
             verb("waits", "wait")
         ),
-        HeldFor::Rest(reason) if one => {
-            let since = moment(held.since_ms, now_ms);
+        WaitReason::Backoff(reason) if one => {
+            let since = format_time(held.since_ms, now_ms);
             format!(
                 "1 site has been backing off since {since} because {}{such}{until}",
-                because(reason)
+                explain_backoff(reason)
             )
         }
-        HeldFor::Rest(reason) => {
+        WaitReason::Backoff(reason) => {
             format!(
                 "{sites} are backing off, each because {}{such}{until}",
-                because(reason)
+                explain_backoff(reason)
             )
         }
-        HeldFor::Block => format!("{sites} {} blocked by hand{such}{until}", verb("is", "are")),
-        HeldFor::Limit => {
+        WaitReason::Block => format!("{sites} {} blocked by hand{such}{until}", verb("is", "are")),
+        WaitReason::Limit => {
             let (left, most) = held.limit;
             let limit = limits::page_limit_of_site(site, left, most);
-            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
+            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.describe()));
             let verb = verb("has", "have");
             format!("{sites} {verb} reached {its} limit of pages{such}{fill}")
         }
-        HeldFor::Crawl => format!("{sites} {} held with the crawl{such}", verb("is", "are")),
+        WaitReason::Crawl => format!("{sites} {} held with the crawl{such}", verb("is", "are")),
     }
 }
 
 /// When the wait of these sites ends, in words.
-fn ends(held: &Held, now_ms: i64) -> String {
+fn describe_end(held: &WaitingGroup, now_ms: i64) -> String {
     if held.first_ms >= UNTIL_WOKEN_MS {
         return String::from(": until resumed manually");
     }
     if held.first_ms <= 0 {
         return String::new();
     }
-    let first = span(held.first_ms - now_ms);
+    let first = format_duration(held.first_ms - now_ms);
     match held.last_ms {
         _ if held.sites == 1 => format!(", {first} left"),
         last_ms if last_ms >= UNTIL_WOKEN_MS => {
@@ -397,7 +406,7 @@ fn ends(held: &Held, now_ms: i64) -> String {
         }
         last_ms => format!(
             ": the first for {first}, the last for {}",
-            span(last_ms - now_ms)
+            format_duration(last_ms - now_ms)
         ),
     }
 }
@@ -406,8 +415,8 @@ fn ends(held: &Held, now_ms: i64) -> String {
 mod tests {
     use super::*;
 
-    fn held(by: HeldFor, sites: u64, first_ms: i64, last_ms: i64) -> Held {
-        Held {
+    fn held(by: WaitReason, sites: u64, first_ms: i64, last_ms: i64) -> WaitingGroup {
+        WaitingGroup {
             by,
             sites,
             example: "a.org".into(),
@@ -420,14 +429,14 @@ mod tests {
 
     #[test]
     fn what_sites_wait_for_is_said_with_numbers() {
-        let said = |held: Held| sentence(&held, true, 1_000);
+        let said = |held: WaitingGroup| describe_waiting_group(&held, true, 1_000);
         assert_eq!(
-            said(held(HeldFor::Delay, 12, 4_000, 901_000)),
+            said(held(WaitReason::Delay, 12, 4_000, 901_000)),
             "12 sites wait for their delay, such as a.org: the first for 3 s, the last for 15 min"
         );
         assert_eq!(
             said(held(
-                HeldFor::Rest(BackoffReason::Blocked),
+                WaitReason::Backoff(BackoffReason::Blocked),
                 1,
                 10_801_000,
                 10_801_000
@@ -437,7 +446,7 @@ mod tests {
         let forever = UNTIL_WOKEN_MS;
         assert_eq!(
             said(held(
-                HeldFor::Rest(BackoffReason::Blocked),
+                WaitReason::Backoff(BackoffReason::Blocked),
                 2,
                 5_000,
                 forever
@@ -445,15 +454,15 @@ mod tests {
             "2 sites are backing off, each because it blocks, such as a.org: the first for 4 s, some until resumed manually"
         );
         assert_eq!(
-            said(held(HeldFor::Turn, 1, 0, 0)),
+            said(held(WaitReason::Turn, 1, 0, 0)),
             "1 site is ready and waits for its turn (a.org)"
         );
         assert_eq!(
-            said(held(HeldFor::Limit, 2, 0, 0)),
+            said(held(WaitReason::Limit, 2, 0, 0)),
             "2 sites have reached their limit of pages, such as a.org: 20 of 20 pages (--limit): \
              `webfill site a.org --limit N` allows N further pages"
         );
-        let part = sentence(&held(HeldFor::Leased, 3, 0, 0), false, 0);
+        let part = describe_waiting_group(&held(WaitReason::Leased, 3, 0, 0), false, 0);
         assert_eq!(
             part,
             "3 sites of those checked have a task in flight, such as a.org"

@@ -7,15 +7,15 @@ use webfill_wire::CrawlKey;
 
 use super::limits;
 use super::reply::Reply;
-use super::waits::HeldFor;
+use super::waits::WaitReason;
 use super::{crawl_answers, waits};
 use crate::core::context::Context;
 use crate::frontier::{
-    Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport, if_pruned,
+    FrontierError, MOST_COUNTED, QueuedSite, TaskReport, TaskStage, TasksAhead, ignore_pruned,
 };
-use crate::in_words::{because, counted, moment, seconds, span};
+use crate::in_words::{explain_backoff, format_duration, format_time, pluralize, seconds};
 use crate::site_state::UNTIL_WOKEN_MS;
-use crate::task_json::{task_json, why_ended};
+use crate::task_json::{explain_end, task_json};
 
 /// The maximum number of crawls searched for one answer. The next request continues after them.
 const CRAWLS_AT_ONCE: usize = 10_000;
@@ -26,7 +26,7 @@ const MOST_LISTED: usize = 20;
 /// The maximum number of crawls for which a URL that no crawl has is judged: the latest opened ones.
 const MOST_JUDGED: usize = 10;
 
-pub(super) fn why(
+pub(super) fn answer_why(
     cx: &mut Context,
     question: &WhyQuestion,
     now_ms: i64,
@@ -55,16 +55,16 @@ pub(super) fn why(
     let mut explained = Vec::new();
     for task in &tasks {
         let one = explain_task(cx, task, most_counted, now_ms).map(Some);
-        explained.extend(if_pruned(one, None)?);
+        explained.extend(ignore_pruned(one, None)?);
     }
     if explained.is_empty() && next.is_none() {
         for crawl in cx
             .frontier
             .reports()
-            .crawls_named(asked.0, asked.1, MOST_JUDGED)?
+            .find_crawls(asked.0, asked.1, MOST_JUDGED)?
         {
             let one = explain_unknown(cx, crawl, &question.url, now_ms).map(Some);
-            explained.extend(if_pruned(one, None)?);
+            explained.extend(ignore_pruned(one, None)?);
         }
     }
     let mut answer = json!({
@@ -91,12 +91,12 @@ fn explain_task(
     let spec = cx.frontier.crawls().spec(task.crawl)?;
     let mut answer = task_json(task, &spec.app_id, &spec.crawl_id);
     let text = match task.stage {
-        Stage::Done {
+        TaskStage::Done {
             outcome,
             status_code,
             at_ms,
-        } => why_ended(task, (outcome, status_code, at_ms), now_ms),
-        Stage::Leased => {
+        } => explain_end(task, (outcome, status_code, at_ms), now_ms),
+        TaskStage::Leased => {
             let lease = cx.dispatch.leases.get(task.id);
             let supervisor = lease.map(|lease| lease.supervisor.clone());
             let since_ms = lease.map(|lease| lease.since_ms);
@@ -104,7 +104,7 @@ fn explain_task(
             answer["since"] = since_ms.map(seconds).into();
             why_leased(task, supervisor.as_deref(), since_ms, now_ms)
         }
-        Stage::Queued { .. } => {
+        TaskStage::Queued { .. } => {
             let ahead = cx.frontier.reports().ahead_of(task, most_counted)?;
             answer["ahead"] = json!({"own": ahead.own, "others": ahead.others});
             let reasons = why_queued(cx, task, ahead, now_ms)?;
@@ -122,7 +122,7 @@ fn explain_task(
 fn why_queued(
     cx: &mut Context,
     task: &TaskReport,
-    ahead: Ahead,
+    ahead: TasksAhead,
     now_ms: i64,
 ) -> Result<Vec<(String, String)>, FrontierError> {
     let mut held = waits::waits_of_fleet(cx, now_ms);
@@ -142,31 +142,32 @@ fn why_queued(
         })
         .collect();
     let not_before_ms = match task.stage {
-        Stage::Queued { not_before_ms } => not_before_ms,
-        Stage::Leased | Stage::Done { .. } => 0,
+        TaskStage::Queued { not_before_ms } => not_before_ms,
+        TaskStage::Leased | TaskStage::Done { .. } => 0,
     };
     if let Some(last) = task.failed_attempts.last().filter(|_| not_before_ms > 0) {
         reasons.push((
             "retry".into(),
             format!(
                 "it has failed {}, last with `{}`; next retry at {}, {} left",
-                times(task.failed_attempts.len()),
+                format_times(task.failed_attempts.len()),
                 last.outcome,
-                moment(not_before_ms, now_ms),
-                span(not_before_ms - now_ms),
+                format_time(not_before_ms, now_ms),
+                format_duration(not_before_ms - now_ms),
             ),
         ));
     }
     if let Some(site) = cx.frontier.reports().queued_site(task.crawl, task.site)? {
-        let (by, until_ms, delay_ms) = waits::held_for(cx, &site, now_ms);
-        let is_explained = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
+        let (by, until_ms, delay_ms) = waits::wait_reason_at(cx, &site, now_ms);
+        let is_explained =
+            matches!(by, WaitReason::Crawl | WaitReason::Retry) && !reasons.is_empty();
         if !is_explained {
-            let said = why_site(&site, by, until_ms, delay_ms, now_ms);
+            let said = why_site_waits(&site, by, until_ms, delay_ms, now_ms);
             reasons.push((by.as_str().into(), said));
         }
     }
     if not_before_ms == 0 {
-        reasons.push(("queue".into(), why_ahead(ahead)));
+        reasons.push(("queue".into(), describe_ahead(ahead)));
     }
     Ok(reasons)
 }
@@ -178,7 +179,7 @@ fn explain_unknown(
     url: &str,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let judged = cx.frontier.reports().judge_as_seed(crawl, url)?;
+    let judged = cx.frontier.reports().check_as_seed(crawl, url)?;
     let state = crawl_answers::state_name(cx, crawl, now_ms)?;
     let spec = cx.frontier.crawls().spec(crawl)?;
     let mut answer = json!({
@@ -214,57 +215,67 @@ fn why_leased(
         .filter(|name| !name.is_empty())
         .unwrap_or("a supervisor");
     let since = since_ms.map_or(String::new(), |ms| {
-        format!(" since {}, for {}", moment(ms, now_ms), span(now_ms - ms))
+        format!(
+            " since {}, for {}",
+            format_time(ms, now_ms),
+            format_duration(now_ms - ms)
+        )
     });
     format!(
         "it is leased to {whom}{since}, by its {}",
-        ordinal(task.deliveries)
+        format_ordinal_delivery(task.deliveries)
     )
 }
 
-fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms: i64) -> String {
+fn why_site_waits(
+    site: &QueuedSite,
+    by: WaitReason,
+    until_ms: i64,
+    delay_ms: u32,
+    now_ms: i64,
+) -> String {
     let name = &site.name;
     let left = match until_ms {
         ..=0 => String::new(),
         UNTIL_WOKEN_MS.. => format!(", until resumed manually (`webfill site {name} --wake`)"),
-        _ => format!(", {} left", span(until_ms - now_ms)),
+        _ => format!(", {} left", format_duration(until_ms - now_ms)),
     };
     match by {
-        HeldFor::Leased => format!("another task of its site {name} is in flight"),
-        HeldFor::Turn => format!("its site {name} is ready and waits for its turn"),
-        HeldFor::Delay => format!(
+        WaitReason::Leased => format!("another task of its site {name} is in flight"),
+        WaitReason::Turn => format!("its site {name} is ready and waits for its turn"),
+        WaitReason::Delay => format!(
             "its site {name} waits for its delay of {}{left}",
-            span(delay_ms.into())
+            format_duration(delay_ms.into())
         ),
-        HeldFor::Group => format!("its site {name} waits for others of its address or provider"),
-        HeldFor::Room => format!("its site {name} waits for room at its supervisor"),
-        HeldFor::Aside => format!("the supervisor of its site {name} is offline{left}"),
-        HeldFor::SetAside => format!(
+        WaitReason::Group => format!("its site {name} waits for others of its address or provider"),
+        WaitReason::Room => format!("its site {name} waits for credit at its supervisor"),
+        WaitReason::Aside => format!("the supervisor of its site {name} is offline{left}"),
+        WaitReason::SetAside => format!(
             "its site {name} had nothing to hand out in its turn (event site_set_aside in the dispatcher's log){left}"
         ),
-        HeldFor::Retry => {
+        WaitReason::Retry => {
             format!("all queued tasks of the crawl at its site {name} will be retried{left}")
         }
-        HeldFor::Rest(reason) => {
+        WaitReason::Backoff(reason) => {
             let since = site.rest.map_or(String::new(), |(_, since_ms)| {
-                format!(" since {}", moment(since_ms, now_ms))
+                format!(" since {}", format_time(since_ms, now_ms))
             });
             format!(
                 "its site {name} has been backing off{since} because {}{left}",
-                because(reason)
+                explain_backoff(reason)
             )
         }
-        HeldFor::Block => format!("its site {name} is blocked by hand{left}"),
-        HeldFor::Limit => {
+        WaitReason::Block => format!("its site {name} is blocked by hand{left}"),
+        WaitReason::Limit => {
             let limit = limits::page_limit_of_site(name, site.pages_left, site.most_pages);
-            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
+            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.describe()));
             format!("its site {name} has reached its limit of pages{fill}")
         }
-        HeldFor::Crawl => format!("its site {name} hands out nothing of the crawl for now"),
+        WaitReason::Crawl => format!("its site {name} hands out nothing of the crawl for now"),
     }
 }
 
-fn why_ahead(ahead: Ahead) -> String {
+fn describe_ahead(ahead: TasksAhead) -> String {
     let own = match ahead.own {
         0 => "it is the next of its crawl there".into(),
         n if n >= ahead.most => format!("{n} others of its crawl or more go before it there"),
@@ -275,12 +286,12 @@ fn why_ahead(ahead: Ahead) -> String {
         0 => own,
         n => format!(
             "{own}, and {} of other crawls there take turns with them",
-            counted(n, "task")
+            pluralize(n, "task")
         ),
     }
 }
 
-fn ordinal(n: u32) -> String {
+fn format_ordinal_delivery(n: u32) -> String {
     match (n % 10, n % 100) {
         (1, rest) if rest != 11 => format!("{n}st delivery"),
         (2, rest) if rest != 12 => format!("{n}nd delivery"),
@@ -289,7 +300,7 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-fn times(n: usize) -> String {
+fn format_times(n: usize) -> String {
     match n {
         1 => "once".into(),
         2 => "twice".into(),

@@ -16,12 +16,12 @@ impl Watches {
         run: u64,
     ) -> Result<Value, FrontierError> {
         let watched = self.by_name.get(name);
-        let (Some(watched), Some(under_way)) = (watched, self.under_way(name)) else {
-            return Ok(no_such_run());
+        let (Some(watched), Some(under_way)) = (watched, self.current_run(name)) else {
+            return Ok(unknown_run_answer());
         };
         let (watch, last) = (under_way.watch.json.clone(), watched.last.clone());
         let Some(last) = last.filter(|last| last.number == run) else {
-            return Ok(no_such_run());
+            return Ok(unknown_run_answer());
         };
         let status = cx.frontier.crawls().status(under_way.crawl)?;
         Ok(json!({
@@ -45,18 +45,18 @@ impl Watches {
     }
 
     /// Adds a feeder's counts to the record of its run, which is over.
-    pub(in crate::core) fn count_run(
+    pub(in crate::core) fn add_run_counts(
         &mut self,
         cx: &mut Context,
         name: &str,
         run: u64,
         counts: Map<String, Value>,
     ) -> Result<Value, FrontierError> {
-        let runs = cx.frontier.watches().runs_of(name, 2)?;
+        let runs = cx.frontier.watches().list_runs(name, 2)?;
         let record = runs.into_iter().find(|record| record.number == run);
         let record = record.filter(|record| record.ended_ms.is_some());
         let Some(mut record) = record else {
-            return Ok(no_such_run());
+            return Ok(unknown_run_answer());
         };
         record.counts.extend(counts);
         cx.frontier.watches().record_run(name, &record, None)?;
@@ -69,7 +69,7 @@ impl Watches {
     }
 
     /// Notes that the feeder of a run has ended permanently. If the run is not over, it fails.
-    pub(in crate::core) fn feeder_ended(
+    pub(in crate::core) fn on_feeder_ended(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -81,10 +81,10 @@ impl Watches {
             return Ok(());
         }
         let why = why.unwrap_or_else(|| String::from("its feeder has left"));
-        self.hold_run(cx, name, (RunEnd::Failed, Some(why)))
+        self.stop_handing_out_run(cx, name, (RunEnd::Failed, Some(why)))
     }
 }
 
-fn no_such_run() -> Value {
+fn unknown_run_answer() -> Value {
     Refusal::new("$.run", "the watch has no such run").answer()
 }

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
 use webfill_wire::keys::Rights;
 
-use super::{MOST_FAILURES, Watched};
+use super::{MOST_FAILURES, WatchEntry};
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
 use crate::core::watches::Watches;
-use crate::frontier::{FrontierError, KeptWatch, if_pruned};
+use crate::frontier::{FrontierError, StoredWatch, ignore_pruned};
 
 /// The maximum number of watches.
 const MOST_WATCHES: usize = 1_000;
@@ -28,10 +28,10 @@ impl Watches {
             return Ok(Refusal::new("$.action", "this dispatcher has no watches").answer());
         }
         let name = action.order.name();
-        if let Some(watch) = watch_named(&action.order)
+        if let Some(watch) = required_watch_of(&action.order)
             && !self.is_permitted(watch, rights)
         {
-            return Ok(no_such_watch().answer());
+            return Ok(unknown_watch_refusal().answer());
         }
         // Any action may change the due times.
         self.check_at_ms = now_ms;
@@ -42,7 +42,7 @@ impl Watches {
             WatchOrder::Show(watch, runs) => {
                 self.show_watch(cx, notifications, &watch, runs, wall_ms)?
             }
-            WatchOrder::Run(watch) => self.ask_run(cx, &watch)?,
+            WatchOrder::Run(watch) => self.request_run(cx, &watch)?,
             WatchOrder::Pause(watch) => self.pause_watch(cx, &watch, true, wall_ms)?,
             WatchOrder::Resume(watch) => self.pause_watch(cx, &watch, false, wall_ms)?,
             WatchOrder::Remove(watch) => self.remove_watch(cx, notifications, &watch, now_ms)?,
@@ -89,26 +89,26 @@ impl Watches {
             }
             Some(watched) => {
                 watched.watch = watch;
-                watched.plan();
+                watched.plan_next_run();
             }
             None if is_full => {
                 let why = format!("too many watches: at most {MOST_WATCHES}");
                 return Ok(Err(Refusal::new("$", why)));
             }
             None => {
-                let kept = KeptWatch {
+                let kept = StoredWatch {
                     json: String::new(),
                     paused: false,
                     since_ms: now_ms,
                     asked: false,
                 };
-                let runs = cx.frontier.watches().runs_of(&name, MOST_FAILURES)?;
-                let watched = Watched::new(watch, &kept, runs);
+                let runs = cx.frontier.watches().list_runs(&name, MOST_FAILURES)?;
+                let watched = WatchEntry::new(watch, &kept, runs);
                 self.by_name.insert(name.clone(), watched);
             }
         }
         let watched = &self.by_name[&name];
-        cx.frontier.watches().keep(&name, &watched.kept())?;
+        cx.frontier.watches().save(&name, &watched.to_stored())?;
         let mut reply = watch_json(watched, now_ms);
         reply["changed"] = is_changed.into();
         notifications.begin_reporting(cx, self, &name, now_ms)?;
@@ -120,7 +120,7 @@ impl Watches {
     fn is_permitted(&self, watch: &str, rights: &Rights) -> bool {
         match self.by_name.get(watch) {
             Some(watched) => rights.permit_app(&watched.watch.app),
-            None => !rights.is_bound(),
+            None => !rights.is_limited_to_apps(),
         }
     }
 
@@ -142,36 +142,36 @@ impl Watches {
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
         let Some(watched) = self.by_name.get(name) else {
-            return Ok(Err(no_such_watch()));
+            return Ok(Err(unknown_watch_refusal()));
         };
         let mut shown = watch_json(watched, now_ms);
-        shown["watch"] = watched.watch.shown();
+        shown["watch"] = watched.watch.without_secrets();
         if let (Value::Object(shown), Value::Object(notifications)) =
             (&mut shown, notifications.show_notifications(cx, name)?)
         {
             shown.extend(notifications);
         }
-        let runs = cx.frontier.watches().runs_of(name, runs)?;
+        let runs = cx.frontier.watches().list_runs(name, runs)?;
         shown["runs"] = runs.iter().map(|run| run.json()).collect();
         Ok(Ok(shown))
     }
 
     /// Requests a run now. The request is committed before it is answered, so that a restart does not lose it.
-    fn ask_run(
+    fn request_run(
         &mut self,
         cx: &mut Context,
         name: &str,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
         let Some(watched) = self.by_name.get_mut(name) else {
-            return Ok(Err(no_such_watch()));
+            return Ok(Err(unknown_watch_refusal()));
         };
         if watched.under_way.is_some() {
             let why = "a run of it is in progress: a watch has one at a time";
             return Ok(Err(Refusal::new("$.name", why)));
         }
         watched.is_asked = true;
-        let kept = watched.kept();
-        cx.frontier.watches().keep(name, &kept)?;
+        let kept = watched.to_stored();
+        cx.frontier.watches().save(name, &kept)?;
         Ok(Ok(json!({"name": name})))
     }
 
@@ -184,12 +184,12 @@ impl Watches {
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
         let Some(watched) = self.by_name.get_mut(name) else {
-            return Ok(Err(no_such_watch()));
+            return Ok(Err(unknown_watch_refusal()));
         };
         watched.paused = paused;
-        let kept = watched.kept();
+        let kept = watched.to_stored();
         let reply = watch_json(watched, now_ms);
-        cx.frontier.watches().keep(name, &kept)?;
+        cx.frontier.watches().save(name, &kept)?;
         Ok(Ok(reply))
     }
 
@@ -202,10 +202,10 @@ impl Watches {
         name: &str,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
-        if let Some(under_way) = self.under_way(name) {
+        if let Some(under_way) = self.current_run(name) {
             let status = cx.frontier.crawls().status(under_way.crawl).map(Some);
-            let status = if_pruned(status, None)?;
-            self.hold_run(cx, name, (RunEnd::Stopped, None))?;
+            let status = ignore_pruned(status, None)?;
+            self.stop_handing_out_run(cx, name, (RunEnd::Stopped, None))?;
             self.end_run(
                 cx,
                 notifications,
@@ -218,15 +218,15 @@ impl Watches {
         self.by_name.remove(name);
         notifications.stop_reporting(cx, name)?;
         // Also removes a watch that could not be read at the start.
-        match cx.frontier.watches().forget(name)? {
+        match cx.frontier.watches().delete(name)? {
             true => Ok(Ok(json!({"name": name}))),
-            false => Ok(Err(no_such_watch())),
+            false => Ok(Err(unknown_watch_refusal())),
         }
     }
 }
 
 /// The watch that an order names, if the order requires that it exists.
-fn watch_named(order: &WatchOrder) -> Option<&str> {
+fn required_watch_of(order: &WatchOrder) -> Option<&str> {
     match order {
         WatchOrder::Add(_) | WatchOrder::List => None,
         WatchOrder::Show(name, _)
@@ -237,12 +237,12 @@ fn watch_named(order: &WatchOrder) -> Option<&str> {
     }
 }
 
-fn no_such_watch() -> Refusal {
+fn unknown_watch_refusal() -> Refusal {
     Refusal::new("$.name", "no watch of this name")
 }
 
 /// A watch, as listed. Times are seconds since the epoch.
-fn watch_json(watched: &Watched, now_ms: i64) -> Value {
+fn watch_json(watched: &WatchEntry, now_ms: i64) -> Value {
     let state = match (&watched.under_way, watched.paused) {
         (Some(_), _) => "running",
         (None, true) => "paused",

@@ -2,14 +2,14 @@
 
 use webfill_api::{RunEnd, Watch, WatchRun};
 
-use super::UnderWay;
+use super::CurrentRun;
 use crate::core::context::Context;
 use crate::core::notifications::Notifications;
 use crate::core::requests::closing::ClosingCrawls;
 use crate::core::watches::Watches;
 use crate::core::{crawl_writes, crawls};
 use crate::effects::FeederOrder;
-use crate::frontier::{CrawlStatus, FrontierError, if_pruned};
+use crate::frontier::{CrawlStatus, FrontierError, ignore_pruned};
 
 impl Watches {
     pub(super) fn begin_run(
@@ -30,18 +30,18 @@ impl Watches {
         // A run must begin later than every earlier fetch, even if the machine's clock was set back.
         let ended_ms = watched.last.as_ref().and_then(|last| last.ended_ms);
         let began_ms = wall_ms.max(now_ms).max(ended_ms.unwrap_or(i64::MIN)) + 1;
-        let mut run = WatchRun::begun(number, due_ms, began_ms);
+        let mut run = WatchRun::new(number, due_ms, began_ms);
         run.missed = watched.watch.schedule.due_between(due_ms, wall_ms);
         let was_asked = std::mem::replace(&mut watched.is_asked, false);
-        let (watch, kept) = (watched.watch.clone(), watched.kept());
+        let (watch, kept) = (watched.watch.clone(), watched.to_stored());
         if was_asked {
-            cx.frontier.watches().keep(name, &kept)?;
+            cx.frontier.watches().save(name, &kept)?;
         }
         let spec = watch.spec(began_ms);
         let crawl = match cx.frontier.crawls().open(&spec) {
             Ok(crawl) => crawl,
             Err(FrontierError::Scope(error)) => {
-                return self.refuse_run(cx, name, run, &error, now_ms);
+                return self.record_failed_start(cx, name, run, &error, now_ms);
             }
             Err(error) => return Err(error),
         };
@@ -49,8 +49,8 @@ impl Watches {
         // Registered with the time of the run: the first run is recognized by beginning no later than its crawl.
         crawls::register_crawl(cx, crawl, began_ms)?;
         // The crawl's document must be in the store, because records refer to it.
-        crawl_writes::write_crawl(cx, crawl, now_ms)?;
-        let under_way = UnderWay {
+        crawl_writes::queue_crawl_write(cx, crawl, now_ms)?;
+        let under_way = CurrentRun {
             crawl,
             window_over_ms: watch.window_ms.map(|window_ms| now_ms + window_ms),
             watch,
@@ -59,7 +59,7 @@ impl Watches {
         };
         cx.frontier
             .watches()
-            .record_run(name, &run, Some(under_way.kept()))?;
+            .record_run(name, &run, Some(under_way.to_continuation()))?;
         cx.window.next_site_ms = Some(now_ms);
         tracing::info!(
             event = "run_began",
@@ -76,7 +76,7 @@ impl Watches {
     }
 
     /// Records a run that failed to begin.
-    fn refuse_run(
+    fn record_failed_start(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -89,7 +89,7 @@ impl Watches {
         run.why = Some(why.to_string());
         cx.frontier.watches().record_run(name, &run, None)?;
         if let Some(watched) = self.by_name.get_mut(name) {
-            watched.note_end(run);
+            watched.set_ended_run(run);
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Watches {
         });
         let watch = began_with.unwrap_or(as_given);
         let Some(crawl) = cx.frontier.crawls().find(&watch.app, name)? else {
-            return self.refuse_run(cx, name, run, &"its crawl was pruned", now_ms);
+            return self.record_failed_start(cx, name, run, &"its crawl was pruned", now_ms);
         };
         crawls::register_crawl(cx, crawl, now_ms)?;
         self.order_feeder(name, run.number);
@@ -123,7 +123,7 @@ impl Watches {
         let over_ms = window_ms.map(|window_ms| run.started_ms + window_ms);
         let over_ms = over_ms.filter(|over_ms| *over_ms <= now_ms);
         if let Some(watched) = self.by_name.get_mut(name) {
-            watched.under_way = Some(UnderWay {
+            watched.under_way = Some(CurrentRun {
                 crawl,
                 watch,
                 ending,
@@ -132,7 +132,7 @@ impl Watches {
             });
         }
         match over_ms {
-            Some(_) => self.hold_run(cx, name, (RunEnd::Window, None)),
+            Some(_) => self.stop_handing_out_run(cx, name, (RunEnd::Window, None)),
             None => Ok(()),
         }
     }
@@ -146,7 +146,7 @@ impl Watches {
     }
 
     /// Ends a run that is over, and holds back the remaining tasks of a run that must end.
-    pub(super) fn judge_run(
+    pub(super) fn end_or_hold_run(
         &mut self,
         cx: &mut Context,
         notifications: &mut Notifications,
@@ -154,7 +154,7 @@ impl Watches {
         name: &str,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let Some(under_way) = self.under_way(name) else {
+        let Some(under_way) = self.current_run(name) else {
             return Ok(());
         };
         let crawl = under_way.crawl;
@@ -178,8 +178,8 @@ impl Watches {
             let status = cx.frontier.crawls().status(crawl)?;
             return self.end_run(cx, notifications, name, Some(status), ending, now_ms);
         }
-        if cx.frontier.crawls().end_of(crawl)?.is_some() {
-            return self.hold_run(cx, name, (RunEnd::Stopped, None));
+        if cx.frontier.crawls().end_outcome(crawl)?.is_some() {
+            return self.stop_handing_out_run(cx, name, (RunEnd::Stopped, None));
         }
         let how = match cx.crawls.is_finished(crawl, &status) {
             true => Some(RunEnd::Finished),
@@ -194,14 +194,14 @@ impl Watches {
                 false => self.end_run(cx, notifications, name, Some(status), (how, None), now_ms),
             };
         }
-        match self.early_end(cx, name, &status, now_ms)? {
-            Some(how) => self.hold_run(cx, name, (how, None)),
+        match self.early_end_reason(cx, name, &status, now_ms)? {
+            Some(how) => self.stop_handing_out_run(cx, name, (how, None)),
             None => Ok(()),
         }
     }
 
     /// Why a run must end though some of its tasks are left.
-    fn early_end(
+    fn early_end_reason(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -223,7 +223,8 @@ impl Watches {
         }
         let may_back_off = status.leased == 0 && status.seeds_ended && status.queued > 0;
         let (crawl, patience_ms) = (under_way.crawl, under_way.watch.patience_ms());
-        if may_back_off && crawls::all_back_off_until(cx, &[crawl], now_ms, patience_ms)?.is_some()
+        if may_back_off
+            && crawls::common_backoff_end_ms(cx, &[crawl], now_ms, patience_ms)?.is_some()
         {
             return Ok(Some(RunEnd::BackingOff));
         }
@@ -231,7 +232,7 @@ impl Watches {
     }
 
     /// Stops handing out tasks of a run. It ends when its leased tasks have come back.
-    pub(super) fn hold_run(
+    pub(super) fn stop_handing_out_run(
         &mut self,
         cx: &mut Context,
         name: &str,
@@ -248,18 +249,18 @@ impl Watches {
             return Ok(());
         }
         under_way.ending = Some(ending);
-        let (crawl, kept) = (under_way.crawl, under_way.kept());
+        let (crawl, kept) = (under_way.crawl, under_way.to_continuation());
         // Stored in the commit of the pause, so that a restart does not resume the run.
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
             cx.frontier.watches().record_run(name, &run, Some(kept))?;
         }
-        let held = match cx.frontier.crawls().end_of(crawl) {
+        let held = match cx.frontier.crawls().end_outcome(crawl) {
             // The crawl is over already, so its queued tasks are being closed.
             Ok(Some(_)) => Ok(()),
             Ok(None) => cx.frontier.crawls().pause(crawl),
             Err(error) => Err(error),
         };
-        if_pruned(held, ())
+        ignore_pruned(held, ())
     }
 
     /// Records the end of a run. Tasks left in the queue are held back until the next run.
@@ -289,7 +290,7 @@ impl Watches {
             run.counts = status.counts();
         }
         let run = run.clone();
-        watched.note_end(run.clone());
+        watched.set_ended_run(run.clone());
         cx.frontier.watches().record_run(name, &run, None)?;
         tracing::info!(
             event = "run_ended",
@@ -301,11 +302,14 @@ impl Watches {
         );
         if let (Some(under_way), Some(status)) = (under_way, status) {
             if status.queued > 0 && how != RunEnd::Stopped {
-                if_pruned(cx.frontier.crawls().pause(under_way.crawl), ())?;
+                ignore_pruned(cx.frontier.crawls().pause(under_way.crawl), ())?;
             }
-            if_pruned(crawl_writes::write_crawl(cx, under_way.crawl, now_ms), ())?;
+            ignore_pruned(
+                crawl_writes::queue_crawl_write(cx, under_way.crawl, now_ms),
+                (),
+            )?;
         }
-        notifications.ask_of_run(self, name);
+        notifications.request_run_changes(self, name);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::control;
 use crate::core::Core;
 use crate::core::context::CoreSettings;
 use crate::effects::{Client, FeederOrder, OutgoingMessage};
-use crate::frontier::{Frontier, FrontierConfig, KeptWatch};
+use crate::frontier::{Frontier, FrontierConfig, StoredWatch};
 use crate::mappings::Mappings;
 use crate::watch_sources::WatchSources;
 
@@ -33,8 +33,7 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
         group_bounds: None,
     };
     let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
-    core.attend_watches(WatchSources::default(), now_ms)
-        .unwrap();
+    core.start_watches(WatchSources::default(), now_ms).unwrap();
     core
 }
 
@@ -109,7 +108,7 @@ impl World {
             .unwrap();
         assert_eq!(self.tick(now_ms), Vec::<u64>::new());
         assert_eq!(self.core.run_state("w", run)["over"], true);
-        self.core.feeder_ended("w", run, None).unwrap();
+        self.core.on_feeder_ended("w", run, None).unwrap();
     }
 
     fn runs(&mut self, now_ms: i64) -> Vec<Value> {
@@ -169,7 +168,7 @@ fn a_run_waits_for_the_feeder_of_the_one_before() {
         .unwrap();
     assert!(world.tick(HOUR_MS + 1_000).is_empty());
     assert!(world.tick(2 * HOUR_MS).is_empty(), "it might still feed");
-    world.core.feeder_ended("w", 1, None).unwrap();
+    world.core.on_feeder_ended("w", 1, None).unwrap();
     assert_eq!(world.tick(2 * HOUR_MS + 1_000), [2]);
 }
 
@@ -238,7 +237,7 @@ fn a_removed_watch_stops_and_its_records_stay() {
     );
     assert_eq!(world.core.run_state("w", 1)["over"], true);
     assert!(world.tick(2 * HOUR_MS).is_empty());
-    world.core.feeder_ended("w", 1, None).unwrap();
+    world.core.on_feeder_ended("w", 1, None).unwrap();
     let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 * * * *"});
     world.ask(
         json!({"action": "watch_add", "watch": watch}),
@@ -253,7 +252,7 @@ fn a_feeder_that_fails_fails_its_run() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
     let why = Some(String::from("no such file"));
-    world.core.feeder_ended("w", 1, why).unwrap();
+    world.core.on_feeder_ended("w", 1, why).unwrap();
     assert!(world.tick(HOUR_MS + 1_000).is_empty());
     let run = world.runs(HOUR_MS + 1_000).remove(0);
     assert_eq!(
@@ -270,7 +269,7 @@ fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
         .as_u64()
         .unwrap_or_else(|| panic!("{answer}")) as u32;
     let asked = json!({"action": "feed_seeds", "crawl": crawl, "seeds": [{"url": "http://a.org/"}], "fed_lines": 1});
-    let asked = control::read(asked.to_string().as_bytes(), now_ms);
+    let asked = control::parse_request(asked.to_string().as_bytes(), now_ms);
     let feeder = Client::Feeder(vec![1]);
     world.core.handle_request(feeder, asked, now_ms).unwrap();
     drop(world.core.commit(now_ms).unwrap());
@@ -302,7 +301,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
     }
     world
         .core
-        .feeder_ended("w", 1, Some("as a test".into()))
+        .on_feeder_ended("w", 1, Some("as a test".into()))
         .unwrap();
     assert_eq!(world.tick(HOUR_MS + 61_000), Vec::<u64>::new());
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
@@ -323,7 +322,7 @@ fn a_run_that_was_ending_ends_after_a_kill_as_it_would_have() {
     assert_eq!(world.tick(HOUR_MS), [1]);
     feed(&mut world, 1, HOUR_MS);
     let why = Some(String::from("no such file"));
-    world.core.feeder_ended("w", 1, why).unwrap();
+    world.core.on_feeder_ended("w", 1, why).unwrap();
     drop(world.core.commit(HOUR_MS).unwrap());
     let mut world = world.kill(HOUR_MS + 1_000);
     world.tick(HOUR_MS + 2_000);
@@ -347,7 +346,7 @@ fn a_run_that_was_ending_ends_after_a_kill_as_it_would_have() {
 #[test]
 fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
     let mut world = World::new("0 * * * *");
-    let kept = KeptWatch {
+    let kept = StoredWatch {
         json: r#"{"name": "other", "records": {"uri": "mongodb://me:secret@db/x"}}"#.into(),
         paused: false,
         since_ms: 0,
@@ -358,7 +357,7 @@ fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
         .cx
         .frontier
         .watches()
-        .keep("other", &kept)
+        .save("other", &kept)
         .unwrap();
     drop(world.core.commit(0).unwrap());
     let mut world = world.kill(HOUR_MS);
@@ -401,7 +400,7 @@ fn runs_that_fail_wait_longer_each_time_also_after_a_kill() {
         assert_eq!(world.tick(now_ms), [run]);
         world
             .core
-            .feeder_ended("w", run, Some("no".into()))
+            .on_feeder_ended("w", run, Some("no".into()))
             .unwrap();
         world.tick(now_ms + 1);
         if run == 3 {
@@ -428,7 +427,7 @@ fn a_window_that_passed_while_nothing_ran_is_made_up_for() {
         (&json!("window"), &json!(0))
     );
     assert!(run["ended"].as_f64().unwrap() < 3.1 * 3_600.0, "{run}");
-    world.core.feeder_ended("w", 1, None).unwrap();
+    world.core.on_feeder_ended("w", 1, None).unwrap();
     assert_eq!(
         world.tick(27 * HOUR_MS + 1),
         [2],
@@ -440,7 +439,7 @@ fn a_window_that_passed_while_nothing_ran_is_made_up_for() {
 fn a_thousand_records_of_runs_are_kept() {
     let mut world = World::new("0 2 * * *");
     for number in 1..=1_005 {
-        let run = webfill_api::WatchRun::begun(number, 0, 0);
+        let run = webfill_api::WatchRun::new(number, 0, 0);
         world
             .core
             .cx
@@ -454,7 +453,7 @@ fn a_thousand_records_of_runs_are_kept() {
         .cx
         .frontier
         .watches()
-        .runs_of("w", 2_000)
+        .list_runs("w", 2_000)
         .unwrap();
     assert_eq!((runs.len(), runs[0].number), (1_000, 1_005));
 }
@@ -470,7 +469,7 @@ fn only_feeders_get_runs_and_count_them() {
         counts,
     ] {
         for client in [Client::Socket(vec![1].into()), Client::Http(1.into())] {
-            let asked = control::read(question.to_string().as_bytes(), HOUR_MS);
+            let asked = control::parse_request(question.to_string().as_bytes(), HOUR_MS);
             world.core.handle_request(client, asked, HOUR_MS).unwrap();
             let answers = world.core.commit(HOUR_MS).unwrap().outgoing;
             let [OutgoingMessage::ToClient(_, answer)] = &*answers else {
@@ -479,7 +478,8 @@ fn only_feeders_get_runs_and_count_them() {
             assert_eq!(answer["error"]["path"], "$.action", "{question}: {answer}");
         }
     }
-    let asked = control::read(br#"{"action": "get_run", "watch": "w", "run": 1}"#, HOUR_MS);
+    let asked =
+        control::parse_request(br#"{"action": "get_run", "watch": "w", "run": 1}"#, HOUR_MS);
     let feeder = Client::Feeder(vec![1]);
     world.core.handle_request(feeder, asked, HOUR_MS).unwrap();
     let answers = world.core.commit(HOUR_MS).unwrap().outgoing;

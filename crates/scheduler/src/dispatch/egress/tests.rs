@@ -3,18 +3,18 @@ use super::*;
 const NOW: i64 = 1_000_000;
 const SECOND: i64 = 1_000;
 
-const NO_ROUTE: Reach = Reach::Silence { no_route: true };
-const SILENCE: Reach = Reach::Silence { no_route: false };
+const NO_ROUTE: ReachResult = ReachResult::Silence { no_route: true };
+const SILENCE: ReachResult = ReachResult::Silence { no_route: false };
 
-fn standing(was_well: bool) -> Standing {
-    Standing {
+fn standing(was_well: bool) -> SiteHealth {
+    SiteHealth {
         has_answered: was_well,
         is_in_trouble: false,
     }
 }
 
-fn attempt(site: i64, reach: Reach, was_well: bool, at_ms: i64) -> Attempt<'static> {
-    Attempt {
+fn attempt(site: i64, reach: ReachResult, was_well: bool, at_ms: i64) -> ReachAttempt<'static> {
+    ReachAttempt {
         task: site as TaskId,
         site: SiteId(site),
         reach,
@@ -27,18 +27,24 @@ fn attempt(site: i64, reach: Reach, was_well: bool, at_ms: i64) -> Attempt<'stat
 fn note(
     egress: &mut Egress,
     site: i64,
-    reach: Reach,
+    reach: ReachResult,
     was_well: bool,
     at_ms: i64,
-) -> Option<Change> {
-    egress.note(&attempt(site, reach, was_well, at_ms), Tally::default())
+) -> Option<EgressChange> {
+    egress.record_attempt(&attempt(site, reach, was_well, at_ms), Tally::default())
 }
 
 /// An egress over which these sites answered some time ago.
 fn after_answers(sites: std::ops::Range<i64>) -> Egress {
     let mut egress = Egress::default();
     for site in sites {
-        note(&mut egress, site, Reach::Answered, false, NOW - 10 * SECOND);
+        note(
+            &mut egress,
+            site,
+            ReachResult::Answered,
+            false,
+            NOW - 10 * SECOND,
+        );
     }
     egress
 }
@@ -49,13 +55,13 @@ fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
     for site in 0..4 {
         assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
     }
-    let Some(Change::CutOff(failures)) = note(&mut egress, 4, SILENCE, true, NOW) else {
+    let Some(EgressChange::Offline(failures)) = note(&mut egress, 4, SILENCE, true, NOW) else {
         panic!("five sites at once");
     };
     assert_eq!(failures.tasks, [0, 1, 2, 3, 4]);
     let sites: Vec<_> = (0..5).map(|site| (SiteId(site), standing(true))).collect();
     assert_eq!(failures.sites, sites);
-    assert_eq!(egress.cut_off().map(|found| found.since_ms), Some(NOW));
+    assert_eq!(egress.offline().map(|found| found.since_ms), Some(NOW));
 }
 
 #[test]
@@ -64,12 +70,15 @@ fn an_answer_in_between_shows_that_it_is_the_sites() {
     for site in 0..20 {
         assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
         if site % 4 == 3 {
-            assert_eq!(note(&mut egress, 100, Reach::Answered, false, NOW), None);
+            assert_eq!(
+                note(&mut egress, 100, ReachResult::Answered, false, NOW),
+                None
+            );
         }
     }
     // Nor is it the machine's fault if another site has answered a moment ago.
     let mut egress = after_answers(0..20);
-    note(&mut egress, 100, Reach::Answered, false, NOW);
+    note(&mut egress, 100, ReachResult::Answered, false, NOW);
     for site in 0..20 {
         assert_eq!(
             note(&mut egress, site, SILENCE, true, NOW + QUIET_MS - 1),
@@ -83,7 +92,7 @@ fn a_tail_of_dead_sites_is_not_the_machines_fault() {
     let mut egress = after_answers(0..20);
     for site in 100..1_000 {
         let reach = match site % 10 {
-            0 => Reach::NoSuchName,
+            0 => ReachResult::NoSuchName,
             1..5 => NO_ROUTE,
             _ => SILENCE,
         };
@@ -106,23 +115,26 @@ fn a_machine_without_a_route_is_noticed_at_its_first_sites() {
 #[test]
 fn a_machine_is_compared_with_the_others() {
     let tally = |sites, failed| Tally { sites, failed };
-    assert!(tally(8, 8).stands_out(tally(100, 5)));
-    assert!(!tally(7, 7).stands_out(tally(100, 5)), "too few to say");
+    assert!(tally(8, 8).fails_significantly_more(tally(100, 5)));
     assert!(
-        !tally(8, 8).stands_out(tally(7, 0)),
+        !tally(7, 7).fails_significantly_more(tally(100, 5)),
+        "too few to say"
+    );
+    assert!(
+        !tally(8, 8).fails_significantly_more(tally(7, 0)),
         "too few to compare with"
     );
     assert!(
-        !tally(20, 20).stands_out(tally(100, 50)),
+        !tally(20, 20).fails_significantly_more(tally(100, 50)),
         "where half of the sites are dead"
     );
-    assert!(tally(30, 30).stands_out(tally(100, 50)));
+    assert!(tally(30, 30).fails_significantly_more(tally(100, 50)));
     assert!(
-        !tally(64, 60).stands_out(tally(100, 90)),
+        !tally(64, 60).fails_significantly_more(tally(100, 90)),
         "the others fail, too"
     );
     assert!(
-        !tally(64, 20).stands_out(tally(100, 5)),
+        !tally(64, 20).fails_significantly_more(tally(100, 5)),
         "most of its sites answer"
     );
 }
@@ -136,30 +148,33 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
     for round in 10..16 {
         let due_ms = egress.probe_at_ms().expect("no probe is under way");
         waits.push((due_ms - now_ms) / SECOND);
-        assert_eq!(egress.room_for_probes(3, due_ms - 1), Some(0));
+        assert_eq!(egress.free_probes(3, due_ms - 1), Some(0));
         now_ms = due_ms;
         let tasks = [0, 1, 2].map(|n| 10 * round + n);
         for (room, task) in [3, 2, 1].into_iter().zip(tasks) {
-            assert_eq!(egress.room_for_probes(3, now_ms), Some(room));
-            egress.handed_out(task);
+            assert_eq!(egress.free_probes(3, now_ms), Some(room));
+            egress.on_handed_out(task);
         }
         assert_eq!(egress.probe_at_ms(), None, "one round at a time");
-        assert_eq!(egress.room_for_probes(3, now_ms), Some(0));
+        assert_eq!(egress.free_probes(3, now_ms), Some(0));
         // Answers to requests from before the cut-off do not count.
-        assert_eq!(note(&mut egress, 7, Reach::Answered, false, now_ms), None);
+        assert_eq!(
+            note(&mut egress, 7, ReachResult::Answered, false, now_ms),
+            None
+        );
         for task in tasks {
             let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);
-            assert!(matches!(failed, Some(Change::StillCutOff { .. })));
-            assert_eq!(egress.room_for_probes(3, now_ms), Some(0));
+            assert!(matches!(failed, Some(EgressChange::StillOffline { .. })));
+            assert_eq!(egress.free_probes(3, now_ms), Some(0));
         }
     }
     assert_eq!(waits, [5, 5, 10, 20, 40, 60]);
-    egress.handed_out(60);
+    egress.on_handed_out(60);
     assert_eq!(
-        note(&mut egress, 60, Reach::Answered, false, now_ms),
-        Some(Change::Opened)
+        note(&mut egress, 60, ReachResult::Answered, false, now_ms),
+        Some(EgressChange::Opened)
     );
-    assert_eq!(egress.cut_off(), None);
+    assert_eq!(egress.offline(), None);
     assert_eq!(egress.probe_at_ms(), None);
 }
 
@@ -167,8 +182,8 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
 fn a_probe_that_shows_nothing_is_followed_by_another() {
     let mut egress = after_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
-    egress.handed_out(50);
-    egress.lease_over(50, NOW + SECOND);
+    egress.on_handed_out(50);
+    egress.on_lease_end(50, NOW + SECOND);
     assert_eq!(egress.probe_at_ms(), Some(NOW + SECOND + FIRST_PROBE_MS));
 }
 
@@ -176,8 +191,8 @@ fn a_probe_that_shows_nothing_is_followed_by_another() {
 fn a_site_is_excused_once() {
     let mut egress = after_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
-    egress.handed_out(60);
-    note(&mut egress, 60, Reach::Answered, false, NOW);
+    egress.on_handed_out(60);
+    note(&mut egress, 60, ReachResult::Answered, false, NOW);
     let later_ms = NOW + 60 * SECOND;
     for site in 0..5 {
         assert_eq!(note(&mut egress, site, SILENCE, true, later_ms), None);
@@ -185,9 +200,9 @@ fn a_site_is_excused_once() {
     // Sites that have answered since then count as evidence again.
     let mut egress = after_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
-    egress.handed_out(60);
-    note(&mut egress, 60, Reach::Answered, false, NOW);
-    (0..5).for_each(|site| drop(note(&mut egress, site, Reach::Answered, false, NOW)));
+    egress.on_handed_out(60);
+    note(&mut egress, 60, ReachResult::Answered, false, NOW);
+    (0..5).for_each(|site| drop(note(&mut egress, site, ReachResult::Answered, false, NOW)));
     let found = (0..5).find(|site| note(&mut egress, *site, SILENCE, true, later_ms).is_some());
     assert_eq!(found, Some(4));
 }
@@ -196,10 +211,10 @@ fn a_site_is_excused_once() {
 fn when_all_probes_fail_for_hours_the_sites_may_be_dead_after_all() {
     let mut egress = after_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
-    egress.handed_out(50);
-    let late_ms = NOW + LONGEST_CUT_OFF_MS + 1;
+    egress.on_handed_out(50);
+    let late_ms = NOW + LONGEST_OFFLINE_MS + 1;
     assert_eq!(
         note(&mut egress, 50, SILENCE, true, late_ms),
-        Some(Change::Opened)
+        Some(EgressChange::Opened)
     );
 }

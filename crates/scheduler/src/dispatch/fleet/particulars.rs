@@ -4,7 +4,7 @@ use webfill_wire::SupervisorReport;
 
 use super::Fleet;
 use crate::caller::Caller;
-use crate::dispatch::supervisor::Particulars;
+use crate::dispatch::supervisor::SupervisorDetails;
 
 /// The maximum length of the texts in a report, in characters.
 const MOST_CHARACTERS: usize = 300;
@@ -12,11 +12,11 @@ const MOST_CHARACTERS: usize = 300;
 impl Fleet {
     /// Keeps a report of a supervisor about itself. A report of another session is ignored.
     pub(crate) fn note_report(&mut self, peer: &Caller, mut report: SupervisorReport, now_ms: i64) {
-        let Some(supervisor) = self.session(peer, report.session) else {
+        let Some(supervisor) = self.supervisor_in_session(peer, report.session) else {
             return;
         };
-        report.webfill = beginning(&report.webfill);
-        report.holds = report.holds.as_deref().map(beginning);
+        report.webfill = truncate(&report.webfill);
+        report.holds = report.holds.as_deref().map(truncate);
         supervisor.particulars.report = Some((report, now_ms));
     }
 
@@ -28,11 +28,11 @@ impl Fleet {
         }
     }
 
-    pub(crate) fn particulars(&self, name: &str) -> Option<&Particulars> {
+    pub(crate) fn particulars(&self, name: &str) -> Option<&SupervisorDetails> {
         self.supervisors.get(name).map(|found| &found.particulars)
     }
 }
 
-fn beginning(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(MOST_CHARACTERS).collect()
 }

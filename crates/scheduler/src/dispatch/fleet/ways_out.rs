@@ -3,59 +3,64 @@
 use webfill_wire::Lane;
 
 use super::Fleet;
-use crate::dispatch::egress::{Attempt, Change, CutOff, Egress, PROBES_IN_A_ROUND, Reach, Tally};
+use crate::dispatch::egress::{
+    Egress, EgressChange, Offline, PROBES_IN_A_ROUND, ReachAttempt, ReachResult, Tally,
+};
 use crate::dispatch::session::AvailableCredit;
 
 impl Fleet {
-    /// How many tasks may be sent to a supervisor now; none once its lease is over, and only probes if it is cut off.
+    /// How many tasks may be sent to a supervisor now; none once its lease is over, and only probes if it is offline.
     pub(in crate::dispatch) fn available_credit(&self, name: &str, now_ms: i64) -> AvailableCredit {
         let Some(supervisor) = self.supervisors.get(name) else {
             return AvailableCredit::default();
         };
-        let most = match supervisor.egress.cut_off() {
+        let most = match supervisor.egress.offline() {
             None => u64::MAX,
-            Some(_) => self.room_for_probes(name, now_ms) as u64,
+            Some(_) => self.free_probes(name, now_ms) as u64,
         };
         supervisor.available_credit(most, now_ms, self.lease_ms)
     }
 
-    fn room_for_probes(&self, name: &str, now_ms: i64) -> usize {
-        let in_a_round = match self.has_open_peer(name) {
+    fn free_probes(&self, name: &str, now_ms: i64) -> usize {
+        let in_a_round = match self.has_online_peer(name) {
             true => 1,
             false => PROBES_IN_A_ROUND,
         };
         let supervisor = self.supervisors.get(name);
-        let room = supervisor.and_then(|one| one.egress.room_for_probes(in_a_round, now_ms));
+        let room = supervisor.and_then(|one| one.egress.free_probes(in_a_round, now_ms));
         room.unwrap_or(0)
     }
 
     /// Whether another machine of the same lane has a way out.
-    pub(in crate::dispatch) fn has_open_peer(&self, name: &str) -> bool {
+    pub(in crate::dispatch) fn has_online_peer(&self, name: &str) -> bool {
         let lane = self.lane_of(name);
-        lane.is_some_and(|lane| self.open_in(lane).next().is_some())
+        lane.is_some_and(|lane| self.online_in(lane).next().is_some())
     }
 
     /// Whether machines are connected but none of them has a way out.
-    pub(in crate::dispatch) fn is_cut_off(&self) -> bool {
+    pub(in crate::dispatch) fn is_offline(&self) -> bool {
         let mut connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected
             .next()
-            .is_some_and(|one| one.egress.cut_off().is_some())
-            && connected.all(|one| one.egress.cut_off().is_some())
+            .is_some_and(|one| one.egress.offline().is_some())
+            && connected.all(|one| one.egress.offline().is_some())
     }
 
     /// Notes an attempt of a supervisor.
-    pub(in crate::dispatch) fn note_attempt(
+    pub(in crate::dispatch) fn record_attempt(
         &mut self,
         name: &str,
-        attempt: &Attempt<'_>,
-    ) -> Option<Change> {
+        attempt: &ReachAttempt<'_>,
+    ) -> Option<EgressChange> {
         let mut others = Tally::default();
-        if attempt.reach != Reach::Answered {
+        if attempt.reach != ReachResult::Answered {
             let rest = self.supervisors.iter().filter(|(other, _)| *other != name);
             rest.for_each(|(_, other)| others.add(other.egress.tally(attempt.at_ms)));
         }
-        self.supervisors.get_mut(name)?.egress.note(attempt, others)
+        self.supervisors
+            .get_mut(name)?
+            .egress
+            .record_attempt(attempt, others)
     }
 
     pub(in crate::dispatch) fn egress_of(&mut self, name: &str) -> Option<&mut Egress> {
@@ -64,38 +69,38 @@ impl Fleet {
             .map(|found| &mut found.egress)
     }
 
-    /// Since when and why a supervisor is cut off.
-    pub(crate) fn cut_off(&self, name: &str) -> Option<&CutOff> {
-        self.supervisors.get(name)?.egress.cut_off()
+    /// Since when and why a supervisor is offline.
+    pub(crate) fn offline(&self, name: &str) -> Option<&Offline> {
+        self.supervisors.get(name)?.egress.offline()
     }
 
-    /// The connected supervisors of a lane that are cut off.
-    pub(in crate::dispatch) fn cut_off_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
+    /// The connected supervisors of a lane that are offline.
+    pub(in crate::dispatch) fn offline_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
-        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_some())
+        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline().is_some())
             .map(|(name, _)| name)
     }
 
-    /// When the next round of probes of a supervisor that is cut off is due.
+    /// When the next round of probes of a supervisor that is offline is due.
     pub(crate) fn next_probe_ms(&self) -> Option<i64> {
         let connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected.filter_map(|one| one.egress.probe_at_ms()).min()
     }
 
     /// The connected supervisors of a lane that have a way out.
-    pub(in crate::dispatch) fn open_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
+    pub(in crate::dispatch) fn online_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
-        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_none())
+        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline().is_none())
             .map(|(name, _)| name)
     }
 
-    /// If all connected supervisors are cut off: the cut-off that has lasted longest.
-    pub(crate) fn all_cut_off(&self) -> Option<&CutOff> {
-        let mut longest: Option<&CutOff> = None;
-        for (name, _) in self.present_lanes() {
-            let cut_off = self.cut_off(name)?;
-            if longest.is_none_or(|found| cut_off.since_ms < found.since_ms) {
-                longest = Some(cut_off);
+    /// If all connected supervisors are offline: the cut-off that has lasted longest.
+    pub(crate) fn longest_offline_if_all(&self) -> Option<&Offline> {
+        let mut longest: Option<&Offline> = None;
+        for (name, _) in self.connected_lanes() {
+            let offline = self.offline(name)?;
+            if longest.is_none_or(|found| offline.since_ms < found.since_ms) {
+                longest = Some(offline);
             }
         }
         longest

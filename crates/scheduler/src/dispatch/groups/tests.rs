@@ -27,7 +27,7 @@ fn groups_that_bound_nothing_any_more_are_dropped() {
     for number in 1..=3 * MANY_GROUPS as u32 {
         let group = address(number);
         let now_ms = i64::from(number) * 50;
-        assert!(groups.admits(&group, SiteId(1), now_ms));
+        assert!(groups.try_admit(&group, SiteId(1), now_ms));
         groups.lease(&group);
         groups.put_off_next_start(&group, 1, now_ms);
         groups.end_lease(&group);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use webfill_wire::AddressBounds;
 
 use super::Schedule;
-use crate::dispatch::groups::{Group, Place};
+use crate::dispatch::groups::{Group, GroupPosition};
 use crate::frontier::{Clock, SiteId};
 
 /// A task that was handed out more often than this is not moved to the group of another address any more: its site's
@@ -31,21 +31,21 @@ impl Schedule {
     }
 
     /// Whether a ready site's group admits no more tasks now. If so, the site is made to wait in the group.
-    pub(in crate::dispatch) fn must_await_group(&mut self, id: SiteId, now_ms: i64) -> bool {
+    pub(in crate::dispatch) fn await_group_if_full(&mut self, id: SiteId, now_ms: i64) -> bool {
         let Some(group) = self.group_of(id) else {
             return false;
         };
-        if self.groups.admits(&group, id, now_ms) {
+        if self.groups.try_admit(&group, id, now_ms) {
             return false;
         }
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
-            let place = Place {
+            let place = GroupPosition {
                 priority: Reverse(site.turn().priority),
                 due_at_ms: site.clock.due_at_ms,
                 site: id,
             };
-            self.groups.await_room(&group, place);
+            self.groups.enqueue_waiting(&group, place);
             site.place_in_group = Some(place);
         }
         true
@@ -53,7 +53,7 @@ impl Schedule {
 
     /// Makes the sites ready that their groups call.
     pub(super) fn make_called_ready(&mut self, now_ms: i64) {
-        while let Some(id) = self.groups.call(now_ms) {
+        while let Some(id) = self.groups.take_next_called(now_ms) {
             if let Some(site) = self.sites.get_mut(&id) {
                 site.place_in_group = None;
             }
@@ -62,23 +62,29 @@ impl Schedule {
     }
 
     /// Takes a site out of its group's waiting sites, and out of its call.
-    pub(super) fn leave_group(&mut self, id: SiteId) {
+    pub(super) fn remove_from_group(&mut self, id: SiteId) {
         if let Some(site) = self.sites.get_mut(&id)
             && let Some(group) = &site.group
         {
-            self.groups.leave(group, id, site.place_in_group.take());
+            self.groups
+                .remove_waiting(group, id, site.place_in_group.take());
         }
     }
 
     /// How many tasks of the site its group has room for, and when the first may start.
-    pub(in crate::dispatch) fn room_in_group(&self, id: SiteId) -> (u32, i64) {
+    pub(in crate::dispatch) fn group_capacity(&self, id: SiteId) -> (u32, i64) {
         let group = self.group_of(id);
-        group.map_or((u32::MAX, i64::MIN), |group| self.groups.room(&group))
+        group.map_or((u32::MAX, i64::MIN), |group| self.groups.capacity(&group))
     }
 
     /// Moves the next start of the site's group after this many tasks were handed out, the first of which starts at
     /// `start_ms`. A request for robots.txt may precede them.
-    pub(in crate::dispatch) fn put_off_group(&mut self, id: SiteId, tasks: usize, start_ms: i64) {
+    pub(in crate::dispatch) fn put_off_next_start_of_group(
+        &mut self,
+        id: SiteId,
+        tasks: usize,
+        start_ms: i64,
+    ) {
         let Some(site) = self.sites.get(&id).filter(|_| tasks > 0) else {
             return;
         };
@@ -95,10 +101,10 @@ impl Schedule {
         let Some(site) = self.sites.get(&id) else {
             return;
         };
-        let group = self.groups.of(&site.name, Some(address));
+        let group = self.groups.group_of(&site.name, Some(address));
         let waited = site.place_in_group.is_some();
         if group != site.group {
-            self.leave_group(id);
+            self.remove_from_group(id);
         }
         if let Some(site) = self.sites.get_mut(&id) {
             site.clock.address = Some(address);
@@ -138,7 +144,7 @@ impl Schedule {
     ) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
         loop {
-            let surplus = self.groups.surplus(most, FEW_WAITING);
+            let surplus = self.groups.surplus_waiting(most, FEW_WAITING);
             if surplus.is_empty() {
                 return left;
             }

@@ -25,7 +25,7 @@ pub enum SiteWait {
 
 impl Schedule {
     /// Why a site waits, and the delay between two requests to it. `None`: the site is not in the window.
-    pub(crate) fn site_wait(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
+    pub(crate) fn wait_of_site(&self, id: SiteId, now_ms: i64) -> Option<(SiteWait, u32)> {
         let site = self.site(id)?;
         let delay_ms = site.delay_ms(self.default_delay_ms());
         Some((wait_of(site, now_ms), delay_ms))

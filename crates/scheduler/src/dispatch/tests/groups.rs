@@ -44,7 +44,7 @@ fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(i64, i64)> {
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let ids = (0..grant.tasks as u64).map(|n| grant.site.0 as u64 * 100 + n);
         let tasks: Vec<Leased> = ids.map(|id| leased(id, 50)).collect();
-        dispatch.record_handed_out(&grant, &batch(&tasks, 9, Some(turn(50))));
+        dispatch.record_grant(&grant, &batch(&tasks, 9, Some(turn(50))));
         handed_out.push((grant.site.0, grant.start_ms));
     }
     handed_out
@@ -207,7 +207,7 @@ fn the_highest_priority_is_called_first() {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
-    let woken = Woken {
+    let woken = WokenSite {
         site: SiteId(3),
         turn: turn(90),
     };
@@ -231,12 +231,12 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
         },
         ..site_at(2, PUBLIC)
     };
-    dispatch.schedule.change_rule(&blocked, false);
+    dispatch.schedule.apply_rule(&blocked, false);
     end(&mut dispatch, 1, NOW);
     // Site 3 is called, but turns out to have nothing to hand out.
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.site, SiteId(3));
-    dispatch.record_handed_out(&grant, &batch(&[], 0, None));
+    dispatch.record_grant(&grant, &batch(&[], 0, None));
     assert_eq!(dispatch.next_grant(NOW), None);
     let again_ms = dispatch.schedule.next_ready_ms().unwrap();
     assert!(again_ms > NOW && again_ms < NOW + 1_000);
@@ -296,13 +296,17 @@ fn a_group_of_many_sites_does_not_fill_the_window() {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
     let handed_out = hand_out_all(&mut dispatch, NOW).len();
-    let left = dispatch.evict_surplus(100, NOW);
+    let left = dispatch.evict_surplus_waiting(100, NOW);
     assert_eq!(left.len(), 100 - handed_out);
     assert_eq!(dispatch.schedule.sites_in_window(), 100 + handed_out);
     for (_, clock) in &left {
         assert!(clock.due_at_ms >= NOW + 10_000, "{clock:?}");
     }
-    assert_eq!(dispatch.evict_surplus(10, NOW).len(), 36, "a few are kept");
+    assert_eq!(
+        dispatch.evict_surplus_waiting(10, NOW).len(),
+        36,
+        "a few are kept"
+    );
     assert!(dispatch.schedule.next_ready_ms().is_some());
 }
 

@@ -139,7 +139,7 @@ fn a_dispatcher_that_restarts_often_still_finds_silent_supervisors_lost() {
         if dispatch.fleet.lost(NOW) == ["a"] {
             return;
         }
-        silent_ms = dispatch.fleet.silences(NOW + 500)[0].1;
+        silent_ms = dispatch.fleet.awaited_silences(NOW + 500)[0].1;
     }
     panic!("it is never lost");
 }

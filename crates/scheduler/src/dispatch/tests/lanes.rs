@@ -27,7 +27,7 @@ fn mixed(http: u64, browser: u64) -> Dispatch {
 /// Hands out the next task. Returns its supervisor and site. `next` is the site's next turn.
 fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(NOW)?;
-    dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(next)));
+    dispatch.record_grant(&grant, &batch(&[leased(task, 50)], 9, Some(next)));
     Some((grant.supervisor, grant.site.0))
 }
 
@@ -98,7 +98,7 @@ fn a_site_changes_its_owner_when_none_of_its_tasks_is_leased() {
     }
     assert_eq!(dispatch.next_grant(NOW), None, "two are out");
     end(&mut dispatch, 1);
-    dispatch.wake(Woken {
+    dispatch.wake(WokenSite {
         site: SiteId(1),
         turn: turn(50),
     });
@@ -123,7 +123,7 @@ fn a_site_that_awaits_a_new_owner_stays_for_a_higher_priority() {
     dispatch.schedule.add(fast);
     give(&mut dispatch, 1, scripts(50));
     assert_eq!(dispatch.next_grant(NOW), None);
-    dispatch.wake(Woken {
+    dispatch.wake(WokenSite {
         site: SiteId(1),
         turn: turn(90),
     });
@@ -140,9 +140,9 @@ fn leases_without_browsers_are_recalled_for_a_higher_priority_that_needs_one() {
     give(&mut dispatch, 1, turn(50));
     let site = SiteId(1);
     let same = scripts(50);
-    assert_eq!(dispatch.wake(Woken { site, turn: same }), None);
+    assert_eq!(dispatch.wake(WokenSite { site, turn: same }), None);
     let turn = scripts(90);
-    let (owner, scope) = dispatch.wake(Woken { site, turn }).expect("in its way");
+    let (owner, scope) = dispatch.wake(WokenSite { site, turn }).expect("in its way");
     assert_eq!((&*owner, scope.below), ("h", Some(90)));
     assert_eq!(dispatch.next_grant(NOW), None);
     dispatch.return_lease(1, Some(self::turn(50)), LastRequest::None, NOW);
@@ -194,7 +194,7 @@ fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
     }
     dispatch.schedule.add(site(4, 0, None));
     while give(&mut dispatch, 4, turn(50)).is_some() {}
-    let surplus = dispatch.evict_surplus(1, NOW);
+    let surplus = dispatch.evict_surplus_waiting(1, NOW);
     let left: Vec<i64> = surplus.iter().map(|(site, _)| site.0).collect();
     assert_eq!(left, [1, 3], "the last first");
     assert!(surplus.iter().all(|(_, clock)| clock.due_at_ms > NOW));

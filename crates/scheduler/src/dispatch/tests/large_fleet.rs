@@ -40,7 +40,7 @@ impl Warm {
         self.dispatch
             .fleet
             .begin_leaving(&peer(name), 1, 0, self.now_ms);
-        assert_eq!(self.dispatch.fleet.left(self.now_ms), [name]);
+        assert_eq!(self.dispatch.fleet.departed(self.now_ms), [name]);
         assert_eq!(self.dispatch.remove_supervisor(name), []);
         self.names.retain(|other| other != name);
     }

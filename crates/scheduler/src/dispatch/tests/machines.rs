@@ -1,14 +1,14 @@
-//! Machines that are cut off, and machines that join late.
+//! Machines that are offline, and machines that join late.
 
 use std::collections::BTreeSet;
 
 use webfill_wire::{Evidence, Outcome, TaskDone};
 
 use super::*;
-use crate::dispatch::judging::Judgement;
-use crate::frontier::Standing;
+use crate::dispatch::judging::MachineFindings;
+use crate::frontier::SiteHealth;
 
-const WELL: Standing = Standing {
+const WELL: SiteHealth = SiteHealth {
     has_answered: true,
     is_in_trouble: false,
 };
@@ -50,22 +50,22 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-        dispatch.record_handed_out(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
+        dispatch.record_grant(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
         handed_out.push((task, grant.supervisor));
     }
     handed_out
 }
 
 /// Ends a task that got no answer, and queues it again. Returns the judgement.
-fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> Judgement {
-    let judgement = dispatch.judge_machine(&unanswered(task), WELL, now_ms);
+fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> MachineFindings {
+    let judgement = dispatch.record_attempt_of_machine(&unanswered(task), WELL, now_ms);
     let request = LastRequest::Known(SiteClock::default());
     dispatch.return_lease(task, Some(turn(50)), request, now_ms);
     judgement
 }
 
 #[test]
-fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
+fn the_sites_of_a_machine_that_is_offline_go_to_another() {
     let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
     (1..=12).for_each(|id| dispatch.schedule.add(site(id, NOW, None)));
     let (of_a, of_b): (Vec<_>, Vec<_>) = hand_out_all(&mut dispatch, NOW)
@@ -73,17 +73,17 @@ fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
         .partition(|(_, name)| name == "a");
     assert_eq!((of_a.len(), of_b.len()), (6, 6));
     for (task, _) in &of_b {
-        dispatch.judge_machine(&answered(*task), WELL, NOW);
+        dispatch.record_attempt_of_machine(&answered(*task), WELL, NOW);
         dispatch.end_lease(*task, SiteClock::default(), NOW);
     }
     for (task, _) in &of_a[..4] {
-        assert_eq!(fail(&mut dispatch, *task, NOW), Judgement::default());
+        assert_eq!(fail(&mut dispatch, *task, NOW), MachineFindings::default());
     }
     let last = fail(&mut dispatch, of_a[4].0, NOW);
     assert!(last.is_excused);
-    let (name, failures) = last.cut_off.expect("five sites that were well");
+    let (name, failures) = last.offline.expect("five sites that were well");
     assert_eq!((name.as_str(), failures.tasks.len()), ("a", 5));
-    assert!(dispatch.fleet.cut_off("a").is_some());
+    assert!(dispatch.fleet.offline("a").is_some());
 
     let again = hand_out_all(&mut dispatch, NOW + 1);
     assert_eq!(again.len(), 11, "all but the one that is still with a");
@@ -99,11 +99,11 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
     (1..=60).for_each(|id| dispatch.schedule.add(site(id, NOW, Some("a"))));
     let tasks = hand_out_all(&mut dispatch, NOW);
-    let judged: Vec<Judgement> = tasks
+    let judged: Vec<MachineFindings> = tasks
         .iter()
         .map(|(task, _)| fail(&mut dispatch, *task, NOW))
         .collect();
-    assert!(judged[4].cut_off.is_some());
+    assert!(judged[4].offline.is_some());
     assert!(hear(&mut dispatch, "a", NOW));
     assert_eq!(hand_out_all(&mut dispatch, NOW + 1), []);
     let mut probed = BTreeSet::new();
@@ -124,7 +124,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     let now_ms = dispatch.fleet.next_probe_ms().expect("a round comes");
     assert!(hear_until(&mut dispatch, "a", now_ms));
     let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
-    let judgement = dispatch.judge_machine(&answered(task), WELL, now_ms);
+    let judgement = dispatch.record_attempt_of_machine(&answered(task), WELL, now_ms);
     assert_eq!(judgement.opened.as_deref(), Some("a"));
     dispatch.end_lease(task, SiteClock::default(), now_ms);
     assert!(
@@ -144,7 +144,7 @@ fn a_probe_goes_to_a_site_that_others_reach() {
             false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
         }
     }
-    assert!(dispatch.fleet.cut_off("a").is_some());
+    assert!(dispatch.fleet.offline("a").is_some());
     for (task, _) in hand_out_all(&mut dispatch, NOW + 1) {
         dispatch.end_lease(task, SiteClock::default(), NOW + 1);
     }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn woken(site: i64, priority: u8) -> Woken {
-    Woken {
+fn woken(site: i64, priority: u8) -> WokenSite {
+    WokenSite {
         site: SiteId(site),
         turn: turn(priority),
     }
@@ -24,7 +24,11 @@ fn leases_in_the_way_of_a_higher_priority_are_recalled() {
         Some(Some(95))
     );
 
-    let (task, _) = dispatch.leases.of("a").next().expect("it is out");
+    let (task, _) = dispatch
+        .leases
+        .of_supervisor("a")
+        .next()
+        .expect("it is out");
     dispatch.return_lease(task, Some(turn(50)), LastRequest::None, NOW);
     let grant = dispatch.next_grant(NOW).expect("its turn");
     assert_eq!(grant.site, SiteId(1));
@@ -55,7 +59,7 @@ fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
     let mut urgent = Vec::new();
     while let Some(grant) = dispatch.next_grant(NOW) {
         let task = leased(1_000 + grant.site.0 as u64, 90);
-        dispatch.record_handed_out(&grant, &batch(&[task], 9, Some(turn(90))));
+        dispatch.record_grant(&grant, &batch(&[task], 9, Some(turn(90))));
         urgent.push(grant.site.0);
     }
     assert_eq!(urgent.len(), 2, "the reserve is used up: {urgent:?}");
@@ -104,7 +108,7 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
     known.clock.last_start_ms = Some(NOW - 5_000);
     dispatch.schedule.add(known.clone());
     known.rule.delay_ms = Some(1_000);
-    dispatch.schedule.change_rule(&known, false);
+    dispatch.schedule.apply_rule(&known, false);
     let grant = dispatch.next_grant(NOW).expect("a shorter delay");
     assert_eq!((grant.delay_ms, grant.wait_ms), (Some(1_000), 0));
     assert_eq!(
@@ -112,18 +116,18 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
         Some(5_000),
         "the worker keeps what robots.txt says"
     );
-    dispatch.record_handed_out(&grant, &batch(&[leased(7, 50)], 9, Some(turn(50))));
+    dispatch.record_grant(&grant, &batch(&[leased(7, 50)], 9, Some(turn(50))));
     dispatch.return_lease(7, Some(turn(50)), LastRequest::None, NOW);
 
     known.rule.block_until_ms = Some(NOW + 60_000);
-    dispatch.schedule.change_rule(&known, false);
+    dispatch.schedule.apply_rule(&known, false);
     assert!(dispatch.next_grant(NOW + 59_000).is_none());
     assert_eq!(
         dispatch.schedule.next_ready_ms(),
         Some(NOW + 60_000 - LOOKAHEAD_MS)
     );
     known.rule.block_until_ms = None;
-    dispatch.schedule.change_rule(&known, false);
+    dispatch.schedule.apply_rule(&known, false);
     assert!(dispatch.next_grant(NOW).is_some());
 }
 
@@ -141,7 +145,7 @@ fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
         for (block_until_ms, pages_left) in [(blocked, None), (None, Some(5)), (None, None)] {
             known.rule.block_until_ms = block_until_ms;
             known.rule.pages_left = pages_left;
-            dispatch.schedule.change_rule(&known, false);
+            dispatch.schedule.apply_rule(&known, false);
         }
         assert_eq!(
             dispatch.schedule.next_ready_ms(),
@@ -159,10 +163,10 @@ fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
         stored.clock.delay_ms = delay_ms;
         dispatch.schedule.add(stored.clone());
         stored.clock.due_at_ms = NOW;
-        dispatch.schedule.change_rule(&stored, false);
+        dispatch.schedule.apply_rule(&stored, false);
         assert!(dispatch.next_grant(NOW).is_none(), "{delay_ms:?}");
         stored.clock.delay_ms = None;
-        dispatch.schedule.change_rule(&stored, true);
+        dispatch.schedule.apply_rule(&stored, true);
         assert!(dispatch.next_grant(NOW).is_some(), "{delay_ms:?}");
     }
 }

@@ -14,7 +14,7 @@ fn grant_all(dispatch: &mut Dispatch, empty: i64, now_ms: i64) -> Vec<i64> {
             true => vec![leased(grant.site.0 as u64 * 100, 50)],
             false => Vec::new(),
         };
-        dispatch.record_handed_out(&grant, &batch(&tasks, 9, grant.turn));
+        dispatch.record_grant(&grant, &batch(&tasks, 9, grant.turn));
         if tasks.is_empty() {
             dispatch.put_off(&grant, NothingHandedOut::NotFound, grant.turn, now_ms);
         }
@@ -60,18 +60,18 @@ fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     assert_eq!(dispatch.schedule.sites_set_aside(), 0);
 }
 
-type What<'w> = &'w dyn Fn(&mut Dispatch);
+type Wake<'w> = &'w dyn Fn(&mut Dispatch);
 
 #[test]
 fn what_happens_at_a_site_brings_it_back_at_once() {
-    let woken = Woken {
+    let woken = WokenSite {
         site: SiteId(1),
         turn: turn(50),
     };
-    let kinds: [(&str, What<'_>); 4] = [
+    let kinds: [(&str, Wake<'_>); 4] = [
         ("a new task", &|dispatch| drop(dispatch.wake(woken))),
         ("a changed rule", &|dispatch| {
-            dispatch.schedule.change_rule(&site(1, 0, None), false);
+            dispatch.schedule.apply_rule(&site(1, 0, None), false);
         }),
         ("another supervisor", &|dispatch| {
             join(dispatch, "b", 10);
@@ -106,7 +106,7 @@ fn it_comes_again_in_the_next_turn_when_something_has_changed() {
         let mut dispatch = dispatch(&[("a", 100)]);
         dispatch.schedule.add(site(1, 0, None));
         let grant = dispatch.next_grant(NOW).unwrap();
-        dispatch.record_handed_out(&grant, &batch(&[], 9, Some(next)));
+        dispatch.record_grant(&grant, &batch(&[], 9, Some(next)));
         assert_eq!(dispatch.put_off(&grant, why, Some(next), NOW), None);
         assert!(dispatch.next_grant(NOW).is_none(), "{why:?}: in this turn");
         assert!(dispatch.next_grant(NOW + 1).is_some(), "{why:?}");
@@ -154,7 +154,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
     for id in 1..=3 {
         let grant = dispatch.next_grant(NOW).unwrap();
         assert_eq!(grant.site, SiteId(id));
-        dispatch.record_handed_out(&grant, &batch(&[leased(id as u64 * 100, 50)], 0, None));
+        dispatch.record_grant(&grant, &batch(&[leased(id as u64 * 100, 50)], 0, None));
     }
 }
 

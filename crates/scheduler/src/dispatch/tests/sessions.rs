@@ -9,11 +9,20 @@ fn a_name_belongs_to_its_instance_as_long_as_that_may_be_alive() {
         instance: 2,
         ..hello("a", 9)
     };
-    assert_eq!(dispatch.fleet.greet(&elsewhere), Greeting::NameTaken);
-    assert_eq!(dispatch.fleet.greet(&hello("a", 1)), Greeting::Outdated);
-    assert_eq!(dispatch.fleet.greet(&hello("a", 2)), Greeting::Joins);
+    assert_eq!(
+        dispatch.fleet.check_hello(&elsewhere),
+        HelloVerdict::NameTaken
+    );
+    assert_eq!(
+        dispatch.fleet.check_hello(&hello("a", 1)),
+        HelloVerdict::Outdated
+    );
+    assert_eq!(
+        dispatch.fleet.check_hello(&hello("a", 2)),
+        HelloVerdict::Joins
+    );
     dispatch.remove_supervisor("a");
-    assert_eq!(dispatch.fleet.greet(&elsewhere), Greeting::Joins);
+    assert_eq!(dispatch.fleet.check_hello(&elsewhere), HelloVerdict::Joins);
 }
 
 #[test]
@@ -70,10 +79,10 @@ fn an_unknown_session_is_asked_to_say_hello() {
 fn a_supervisor_has_left_when_its_last_outcomes_have_arrived() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.fleet.begin_leaving(&peer("a"), 1, 2, NOW);
-    dispatch.fleet.note_outcomes("a", 1, 2, 3);
-    assert!(dispatch.fleet.left(NOW).is_empty(), "one is missing");
-    dispatch.fleet.note_outcomes("a", 1, 1, 4);
-    assert_eq!(dispatch.fleet.left(NOW), ["a"]);
+    dispatch.fleet.record_outcomes("a", 1, 2, 3);
+    assert!(dispatch.fleet.departed(NOW).is_empty(), "one is missing");
+    dispatch.fleet.record_outcomes("a", 1, 1, 4);
+    assert_eq!(dispatch.fleet.departed(NOW), ["a"]);
     dispatch.remove_supervisor("a");
     assert!(!hear(&mut dispatch, "a", NOW));
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::CrawlKey;
 
 use super::FeedBatch;
-use crate::frontier::model::{FeedTally, SiteId, Turn, Woken};
+use crate::frontier::model::{FeedTally, SiteId, Turn, WokenSite};
 use crate::frontier::sites;
 
 /// A batch's additions to one site.
@@ -30,7 +30,7 @@ impl FeedBatch<'_> {
     }
 
     /// Whether the site's page budget has room. A run of a watch applies its budget only when tasks are handed out.
-    pub(super) fn within_budget(&mut self, site: SiteId) -> Result<bool> {
+    pub(super) fn has_budget_left(&mut self, site: SiteId) -> Result<bool> {
         let spec = &self.crawl.spec;
         let Some(budget) = spec
             .domain_max_pages
@@ -55,24 +55,25 @@ impl FeedBatch<'_> {
     }
 
     /// Writes the batch's additions to its sites and its crawl.
-    pub(in crate::frontier) fn finish(mut self) -> Result<FeedTally> {
+    pub(in crate::frontier) fn write_sums(mut self) -> Result<FeedTally> {
         self.new_tasks.write(self.db)?;
         // If the crawl is held back, its new tasks do not affect the sites' priorities.
-        let is_held = self.lanes.room_or_await_lane(self.key, self.crawl) == 0;
+        let is_held = self.lanes.allowance_or_await_lane(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
             let priority = if is_held { 0 } else { fed.top_priority };
-            if sites::count_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
+            if sites::add_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
                 let turn = Turn {
                     priority,
                     crawl: self.key,
-                    lane: self.lanes.needed_at(*site, self.crawl.spec.lane),
+                    lane: self.lanes.lane_needed_at(*site, self.crawl.spec.lane),
                 };
-                self.tally.woken.push(Woken { site: *site, turn });
+                self.tally.woken.push(WokenSite { site: *site, turn });
             }
             let (share, last_turn) = ((self.key, *site), self.last_turn);
             let (accepted, queued) = (fed.accepted, fed.queued);
-            let accepted_in_all =
-                sites::count_fed(self.db, share, accepted, queued, priority, last_turn)?;
+            let accepted_in_all = sites::add_fed_to_crawl_share(
+                self.db, share, accepted, queued, priority, last_turn,
+            )?;
             self.crawl.status.sites += u64::from(accepted_in_all == fed.accepted);
         }
         self.crawl.status.discovered += self.tally.accepted;

@@ -16,11 +16,11 @@ fn key(name: &str) -> TargetKey {
 
 fn put_one(db: &Connection, name: &str, number: i64) {
     let notification = json!({"subject": format!("notification {number}")});
-    put(db, "w", &target(name), &notification, number).unwrap();
+    enqueue(db, "w", &target(name), &notification, number).unwrap();
 }
 
 fn due_now(db: &Connection, now_ms: i64) -> Vec<String> {
-    let due = due(db, now_ms, 10, |_| false).unwrap();
+    let due = list_due(db, now_ms, 10, |_| false).unwrap();
     let subject = |delivery: &Delivery| {
         delivery.notification["subject"]
             .as_str()
@@ -38,7 +38,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
     }
     put_one(&db, "b", 4);
     assert_eq!(due_now(&db, 10), ["notification 1", "notification 4"]);
-    let first = due(&db, 10, 1, |_| false).unwrap().remove(0).1;
+    let first = list_due(&db, 10, 1, |_| false).unwrap().remove(0).1;
     let failed = Verdict::Failed("it answers 500".into());
     settle(&db, (first.id, &key("a")), &failed, (10, 1_010)).unwrap();
     assert_eq!(due_now(&db, 11), ["notification 4"]);
@@ -56,20 +56,20 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         ["notification 1", "notification 4"],
         "in their order"
     );
-    begin(&db, 20).unwrap();
+    make_all_due(&db, 20).unwrap();
     assert_eq!(
         due_now(&db, 20),
         ["notification 1", "notification 4"],
         "at a start all is tried"
     );
-    let again = due(&db, 20, 1, |key| key.1.contains("\"b\""))
+    let again = list_due(&db, 20, 1, |key| key.1.contains("\"b\""))
         .unwrap()
         .remove(0)
         .1;
     assert_eq!(again.key, first.key, "the same key at each try");
     settle(&db, (again.id, &key("a")), &Verdict::Delivered, (21, 0)).unwrap();
     assert_eq!(due_now(&db, 30), ["notification 2", "notification 4"]);
-    let (waiting, shown) = of_watch(&db, "w", 10).unwrap();
+    let (waiting, shown) = load_for_watch(&db, "w", 10).unwrap();
     assert_eq!(waiting, 3);
     assert_eq!(shown[3]["state"], "delivered");
     assert_eq!(shown[3]["tries"], 2);
@@ -89,9 +89,9 @@ fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
     let db = outbox();
     put_one(&db, "a", 1);
     put_one(&db, "b", 2);
-    withdraw(&db, "w", &[key("b").1].into(), 3).unwrap();
+    drop_removed_targets(&db, "w", &[key("b").1].into(), 3).unwrap();
     assert_eq!(due_now(&db, 10), ["notification 2"]);
-    let (_, shown) = of_watch(&db, "w", 10).unwrap();
+    let (_, shown) = load_for_watch(&db, "w", 10).unwrap();
     assert_eq!(shown[1]["why"], WITHDRAWN);
 }
 
@@ -101,7 +101,9 @@ fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
     let huge = json!({"subject": "x", "text": "x".repeat(1 << 20)});
     let mut dropped = 0;
     for number in 0..40 {
-        dropped += put(&db, "w", &target("a"), &huge, number).unwrap().len();
+        dropped += enqueue(&db, "w", &target("a"), &huge, number)
+            .unwrap()
+            .len();
     }
     let bodies = || {
         let sql = "SELECT count(*), ifnull(sum(length(body)), 0) FROM notification_bodies";
@@ -110,11 +112,11 @@ fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
     };
     assert_eq!(bodies().0, 40 - dropped);
     assert!(dropped > 0 && bodies().1 <= MOST_BYTES);
-    for one in due(&db, 100, 1, |_| false).unwrap() {
+    for one in list_due(&db, 100, 1, |_| false).unwrap() {
         settle(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
     }
     assert_eq!(bodies().0, 39 - dropped);
-    forget(&db, "w").unwrap();
+    delete_watch(&db, "w").unwrap();
     assert_eq!(bodies().0, 0);
 }
 
@@ -124,21 +126,21 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
     for number in 0..MOST_WAITING + 5 {
         put_one(&db, "a", number);
     }
-    let (waiting, _) = of_watch(&db, "w", 1).unwrap();
+    let (waiting, _) = load_for_watch(&db, "w", 1).unwrap();
     assert_eq!(waiting, MOST_WAITING as u64);
     assert_eq!(
         due_now(&db, i64::MAX),
         ["notification 5"],
         "the oldest are dropped"
     );
-    let dropped = sweep(&db, DROPPED_AFTER_MS + 10).unwrap();
+    let dropped = drop_expired(&db, DROPPED_AFTER_MS + 10).unwrap();
     assert_eq!(dropped.len(), 5);
     assert_eq!(due_now(&db, i64::MAX), ["notification 10"]);
-    let (_, kept) = of_watch(&db, "w", 10_000).unwrap();
+    let (_, kept) = load_for_watch(&db, "w", 10_000).unwrap();
     assert_eq!(kept.len(), 1_000, "shown at most");
-    sweep(&db, DROPPED_AFTER_MS + KEPT_MS + 5_000).unwrap();
-    sweep(&db, DROPPED_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
-    assert_eq!(of_watch(&db, "w", 10).unwrap(), (0, vec![]));
+    drop_expired(&db, DROPPED_AFTER_MS + KEPT_MS + 5_000).unwrap();
+    drop_expired(&db, DROPPED_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
+    assert_eq!(load_for_watch(&db, "w", 10).unwrap(), (0, vec![]));
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn reported_events_and_alerts_are_kept() {
         run: 7,
         ..Reported::default()
     };
-    keep_reported(&db, "w", NotificationTime::Digest, &seven).unwrap();
+    save_reported(&db, "w", NotificationTime::Digest, &seven).unwrap();
     assert_eq!(
         reported(&db, "w", NotificationTime::Digest).unwrap(),
         Some(seven)
@@ -159,10 +161,10 @@ fn reported_events_and_alerts_are_kept() {
     assert_eq!(overdue(&db, 4).unwrap(), []);
     let late = overdue(&db, 5).unwrap().remove(0);
     assert_eq!(late.target, key("a"));
-    raise(&db, &late).unwrap();
+    save_undelivered(&db, &late).unwrap();
     assert_eq!(undelivered(&db).unwrap(), [late]);
-    clear(&db, &key("a")).unwrap();
+    delete_undelivered(&db, &key("a")).unwrap();
     assert_eq!(undelivered(&db).unwrap(), []);
-    forget(&db, "w").unwrap();
+    delete_watch(&db, "w").unwrap();
     assert_eq!(next_due_ms(&db).unwrap(), None);
 }

@@ -56,6 +56,6 @@ fn files_with_the_frozen_tables_are_opened() {
         drop(old);
         drop(Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap());
         let opened = Connection::open(&path).unwrap();
-        check(&opened, &path).unwrap();
+        check_format(&opened, &path).unwrap();
     }
 }

@@ -28,7 +28,10 @@ fn open(dir: &Path, limits: ApplicationLimits) -> Frontier {
 
 /// A turn of the dispatcher: releases crawls that may continue, and leases everything that may be leased.
 fn turn(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
-    fixture.frontier.releases().free_applications(now_ms);
+    fixture
+        .frontier
+        .releases()
+        .queue_application_releases(now_ms);
     while fixture.frontier.has_crawls_to_release() {
         fixture.frontier.releases().release_next(now_ms).unwrap();
     }
@@ -55,8 +58,8 @@ fn max_pages_holds_after_a_restart_too() {
     let back = fixture
         .frontier
         .tasks()
-        .give_back(tasks[0].task, tasks[0].delivery, false, 0);
-    assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+        .return_task(tasks[0].task, tasks[0].delivery, false, 0);
+    assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
     fixture.done(&tasks[1], &[]);
     let again = turn(&mut fixture, 0);
     assert_eq!(again.len(), 1, "what came back was no page");
@@ -90,11 +93,11 @@ fn pages_go_out_at_their_rate() {
     fixture.feed(&URLS);
     assert_eq!(turn(&mut fixture, 1_000).len(), 1, "one at least");
     assert!(turn(&mut fixture, 1_001).is_empty());
-    let next_ms = fixture.frontier.next_room_ms().expect("it waits");
+    let next_ms = fixture.frontier.next_allowance_ms().expect("it waits");
     assert!((1_500..=1_510).contains(&next_ms), "{next_ms}");
     assert_eq!(turn(&mut fixture, next_ms).len(), 1);
     let mut times = vec![next_ms];
-    while let Some(at_ms) = fixture.frontier.next_room_ms() {
+    while let Some(at_ms) = fixture.frontier.next_allowance_ms() {
         if !turn(&mut fixture, at_ms).is_empty() {
             times.push(at_ms);
         }

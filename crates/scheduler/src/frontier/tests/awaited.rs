@@ -1,9 +1,9 @@
 use super::retrying::{fails, fixture_that_retries};
 use super::*;
-use crate::frontier::{Asked, HeldBy, HeldSites};
+use crate::frontier::{HeldBy, HeldSites, HeldSitesScope};
 
 fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
-    let of_crawl = Asked::Crawl(fixture.crawl);
+    let of_crawl = HeldSitesScope::Crawl(fixture.crawl);
     let of_crawl = fixture
         .frontier
         .reports()
@@ -16,7 +16,7 @@ fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
         .unwrap()
         .app_id
         .clone();
-    let of_app = Asked::Application(&app_id);
+    let of_app = HeldSitesScope::Application(&app_id);
     assert_eq!(
         fixture
             .frontier

@@ -2,7 +2,7 @@ use super::*;
 use webfill_wire::Evidence;
 
 use crate::backoff_table::BackoffTable;
-use crate::frontier::{Asked, HeldBy};
+use crate::frontier::{HeldBy, HeldSitesScope};
 use crate::site_state::Phase;
 
 pub(super) fn fixture_with_backoffs(backoff: BackoffTable) -> Fixture {
@@ -59,7 +59,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
     let task = fixture.lease_all_at(0).remove(0);
     assert!(backoff(&mut fixture, &unreachable(&task), 500));
     fixture.assert_conserved();
-    let begun = fixture.frontier.site_states().take_begun();
+    let begun = fixture.frontier.site_states().take_begun_backoffs();
     assert_eq!(begun.len(), 1);
     assert_eq!(
         (begun[0].name.as_str(), begun[0].until_ms),
@@ -71,7 +71,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
 
     let mut fixture = fixture.reopen(600);
     assert_eq!(backoff_until(&mut fixture), Some(1_500));
-    let asked = Asked::Crawl(fixture.crawl);
+    let asked = HeldSitesScope::Crawl(fixture.crawl);
     let held = fixture
         .frontier
         .reports()
@@ -79,10 +79,17 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
         .unwrap();
     assert_eq!(
         (held[0].by, held[0].example.as_str()),
-        (HeldBy::Rest, "a.org")
+        (HeldBy::Backoff, "a.org")
     );
-    assert!(fixture.frontier.sites().admit(1_499, 9).unwrap().is_empty());
-    let due = fixture.frontier.sites().admit(1_500, 9).unwrap();
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit_due(1_499, 9)
+            .unwrap()
+            .is_empty()
+    );
+    let due = fixture.frontier.sites().admit_due(1_500, 9).unwrap();
     assert_eq!(due[0].backoff_until_ms, Some(1_500));
     let status = fixture.status();
     assert_eq!((status.done, status.queued + status.leased), (0, 2));
@@ -93,7 +100,9 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
     let mut fixture = fixture_with_backoffs(table());
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60_000)
                 INSERT INTO sites (name) SELECT n || '.example' FROM n";
-    let made = fixture.frontier.beside(|db| db.execute(many, []));
+    let made = fixture
+        .frontier
+        .run_in_transaction(|db| db.execute(many, []));
     assert_eq!(made.unwrap(), 60_000);
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     for task in fixture.lease_all_at(0) {
@@ -101,7 +110,11 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
             assert!(backoff(&mut fixture, &unreachable(&task), 500));
         }
     }
-    let (found, next) = fixture.frontier.site_states().reports(true, 0, 10).unwrap();
+    let (found, next) = fixture
+        .frontier
+        .site_states()
+        .list_reports(true, 0, 10)
+        .unwrap();
     let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
     assert_eq!((names, next), (vec!["a.org"], None));
     // Each call reads a limited number of sites, so listing all takes several calls.
@@ -110,7 +123,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
         let (found, next) = fixture
             .frontier
             .site_states()
-            .reports(false, from, 10)
+            .list_reports(false, from, 10)
             .unwrap();
         names.extend(found.into_iter().map(|site| site.name));
         (after, steps) = (next, steps + 1);
@@ -145,11 +158,12 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
         assert!(backoff(&mut fixture, &unreachable(&task), now_ms));
         assert_eq!(backoff_until(&mut fixture), Some(until_ms));
         for left in fixture.frontier.tasks().leases().unwrap() {
-            let back = fixture
-                .frontier
-                .tasks()
-                .give_back(left.task, left.delivery, false, now_ms);
-            assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+            let back =
+                fixture
+                    .frontier
+                    .tasks()
+                    .return_task(left.task, left.delivery, false, now_ms);
+            assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
         }
         now_ms = until_ms;
     }
@@ -159,7 +173,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
         fixture
             .frontier
             .tasks()
-            .give_back(left.task, left.delivery, false, now_ms)
+            .return_task(left.task, left.delivery, false, now_ms)
             .unwrap();
     }
     assert!(probe.unreachable.is_none());
@@ -213,8 +227,8 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
         let back = fixture
             .frontier
             .tasks()
-            .give_back(task.task, task.delivery, false, 0);
-        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+            .return_task(task.task, task.delivery, false, 0);
+        assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
     };
     fixture.feed(&["http://a.org/called-back"]);
     for _ in 0..5 {
@@ -242,7 +256,7 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
         fixture
             .frontier
             .site_states()
-            .first_task_beyond(crawl, 999)
+            .first_handout_after(crawl, 999)
             .unwrap(),
         Some(1_000)
     );
@@ -250,22 +264,26 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
         fixture
             .frontier
             .site_states()
-            .first_task_beyond(crawl, 1_000)
+            .first_handout_after(crawl, 1_000)
             .unwrap(),
         None
     );
     let (count, first) = fixture.frontier.site_states().backing_off(1, 999).unwrap();
     assert_eq!((count, first.len()), (2, 1));
-    fixture.frontier.site_states().wake("a.org", 5).unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .end_backoff("a.org", 5)
+        .unwrap();
     assert_eq!(
         fixture
             .frontier
             .site_states()
-            .first_task_beyond(crawl, 999)
+            .first_handout_after(crawl, 999)
             .unwrap(),
         None
     );
-    let due = fixture.frontier.sites().admit(5, 9).unwrap();
+    let due = fixture.frontier.sites().admit_due(5, 9).unwrap();
     assert!(due.iter().any(|site| site.name == "a.org"));
 }
 
@@ -288,7 +306,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     let tally = fixture
         .frontier
         .reopening()
-        .queue_slice(&mut walk, 12_000)
+        .requeue_slice(&mut walk, 12_000)
         .unwrap();
     assert_eq!((tally.requeued, walk.is_over()), (1, true));
     let task = fixture.lease_all_at(12_000).remove(0);
@@ -302,7 +320,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
 
 /// The notes of sites whose states have to be saved, each with the site's phase.
 fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
-    let unsaved = fixture.frontier.site_states().unsaved(0, 9).unwrap();
+    let unsaved = fixture.frontier.site_states().list_unsaved(0, 9).unwrap();
     let phase = |one: UnsavedState| {
         assert_eq!(one.report.name, "a.org");
         let trouble = one.report.trouble;
@@ -325,10 +343,22 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
     assert_eq!(unsaved(&mut fixture), [(1, backing_off(1_000))]);
 
     // The state changes again while the store writes.
-    fixture.frontier.site_states().wake("a.org", 500).unwrap();
-    fixture.frontier.site_states().saved(1).unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .end_backoff("a.org", 500)
+        .unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .delete_notes_up_to(1)
+        .unwrap();
     assert_eq!(unsaved(&mut fixture), [(2, backing_off(500))]);
-    fixture.frontier.site_states().saved(2).unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .delete_notes_up_to(2)
+        .unwrap();
     assert_eq!(unsaved(&mut fixture), []);
 
     let task = fixture.lease_all_at(500).remove(0);
@@ -350,7 +380,11 @@ fn all_states_are_saved_again_after_a_start() {
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
     assert!(backoff(&mut fixture, &unreachable(&task), 0));
-    fixture.frontier.site_states().saved(1).unwrap();
+    fixture
+        .frontier
+        .site_states()
+        .delete_notes_up_to(1)
+        .unwrap();
     fixture.frontier.note_time(100).unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(100);
@@ -398,7 +432,7 @@ fn doubtful_pages_are_remembered_across_a_restart() {
     fixture
         .frontier
         .reopening()
-        .queue(&[tasks[2].task], 0)
+        .requeue(&[tasks[2].task], 0)
         .unwrap();
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 2)]);
     fixture.assert_conserved();
@@ -411,12 +445,26 @@ fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     fixture.feed(&["http://soft.example/1"]);
     let task = fixture.lease_all().remove(0);
     fixture.report(&report(&task));
-    taking_back::note_to_take_back(&mut fixture.frontier.0.cx, task.task).unwrap();
-    fixture.frontier.reopening().queue(&[task.task], 0).unwrap();
-    assert_eq!(fixture.frontier.records().take_false_pages().unwrap(), []);
+    taking_back::request_retraction(&mut fixture.frontier.0.cx, task.task).unwrap();
+    fixture
+        .frontier
+        .reopening()
+        .requeue(&[task.task], 0)
+        .unwrap();
+    assert_eq!(
+        fixture.frontier.records().take_new_retractions().unwrap(),
+        []
+    );
     let again = fixture.lease_all().remove(0);
     fixture.report(&report(&again));
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    assert_eq!(fixture.frontier.records().false_pages().unwrap(), []);
+    assert_eq!(
+        fixture
+            .frontier
+            .records()
+            .load_pending_retractions()
+            .unwrap(),
+        []
+    );
 }

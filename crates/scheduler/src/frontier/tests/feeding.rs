@@ -192,7 +192,7 @@ fn excluded_sites_are_refused() {
 fn a_site_in_the_window_is_woken_when_it_gets_something() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://b.org/"]);
-    let sites = fixture.frontier.sites().admit(i64::MAX, 1).unwrap();
+    let sites = fixture.frontier.sites().admit_due(i64::MAX, 1).unwrap();
     let site = sites[0].id;
     let turn = Turn {
         priority: 50,
@@ -211,7 +211,7 @@ fn a_site_in_the_window_is_woken_when_it_gets_something() {
         .unwrap();
     assert_eq!(
         fixture.feed(&["http://a.org/2", "http://b.org/2"]).woken,
-        [Woken { site, turn }]
+        [WokenSite { site, turn }]
     );
 }
 

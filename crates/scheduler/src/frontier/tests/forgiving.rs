@@ -37,7 +37,7 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let a = site_of(&mut fixture, "a.org");
     let b = site_of(&mut fixture, "b.org");
     let before = fixture.frontier.site_states().standing(a).unwrap();
-    assert_eq!(before, Standing::default());
+    assert_eq!(before, SiteHealth::default());
     // One task ends; the site of the other one backs off.
     let ended = fixture
         .frontier
@@ -66,7 +66,7 @@ fn failures_that_were_a_machines_leave_no_trace() {
     fixture
         .frontier
         .site_states()
-        .forgive(&ids, &[(a, before), (b, before)], 100)
+        .undo_failures(&ids, &[(a, before), (b, before)], 100)
         .unwrap();
     fixture.assert_conserved();
     assert_eq!(phase(&mut fixture, "a.org"), None);
@@ -91,20 +91,20 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
         .unwrap();
     let site = site_of(&mut fixture, "a.org");
     let before = fixture.frontier.site_states().standing(site).unwrap();
-    assert!(before.is_in_trouble && !before.has_answered && !before.is_well());
+    assert!(before.is_in_trouble && !before.has_answered && !before.is_healthy());
     fixture
         .frontier
         .site_states()
-        .forgive(&[task.task], &[(site, before)], 100)
+        .undo_failures(&[task.task], &[(site, before)], 100)
         .unwrap();
     assert_eq!(
         phase(&mut fixture, "a.org"),
         Some(Phase::BackingOff { until_ms: 100 })
     );
-    assert_eq!(fixture.frontier.sites().admit(100, 9).unwrap().len(), 1);
+    assert_eq!(fixture.frontier.sites().admit_due(100, 9).unwrap().len(), 1);
 }
 
-/// The first attempt failed on a machine that was cut off, and the second was answered on another machine.
+/// The first attempt failed on a machine that was offline, and the second was answered on another machine.
 #[test]
 fn a_task_that_was_answered_since_is_not_queued_again() {
     let mut fixture = fixture();
@@ -120,7 +120,7 @@ fn a_task_that_was_answered_since_is_not_queued_again() {
     fixture
         .frontier
         .site_states()
-        .forgive(&[task.task], &[(site, before)], 100)
+        .undo_failures(&[task.task], &[(site, before)], 100)
         .unwrap();
     let status = fixture.status();
     assert_eq!((status.done, status.queued), (1, 0));

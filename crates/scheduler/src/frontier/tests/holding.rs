@@ -3,13 +3,13 @@
 use super::*;
 
 fn only_site(fixture: &mut Fixture) -> SiteDue {
-    let mut sites = fixture.frontier.sites().admit(i64::MAX, 10).unwrap();
+    let mut sites = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
 }
 
 /// Releases all crawls that may continue at all of their sites.
-fn release(fixture: &mut Fixture) -> Vec<Woken> {
+fn release(fixture: &mut Fixture) -> Vec<WokenSite> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {
         woken.extend(fixture.frontier.releases().release_next(0).unwrap());
@@ -33,14 +33,14 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     fixture
         .frontier
         .sites()
-        .put_back(site.id, &site.clock)
+        .evict(site.id, &site.clock)
         .unwrap();
     fixture.feed(&["http://a.org/3"]);
     assert!(
         fixture
             .frontier
             .sites()
-            .admit(i64::MAX, 9)
+            .admit_due(i64::MAX, 9)
             .unwrap()
             .is_empty()
     );
@@ -56,7 +56,7 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
         frontier.crawls().is_paused(fixture.crawl).unwrap(),
         "also after a restart"
     );
-    assert!(frontier.sites().admit(i64::MAX, 9).unwrap().is_empty());
+    assert!(frontier.sites().admit_due(i64::MAX, 9).unwrap().is_empty());
     frontier.crawls().resume(fixture.crawl).unwrap();
     let mut fixture = Fixture {
         dir,
@@ -96,7 +96,7 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
     };
     assert_eq!(
         release(&mut fixture),
-        [Woken {
+        [WokenSite {
             site: site.id,
             turn
         }]
@@ -125,10 +125,10 @@ fn a_resumed_crawl_of_many_sites_is_released_in_slices() {
     assert!(fixture.lease_all().is_empty());
     fixture.frontier.crawls().resume(fixture.crawl).unwrap();
     fixture.frontier.releases().release_next(0).unwrap();
-    let first = fixture.frontier.sites().admit(i64::MAX, 5_000).unwrap();
+    let first = fixture.frontier.sites().admit_due(i64::MAX, 5_000).unwrap();
     assert!(first.len() < 1_200 && !first.is_empty());
     release(&mut fixture);
-    let rest = fixture.frontier.sites().admit(i64::MAX, 5_000).unwrap();
+    let rest = fixture.frontier.sites().admit_due(i64::MAX, 5_000).unwrap();
     assert_eq!(first.len() + rest.len(), 1_200);
 }
 
@@ -141,8 +141,8 @@ fn a_returned_task_of_a_stopped_crawl_ends_at_once() {
     let back = fixture
         .frontier
         .tasks()
-        .give_back(task.task, task.delivery, false, 0);
-    assert_eq!(back.unwrap(), GivenBack::Ended);
+        .return_task(task.task, task.delivery, false, 0);
+    assert_eq!(back.unwrap(), ReturnResult::Ended);
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
     fixture.assert_conserved();
 }
@@ -152,7 +152,7 @@ fn pending_counts_priorities_and_sites() {
     let mut fixture = fixture();
     assert_eq!(
         fixture.frontier.crawls().pending(fixture.crawl).unwrap(),
-        Pending::default()
+        QueuedCounts::default()
     );
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let candidate = Candidate {
@@ -197,11 +197,23 @@ fn a_site_that_is_blocked_is_not_due_before() {
     };
     fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
     assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), Some(9_000));
-    assert!(fixture.frontier.sites().admit(8_999, 9).unwrap().is_empty());
+    assert!(
+        fixture
+            .frontier
+            .sites()
+            .admit_due(8_999, 9)
+            .unwrap()
+            .is_empty()
+    );
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(100);
     assert_eq!(fixture.frontier.sites().rule("a.org").unwrap(), Some(rule));
-    let site = fixture.frontier.sites().admit(9_000, 9).unwrap().remove(0);
+    let site = fixture
+        .frontier
+        .sites()
+        .admit_due(9_000, 9)
+        .unwrap()
+        .remove(0);
     assert_eq!(site.rule, rule);
 }
 
@@ -226,8 +238,8 @@ fn a_site_limit_holds_further_pages_back() {
         let back = fixture
             .frontier
             .tasks()
-            .give_back(task.task, task.delivery, false, 0);
-        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+            .return_task(task.task, task.delivery, false, 0);
+        assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
     };
     back(&mut fixture, &first);
     let batch = fixture
@@ -268,13 +280,13 @@ fn a_site_limit_holds_further_pages_back() {
     fixture
         .frontier
         .sites()
-        .put_back(site.id, &site.clock)
+        .evict(site.id, &site.clock)
         .unwrap();
     assert!(
         fixture
             .frontier
             .sites()
-            .admit(i64::MAX, 9)
+            .admit_due(i64::MAX, 9)
             .unwrap()
             .is_empty(),
         "parked"
@@ -300,19 +312,23 @@ fn a_site_that_is_forgotten_keeps_the_time_of_its_last_request() {
         owner: Some("vm".into()),
         address: None,
     };
-    fixture.frontier.sites().put_back(site.id, &clock).unwrap();
+    fixture.frontier.sites().evict(site.id, &clock).unwrap();
     let rule = SiteRule {
         delay_ms: Some(1),
         block_until_ms: Some(77),
         pages_left: Some(5),
     };
     fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
-    fixture.frontier.sites().forget("a.org", 15_000).unwrap();
+    fixture
+        .frontier
+        .sites()
+        .reset_site("a.org", 15_000)
+        .unwrap();
     assert_eq!(
         fixture.frontier.sites().rule("a.org").unwrap(),
         Some(SiteRule::default())
     );
-    let changed = fixture.frontier.sites().take_changed().unwrap();
+    let changed = fixture.frontier.sites().take_changed_sites().unwrap();
     let expected = Clock {
         due_at_ms: 25_000,
         delay_ms: None,

@@ -13,7 +13,7 @@ fn crawl_of(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&str]) -> Cra
     crawl
 }
 
-fn release(fixture: &mut Fixture) -> Vec<Woken> {
+fn release(fixture: &mut Fixture) -> Vec<WokenSite> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {
         woken.extend(fixture.frontier.releases().release_next(0).unwrap());
@@ -22,7 +22,7 @@ fn release(fixture: &mut Fixture) -> Vec<Woken> {
 }
 
 fn only_site(fixture: &mut Fixture) -> SiteDue {
-    let mut sites = fixture.frontier.sites().admit(i64::MAX, 10).unwrap();
+    let mut sites = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
 }
@@ -72,12 +72,16 @@ fn a_crawl_without_a_lane_delays_no_other() {
         fixture
             .frontier
             .sites()
-            .admit(i64::MAX, 9)
+            .admit_due(i64::MAX, 9)
             .unwrap()
             .is_empty()
     );
     assert_eq!(
-        fixture.frontier.reports().lane_awaited(scripts).unwrap(),
+        fixture
+            .frontier
+            .reports()
+            .unserved_lane_of(scripts)
+            .unwrap(),
         Some(Lane::Browser)
     );
     fixture.feed(&["http://a.org/1"]);
@@ -89,7 +93,11 @@ fn a_crawl_without_a_lane_delays_no_other() {
 
     fixture.frontier.releases().set_browsers(true);
     assert_eq!(
-        fixture.frontier.reports().lane_awaited(scripts).unwrap(),
+        fixture
+            .frontier
+            .reports()
+            .unserved_lane_of(scripts)
+            .unwrap(),
         None
     );
     let woken = release(&mut fixture);
@@ -99,7 +107,11 @@ fn a_crawl_without_a_lane_delays_no_other() {
         lane: Lane::Browser,
     };
     let site = site.id;
-    assert_eq!(woken, [Woken { site, turn }], "of the site in the window");
+    assert_eq!(
+        woken,
+        [WokenSite { site, turn }],
+        "of the site in the window"
+    );
     assert_eq!(only_site(&mut fixture).name, "b.org");
     fixture.assert_conserved();
 }
@@ -119,7 +131,7 @@ fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_rest
     fixture
         .frontier
         .sites()
-        .put_back(site.id, &site.clock)
+        .evict(site.id, &site.clock)
         .unwrap();
 
     fixture.frontier.commit().unwrap();
@@ -129,7 +141,7 @@ fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_rest
         fixture
             .frontier
             .sites()
-            .admit(i64::MAX, 9)
+            .admit_due(i64::MAX, 9)
             .unwrap()
             .is_empty()
     );
@@ -163,7 +175,7 @@ fn a_changed_lane_holds_from_the_next_lease_on() {
         fixture
             .frontier
             .sites()
-            .admit(i64::MAX, 9)
+            .admit_due(i64::MAX, 9)
             .unwrap()
             .is_empty()
     );
@@ -204,7 +216,7 @@ fn the_lane_of_a_crawl_that_is_not_in_memory_is_known_too() {
         1,
         "the one that is open"
     );
-    let sites = fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    let sites = fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     let lanes: Vec<(&str, Option<Lane>)> = sites
         .iter()
         .map(|site| (&*site.name, site.next.map(|turn| turn.lane)))

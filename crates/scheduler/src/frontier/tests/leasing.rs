@@ -3,7 +3,7 @@ use webfill_wire::Delivery;
 use super::*;
 
 fn only_site(fixture: &mut Fixture) -> SiteDue {
-    let mut sites = fixture.frontier.sites().admit(i64::MAX, 10).unwrap();
+    let mut sites = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1);
     sites.remove(0)
 }
@@ -55,12 +55,12 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
         "c.org" => 200,
         _ => 900,
     };
-    for site in fixture.frontier.sites().admit(i64::MAX, 10).unwrap() {
+    for site in fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap() {
         let clock = Clock {
             due_at_ms: due_at(&site.name),
             ..Clock::default()
         };
-        fixture.frontier.sites().put_back(site.id, &clock).unwrap();
+        fixture.frontier.sites().evict(site.id, &clock).unwrap();
     }
     let mut urgent = CrawlSpec::new("app", "urgent");
     urgent.priority = 90;
@@ -70,16 +70,16 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
     assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), Some(100));
     let names = |sites: Vec<SiteDue>| sites.into_iter().map(|s| s.name).collect::<Vec<_>>();
     assert_eq!(
-        names(fixture.frontier.sites().admit(500, 2).unwrap()),
+        names(fixture.frontier.sites().admit_due(500, 2).unwrap()),
         ["a.org", "b.org"]
     );
     assert_eq!(
-        names(fixture.frontier.sites().admit(500, 2).unwrap()),
+        names(fixture.frontier.sites().admit_due(500, 2).unwrap()),
         ["c.org"]
     );
     assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), Some(900));
     assert_eq!(
-        names(fixture.frontier.sites().admit(i64::MAX, 2).unwrap()),
+        names(fixture.frontier.sites().admit_due(i64::MAX, 2).unwrap()),
         ["d.org"]
     );
     assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), None);
@@ -165,7 +165,7 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
         fixture
             .frontier
             .tasks()
-            .give_back(task.task, task.delivery, blamed, 0)
+            .return_task(task.task, task.delivery, blamed, 0)
             .unwrap()
     };
     let turn = Turn {
@@ -173,8 +173,11 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
         crawl: fixture.crawl,
         lane: Lane::Http,
     };
-    assert_eq!(back(&mut fixture, &first, false), GivenBack::Requeued(turn));
-    assert_eq!(back(&mut fixture, &first, false), GivenBack::Stale);
+    assert_eq!(
+        back(&mut fixture, &first, false),
+        ReturnResult::Requeued(turn)
+    );
+    assert_eq!(back(&mut fixture, &first, false), ReturnResult::Stale);
     let second = fixture.lease_one();
     assert_eq!(
         (second.task, second.delivery.number, second.deaths),
@@ -202,12 +205,12 @@ fn the_third_death_ends_a_task() {
         let back = fixture
             .frontier
             .tasks()
-            .give_back(task.task, task.delivery, true, 0)
+            .return_task(task.task, task.delivery, true, 0)
             .unwrap();
         let expected = if death == 3 {
-            GivenBack::Quarantined
+            ReturnResult::Quarantined
         } else {
-            GivenBack::Requeued(Turn {
+            ReturnResult::Requeued(Turn {
                 priority: 50,
                 crawl: fixture.crawl,
                 lane: Lane::Http,
@@ -218,13 +221,13 @@ fn the_third_death_ends_a_task() {
     }
     assert_eq!(fixture.outcomes(), [(Outcome::Crashed, 1)]);
     assert!(fixture.lease_all().is_empty());
-    let crashed = fixture.frontier.tasks().crashed_since(0).unwrap();
+    let crashed = fixture.frontier.tasks().list_crashed_since(0).unwrap();
     let crashed: Vec<_> = crashed
         .iter()
         .map(|(task, delivery, at_ms)| (*task, delivery.number, *at_ms))
         .collect();
     assert_eq!(crashed, [(1, 3, 0)]);
-    assert_eq!(fixture.frontier.tasks().crashed_since(1).unwrap(), []);
+    assert_eq!(fixture.frontier.tasks().list_crashed_since(1).unwrap(), []);
 }
 
 #[test]

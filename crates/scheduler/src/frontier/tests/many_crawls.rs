@@ -77,7 +77,7 @@ fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
         if place % 500 == 499 {
             fixture.frontier.commit().unwrap();
             assert_eq!(fixture.frontier.crawls().in_memory(), 10_001);
-            let compiled = fixture.frontier.crawls().with_compiled_patterns();
+            let compiled = fixture.frontier.crawls().count_with_compiled_patterns();
             assert!(compiled < 1_000, "{compiled}");
         }
     }
@@ -96,7 +96,10 @@ fn the_text_of_patterns_that_are_not_compiled_counts_too() {
     spec.deny_regex = vec!["/a long section of the shop/".repeat(300)];
     let mut scope = Scope::compile(&spec).unwrap();
     scope.forget_compiled();
-    assert_eq!(Crawl::new(spec, scope).weight(), 1 + 28 * 300 / 2_048);
+    assert_eq!(
+        Crawl::new(spec, scope).memory_weight(),
+        1 + 28 * 300 / 2_048
+    );
 }
 
 /// A counter that is written late, or twice, shows once its crawl was dropped and read again.

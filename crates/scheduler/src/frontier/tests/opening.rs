@@ -70,7 +70,7 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 1)
+        .admit_due(i64::MAX, 1)
         .unwrap()
         .remove(0);
     let leased = fixture
@@ -98,7 +98,12 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
         [site.id]
     );
     assert_eq!(
-        fixture.frontier.sites().admit(i64::MAX, 9).unwrap().len(),
+        fixture
+            .frontier
+            .sites()
+            .admit_due(i64::MAX, 9)
+            .unwrap()
+            .len(),
         1
     );
     fixture.done(&leased, &[]);
@@ -114,10 +119,10 @@ fn clock_after_restart(clock: Clock, now_ms: i64) -> Clock {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 1)
+        .admit_due(i64::MAX, 1)
         .unwrap()
         .remove(0);
-    fixture.frontier.sites().put_back(site.id, &clock).unwrap();
+    fixture.frontier.sites().evict(site.id, &clock).unwrap();
     fixture.frontier.set_now(13 * HOUR_MS);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(now_ms);
@@ -205,12 +210,12 @@ fn supervisors_are_known_after_a_restart() {
     let mut fixture = fixture.reopen(0);
     let known = fixture.frontier.supervisors().all().unwrap();
     assert_eq!(known, [kept("a", 8), kept("b", u64::MAX)]);
-    fixture.frontier.supervisors().note_silence("b", 7).unwrap();
+    fixture.frontier.supervisors().save_silence("b", 7).unwrap();
     assert_eq!(
         fixture.frontier.supervisors().all().unwrap()[1].silent_ms,
         7
     );
-    fixture.frontier.supervisors().forget("a").unwrap();
+    fixture.frontier.supervisors().delete("a").unwrap();
     assert_eq!(fixture.frontier.supervisors().all().unwrap().len(), 1);
 }
 

@@ -23,7 +23,13 @@ fn check_pages(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     let links: Vec<String> = (0..20).map(|nth| format!("/{nth}")).collect();
     let mut checked = Vec::new();
     while checked.len() < most {
-        let Some(site) = fixture.frontier.sites().admit(i64::MAX, 1).unwrap().pop() else {
+        let Some(site) = fixture
+            .frontier
+            .sites()
+            .admit_due(i64::MAX, 1)
+            .unwrap()
+            .pop()
+        else {
             break;
         };
         let batch = fixture
@@ -42,7 +48,7 @@ fn check_pages(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
         fixture
             .frontier
             .sites()
-            .put_back(site.id, &site.clock)
+            .evict(site.id, &site.clock)
             .unwrap();
     }
     checked
@@ -124,7 +130,7 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
     let sql = format!("UPDATE task_rows SET rank = 9000000000000000 WHERE id = {seed}");
     fixture
         .frontier
-        .beside(|db| db.execute_batch(&sql))
+        .run_in_transaction(|db| db.execute_batch(&sql))
         .unwrap();
     let first = check_pages(&mut fixture, 2, 1);
     assert_eq!(first[1], "http://a.org/other", "{first:?}");
@@ -320,7 +326,7 @@ fn a_run_at_ten_thousand_sites_begins() {
     );
     fixture
         .frontier
-        .beside(|db| db.execute_batch(&fill))
+        .run_in_transaction(|db| db.execute_batch(&fill))
         .unwrap();
     fixture.frontier.commit().unwrap();
     let began = std::time::Instant::now();

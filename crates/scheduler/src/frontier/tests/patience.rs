@@ -50,7 +50,7 @@ fn attempts(
             .tasks()
             .requeue_due_retries(now_ms)
             .unwrap();
-        for site in fixture.frontier.sites().admit(now_ms, 1_000).unwrap() {
+        for site in fixture.frontier.sites().admit_due(now_ms, 1_000).unwrap() {
             let batch = fixture
                 .frontier
                 .tasks()
@@ -73,7 +73,7 @@ fn attempts(
             fixture
                 .frontier
                 .sites()
-                .put_back(site.id, &site.clock)
+                .evict(site.id, &site.clock)
                 .unwrap();
         }
         if fixture.status().queued == 0 {
@@ -136,7 +136,7 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     fixture
         .frontier
         .site_states()
-        .begin_patience(1_000)
+        .renew_patience(1_000)
         .unwrap();
     fixture.feed(&["http://a.org/5"]);
     let tried = attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
@@ -185,7 +185,7 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
                 .tasks()
                 .requeue_due_retries(now_ms)
                 .unwrap();
-            for site in fixture.frontier.sites().admit(now_ms, 10).unwrap() {
+            for site in fixture.frontier.sites().admit_due(now_ms, 10).unwrap() {
                 let batch = fixture
                     .frontier
                     .tasks()
@@ -202,7 +202,7 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
                 }
                 let mut clock = site.clock.clone();
                 clock.delay_ms = has_answered.then_some(1_000);
-                fixture.frontier.sites().put_back(site.id, &clock).unwrap();
+                fixture.frontier.sites().evict(site.id, &clock).unwrap();
             }
         }
         assert_eq!(fixture.outcomes()[0], (Outcome::Ok, 2), "{outcome}");
@@ -218,11 +218,11 @@ fn a_block_lasts_over_the_next_command() {
         fixture
             .frontier
             .site_states()
-            .begin_patience(now_ms)
+            .renew_patience(now_ms)
             .unwrap();
         fixture.feed(&[&format!("http://a.org/{now_ms}")]);
         let mut tried = 0;
-        for site in fixture.frontier.sites().admit(now_ms, 10).unwrap() {
+        for site in fixture.frontier.sites().admit_due(now_ms, 10).unwrap() {
             let batch = fixture
                 .frontier
                 .tasks()
@@ -236,7 +236,7 @@ fn a_block_lasts_over_the_next_command() {
             fixture
                 .frontier
                 .sites()
-                .put_back(site.id, &site.clock)
+                .evict(site.id, &site.clock)
                 .unwrap();
         }
         assert_eq!(tried, tries, "{now_ms}");

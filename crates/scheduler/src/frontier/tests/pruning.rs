@@ -160,7 +160,7 @@ fn the_file_gives_the_space_of_pruned_crawls_back() {
 fn nothing_is_queued_for_a_crawl_that_is_being_pruned() {
     let (mut fixture, done) = done_beside_another();
     detach(&mut fixture, "crawl");
-    fixture.frontier.reopening().queue(&[1, 2, 3], 0).unwrap();
+    fixture.frontier.reopening().requeue(&[1, 2, 3], 0).unwrap();
     let late = Candidate {
         url: "http://a.org/late",
         depth: 0,

@@ -121,7 +121,7 @@ fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
         let (frontier, delivery) = (&mut fixture.frontier, task.delivery);
         frontier
             .tasks()
-            .give_back(task.task, delivery, false, 0)
+            .return_task(task.task, delivery, false, 0)
             .unwrap();
     }
     assert_eq!(check_all(&mut fixture, &[], 2_000), 1);
@@ -170,7 +170,7 @@ fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
     fixture
         .frontier
         .reopening()
-        .queue_slice(&mut walk, SECOND_MS + 1)
+        .requeue_slice(&mut walk, SECOND_MS + 1)
         .unwrap();
     check_all(&mut fixture, &[], SECOND_MS + 2);
     let status = fixture.status();

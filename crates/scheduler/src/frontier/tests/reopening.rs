@@ -23,8 +23,8 @@ fn fed_and_failed(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec
     tasks.iter().map(|task| task.task).collect()
 }
 
-fn reopen(fixture: &mut Fixture, tasks: &[TaskId]) -> Vec<Woken> {
-    fixture.frontier.reopening().queue(tasks, 0).unwrap()
+fn reopen(fixture: &mut Fixture, tasks: &[TaskId]) -> Vec<WokenSite> {
+    fixture.frontier.reopening().requeue(tasks, 0).unwrap()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_site_in_the_window_is_woken_with_the_highest_priority() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 9)
+        .admit_due(i64::MAX, 9)
         .unwrap()
         .remove(0);
     let batch = fixture
@@ -107,7 +107,7 @@ fn a_site_in_the_window_is_woken_with_the_highest_priority() {
         lane: Lane::Http,
     };
     let site = site.id;
-    assert_eq!(reopen(&mut fixture, &tasks), [Woken { site, turn }]);
+    assert_eq!(reopen(&mut fixture, &tasks), [WokenSite { site, turn }]);
     let batch = fixture
         .frontier
         .tasks()
@@ -134,7 +134,7 @@ fn a_parked_site_waits_again_once_it_has_a_task_to_hand_out() {
         fixture
             .frontier
             .sites()
-            .admit(i64::MAX, 9)
+            .admit_due(i64::MAX, 9)
             .unwrap()
             .is_empty()
     );
@@ -174,7 +174,7 @@ fn nothing_is_queued_again_in_a_crawl_that_is_over() {
 fn pages_that_only_resolved_records_want_are_not_queued_again() {
     let mut fixture = fixture();
     let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &["ada"]);
-    fixture.frontier.records().resolve("ada", 0).unwrap();
+    fixture.frontier.records().mark_resolved("ada", 0).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.status().queued, 0);
     fixture.feed_for(&["http://a.org/1"], &["bob"], 0);
@@ -229,7 +229,7 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
     fixture
         .frontier
         .reopening()
-        .queue(&[task.task], 200_000)
+        .requeue(&[task.task], 200_000)
         .unwrap();
     let again = fixture.lease_all_at(200_000).remove(0);
     assert_eq!(again.failed_attempts.len(), 3, "its history");
@@ -252,13 +252,13 @@ fn a_crashed_page_may_kill_three_workers_again() {
         let back = fixture
             .frontier
             .tasks()
-            .give_back(task.task, task.delivery, true, 0);
+            .return_task(task.task, task.delivery, true, 0);
         (task.task, back.unwrap())
     };
     kill(&mut fixture);
     kill(&mut fixture);
     let (task, given_back) = kill(&mut fixture);
-    assert_eq!(given_back, GivenBack::Quarantined);
+    assert_eq!(given_back, ReturnResult::Quarantined);
     assert!(fixture.frontier.reopening().is_quarantined(task).unwrap());
     reopen(&mut fixture, &[task]);
     assert!(!fixture.frontier.reopening().is_quarantined(task).unwrap());
@@ -266,10 +266,10 @@ fn a_crashed_page_may_kill_three_workers_again() {
         fixture
             .frontier
             .tasks()
-            .crashed_since(0)
+            .list_crashed_since(0)
             .unwrap()
             .is_empty()
     );
-    assert!(matches!(kill(&mut fixture).1, GivenBack::Requeued(_)));
+    assert!(matches!(kill(&mut fixture).1, ReturnResult::Requeued(_)));
     fixture.assert_conserved();
 }

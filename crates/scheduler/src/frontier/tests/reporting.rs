@@ -10,12 +10,12 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
     };
     assert_eq!(of(&mut fixture, "http://a.org/4"), None);
     let last = of(&mut fixture, "http://a.org/3").unwrap();
-    assert_eq!(last.stage, Stage::Queued { not_before_ms: 0 });
+    assert_eq!(last.stage, TaskStage::Queued { not_before_ms: 0 });
     assert_eq!(
         (last.site_name.as_str(), last.depth, last.deliveries),
         ("a.org", 0, 0)
     );
-    let ahead = |own| Ahead {
+    let ahead = |own| TasksAhead {
         own,
         others: 0,
         most: 100,
@@ -30,10 +30,10 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
     );
     let leased = fixture.lease_all();
     let first = of(&mut fixture, "http://a.org/1").unwrap();
-    assert_eq!((first.stage, first.deliveries), (Stage::Leased, 1));
+    assert_eq!((first.stage, first.deliveries), (TaskStage::Leased, 1));
     fixture.done(&leased[0], &["/linked"]);
     let first = of(&mut fixture, "http://a.org/1").unwrap();
-    let done = Stage::Done {
+    let done = TaskStage::Done {
         outcome: Outcome::Ok,
         status_code: Some(200),
         at_ms: Some(0),
@@ -72,7 +72,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         .tasks()
         .feed(other, &[candidate], 0)
         .unwrap();
-    let expected = Ahead {
+    let expected = TasksAhead {
         others: 1,
         ..ahead(0)
     };
@@ -83,13 +83,13 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
     let both = fixture
         .frontier
         .reports()
-        .crawls_named(Some("app"), None, 10)
+        .find_crawls(Some("app"), None, 10)
         .unwrap();
     assert_eq!(both, [other, fixture.crawl]);
     let one = fixture
         .frontier
         .reports()
-        .crawls_named(None, Some("other"), 10)
+        .find_crawls(None, Some("other"), 10)
         .unwrap();
     assert_eq!(one, [other]);
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_url_that_nobody_knows_is_judged_as_if_it_was_fed() {
         let judged = fixture
             .frontier
             .reports()
-            .judge_as_seed(fixture.crawl, text)
+            .check_as_seed(fixture.crawl, text)
             .unwrap();
         judged.map_err(|refusal| refusal.reason())
     };
@@ -185,13 +185,16 @@ fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked
 fn waiting_sites_are_counted_and_no_more_than_so_many_of_them() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
-    assert_eq!(fixture.frontier.counts().of_all().unwrap().sites_waiting, 2);
+    assert_eq!(
+        fixture.frontier.counts().count_all().unwrap().sites_waiting,
+        2
+    );
     let more = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT ?1)
                 INSERT INTO sites (name, queued, top_priority) SELECT n || '.example', 1, 1 FROM n";
     let made = fixture
         .frontier
-        .beside(|db| db.execute(more, [MOST_WAITING_COUNTED as i64]));
+        .run_in_transaction(|db| db.execute(more, [MOST_WAITING_COUNTED as i64]));
     assert_eq!(made.unwrap() as u64, MOST_WAITING_COUNTED);
-    let tally = fixture.frontier.counts().of_all().unwrap();
+    let tally = fixture.frontier.counts().count_all().unwrap();
     assert_eq!(tally.sites_waiting, MOST_WAITING_COUNTED);
 }

@@ -118,7 +118,7 @@ fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 1)
+        .admit_due(i64::MAX, 1)
         .unwrap()
         .remove(0);
     let tasks = fixture
@@ -140,7 +140,7 @@ fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
     };
     assert_eq!(
         woken,
-        [Woken {
+        [WokenSite {
             site: site.id,
             turn
         }]

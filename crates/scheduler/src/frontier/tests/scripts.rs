@@ -23,14 +23,14 @@ fn lease(fixture: &mut Fixture, lane: Lane) -> LeaseBatch {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 10)
+        .admit_due(i64::MAX, 10)
         .unwrap()
         .remove(0);
     let batch = fixture.frontier.tasks().lease(site.id, 1, lane, 0).unwrap();
     fixture
         .frontier
         .sites()
-        .put_back(site.id, &site.clock)
+        .evict(site.id, &site.clock)
         .unwrap();
     batch
 }
@@ -82,9 +82,9 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
 
     fixture.frontier.releases().set_browsers(true);
     assert!(lease(&mut fixture, Lane::Http).tasks.is_empty());
-    fixture.frontier.sites().take_changed().unwrap();
+    fixture.frontier.sites().take_changed_sites().unwrap();
     fixture.frontier.releases().set_browsers(false);
-    let changed = fixture.frontier.sites().take_changed().unwrap();
+    let changed = fixture.frontier.sites().take_changed_sites().unwrap();
     assert_eq!(changed[0].next.map(|turn| turn.lane), Some(Lane::Http));
     let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = finding(&second, Finding::Wanted, "#app");
@@ -135,10 +135,10 @@ fn what_is_known_survives_a_restart_until_it_is_forgotten() {
     drop(fixture.frontier);
     let mut frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
     frontier.releases().set_browsers(true);
-    let site = frontier.sites().admit(i64::MAX, 10).unwrap().remove(0);
+    let site = frontier.sites().admit_due(i64::MAX, 10).unwrap().remove(0);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Browser));
     assert_eq!(frontier.sites().scripts_of("a.org").unwrap().len(), 1);
-    frontier.sites().forget("a.org", 1_000).unwrap();
+    frontier.sites().reset_site("a.org", 1_000).unwrap();
     assert!(frontier.sites().scripts_of("a.org").unwrap().is_empty());
     let site = frontier.sites().get(site.id).unwrap().unwrap();
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
@@ -167,18 +167,18 @@ fn a_mapping_that_fits_no_page_is_not_handed_on_at_every_site() {
 }
 
 fn lane_of(fixture: &mut Fixture) -> Lane {
-    fixture.frontier.sites().take_changed().unwrap();
+    fixture.frontier.sites().take_changed_sites().unwrap();
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 10)
+        .admit_due(i64::MAX, 10)
         .unwrap()
         .remove(0);
     let turn = fixture.frontier.sites().get(site.id).unwrap().unwrap().next;
     fixture
         .frontier
         .sites()
-        .put_back(site.id, &site.clock)
+        .evict(site.id, &site.clock)
         .unwrap();
     turn.map(|turn| turn.lane).unwrap()
 }
@@ -210,10 +210,10 @@ fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart(
     fixture.frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
     fixture.frontier.releases().set_browsers(true);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
-    let id = fixture.frontier.sites().admit(i64::MAX, 10).unwrap()[0].id;
+    let id = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap()[0].id;
     let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
     assert_eq!((scripts.lane, scripts.kinds.len()), (Some(Lane::Http), 1));
-    fixture.frontier.sites().forget("a.org", 1_000).unwrap();
+    fixture.frontier.sites().reset_site("a.org", 1_000).unwrap();
     let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
     assert_eq!((scripts.lane, scripts.kinds.len()), (None, 0));
 }

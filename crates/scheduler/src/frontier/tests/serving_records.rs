@@ -1,7 +1,7 @@
 use super::*;
 
 fn resolve(fixture: &mut Fixture, record: &str) {
-    fixture.frontier.records().resolve(record, 0).unwrap();
+    fixture.frontier.records().mark_resolved(record, 0).unwrap();
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_record_that_came_late_travels_with_the_next_delivery() {
     fixture
         .frontier
         .tasks()
-        .give_back(first.task, first.delivery, false, 0)
+        .return_task(first.task, first.delivery, false, 0)
         .unwrap();
     let second = fixture.lease_one();
     assert_eq!(second.records, ["ada", "bob"]);
@@ -217,7 +217,7 @@ fn a_reopened_record_gets_its_links_fetched() {
     fixture
         .frontier
         .records()
-        .reopen(["ada"].into_iter())
+        .mark_unresolved(["ada"].into_iter())
         .unwrap();
     fixture.feed_for(&["http://a.org/more"], &["ada"], 0);
     assert_eq!(fixture.lease_one().records, ["ada"]);

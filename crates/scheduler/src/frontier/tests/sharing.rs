@@ -35,7 +35,7 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 1)
+        .admit_due(i64::MAX, 1)
         .unwrap()
         .remove(0);
     let mut crawls = Vec::new();
@@ -65,7 +65,7 @@ fn crawls_share_a_batch_and_fill_it() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 1)
+        .admit_due(i64::MAX, 1)
         .unwrap()
         .remove(0);
     let batch = fixture
@@ -86,7 +86,7 @@ fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 1)
+        .admit_due(i64::MAX, 1)
         .unwrap()
         .remove(0);
     let mut of_the_old = 0;
@@ -122,7 +122,7 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
     let found = fixture
         .frontier
         .sites()
-        .admit_of(small, i64::MAX, 10)
+        .admit_due_of_crawl(small, i64::MAX, 10)
         .unwrap();
     let mut names: Vec<String> = found.into_iter().map(|site| site.name).collect();
     names.sort();
@@ -131,11 +131,11 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
         fixture
             .frontier
             .sites()
-            .admit_of(small, i64::MAX, 10)
+            .admit_due_of_crawl(small, i64::MAX, 10)
             .unwrap()
             .is_empty()
     );
-    let others = fixture.frontier.sites().admit(i64::MAX, 1_000).unwrap();
+    let others = fixture.frontier.sites().admit_due(i64::MAX, 1_000).unwrap();
     assert_eq!(others.len(), 300);
 }
 
@@ -147,7 +147,7 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
     let site = fixture
         .frontier
         .sites()
-        .admit(i64::MAX, 9)
+        .admit_due(i64::MAX, 9)
         .unwrap()
         .remove(0);
     let batch = fixture

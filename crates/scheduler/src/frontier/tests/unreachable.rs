@@ -30,8 +30,8 @@ fn give_up(fixture: &mut Fixture) {
             let given_back = fixture
                 .frontier
                 .tasks()
-                .give_back(back.0, back.1, false, now_ms);
-            assert!(matches!(given_back.unwrap(), GivenBack::Requeued(_)));
+                .return_task(back.0, back.1, false, now_ms);
+            assert!(matches!(given_back.unwrap(), ReturnResult::Requeued(_)));
         }
     }
 }
@@ -115,7 +115,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
     for newer in [10, 50, 90] {
         let mut fixture = fixture_with_backoffs(table());
         fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
-        fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+        fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
         give_up(&mut fixture);
         feed_as(&mut fixture, "newer", with_priority(newer), &["x", "y"]);
         let batch = lease(&mut fixture, UNREACHABLE_MS);
@@ -141,7 +141,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
 fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
-    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     give_up(&mut fixture);
     let none: [String; 0] = [];
     let urls = ["http://a.org/x", "http://a.org/y"];
@@ -182,7 +182,7 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
         };
         fixture.feed(&["http://a.org/a", "http://a.org/b"]);
         let held = feed_as(&mut fixture, "held", spec, &["held"]);
-        fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+        fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
         match kind {
             "paused" => fixture.frontier.crawls().pause(held).unwrap(),
             "stopped" => fixture.frontier.crawls().stop(held).unwrap(),
@@ -207,7 +207,7 @@ fn a_paused_crawl_alone_ends_when_it_is_resumed() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a"]);
     let held = feed_as(&mut fixture, "held", with_priority(30), &["held"]);
-    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     fixture.frontier.crawls().pause(held).unwrap();
     give_up(&mut fixture);
     let batch = lease(&mut fixture, UNREACHABLE_MS);
@@ -233,7 +233,7 @@ fn older_tasks_are_found_behind_many_crawls() {
         feed_as(&mut fixture, &format!("c{number}"), with_priority(60), &[]);
     }
     let last = feed_as(&mut fixture, "last", with_priority(30), &["last"]);
-    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     fixture.frontier.crawls().pause(last).unwrap();
     give_up(&mut fixture);
     for number in 0..1_500 {
@@ -256,14 +256,14 @@ fn older_tasks_are_found_behind_many_crawls() {
 fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
-    fixture.frontier.sites().admit(i64::MAX, 9).unwrap();
+    fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     give_up(&mut fixture);
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!(paths(&batch), ["a", "c"]);
     fixture
         .frontier
         .site_states()
-        .wake("a.org", UNREACHABLE_MS)
+        .end_backoff("a.org", UNREACHABLE_MS)
         .unwrap();
     let done = TaskDone {
         evidence: None,
@@ -272,11 +272,12 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     fixture.report_at(&done, UNREACHABLE_MS);
     // A task that was given back before it ended is queued, and is requested now.
     let left = &batch.tasks[1];
-    let back = fixture
-        .frontier
-        .tasks()
-        .give_back(left.task, left.delivery, false, UNREACHABLE_MS);
-    assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    let back =
+        fixture
+            .frontier
+            .tasks()
+            .return_task(left.task, left.delivery, false, UNREACHABLE_MS);
+    assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!(
         (paths(&batch), batch.tasks[0].unreachable),

@@ -5,8 +5,11 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use webfill_wire::Outcome;
 
-use super::{Listing, MOST_EXAMINED, before, broken, is_without_index, key, place_of, slice};
-use crate::browse::{Count, CrawlCounts, CrawlFilter, Place, Slice};
+use super::{
+    ListQuery, MOST_EXAMINED, broken_entry_fault, condition_before, cursor_at, is_without_index,
+    key, read_list_page,
+};
+use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, Place};
 use crate::crawl::{Crawl, CrawlId};
 use crate::mongodb::command::{Db, number, with_timeout};
 use crate::mongodb::crawls;
@@ -18,19 +21,21 @@ pub(super) async fn list(
     filter: &CrawlFilter,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<Crawl>, Fault> {
-    let which = from.map_or_else(Document::new, |place| before("started_at", &place));
+) -> Result<ListPage<Crawl>, Fault> {
+    let which = from.map_or_else(Document::new, |place| {
+        condition_before("started_at", &place)
+    });
     let order = doc! {"started_at": -1, "_id": -1};
     let placed = |stored: &RawDocument| {
         let started_at = stored.get_datetime("started_at");
-        let at = started_at.map_err(|_| broken("crawl", stored))?;
+        let at = started_at.map_err(|_| broken_entry_fault("crawl", stored))?;
         let crawl = crawls::read(stored)?;
         Ok((
-            place_of(at, key(stored)),
-            filter.takes(&crawl).then_some(crawl),
+            cursor_at(at, key(stored)),
+            filter.matches(&crawl).then_some(crawl),
         ))
     };
-    let listing = Listing {
+    let listing = ListQuery {
         collection: "crawls",
         which: which.clone(),
         order: order.clone(),
@@ -38,7 +43,7 @@ pub(super) async fn list(
         members: Document::new(),
         wanted,
     };
-    if let Some(slice) = listing.slice(db, placed).await? {
+    if let Some(slice) = listing.read_list_page(db, placed).await? {
         return Ok(slice);
     }
     // Without the index, the server sorts all crawls and returns as many as may be examined.
@@ -46,7 +51,7 @@ pub(super) async fn list(
     let sorting = async {
         let most = MOST_EXAMINED as i64 + 1;
         let find = crawls.find(which).sort(order).limit(most);
-        slice(find.await?, wanted, placed).await
+        read_list_page(find.await?, wanted, placed).await
     };
     with_timeout(sorting).await?
 }
@@ -77,8 +82,8 @@ pub(super) async fn crawl_counts(
     )?;
     Ok(CrawlCounts {
         outcomes,
-        records: records.unwrap_or_else(Count::none_yet),
-        resolved: resolved.unwrap_or_else(Count::none_yet),
+        records: records.unwrap_or_else(Count::unknown),
+        resolved: resolved.unwrap_or_else(Count::unknown),
     })
 }
 
@@ -106,5 +111,5 @@ pub(super) async fn count(
         }
     };
     let answer = with_timeout(counting).await?;
-    Ok(answer.map(|answer| Count::of(number(&answer, "n").unsigned_abs(), count_to)))
+    Ok(answer.map(|answer| Count::from_found(number(&answer, "n").unsigned_abs(), count_to)))
 }

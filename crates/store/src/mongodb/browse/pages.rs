@@ -3,8 +3,10 @@
 use mongodb::Collection;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::{Listing, before, broken, key, place_of};
-use crate::browse::{MAX_FIELDS_OF_ROW, Order, PageFilter, PageResult, PageRow, Place, Slice};
+use super::{ListQuery, broken_entry_fault, condition_before, cursor_at, key};
+use crate::browse::{
+    ListOrder, ListPage, MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place,
+};
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{PAGES_BY_MAPPING, PAGES_BY_OUTCOME, PAGES_BY_SITE};
@@ -16,24 +18,26 @@ pub(super) async fn list(
     filter: &PageFilter,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<PageRow>, Fault> {
+) -> Result<ListPage<PageRow>, Fault> {
     let began_by_key = from
         .as_ref()
-        .is_some_and(|place| place.order() == Order::Key);
-    if let (false, Some((index, which))) = (began_by_key, followed(filter)) {
-        let newest = newest(index, which, from.as_ref(), wanted);
-        let listed = newest.slice(db, |stored| placed(stored, filter, Order::Newest));
+        .is_some_and(|place| place.order() == ListOrder::Key);
+    if let (false, Some((index, which))) = (began_by_key, index_for(filter)) {
+        let newest = newest_first_query(index, which, from.as_ref(), wanted);
+        let listed = newest.read_list_page(db, |stored| {
+            cursor_and_row(stored, filter, ListOrder::Newest)
+        });
         if let Some(slice) = listed.await? {
             return Ok(slice);
         }
     }
-    let by_key = by_key(filter, from.as_ref(), wanted);
-    let listed = by_key.slice(db, |stored| placed(stored, filter, Order::Key));
-    Ok(listed.await?.unwrap_or_else(Slice::end))
+    let by_key = by_key_query(filter, from.as_ref(), wanted);
+    let listed = by_key.read_list_page(db, |stored| cursor_and_row(stored, filter, ListOrder::Key));
+    Ok(listed.await?.unwrap_or_else(ListPage::end))
 }
 
 /// The index to use for the filter, and the part of the filter that it covers.
-fn followed(filter: &PageFilter) -> Option<(&'static str, Document)> {
+fn index_for(filter: &PageFilter) -> Option<(&'static str, Document)> {
     if let Some(site) = &filter.site {
         return Some((PAGES_BY_SITE, doc! {"site": site}));
     }
@@ -55,28 +59,28 @@ fn followed(filter: &PageFilter) -> Option<(&'static str, Document)> {
     })
 }
 
-fn newest(
+fn newest_first_query(
     index: &'static str,
     mut which: Document,
     from: Option<&Place>,
     wanted: usize,
-) -> Listing<'static> {
+) -> ListQuery<'static> {
     if let Some(place) = from {
-        which.extend(before("started_at", place));
+        which.extend(condition_before("started_at", place));
     }
-    Listing {
+    ListQuery {
         collection: "pages",
         which,
         order: doc! {"started_at": -1, "_id": -1},
         index,
-        members: members(),
+        members: projection(),
         wanted,
     }
 }
 
 /// Lists pages in the order of their keys. The keys of a crawl's pages begin with its id and a slash, and `0` is the
 /// character after the slash.
-fn by_key(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> Listing<'static> {
+fn by_key_query(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> ListQuery<'static> {
     let first = filter.crawl.as_ref().map(|crawl| format!("{crawl}/"));
     let first = first.unwrap_or_default();
     let after = from.map_or_else(|| first.clone(), |place| place.part(0).to_owned());
@@ -84,17 +88,17 @@ fn by_key(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> Listing<'
     if let Some(crawl) = &filter.crawl {
         keys.insert("$lt", format!("{crawl}0"));
     }
-    Listing {
+    ListQuery {
         collection: "pages",
         which: doc! {"_id": keys},
         order: doc! {"_id": 1},
         index: "_id_",
-        members: members(),
+        members: projection(),
         wanted,
     }
 }
 
-fn members() -> Document {
+fn projection() -> Document {
     let members = [
         "app_id",
         "crawl_id",
@@ -142,7 +146,11 @@ pub(super) async fn results(db: &Db, ids: &[String]) -> Result<Vec<PageResult>, 
 }
 
 fn result(stored: &RawDocument) -> Result<PageResult, Fault> {
-    let text = |name: &str| stored.get_str(name).map_err(|_| broken("page", stored));
+    let text = |name: &str| {
+        stored
+            .get_str(name)
+            .map_err(|_| broken_entry_fault("page", stored))
+    };
     Ok(PageResult {
         id: key(stored).to_owned(),
         url: text("url")?.to_owned(),
@@ -152,23 +160,26 @@ fn result(stored: &RawDocument) -> Result<PageResult, Fault> {
 }
 
 /// The place of a document, and its row if the filter accepts it.
-fn placed(
+fn cursor_and_row(
     stored: &RawDocument,
     filter: &PageFilter,
-    order: Order,
+    order: ListOrder,
 ) -> Result<(Place, Option<PageRow>), Fault> {
     let page = read(stored)?;
     let started_at = stored.get_datetime("started_at");
     let place = match order {
-        Order::Newest => place_of(started_at.map_err(|_| broken("page", stored))?, &page.id),
-        Order::Key => Place::key(&page.id),
+        ListOrder::Newest => cursor_at(
+            started_at.map_err(|_| broken_entry_fault("page", stored))?,
+            &page.id,
+        ),
+        ListOrder::Key => Place::by_key(&page.id),
     };
-    Ok((place, filter.takes(&page).then_some(page)))
+    Ok((place, filter.matches(&page).then_some(page)))
 }
 
 fn read(stored: &RawDocument) -> Result<PageRow, Fault> {
     let optional = |name: &str| stored.get_str(name).ok().map(str::to_owned);
-    let text = |name: &str| optional(name).ok_or_else(|| broken("page", stored));
+    let text = |name: &str| optional(name).ok_or_else(|| broken_entry_fault("page", stored));
     let number = |name: &str| {
         integer(stored, name)
             .map(i64::unsigned_abs)
@@ -190,7 +201,7 @@ fn read(stored: &RawDocument) -> Result<PageRow, Fault> {
         content_type: optional("content_type"),
         bytes: number("bytes"),
         started_at_ms: started_at
-            .map_err(|_| broken("page", stored))?
+            .map_err(|_| broken_entry_fault("page", stored))?
             .timestamp_millis(),
         elapsed_ms: number("elapsed_ms"),
         attempts: u32::try_from(number("attempts")).unwrap_or(u32::MAX),

@@ -7,13 +7,13 @@ use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::{Map, Value};
 
 use super::crawls::count;
-use super::{Listing, SEARCH_TIME, before, key, place_of};
+use super::{ListQuery, SEARCH_TIME, condition_before, cursor_at, key};
 use crate::browse::{
-    Count, DatasetRow, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place,
-    RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord, is_of,
+    Count, DatasetRow, ListOrder, ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW,
+    Place, RecordCondition, RecordFilter, RecordRow, WholeRecord, includes_app,
 };
 use crate::crawl::CrawlId;
-use crate::dataset_name::parts_of_key;
+use crate::dataset_name::split_record_key;
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::RECORDS_BY_STATE;
@@ -27,8 +27,8 @@ pub(super) async fn list(
     filter: &RecordFilter,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<RecordRow>, Fault> {
-    let read = |stored: &RawDocument, order| placed(stored, filter, order);
+) -> Result<ListPage<RecordRow>, Fault> {
+    let read = |stored: &RawDocument, order| cursor_and_row(stored, filter, order);
     follow(db, filter, from, (members(), wanted), read).await
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn list_whole(
     condition: &RecordCondition,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<ListedRecord>, Fault> {
+) -> Result<ListPage<ListedRecord>, Fault> {
     let read = |stored: &RawDocument, order| {
         let place = place_in(order, key(stored), time(stored, "resolved_at"));
         let taken = whole_if_taken(stored, filter, condition);
@@ -57,7 +57,7 @@ fn whole_if_taken(
     filter: &RecordFilter,
     condition: &RecordCondition,
 ) -> Option<(String, WholeRecord)> {
-    let (dataset, id) = parts_of_key(key(stored));
+    let (dataset, id) = split_record_key(key(stored));
     let is_resolved = time(stored, "resolved_at").is_some();
     if !filter.takes_record(dataset, id, is_resolved) || !is_of_apps(stored, filter) {
         return None;
@@ -76,9 +76,9 @@ async fn follow<T>(
     filter: &RecordFilter,
     from: Option<Place>,
     (members, wanted): (Document, usize),
-    read: impl Fn(&RawDocument, Order) -> Result<(Place, Option<T>), Fault>,
-) -> Result<Slice<T>, Fault> {
-    let listing = |which, order, index| Listing {
+    read: impl Fn(&RawDocument, ListOrder) -> Result<(Place, Option<T>), Fault>,
+) -> Result<ListPage<T>, Fault> {
+    let listing = |which, order, index| ListQuery {
         collection: "records",
         which,
         order,
@@ -89,47 +89,55 @@ async fn follow<T>(
     let begun = from.as_ref().map(Place::order);
     let followed = match (&filter.dataset, filter.state) {
         (Some(dataset), Some(RecordState::Open)) => {
-            let which = open(dataset, filter, from.as_ref());
+            let which = open_records_query(dataset, filter, from.as_ref());
             let open = listing(which, doc! {"_id": 1}, RECORDS_BY_STATE);
-            Some((open, Order::Key))
+            Some((open, ListOrder::Key))
         }
         (Some(dataset), Some(RecordState::Resolved))
-            if filter.id_prefix.is_none() && begun != Some(Order::Key) =>
+            if filter.id_prefix.is_none() && begun != Some(ListOrder::Key) =>
         {
             let order = doc! {"resolved_at": -1, "_id": -1};
-            let resolved = listing(resolved(dataset, from.as_ref()), order, RECORDS_BY_STATE);
-            Some((resolved, Order::Newest))
+            let resolved = listing(
+                resolved_records_query(dataset, from.as_ref()),
+                order,
+                RECORDS_BY_STATE,
+            );
+            Some((resolved, ListOrder::Newest))
         }
         _ => None,
     };
     if let Some((listing, order)) = followed {
-        let listed = listing.slice(db, |stored| read(stored, order));
+        let listed = listing.read_list_page(db, |stored| read(stored, order));
         if let Some(slice) = listed.await? {
             return Ok(slice);
         }
     }
-    let by_key = listing(keys(filter, from.as_ref()), doc! {"_id": 1}, "_id_");
-    let listed = by_key.slice(db, |stored| read(stored, Order::Key));
-    Ok(listed.await?.unwrap_or_else(Slice::end))
+    let by_key = listing(
+        key_condition(filter, from.as_ref()),
+        doc! {"_id": 1},
+        "_id_",
+    );
+    let listed = by_key.read_list_page(db, |stored| read(stored, ListOrder::Key));
+    Ok(listed.await?.unwrap_or_else(ListPage::end))
 }
 
-fn keys(filter: &RecordFilter, from: Option<&Place>) -> Document {
+fn key_condition(filter: &RecordFilter, from: Option<&Place>) -> Document {
     let (first, end) = filter.keys(from);
     doc! {"_id": {"$gte": first, "$lt": end}}
 }
 
-fn open(dataset: &str, filter: &RecordFilter, from: Option<&Place>) -> Document {
-    let mut which = keys(filter, from);
+fn open_records_query(dataset: &str, filter: &RecordFilter, from: Option<&Place>) -> Document {
+    let mut which = key_condition(filter, from);
     which.insert("dataset", dataset);
     which.insert("resolved_at", Bson::Null);
     which
 }
 
-fn resolved(dataset: &str, from: Option<&Place>) -> Document {
+fn resolved_records_query(dataset: &str, from: Option<&Place>) -> Document {
     // Matches every date, but neither null nor missing values.
     let mut which = doc! {"dataset": dataset, "resolved_at": {"$gte": DateTime::MIN}};
     if let Some(place) = from {
-        which.extend(before("resolved_at", place));
+        which.extend(condition_before("resolved_at", place));
     }
     which
 }
@@ -144,30 +152,30 @@ fn members() -> Document {
 }
 
 /// The place of a document, and its row if the filter accepts it.
-fn placed(
+fn cursor_and_row(
     stored: &RawDocument,
     filter: &RecordFilter,
-    order: Order,
+    order: ListOrder,
 ) -> Result<(Place, Option<RecordRow>), Fault> {
     let record = read(stored);
     let place = place_in(order, &record.key, record.resolved_at_ms);
-    let is_taken = filter.takes(&record) && is_of_apps(stored, filter);
+    let is_taken = filter.matches(&record) && is_of_apps(stored, filter);
     Ok((place, is_taken.then_some(record)))
 }
 
-fn place_in(order: Order, key: &str, resolved_at_ms: Option<i64>) -> Place {
+fn place_in(order: ListOrder, key: &str, resolved_at_ms: Option<i64>) -> Place {
     match order {
-        Order::Key => Place::key(key),
-        Order::Newest => {
+        ListOrder::Key => Place::by_key(key),
+        ListOrder::Newest => {
             let at = DateTime::from_millis(resolved_at_ms.unwrap_or_default());
-            place_of(at, key)
+            cursor_at(at, key)
         }
     }
 }
 
 fn read(stored: &RawDocument) -> RecordRow {
     let key = key(stored).to_owned();
-    let (dataset, id) = parts_of_key(&key);
+    let (dataset, id) = split_record_key(&key);
     let missing = stored.get_array("missing").ok().into_iter().flatten();
     let name = |one| match one {
         Ok(mongodb::bson::RawBsonRef::String(name)) => Some(name.to_owned()),
@@ -187,7 +195,7 @@ fn read(stored: &RawDocument) -> RecordRow {
 fn is_of_apps(stored: &RawDocument, filter: &RecordFilter) -> bool {
     let apps = filter.apps.as_ref();
     let mut crawls = crawls_of(stored).into_iter();
-    apps.is_none() || crawls.any(|crawl| is_of(apps, &crawl.app_id))
+    apps.is_none() || crawls.any(|crawl| includes_app(apps, &crawl.app_id))
 }
 
 fn crawls_of(stored: &RawDocument) -> Vec<CrawlId> {
@@ -220,13 +228,13 @@ pub(super) async fn datasets(
     count_to: u64,
     from: Option<Place>,
     wanted: usize,
-) -> Result<Slice<DatasetRow>, Fault> {
+) -> Result<ListPage<DatasetRow>, Fault> {
     let began = Instant::now();
-    let mut slice = Slice::end();
+    let mut slice = ListPage::end();
     let mut after = from.map(|place| place.part(0).to_owned());
     while let Some(name) = dataset_after(db, after.as_deref()).await? {
         if slice.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME {
-            slice.next = after.map(Place::key);
+            slice.next = after.map(Place::by_key);
             break;
         }
         slice.rows.push(dataset(db, &name, count_to).await?);
@@ -245,7 +253,7 @@ async fn dataset_after(db: &Db, after: Option<&str>) -> Result<Option<String>, F
         .sort(doc! {"_id": 1})
         .projection(doc! {"_id": 1});
     let found = with_timeout(async { find.await }).await?;
-    Ok(found.map(|stored| parts_of_key(key(&stored)).0.to_owned()))
+    Ok(found.map(|stored| split_record_key(key(&stored)).0.to_owned()))
 }
 
 pub(super) async fn dataset(db: &Db, name: &str, count_to: u64) -> Result<DatasetRow, Fault> {
@@ -257,7 +265,7 @@ pub(super) async fn dataset(db: &Db, name: &str, count_to: u64) -> Result<Datase
     )?;
     Ok(DatasetRow {
         name: name.to_owned(),
-        total: total.unwrap_or_else(Count::none_yet),
-        open: open.unwrap_or_else(Count::none_yet),
+        total: total.unwrap_or_else(Count::unknown),
+        open: open.unwrap_or_else(Count::unknown),
     })
 }

@@ -80,11 +80,11 @@ async fn read(
         find = find.projection(projection.clone());
     }
     let projected = source.projected();
-    let mut cursor = answered(async { find.await }).await?;
+    let mut cursor = with_read_timeout(async { find.await }).await?;
     let mut chunk = Vec::new();
     let mut bytes = 0;
     loop {
-        let is_end = !answered(cursor.advance()).await?;
+        let is_end = !with_read_timeout(cursor.advance()).await?;
         if !is_end {
             bytes += cursor.current().as_bytes().len();
             chunk.push(read_document(cursor.current(), &projected)?);
@@ -114,9 +114,11 @@ fn query(source: &DatasetSource, after: Option<&Bson>) -> Document {
     doc! {"$and": [behind, source.query.clone()]}
 }
 
-async fn answered<R>(work: impl Future<Output = mongodb::error::Result<R>>) -> Result<R, Fault> {
+async fn with_read_timeout<R>(
+    work: impl Future<Output = mongodb::error::Result<R>>,
+) -> Result<R, Fault> {
     match tokio::time::timeout(ANSWERED_WITHIN, work).await {
-        Ok(done) => done.map_err(fault_of),
+        Ok(done) => done.map_err(to_fault),
         Err(_) => Err(Fault::Unavailable(format!(
             "the server has not answered for {} s",
             ANSWERED_WITHIN.as_secs()
@@ -124,7 +126,7 @@ async fn answered<R>(work: impl Future<Output = mongodb::error::Result<R>>) -> R
     }
 }
 
-fn fault_of(error: Error) -> Fault {
+fn to_fault(error: Error) -> Fault {
     match error.kind.as_ref() {
         ErrorKind::Command(command) if CURSOR_LOST.contains(&command.code) => {
             Fault::Unavailable(String::from("the server has lost the cursor"))

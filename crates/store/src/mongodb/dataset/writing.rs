@@ -11,7 +11,7 @@ use super::{WriteBack, document_id};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::value::{bson, key};
-use crate::source_document::{FilledField, Unwritten};
+use crate::source_document::{FilledField, UnwrittenRecord};
 
 /// Sends an update that matches no document. It fails if the user of the URI may not write.
 pub(super) async fn check(db: &Db, to: &WriteBack) -> Result<(), Fault> {
@@ -32,7 +32,7 @@ pub(super) async fn write_back(
     db: &Db,
     to: &WriteBack,
     is_same: bool,
-    records: &[Unwritten],
+    records: &[UnwrittenRecord],
 ) -> Result<Vec<(String, String)>, Fault> {
     let mut refused = Vec::new();
     let mut statements = Vec::with_capacity(records.len());
@@ -48,7 +48,7 @@ pub(super) async fn write_back(
         }
     }
     for (statement, code, message) in db.upsert(&to.collection, &statements).await?.failed {
-        match Fault::of_statement(code, &message) {
+        match Fault::from_statement_error(code, &message) {
             Fault::InvalidEntry(reason) => refused.push((sent[statement].record.clone(), reason)),
             fault => return Err(fault),
         }
@@ -56,7 +56,7 @@ pub(super) async fn write_back(
     Ok(refused)
 }
 
-fn statement(record: &Unwritten, creates: bool) -> Result<RawDocumentBuf, Fault> {
+fn statement(record: &UnwrittenRecord, creates: bool) -> Result<RawDocumentBuf, Fault> {
     let id: Bson = document_id(&record.document).map_err(Fault::InvalidEntry)?;
     let id = RawBson::try_from(id).map_err(|error| Fault::InvalidEntry(error.to_string()))?;
     let mut set = RawDocumentBuf::new();

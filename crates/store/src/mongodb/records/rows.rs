@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    EntryResult, RecordDocument, Results, group_by_record, read_all, read_modify_write, refusals,
+    EntryResult, RecordDocument, Results, group_by_record, permanent_refusals, read_all,
+    read_modify_write,
 };
 use crate::listing::KeyedRow;
 use crate::mongodb::command::Db;
@@ -22,7 +23,7 @@ type Row = (usize, KeyedRow);
 
 /// The results of putting rows. Each is given with the index of its page's entry.
 #[derive(Default)]
-pub(in crate::mongodb) struct PutRows {
+pub(in crate::mongodb) struct PutRowsResult {
     /// The reasons why rows cannot be stored.
     pub(in crate::mongodb) refused: Vec<(usize, String)>,
     /// The links of rows whose records lack a wanted field.
@@ -36,21 +37,21 @@ pub(in crate::mongodb) async fn put_rows(
     db: &Db,
     pages: &[RowPage<'_>],
     rules: &FillRules,
-) -> Result<PutRows, Fault> {
-    let mut put = PutRows::default();
+) -> Result<PutRowsResult, Fault> {
+    let mut put = PutRowsResult::default();
     let rows = keyed(db, pages, &mut put.without_key).await?;
     for some in rows.chunks(ROWS_AT_ONCE) {
-        put_some(db, pages, some, rules, &mut put).await?;
+        put_chunk(db, pages, some, rules, &mut put).await?;
     }
     Ok(put)
 }
 
-async fn put_some(
+async fn put_chunk(
     db: &Db,
     pages: &[RowPage<'_>],
     rows: &[Row],
     rules: &FillRules,
-    put: &mut PutRows,
+    put: &mut PutRowsResult,
 ) -> Result<(), Fault> {
     let mut by_record = group_by_record(rows.iter().map(|(_, row)| row.key.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
@@ -65,7 +66,7 @@ async fn put_some(
             {
                 record.add_to_crawl(crawl);
             }
-            record.take_row(&values, rules)
+            record.put_row(&values, rules)
         };
         indexes.iter().map(take_one).collect()
     };
@@ -98,7 +99,7 @@ async fn insert_new(
     revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult>,
 ) -> Result<Results<RecordState>, Fault> {
     let keys: Vec<&str> = pending.keys().copied().collect();
-    let known = db.existing("records", &keys).await?;
+    let known = db.existing_ids("records", &keys).await?;
     let mut new: Vec<(&str, Vec<usize>)> =
         pending.extract_if(|key, _| !known.contains(*key)).collect();
     // Records are created, and exported, in the order of their rows.
@@ -121,7 +122,7 @@ async fn insert_new(
         }
     }
     let inserted = db.insert("records", &documents).await?;
-    let refused = refusals(&inserted.failed)?;
+    let refused = permanent_refusals(&inserted.failed)?;
     let failed: HashSet<usize> = inserted.failed.iter().map(|(index, ..)| *index).collect();
     for (statement, (key, entries, taken)) in sent.into_iter().enumerate() {
         match refused.get(&statement) {
@@ -154,7 +155,7 @@ async fn keyed(
             let of_page: Vec<_> = keys
                 .map(|key| (key.clone(), read.remove(key).map(|stored| stored.record)))
                 .collect();
-            let (keyed, lost) = listing.keyed(&of_page);
+            let (keyed, lost) = listing.rows_with_keys(&of_page);
             if lost > 0 {
                 without_key.push(entry);
             }
@@ -195,9 +196,9 @@ pub(in crate::mongodb) async fn note_rows_missing_from_list(
 
 impl RecordDocument {
     /// Takes the values of a row. If that would make the record too large, the row is refused and nothing changes.
-    fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> EntryResult {
+    fn put_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> EntryResult {
         let before = self.record.clone();
-        if self.record.take_row(row, rules) {
+        if self.record.put_row(row, rules) {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }

@@ -6,7 +6,7 @@ use crate::mongodb::fault::Fault;
 use crate::record::FillRules;
 
 /// A fetch whose response turned out not to be the page.
-pub(in crate::mongodb) struct TakeBackRequest<'a> {
+pub(in crate::mongodb) struct RetractRequest<'a> {
     pub(in crate::mongodb) record: String,
     pub(in crate::mongodb) url: &'a str,
     /// When the fetch started, in the form used in a record's sources.
@@ -17,14 +17,14 @@ pub(in crate::mongodb) struct TakeBackRequest<'a> {
 /// Takes back the values of fetches. Records that are not stored are skipped.
 pub(in crate::mongodb) async fn take_back(
     db: &Db,
-    requests: &[TakeBackRequest<'_>],
+    requests: &[RetractRequest<'_>],
     rules: &FillRules,
 ) -> Result<(), Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| -> Vec<EntryResult<()>> {
         let take_back_one = |index: &usize| {
             if let Some(kept) = kept {
-                kept.take_back(&requests[*index], rules);
+                kept.retract(&requests[*index], rules);
             }
             Ok(())
         };
@@ -34,7 +34,7 @@ pub(in crate::mongodb) async fn take_back(
 }
 
 impl RecordDocument {
-    fn take_back(&mut self, request: &TakeBackRequest<'_>, rules: &FillRules) {
+    fn retract(&mut self, request: &RetractRequest<'_>, rules: &FillRules) {
         let fetch = (request.url, request.started_at.as_str());
         if self.record.take_back(fetch, rules, request.at_ms) {
             self.mark_unwritten();

@@ -4,11 +4,11 @@ use rusqlite::{Connection, params};
 use webfill_wire::Outcome;
 
 use super::has_index;
-use crate::browse::{Count, CrawlCounts, CrawlFilter, Place, Slice};
+use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, Place};
 use crate::crawl::{Crawl, CrawlId};
 use crate::sqlite::crawls;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::slices::slice;
+use crate::sqlite::slices::read_list_page;
 use crate::timestamp::iso_time;
 
 /// The order of the list. Without its index, which is created before browsing, all crawls are sorted.
@@ -22,14 +22,14 @@ pub(super) fn list(
     filter: &CrawlFilter,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<Crawl>, Fault> {
+) -> Result<ListPage<Crawl>, Fault> {
     let mut select = conn.prepare_cached(&format!("{} {NEWEST}", crawls::COLUMNS))?;
     // All times sort before `~`.
     let (before, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
-    slice(select.query([before, id])?, wanted, |row| {
+    read_list_page(select.query([before, id])?, wanted, |row| {
         let crawl = crawls::read(row)?;
-        let place = Place::newest([iso_time(crawl.started_at_ms), crawl.id.to_string()]);
-        Ok((place, filter.takes(&crawl).then_some(crawl)))
+        let place = Place::newest_first([iso_time(crawl.started_at_ms), crawl.id.to_string()]);
+        Ok((place, filter.matches(&crawl).then_some(crawl)))
     })
 }
 
@@ -66,5 +66,5 @@ fn pages_of(
     let found: i64 = conn
         .prepare_cached(COUNT)?
         .query_row(values, |row| row.get(0))?;
-    Ok(Count::of(found.unsigned_abs(), count_to))
+    Ok(Count::from_found(found.unsigned_abs(), count_to))
 }

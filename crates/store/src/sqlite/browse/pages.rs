@@ -4,11 +4,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::has_index;
-use crate::browse::{MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place, Slice};
+use crate::browse::{ListPage, MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place};
 use crate::crawl::CrawlId;
 use crate::sqlite::columns::time;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::slices::slice;
+use crate::sqlite::slices::read_list_page;
 
 /// The columns of a page that are not long.
 const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,
@@ -32,34 +32,36 @@ pub(super) fn list(
     filter: &PageFilter,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<PageRow>, Fault> {
+) -> Result<ListPage<PageRow>, Fault> {
     let before = from.map_or(i64::MAX, |place| place.number(0));
     if let Some(site) = &filter.site
         && has_index(conn, "pages_by_site")?
     {
         let mut select = conn.prepare_cached(&format!("{COLUMNS} {OF_SITE}"))?;
         let rows = select.query(params![site, before])?;
-        return slice(rows, wanted, |row| placed(row, filter));
+        return read_list_page(rows, wanted, |row| cursor_and_row(row, filter));
     }
     if let (Some(crawl), None) = (&filter.crawl, &filter.site)
         && has_index(conn, "pages_by_mapping")?
         && has_index(conn, "pages_by_outcome")?
     {
-        return of_crawl(conn, crawl, filter, before, wanted);
+        return list_of_crawl(conn, crawl, filter, before, wanted);
     }
     let mut select = conn.prepare_cached(&format!("{COLUMNS} {ALL}"))?;
-    slice(select.query([before])?, wanted, |row| placed(row, filter))
+    read_list_page(select.query([before])?, wanted, |row| {
+        cursor_and_row(row, filter)
+    })
 }
 
 /// Lists pages of a crawl. The pages of each outcome are read in the wanted order, and the first rows of all outcomes
 /// make the slice.
-fn of_crawl(
+fn list_of_crawl(
     conn: &Connection,
     crawl: &CrawlId,
     filter: &PageFilter,
     before: i64,
     wanted: usize,
-) -> Result<Slice<PageRow>, Fault> {
+) -> Result<ListPage<PageRow>, Fault> {
     let (app_id, crawl_id) = (&crawl.app_id, &crawl.crawl_id);
     // One more than wanted, to find out whether the list continues.
     let most = wanted as i64 + 1;
@@ -94,32 +96,35 @@ fn rows_at(
     positions: &[i64],
     goes_on: bool,
     filter: &PageFilter,
-) -> Result<Slice<PageRow>, Fault> {
-    let mut slice = Slice::end();
+) -> Result<ListPage<PageRow>, Fault> {
+    let mut slice = ListPage::end();
     let mut select = conn.prepare_cached(&format!("{COLUMNS} WHERE position = ?1"))?;
     for position in positions {
         let mut rows = select.query([position])?;
         // The page is gone from this position if it was saved again meanwhile.
         if let Some(row) = rows.next()? {
-            slice.rows.extend(placed(row, filter)?.1);
+            slice.rows.extend(cursor_and_row(row, filter)?.1);
         }
     }
     slice.examined = positions.len() as u64;
     slice.next = match goes_on {
-        true => positions.last().map(place),
+        true => positions.last().map(cursor_at),
         false => None,
     };
     Ok(slice)
 }
 
-fn place(position: &i64) -> Place {
-    Place::newest([position.to_string()])
+fn cursor_at(position: &i64) -> Place {
+    Place::newest_first([position.to_string()])
 }
 
 /// The place of a row, and the row if the filter accepts it.
-fn placed(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
+fn cursor_and_row(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
     let page = read(row)?;
-    Ok((place(&row.get(0)?), filter.takes(&page).then_some(page)))
+    Ok((
+        cursor_at(&row.get(0)?),
+        filter.matches(&page).then_some(page),
+    ))
 }
 
 fn read(row: &Row<'_>) -> Result<PageRow, Fault> {

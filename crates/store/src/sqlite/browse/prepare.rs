@@ -39,7 +39,7 @@ pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
         db.configure().map_err(refused)?;
         for (name, of) in INDEXES {
             if !db.read(|conn| has_index(conn, name))? {
-                make(&mut db, name, of)?;
+                create_index(&mut db, name, of)?;
             }
         }
         Ok(())
@@ -52,7 +52,7 @@ pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-fn make(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
+fn create_index(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
     let table = of.split(' ').next().unwrap_or_default();
     let is_large = db.read(|conn| last_row(conn, table))? >= MANY_ROWS;
     if is_large {

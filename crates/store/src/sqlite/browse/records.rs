@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::has_index;
 use crate::browse::{
-    Count, DatasetRow, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place,
-    RecordCondition, RecordFilter, RecordRow, Slice, WholeRecord, is_of,
+    Count, DatasetRow, ListOrder, ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW,
+    Place, RecordCondition, RecordFilter, RecordRow, WholeRecord, includes_app,
 };
 use crate::crawl::CrawlId;
 use crate::record::RecordState;
@@ -16,7 +16,7 @@ use crate::sqlite::columns::{from_json, time};
 use crate::sqlite::export::RECORD_COLUMNS;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::objects::row_object;
-use crate::sqlite::slices::{SEARCH_TIME, slice};
+use crate::sqlite::slices::{SEARCH_TIME, read_list_page};
 
 const OPEN: &str = "INDEXED BY records_by_state
     WHERE dataset = ?1 AND resolved_at IS NULL AND record_id >= ?2 AND record_id < ?3
@@ -44,13 +44,13 @@ pub(super) fn list(
     filter: &RecordFilter,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<RecordRow>, Fault> {
+) -> Result<ListPage<RecordRow>, Fault> {
     let columns = format!(
         "SELECT _id, dataset, record_id, missing, resolved_at,
             CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
         FROM records"
     );
-    let read = |row: &Row<'_>, order| placed(conn, row, filter, order);
+    let read = |row: &Row<'_>, order| cursor_and_row(conn, row, filter, order);
     follow(conn, &columns, filter, from, wanted, read)
 }
 
@@ -60,7 +60,7 @@ pub(super) fn list_whole(
     condition: &RecordCondition,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<ListedRecord>, Fault> {
+) -> Result<ListPage<ListedRecord>, Fault> {
     let read = |row: &Row<'_>, order| {
         let place = place_of(order, &row.get::<_, String>(1)?, row.get(9)?, || row.get(3))?;
         let taken = whole_if_taken(conn, row, filter, condition)?;
@@ -100,16 +100,16 @@ fn follow<T>(
     filter: &RecordFilter,
     from: Option<&Place>,
     wanted: usize,
-    mut read: impl FnMut(&Row<'_>, Order) -> Result<(Place, Option<T>), Fault>,
-) -> Result<Slice<T>, Fault> {
+    mut read: impl FnMut(&Row<'_>, ListOrder) -> Result<(Place, Option<T>), Fault>,
+) -> Result<ListPage<T>, Fault> {
     let select = |which: &str| format!("{columns} {which}");
-    let begun_by_key = from.is_some_and(|place| place.order() == Order::Key);
+    let begun_by_key = from.is_some_and(|place| place.order() == ListOrder::Key);
     match (&filter.dataset, filter.state) {
         (Some(dataset), Some(RecordState::Open)) if has_index(conn, BY_STATE)? => {
             let (first, end) = filter.ids(from);
             let mut open = conn.prepare_cached(&select(OPEN))?;
             let rows = open.query(params![dataset, first, end])?;
-            slice(rows, wanted, |row| read(row, Order::Key))
+            read_list_page(rows, wanted, |row| read(row, ListOrder::Key))
         }
         (Some(dataset), Some(RecordState::Resolved))
             if filter.id_prefix.is_none() && !begun_by_key && has_index(conn, BY_STATE)? =>
@@ -118,13 +118,13 @@ fn follow<T>(
             let (at, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
             let mut resolved = conn.prepare_cached(&select(RESOLVED))?;
             let rows = resolved.query(params![dataset, at, id])?;
-            slice(rows, wanted, |row| read(row, Order::Newest))
+            read_list_page(rows, wanted, |row| read(row, ListOrder::Newest))
         }
         _ => {
             let (first, end) = filter.keys(from);
             let mut all = conn.prepare_cached(&select(BY_KEY))?;
             let rows = all.query([first, end])?;
-            slice(rows, wanted, |row| read(row, Order::Key))
+            read_list_page(rows, wanted, |row| read(row, ListOrder::Key))
         }
     }
 }
@@ -132,11 +132,11 @@ fn follow<T>(
 const BY_STATE: &str = "records_by_state";
 
 /// The place of a row, and the row if the filter accepts it.
-fn placed(
+fn cursor_and_row(
     conn: &Connection,
     row: &Row<'_>,
     filter: &RecordFilter,
-    order: Order,
+    order: ListOrder,
 ) -> Result<(Place, Option<RecordRow>), Fault> {
     let resolved_at: Option<String> = row.get(4)?;
     let fields: Option<String> = row.get(5)?;
@@ -152,19 +152,19 @@ fn placed(
         },
     };
     let place = place_of(order, &record.key, resolved_at, || Ok(record.id.clone()))?;
-    let is_taken = filter.takes(&record) && is_of_apps(conn, &record.key, filter)?;
+    let is_taken = filter.matches(&record) && is_of_apps(conn, &record.key, filter)?;
     Ok((place, is_taken.then_some(record)))
 }
 
 fn place_of(
-    order: Order,
+    order: ListOrder,
     key: &str,
     resolved_at: Option<String>,
     id: impl FnOnce() -> rusqlite::Result<String>,
 ) -> Result<Place, Fault> {
     Ok(match order {
-        Order::Key => Place::key(key),
-        Order::Newest => Place::newest([resolved_at.unwrap_or_default(), id()?]),
+        ListOrder::Key => Place::by_key(key),
+        ListOrder::Newest => Place::newest_first([resolved_at.unwrap_or_default(), id()?]),
     })
 }
 
@@ -174,7 +174,7 @@ fn is_of_apps(conn: &Connection, key: &str, filter: &RecordFilter) -> Result<boo
     }
     let crawls = crawls_of(conn, key)?;
     let mut apps = crawls.iter().map(|crawl| &crawl.app_id);
-    Ok(apps.any(|app| is_of(filter.apps.as_ref(), app)))
+    Ok(apps.any(|app| includes_app(filter.apps.as_ref(), app)))
 }
 
 fn crawls_of(conn: &Connection, key: &str) -> Result<Vec<CrawlId>, Fault> {
@@ -207,9 +207,9 @@ pub(super) fn datasets(
     count_to: u64,
     from: Option<&Place>,
     wanted: usize,
-) -> Result<Slice<DatasetRow>, Fault> {
+) -> Result<ListPage<DatasetRow>, Fault> {
     let began = Instant::now();
-    let mut slice = Slice::end();
+    let mut slice = ListPage::end();
     let mut after = from.map(|place| place.part(0).to_owned());
     loop {
         // `0` is the character after `/`.
@@ -222,7 +222,7 @@ pub(super) fn datasets(
             return Ok(slice);
         };
         if slice.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME {
-            slice.next = after.map(Place::key);
+            slice.next = after.map(Place::by_key);
             return Ok(slice);
         }
         slice.rows.push(dataset(conn, name.clone(), count_to)?);
@@ -236,7 +236,7 @@ pub(super) fn dataset(conn: &Connection, name: String, count_to: u64) -> Result<
         total: count(conn, COUNT_ALL, &name, count_to)?,
         open: match has_index(conn, BY_STATE)? {
             true => count(conn, COUNT_OPEN, &name, count_to)?,
-            false => Count::none_yet(),
+            false => Count::unknown(),
         },
         name,
     })
@@ -247,5 +247,5 @@ fn count(conn: &Connection, sql: &str, dataset: &str, count_to: u64) -> Result<C
     let found: i64 = conn
         .prepare_cached(sql)?
         .query_row(values, |row| row.get(0))?;
-    Ok(Count::of(found.unsigned_abs(), count_to))
+    Ok(Count::from_found(found.unsigned_abs(), count_to))
 }

@@ -9,7 +9,7 @@ use webfill_wire::Outcome;
 
 use super::prepare::INDEXES;
 use super::*;
-use crate::browse::Order;
+use crate::browse::ListOrder;
 use crate::open_mode::OpenMode;
 use crate::record::RecordState;
 use crate::sqlite::schema;
@@ -106,10 +106,10 @@ fn detours(conn: &Connection) -> Vec<String> {
 #[test]
 fn every_list_follows_an_index() {
     let places = [
-        Place::newest(["5", "x"].map(String::from)),
-        Place::key("people/1"),
+        Place::newest_first(["5", "x"].map(String::from)),
+        Place::by_key("people/1"),
     ];
-    assert_eq!(places[1].order(), Order::Key);
+    assert_eq!(places[1].order(), ListOrder::Key);
     for is_prepared in [true, false] {
         let (_folder, mut conn) = empty(is_prepared);
         conn.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(keep))

@@ -75,7 +75,7 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
         );
     }
     let mut verdicts = Vec::new();
-    verdicts.extend(of_dashboard("while indexes are made", file)?);
+    verdicts.extend(measure_dashboard("while indexes are made", file)?);
     let bytes = std::fs::metadata(file)?.len();
     let began = Instant::now();
     open_to_browse(&uri).await?.browse.prepare().await?;
@@ -86,15 +86,15 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
         indexed as f64 / made.pages as f64,
         indexed.saturating_sub(bytes) as f64 / made.pages as f64,
     );
-    verdicts.extend(of_dashboard("with all indexes", file)?);
+    verdicts.extend(measure_dashboard("with all indexes", file)?);
     for (what, waited) in reads::measure(&uri, made).await? {
         verdicts.push(verdict(&format!("{what}: the longest wait"), waited));
     }
     Ok(verdicts)
 }
 
-fn of_dashboard(when: &str, file: &Path) -> Result<[Verdict; 2], Failure> {
-    let waited = over_http::first_snapshots(file)?;
+fn measure_dashboard(when: &str, file: &Path) -> Result<[Verdict; 2], Failure> {
+    let waited = over_http::measure_overview(file)?;
     Ok([
         verdict(
             &format!("the overview by HTTP {when}: the first wait"),

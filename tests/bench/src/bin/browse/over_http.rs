@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use webfill_bench::program::binary;
-use webfill_bench::visit::visit;
+use webfill_bench::visit::timed_get;
 
 use crate::Failure;
 
@@ -32,16 +32,16 @@ pub struct Waited {
 }
 
 /// Starts a dashboard over a store, and requests its overview.
-pub fn first_snapshots(store: &Path) -> Result<Waited, Failure> {
-    forget(store)?;
+pub fn measure_overview(store: &Path) -> Result<Waited, Failure> {
+    drop_from_cache(store)?;
     let folder = tempfile::tempdir()?;
     let _dashboard = Dashboard::start(store, folder.path())?;
-    let (first, mut page) = visit(PLACE, OVERVIEW)?;
+    let (first, mut page) = timed_get(PLACE, OVERVIEW)?;
     let mut later = Duration::ZERO;
     for _ in 0..CHECKS {
         std::thread::sleep(PAUSE);
         let waited;
-        (waited, page) = visit(PLACE, OVERVIEW)?;
+        (waited, page) = timed_get(PLACE, OVERVIEW)?;
         later = later.max(waited);
     }
     match page.contains(FIGURE) {
@@ -51,7 +51,7 @@ pub fn first_snapshots(store: &Path) -> Result<Waited, Failure> {
 }
 
 /// Drops a file from the machine's page cache.
-fn forget(store: &Path) -> Result<(), Failure> {
+fn drop_from_cache(store: &Path) -> Result<(), Failure> {
     let mut file = std::ffi::OsString::from("of=");
     file.push(store);
     let dropped = Command::new("dd")

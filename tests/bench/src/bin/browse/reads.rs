@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use webfill_store::{
-    Browse, Browsing, ChangeListFilter, CrawlFilter, CrawlId, PageFilter, Place, RecordFilter,
-    RecordState, Slice, StoreError, StoreUri, open_to_browse,
+    Browse, BrowseHandles, ChangeListFilter, CrawlFilter, CrawlId, ListPage, PageFilter, Place,
+    RecordFilter, RecordState, StoreError, StoreUri, open_to_browse,
 };
 use webfill_wire::Outcome;
 
@@ -27,18 +27,24 @@ pub async fn measure(
 ) -> Result<Vec<(&'static str, Duration)>, Failure> {
     let mut waits = vec![(
         "the overview, from the opening of the store",
-        overview(uri, made).await?,
+        time_overview(uri, made).await?,
     )];
-    let Browsing { browse, .. } = open_to_browse(uri).await?;
+    let BrowseHandles { browse, .. } = open_to_browse(uri).await?;
     let browse = &*browse;
     waits.push(("a list of pages, 20 slices", pages(browse, made).await?));
     waits.push((
         "figures and a list of a small crawl",
-        small_crawls(browse).await?,
+        time_small_crawls(browse).await?,
     ));
-    waits.push(("pages of a site, and one page", sites(browse, made).await?));
+    waits.push((
+        "pages of a site, and one page",
+        time_sites(browse, made).await?,
+    ));
     waits.push(("a list of records, 20 slices", records(browse).await?));
-    waits.push(("records by their ids, and one record", ids(browse).await?));
+    waits.push((
+        "records by their ids, and one record",
+        time_ids(browse).await?,
+    ));
     waits.push(("a list of changes, 20 slices", changes(browse, made).await?));
     waits.push(("a list of crawls, 20 slices", crawls(browse).await?));
     Ok(waits)
@@ -46,9 +52,9 @@ pub async fn measure(
 
 /// The first view of the dashboard, on a new connection: crawls, the counts of the first ten, datasets, sites in
 /// trouble.
-async fn overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
+async fn time_overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     let began = Instant::now();
-    let Browsing { browse, store, .. } = open_to_browse(uri).await?;
+    let BrowseHandles { browse, store, .. } = open_to_browse(uri).await?;
     let crawls = browse.crawls(&CrawlFilter::default(), None, ROWS).await?;
     for crawl in crawls.rows.iter().take(10) {
         browse.crawl_counts(&crawl.id, COUNT_TO).await?;
@@ -57,13 +63,13 @@ async fn overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     browse.site_states(None, ROWS).await?;
     store.health().await?;
     let waited = began.elapsed();
-    expect(crawls.rows.len() == ROWS as usize, "crawls")?;
-    expect(crawls.rows[0].id == made.large_crawl(), "the large crawl")?;
-    expect(datasets.rows.len() == 1, "a dataset")?;
+    ensure(crawls.rows.len() == ROWS as usize, "crawls")?;
+    ensure(crawls.rows[0].id == made.large_crawl(), "the large crawl")?;
+    ensure(datasets.rows.len() == 1, "a dataset")?;
     Ok(waited)
 }
 
-fn expect(is_so: bool, what: &str) -> Result<(), Failure> {
+fn ensure(is_so: bool, what: &str) -> Result<(), Failure> {
     match is_so {
         true => Ok(()),
         false => Err(format!("the store has not shown {what}").into()),
@@ -72,7 +78,7 @@ fn expect(is_so: bool, what: &str) -> Result<(), Failure> {
 
 /// The longest wait of some pages, one after another.
 async fn longest<T>(
-    list: impl AsyncFn(Option<Place>) -> Result<Slice<T>, StoreError>,
+    list: impl AsyncFn(Option<Place>) -> Result<ListPage<T>, StoreError>,
 ) -> Result<Duration, Failure> {
     let (mut longest, mut from, mut rows) = (Duration::ZERO, None, 0);
     for _ in 0..SLICES {
@@ -83,7 +89,7 @@ async fn longest<T>(
         let Some(next) = slice.next else { break };
         from = Some(next);
     }
-    expect(rows > 0, "rows")?;
+    ensure(rows > 0, "rows")?;
     Ok(longest)
 }
 
@@ -116,7 +122,7 @@ async fn pages(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
     Ok(waited)
 }
 
-async fn small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
+async fn time_small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
     for check in 0..CHECKS {
         let crawl = CrawlId::new("app", format!("c{}", 1 + check * 37 % SMALL_CRAWLS));
@@ -128,12 +134,12 @@ async fn small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
         };
         let listed = browse.pages(&filter, None, ROWS).await?;
         waited = waited.max(began.elapsed());
-        expect(!listed.rows.is_empty(), "pages of a small crawl")?;
+        ensure(!listed.rows.is_empty(), "pages of a small crawl")?;
     }
     Ok(waited)
 }
 
-async fn sites(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
+async fn time_sites(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
     let sites = made.pages / PAGES_OF_SITE;
     for check in 0..CHECKS {
@@ -143,10 +149,10 @@ async fn sites(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
         };
         let began = Instant::now();
         let listed = browse.pages(&filter, None, ROWS).await?;
-        expect(listed.rows.len() as u64 == PAGES_OF_SITE, "pages of a site")?;
+        ensure(listed.rows.len() as u64 == PAGES_OF_SITE, "pages of a site")?;
         let page = browse.page(&listed.rows[0].id).await?;
         waited = waited.max(began.elapsed());
-        expect(page.is_some(), "a page")?;
+        ensure(page.is_some(), "a page")?;
     }
     Ok(waited)
 }
@@ -165,7 +171,7 @@ async fn records(browse: &dyn Browse) -> Result<Duration, Failure> {
     Ok(waited)
 }
 
-async fn ids(browse: &dyn Browse) -> Result<Duration, Failure> {
+async fn time_ids(browse: &dyn Browse) -> Result<Duration, Failure> {
     let mut waited = Duration::ZERO;
     for check in 0..CHECKS {
         let filter = RecordFilter {

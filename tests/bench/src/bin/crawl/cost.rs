@@ -32,7 +32,7 @@ struct Course {
 }
 
 /// Small pages, reached by links.
-pub fn small(size: Size) -> Result<Verdict, Failure> {
+pub fn measure_small_pages(size: Size) -> Result<Verdict, Failure> {
     let catalogue = catalogue(size);
     let described = catalogue.describe();
     let web = serve(catalogue)?;
@@ -65,7 +65,7 @@ fn small_course(web: &Web) -> Course {
 }
 
 /// Real pages, given as seeds.
-pub fn real(size: Size) -> Result<Verdict, Failure> {
+pub fn measure_real_pages(size: Size) -> Result<Verdict, Failure> {
     let articles = Articles::load()?;
     let described = articles.describe();
     let [full, small] = REAL_PAGES;

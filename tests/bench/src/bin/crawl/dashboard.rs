@@ -49,7 +49,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(size: Size) -> Plan {
+    fn from_size(size: Size) -> Plan {
         Plan {
             sites: size.pick(200, 40),
             turns: size.pick(6, 2),
@@ -73,7 +73,7 @@ struct Turn {
 }
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
-    let plan = Plan::of(size);
+    let plan = Plan::from_size(size);
     println!(
         "(l) {BROWSERS} browsers at the dashboard of a fleet that crawls {} pages/s; {} turns of {} s without them and with them",
         plan.sites as u64 / DELAY_S,
@@ -101,12 +101,12 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         for browser in &browsers {
             browser.open("about:blank");
         }
-        alone.push(turn(&fleet, &web, plan.turn)?);
+        alone.push(measure_turn(&fleet, &web, plan.turn)?);
         for browser in &browsers {
             browser.open(&format!("http://{dashboard}/dashboard/"));
         }
         let before: Vec<String> = browsers.iter().map(pages_shown).collect();
-        open.push(turn(&fleet, &web, plan.turn)?);
+        open.push(measure_turn(&fleet, &web, plan.turn)?);
         if browsers
             .iter()
             .map(pages_shown)
@@ -116,10 +116,10 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
             return Err("a browser shows the same figures as 20 s ago: it is not live".into());
         }
     }
-    Ok(judge(&plan, &alone, &open))
+    Ok(verdicts(&plan, &alone, &open))
 }
 
-fn judge(plan: &Plan, alone: &[Turn], open: &[Turn]) -> Vec<Verdict> {
+fn verdicts(plan: &Plan, alone: &[Turn], open: &[Turn]) -> Vec<Verdict> {
     for (name, turns) in [("no browser", alone), ("three browsers", open)] {
         let shares: Vec<String> = turns
             .iter()
@@ -209,11 +209,11 @@ fn log_in(browser: &Browser, dashboard: &str) -> Result<(), Failure> {
 /// The number of pages shown by a browser; empty if there is none.
 fn pages_shown(browser: &Browser) -> String {
     let script = "return document.getElementById('pages')?.textContent ?? ''";
-    let shown = browser.run(script, json!([]));
+    let shown = browser.run_script(script, json!([]));
     shown.as_str().unwrap_or_default().to_owned()
 }
 
-fn turn(fleet: &Fleet, web: &Web, length: Duration) -> Result<Turn, Failure> {
+fn measure_turn(fleet: &Fleet, web: &Web, length: Duration) -> Result<Turn, Failure> {
     std::thread::sleep(SETTLES);
     web.take_arrivals();
     let (cpu, began) = (fleet.dispatcher_cpu(), Instant::now());

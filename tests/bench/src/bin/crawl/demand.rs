@@ -48,7 +48,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let fleet = Fleet::with_supervisor(web.port, |_| {})?;
     let mut waits = Vec::new();
     for number in 0..WARM_UP + requests {
-        let wait = fleet.wait_of(number, &web)?;
+        let wait = fleet.time_request(number, &web)?;
         if number >= WARM_UP {
             waits.push(wait);
         }
@@ -115,7 +115,7 @@ impl Fleet {
             "--state",
             "supervisor",
         ];
-        Fleet::of(&[DISPATCHER, &supervisor], |command| {
+        Fleet::start(&[DISPATCHER, &supervisor], |command| {
             command
                 .env("WEBFILL_POLITENESS_DELAY", "1")
                 .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
@@ -129,10 +129,10 @@ impl Fleet {
 
     /// A dispatcher without supervisors.
     pub(crate) fn dispatcher_only(change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
-        Fleet::of(&[DISPATCHER], change)
+        Fleet::start(&[DISPATCHER], change)
     }
 
-    fn of(roles: &[&[&str]], change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
+    fn start(roles: &[&[&str]], change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
         let folder = tempfile::tempdir()?;
         let start = |args: &&[&str]| -> Result<Child, Failure> {
             let mut command = Command::new(binary()?);
@@ -160,7 +160,7 @@ impl Fleet {
     }
 
     /// The time from sending a request to the request for its page.
-    fn wait_of(&self, number: usize, web: &Web) -> Result<Duration, Failure> {
+    fn time_request(&self, number: usize, web: &Web) -> Result<Duration, Failure> {
         let host = format!("site-{number}.example");
         let request =
             json!({"url": format!("http://{host}/"), "appid": "bench", "crawlid": "demand"});

@@ -27,13 +27,13 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let folder = tempfile::tempdir()?;
     let no_sync = build_no_sync(folder.path())?;
     let (web, crawl) = cost::small_crawl(size)?;
-    let pages = share("pages/s", size, &no_sync, |preload| {
+    let pages = sync_share("pages/s", size, &no_sync, |preload| {
         web.take_arrivals();
         pages_per_second(&crawl, preload)
     })?;
     let [full, small] = LISTS;
     let lists = size.pick(full, small);
-    let urls = share("accepted URLs/s", size, &no_sync, |preload| {
+    let urls = sync_share("accepted URLs/s", size, &no_sync, |preload| {
         accepted_per_second(lists, preload)
     })?;
     Ok(vec![
@@ -63,7 +63,7 @@ fn build_no_sync(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// A rate with syncs as a share of the one without: the best of each.
-fn share(
+fn sync_share(
     what: &str,
     size: Size,
     no_sync: &Path,
@@ -80,18 +80,18 @@ fn share(
 }
 
 fn pages_per_second(crawl: &Crawl, preload: Option<&Path>) -> Result<f64, Failure> {
-    let crawled = crawl.run_with(|command| load(command, preload), |_| {})?;
+    let crawled = crawl.run_with(|command| preload_library(command, preload), |_| {})?;
     Ok(crawled.pages() as f64 / crawled.cost.elapsed.as_secs_f64())
 }
 
-fn load(command: &mut Command, library: Option<&Path>) {
+fn preload_library(command: &mut Command, library: Option<&Path>) {
     if let Some(library) = library {
         command.env("LD_PRELOAD", library);
     }
 }
 
 fn accepted_per_second(lists: usize, preload: Option<&Path>) -> Result<f64, Failure> {
-    let fleet = Fleet::dispatcher_only(|command| load(command, preload))?;
+    let fleet = Fleet::dispatcher_only(|command| preload_library(command, preload))?;
     let started = Instant::now();
     for number in 0..lists {
         let answer = fleet.ask(&list(number))?;

@@ -74,10 +74,10 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     );
     let mut verdicts = Vec::new();
     if wants("small") {
-        verdicts.push(cost::small(size)?);
+        verdicts.push(cost::measure_small_pages(size)?);
     }
     if wants("real") {
-        verdicts.push(cost::real(size)?);
+        verdicts.push(cost::measure_real_pages(size)?);
     }
     if wants("pace") {
         verdicts.extend(pace::run(size)?);

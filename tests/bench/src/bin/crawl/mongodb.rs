@@ -10,9 +10,9 @@ use mongodb::bson::doc;
 use serde_json::json;
 use webfill_test_mongod::Mongod;
 
-use crate::pace::{self, DELAY, Plan, Seen, Sites};
+use crate::pace::{self, DELAY, Plan, ServerView, Sites};
 use crate::web::Web;
-use crate::webfill::{Crawl, Crawled, bench_file};
+use crate::webfill::{Crawl, CrawlResult, bench_file};
 use crate::{Failure, Limit, Size, Verdict};
 
 const LIMIT: f64 = 50.0;
@@ -20,7 +20,7 @@ const LIMIT: f64 = 50.0;
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
-    let plan = Plan::of(size);
+    let plan = Plan::from_size(size);
     println!(
         "(f) {} sites, a delay of {} s, store and cache in MongoDB, a record for each page",
         plan.sites,
@@ -28,9 +28,9 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     );
     let mongod = Mongod::start();
     let web = Web::serve(Sites::build(pages_per_site(plan)), 1)?;
-    let counting = Counting::start(&mongod.uri("admin"))?;
+    let counting = RequestCounter::start(&mongod.uri("admin"))?;
     let crawled = crawl(&web, plan, &mongod.uri("bench"))?;
-    let seen = pace::judge(&web, plan, None)?;
+    let seen = pace::evaluate_arrivals(&web, plan, None)?;
     let requests = counting.finish()?.rate_within(&seen)?;
     seen.print("webfill", &crawled.cost);
     println!(
@@ -68,7 +68,7 @@ fn seeds(port: u16, plan: Plan) -> Vec<String> {
     pages.map(record).collect()
 }
 
-fn crawl(web: &Web, plan: Plan, store: &str) -> Result<Crawled, Failure> {
+fn crawl(web: &Web, plan: Plan, store: &str) -> Result<CrawlResult, Failure> {
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --delay 1 --depth 0 --max-time {}s --store {store}",
         plan.duration.as_secs(),
@@ -83,33 +83,33 @@ fn crawl(web: &Web, plan: Plan, store: &str) -> Result<Crawled, Failure> {
 }
 
 /// Reads the server's count of requests now and then, during a crawl.
-struct Counting {
+struct RequestCounter {
     over: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<Result<Counted, Failure>>,
+    thread: std::thread::JoinHandle<Result<RequestCounts, Failure>>,
 }
 
 /// The counts, with their times.
-struct Counted(Vec<(Instant, i64)>);
+struct RequestCounts(Vec<(Instant, i64)>);
 
-impl Counting {
-    fn start(uri: &str) -> Result<Counting, Failure> {
+impl RequestCounter {
+    fn start(uri: &str) -> Result<RequestCounter, Failure> {
         let over = Arc::new(AtomicBool::new(false));
         let (uri, reported) = (uri.to_owned(), Arc::clone(&over));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let thread = std::thread::spawn(move || runtime.block_on(count(&uri, &reported)));
-        Ok(Counting { over, thread })
+        Ok(RequestCounter { over, thread })
     }
 
-    fn finish(self) -> Result<Counted, Failure> {
+    fn finish(self) -> Result<RequestCounts, Failure> {
         self.over.store(true, Ordering::Relaxed);
         let counted = self.thread.join();
         counted.map_err(|_| "the counting of requests panicked")?
     }
 }
 
-async fn count(uri: &str, over: &AtomicBool) -> Result<Counted, Failure> {
+async fn count(uri: &str, over: &AtomicBool) -> Result<RequestCounts, Failure> {
     let client = Client::with_uri_str(uri).await?;
     let database = client.database("admin");
     let mut counted = Vec::new();
@@ -120,12 +120,12 @@ async fn count(uri: &str, over: &AtomicBool) -> Result<Counted, Failure> {
         counted.push((Instant::now(), requests - counted.len() as i64));
         tokio::time::sleep(SAMPLE_EVERY).await;
     }
-    Ok(Counted(counted))
+    Ok(RequestCounts(counted))
 }
 
-impl Counted {
+impl RequestCounts {
     /// Requests a second in the window that the pages are counted in.
-    fn rate_within(&self, seen: &Seen) -> Result<f64, Failure> {
+    fn rate_within(&self, seen: &ServerView) -> Result<f64, Failure> {
         let mut within = self.0.iter().filter(|(at, _)| seen.window.contains(at));
         let (Some(first), Some(last)) = (within.next(), within.next_back()) else {
             return Err("the server was not asked for its count".into());
@@ -142,14 +142,14 @@ mod tests {
     fn requests_are_counted_within_the_window_alone() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let counted = Counted(vec![
+        let counted = RequestCounts(vec![
             (at(0), 0),
             (at(10), 500),
             (at(15), 600),
             (at(20), 700),
             (at(30), 9_000),
         ]);
-        let seen = |window| Seen {
+        let seen = |window| ServerView {
             rate: 0.0,
             window,
             short_gaps: 0,

@@ -19,7 +19,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let plan = Plan {
         // The look-up of a dead name fails after ten seconds.
         duration: Duration::from_secs(size.pick(60, 30)),
-        ..Plan::of(size)
+        ..Plan::from_size(size)
     };
     println!(
         "(h) {} sites, a delay of {} s, beside as many whose name servers never answer",
@@ -39,7 +39,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     };
     let begun = Instant::now();
     let crawled = crawl.run(|_| {})?;
-    let seen = pace::judge(&web, plan, Some(begun + plan.duration))?;
+    let seen = pace::evaluate_arrivals(&web, plan, Some(begun + plan.duration))?;
     seen.print("webfill", &crawled.cost);
     println!("  outcomes: {}", crawled.summary["outcomes"]);
     Ok(vec![Verdict {

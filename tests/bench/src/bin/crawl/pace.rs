@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn of(size: Size) -> Plan {
+    pub fn from_size(size: Size) -> Plan {
         Plan {
             sites: size.pick(1_000, 100),
             duration: Duration::from_secs(size.pick(45, 20)),
@@ -75,7 +75,7 @@ impl Pages for Sites {
 }
 
 /// The server's view of one crawl.
-pub struct Seen {
+pub struct ServerView {
     /// Pages a second, in the window.
     pub rate: f64,
     pub window: Range<Instant>,
@@ -85,7 +85,7 @@ pub struct Seen {
 }
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
-    let plan = Plan::of(size);
+    let plan = Plan::from_size(size);
     println!(
         "(d) {} sites, a delay of {} s, robots.txt heeded",
         plan.sites,
@@ -124,7 +124,7 @@ fn seeds(port: u16, sites: usize) -> Vec<String> {
         .collect()
 }
 
-fn crawl(web: &Web, plan: Plan) -> Result<Seen, Failure> {
+fn crawl(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --delay 1 --follow all --depth 1000 --max-time {}s",
         plan.duration.as_secs(),
@@ -136,12 +136,12 @@ fn crawl(web: &Web, plan: Plan) -> Result<Seen, Failure> {
         flags: flags.split(' ').map(str::to_owned).collect(),
     };
     let crawled = crawl.run(|_| {})?;
-    let seen = judge(web, plan, None)?;
+    let seen = evaluate_arrivals(web, plan, None)?;
     seen.print("webfill", &crawled.cost);
     Ok(seen)
 }
 
-fn scrape(web: &Web, plan: Plan) -> Result<Seen, Failure> {
+fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     let spider = Spider {
         seeds: seeds(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
@@ -162,14 +162,18 @@ fn scrape(web: &Web, plan: Plan) -> Result<Seen, Failure> {
         hosts: (0..plan.sites).map(host).collect(),
     };
     let spun = spider.run()?;
-    let seen = judge(web, plan, None)?;
+    let seen = evaluate_arrivals(web, plan, None)?;
     seen.print("Scrapy", &spun.cost);
     Ok(seen)
 }
 
 /// Reads the server's log. robots.txt is the one request that may come right before a page. `end`: of the
 /// crawl, if its first request came late.
-pub fn judge(web: &Web, plan: Plan, end: Option<Instant>) -> Result<Seen, Failure> {
+pub fn evaluate_arrivals(
+    web: &Web,
+    plan: Plan,
+    end: Option<Instant>,
+) -> Result<ServerView, Failure> {
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
@@ -181,7 +185,7 @@ pub fn judge(web: &Web, plan: Plan, end: Option<Instant>) -> Result<Seen, Failur
         .filter(|arrival| window.contains(&arrival.at))
         .count();
     let gaps = gaps(&arrivals);
-    Ok(Seen {
+    Ok(ServerView {
         rate: counted as f64 / (window.end - window.start).as_secs_f64(),
         window,
         short_gaps: gaps.iter().filter(|gap| **gap < DELAY).count(),
@@ -202,7 +206,7 @@ fn gaps(arrivals: &VecDeque<Arrival>) -> Vec<Duration> {
     gaps
 }
 
-impl Seen {
+impl ServerView {
     pub fn print(&self, name: &str, cost: &Cost) {
         println!(
             "  {name:<9} {:.0} pages/s; {} gaps under the delay, the shortest {:.4} s; {} pages in {:.0} s, {:.0} % of a core, {:.0} MiB PSS",

@@ -23,14 +23,14 @@ pub struct Spider {
 }
 
 /// The results of the run.
-pub struct Spun {
+pub struct SpiderResult {
     pub cost: Cost,
     pub pages: u64,
     folder: tempfile::TempDir,
 }
 
 impl Spider {
-    pub fn run(&self) -> Result<Spun, Failure> {
+    pub fn run(&self) -> Result<SpiderResult, Failure> {
         let folder = tempfile::tempdir()?;
         let task = json!({
             "seeds": self.seeds,
@@ -47,7 +47,7 @@ impl Spider {
         let cost = measure(command, |_| {})?;
         let stats: Value =
             serde_json::from_slice(&std::fs::read(folder.path().join("stats.json"))?)?;
-        Ok(Spun {
+        Ok(SpiderResult {
             cost,
             pages: stats["response_received_count"].as_u64().unwrap_or(0),
             folder,
@@ -55,7 +55,7 @@ impl Spider {
     }
 }
 
-impl Spun {
+impl SpiderResult {
     pub fn fields(&self) -> Result<Fields, Failure> {
         let lines = std::fs::read_to_string(self.folder.path().join("items.jsonl"))?;
         let mut scraped = Fields::new();

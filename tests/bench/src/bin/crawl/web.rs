@@ -176,14 +176,14 @@ fn read_head(head: &[u8]) -> Option<(&str, &str)> {
 
 /// An answer of status 200.
 pub fn page(content_type: &str, body: &[u8]) -> Answer {
-    answer("200 OK", content_type, body)
+    build_answer("200 OK", content_type, body)
 }
 
 fn not_found() -> Answer {
-    answer("404 Not Found", "text/plain", b"not here\n")
+    build_answer("404 Not Found", "text/plain", b"not here\n")
 }
 
-fn answer(status: &str, content_type: &str, body: &[u8]) -> Answer {
+fn build_answer(status: &str, content_type: &str, body: &[u8]) -> Answer {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
         body.len()

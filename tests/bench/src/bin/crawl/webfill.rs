@@ -25,7 +25,7 @@ pub struct Crawl {
 }
 
 /// The results of the run.
-pub struct Crawled {
+pub struct CrawlResult {
     pub cost: Cost,
     pub summary: Value,
     folder: tempfile::TempDir,
@@ -33,7 +33,7 @@ pub struct Crawled {
 
 impl Crawl {
     /// Runs it in a folder of its own. `watch` sees each sample of the processes' memory.
-    pub fn run(&self, watch: impl FnMut(&Roles)) -> Result<Crawled, Failure> {
+    pub fn run(&self, watch: impl FnMut(&Roles)) -> Result<CrawlResult, Failure> {
         self.run_with(|_| {}, watch)
     }
 
@@ -42,7 +42,7 @@ impl Crawl {
         &self,
         change: impl FnOnce(&mut Command),
         watch: impl FnMut(&Roles),
-    ) -> Result<Crawled, Failure> {
+    ) -> Result<CrawlResult, Failure> {
         let folder = tempfile::tempdir()?;
         let mappings = folder.path().join("mappings");
         std::fs::create_dir(&mappings)?;
@@ -72,7 +72,7 @@ impl Crawl {
         let text = std::fs::read_to_string(folder.path().join("summary.json"))?;
         let summary = serde_json::from_str(&text)
             .map_err(|_| format!("webfill ended with {:?} and no summary", cost.exit_code))?;
-        Ok(Crawled {
+        Ok(CrawlResult {
             cost,
             summary,
             folder,
@@ -80,7 +80,7 @@ impl Crawl {
     }
 }
 
-impl Crawled {
+impl CrawlResult {
     pub fn pages(&self) -> u64 {
         self.summary["pages"].as_u64().unwrap_or(0)
     }

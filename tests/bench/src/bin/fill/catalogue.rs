@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use webfill_bench::made_sites::made_site;
-use webfill_bench::sites::{Failure, LabelledPage, Site, even};
+use webfill_bench::sites::{Failure, LabelledPage, Site, normalise_spaces};
 
 /// A table of labels and values, a German description list, linked data, attributes.
 const LAYOUTS: [&str; 4] = ["rows", "definitions", "linked-data", "attributes"];
@@ -74,17 +74,19 @@ impl Truth {
     /// Whether a filled cell has it.
     pub fn is(&self, cell: &str) -> bool {
         // Pages cut off some texts, and have the whole in another place.
-        let is_same = |value: &String| match even(value).trim_end().strip_suffix("...") {
-            Some(begin) => even(cell).starts_with(begin.trim_end()),
-            None => even(value) == even(cell),
+        let is_same = |value: &String| match normalise_spaces(value).trim_end().strip_suffix("...")
+        {
+            Some(begin) => normalise_spaces(cell).starts_with(begin.trim_end()),
+            None => normalise_spaces(value) == normalise_spaces(cell),
         };
         match self {
             Truth::Spellings(values) => {
                 values.iter().any(is_same) || self.is_empty() && cell.is_empty()
             }
             Truth::List(values) => {
-                let values: BTreeSet<String> = values.iter().map(|value| even(value)).collect();
-                let filled = cell.split(BETWEEN).map(even);
+                let values: BTreeSet<String> =
+                    values.iter().map(|value| normalise_spaces(value)).collect();
+                let filled = cell.split(BETWEEN).map(normalise_spaces);
                 filled
                     .filter(|value| !value.is_empty())
                     .collect::<BTreeSet<String>>()

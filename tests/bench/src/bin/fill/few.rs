@@ -9,7 +9,7 @@ use webfill_bench::sites::{Failure, Site, labelled_sites};
 use webfill_bench::{Limit, Verdict};
 
 use crate::catalogue::Catalogue;
-use crate::judging::{self, Judged};
+use crate::judging::{self, FillQuality};
 use crate::running::fill;
 use crate::{DIRTY, Draw, SPARSE, USUAL, new_folder, web};
 
@@ -103,7 +103,7 @@ pub fn measure(
     let address = web::serve(catalogues.iter().flat_map(|one| &one.things))?;
     let mut verdicts = Vec::new();
     for one in reached {
-        let mut all = Judged::default();
+        let mut all = FillQuality::default();
         println!("{name}, {}:", one.draw.name);
         for draw in 1..=draws {
             for catalogue in catalogues {
@@ -111,7 +111,7 @@ pub fn measure(
                 let of_draw = folder.join(format!("{name}-{}-{draw}", catalogue.name));
                 let folder = new_folder(&of_draw, &one.draw)?;
                 fill(&table, &folder, &address, None)?;
-                all.add(&Judged::of(&table, &folder)?);
+                all.add(&FillQuality::compare_with_truth(&table, &folder)?);
                 if shows {
                     judging::show(&table, &folder)?;
                 }
@@ -124,7 +124,7 @@ pub fn measure(
 }
 
 impl Reached {
-    fn verdicts(&self, name: &str, judged: &Judged) -> Vec<Verdict> {
+    fn verdicts(&self, name: &str, judged: &FillQuality) -> Vec<Verdict> {
         let verdict = |what: &str, figure, limit| Verdict {
             what: format!("{name}, {}: {what}", self.draw.name),
             figure,

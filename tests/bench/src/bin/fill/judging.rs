@@ -13,7 +13,7 @@ type Cells = BTreeSet<(usize, usize)>;
 
 /// Counts of one table, or of several.
 #[derive(Default)]
-pub struct Judged {
+pub struct FillQuality {
     /// Gaps whose page has a value, and those that are filled rightly and wrongly. A value for a gap whose page has
     /// none is wrong.
     gaps: usize,
@@ -31,8 +31,8 @@ pub struct Judged {
     right_known: (usize, usize),
 }
 
-impl Judged {
-    pub fn of(table: &Table, folder: &Path) -> Result<Judged, Failure> {
+impl FillQuality {
+    pub fn compare_with_truth(table: &Table, folder: &Path) -> Result<FillQuality, Failure> {
         let filled: Vec<Vec<String>> = records(&folder.join("books.filled.csv"))?;
         if filled.len() != table.rows.len() {
             return Err("the filled table has other rows".into());
@@ -40,7 +40,7 @@ impl Judged {
         let listed = listed(table, folder)?;
         let fetched = fetched_rows(folder)?;
         let known_fields = known_fields(table);
-        let mut judged = Judged::default();
+        let mut judged = FillQuality::default();
         for (at, (row, filled)) in table.rows.iter().zip(&filled).enumerate() {
             let (gaps, right, wrong) = (judged.gaps, judged.right, judged.wrong);
             let mut is_right = true;
@@ -79,7 +79,7 @@ impl Judged {
         Ok(judged)
     }
 
-    pub fn add(&mut self, other: &Judged) {
+    pub fn add(&mut self, other: &FillQuality) {
         self.gaps += other.gaps;
         self.right += other.right;
         self.wrong += other.wrong;

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use catalogue::{Catalogue, Table};
 use few::Reached;
-use judging::Judged;
+use judging::FillQuality;
 use running::{accept_all, fill, forget_mappings};
 use webfill_bench::sites::Failure;
 use webfill_bench::{Limit, Size, Verdict, report};
@@ -145,7 +145,7 @@ fn many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
         let folder = new_folder(folder, draw)?;
         let cost = fill(&table, &folder, &address, None)?;
         println!("{}: {:.1} s", draw.name, cost.seconds);
-        let judged = Judged::of(&table, &folder)?;
+        let judged = FillQuality::compare_with_truth(&table, &folder)?;
         judged.print();
         verdicts.push(draw.verdict(&COVERAGE, judged.coverage()));
         verdicts.push(draw.verdict(&PRECISION, judged.precision()));
@@ -160,14 +160,14 @@ fn usual(catalogue: &Catalogue, folder: &Path, address: &str) -> Result<Vec<Verd
     let folder = new_folder(folder, draw)?;
     let cost = fill(&table, &folder, address, None)?;
     println!("{}: {:.1} s, with the fetching", draw.name, cost.seconds);
-    let judged = Judged::of(&table, &folder)?;
+    let judged = FillQuality::compare_with_truth(&table, &folder)?;
     judged.print();
     // With all pages there, the same command learns, reads, judges and writes, and fetches nothing.
     forget_mappings(&folder)?;
     let again = fill(&table, &folder, address, None)?;
     accept_all(&folder)?;
     fill(&table, &folder, address, Some("books.doubts.csv"))?;
-    let accepted = Judged::of(&table, &folder)?;
+    let accepted = FillQuality::compare_with_truth(&table, &folder)?;
     println!("all but the fetching: {:.1} s", again.seconds);
     let peak_kib = cost.peak_kib.max(again.peak_kib);
     Ok(vec![

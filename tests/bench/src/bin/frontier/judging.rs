@@ -39,7 +39,7 @@ pub fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
         let goal = (web.known / MILLION + 1) * MILLION;
         let mut lap = Lap::default();
         while web.known < goal {
-            lap.add(judge_pages(&mut frontier, &mut web)?);
+            lap.add(complete_pages(&mut frontier, &mut web)?);
         }
         print_lap(dir, web.known, &lap)?;
         lowest_rate = lowest_rate.min(lap.core_rate());
@@ -78,14 +78,14 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
 }
 
 /// The pages of one commit. The construction of the links is not counted.
-fn judge_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
+fn complete_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let mut watch = Watch::start()?;
     let mut leased = Vec::new();
-    for site in frontier.sites().admit(i64::MAX, PAGES_PER_COMMIT)? {
+    for site in frontier.sites().admit_due(i64::MAX, PAGES_PER_COMMIT)? {
         leased.extend(frontier.tasks().lease(site.id, 1, Lane::Http, 0)?.tasks);
         let mut clock = site.clock;
         clock.due_at_ms += 1_000;
-        frontier.sites().put_back(site.id, &clock)?;
+        frontier.sites().evict(site.id, &clock)?;
     }
     let leasing = watch.lap()?;
     let reports: Vec<_> = leased.iter().map(|task| page(task, web)).collect();

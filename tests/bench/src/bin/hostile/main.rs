@@ -70,7 +70,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let site = Site::serve()?;
     let mut fleet = Fleet::start(&site)?;
     prepare(&fleet, crawls, pages)?;
-    let alone = feeds(&fleet, Duration::from_secs(3), 0)?;
+    let alone = time_feeds(&fleet, Duration::from_secs(3), 0)?;
     println!(
         "  alone, a feed takes {:.0} ms (p99)",
         percentile_ms(&alone, 99)
@@ -85,7 +85,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
                 attackers.push(scope.spawn(move || kind.attack(fleet, &key, is_over)));
             }
         }
-        let waits = feeds(&fleet, lasts, alone.len());
+        let waits = time_feeds(&fleet, lasts, alone.len());
         is_over.store(true, Ordering::Relaxed);
         for attacker in attackers {
             attacker
@@ -119,7 +119,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         ),
         verdict(
             "pages fetched twice, because their lease was lost",
-            site.twice() as f64,
+            site.count_repeated() as f64,
             Limit::AtMost(0.0),
         ),
     ])
@@ -152,7 +152,7 @@ fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
 }
 
 /// Feeds one request after another for a while. Returns how long each took, sorted.
-fn feeds(fleet: &Fleet, lasts: Duration, first: usize) -> Result<Vec<Duration>, Failure> {
+fn time_feeds(fleet: &Fleet, lasts: Duration, first: usize) -> Result<Vec<Duration>, Failure> {
     let client = fleet.client("honest")?;
     let (begun, mut waits) = (Instant::now(), Vec::new());
     while begun.elapsed() < lasts {

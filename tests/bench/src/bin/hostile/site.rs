@@ -31,7 +31,7 @@ impl Site {
     }
 
     /// The number of URLs requested more than once.
-    pub(crate) fn twice(&self) -> usize {
+    pub(crate) fn count_repeated(&self) -> usize {
         let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
         visits.values().filter(|n| **n > 1).count()
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_bench::sites::{LabelledPage, Site, Values, even, extract};
+use webfill_bench::sites::{LabelledPage, Site, Values, extract, normalise_spaces};
 use webfill_learn::{Limits, Page, Task, learn};
 use webfill_mapping::{Engine, MappingSet, PageKind, Source};
 
@@ -21,7 +21,7 @@ const GOOD: f64 = 0.95;
 type Chains = BTreeMap<String, String>;
 
 /// The results for a number of known records, by site and field.
-pub struct Judged(BTreeMap<(String, String), Counts>);
+pub struct LearnScores(BTreeMap<(String, String), Counts>);
 
 /// Means over fields, except for `micro_f1`, `precision` and `coverage`.
 pub struct Figures {
@@ -50,12 +50,12 @@ struct Counts {
     chain: String,
 }
 
-impl Judged {
-    pub fn of(sites: &[Site], known: usize, wrong: f64, draws: u64) -> Judged {
-        let mut judged = Judged(BTreeMap::new());
+impl LearnScores {
+    pub fn measure(sites: &[Site], known: usize, wrong: f64, draws: u64) -> LearnScores {
+        let mut judged = LearnScores(BTreeMap::new());
         for site in sites {
             for draw in 0..draws {
-                judged.draw(site, known, wrong, draw);
+                judged.run_draw(site, known, wrong, draw);
             }
         }
         // A field that is on no judged page of a site cannot be judged there.
@@ -63,13 +63,13 @@ impl Judged {
         judged
     }
 
-    fn draw(&mut self, site: &Site, known: usize, wrong: f64, draw: u64) {
+    fn run_draw(&mut self, site: &Site, known: usize, wrong: f64, draw: u64) {
         let mut random = fastrand::Rng::with_seed(draw * 1_000 + known as u64);
         let mut order: Vec<usize> = (0..site.pages.len()).collect();
         random.shuffle(&mut order);
         let (labelled, others) = order.split_at(known.min(order.len()));
-        let given = given(&site.pages, labelled, wrong, &mut random);
-        let (engine, mut chains) = learned(&given).unzip();
+        let given = learner_pages(&site.pages, labelled, wrong, &mut random);
+        let (engine, mut chains) = learn_engine(&given).unzip();
         for &page in others {
             let page = &site.pages[page];
             let read = engine
@@ -156,7 +156,7 @@ impl Counts {
 }
 
 /// The pages in the form for the learner. A wrong value is that of another page.
-fn given(
+fn learner_pages(
     pages: &[LabelledPage],
     labelled: &[usize],
     wrong: f64,
@@ -188,7 +188,7 @@ fn given(
 }
 
 /// An engine with the learned mappings, and the chain of each field.
-fn learned(pages: &[Page]) -> Option<(Engine, Chains)> {
+fn learn_engine(pages: &[Page]) -> Option<(Engine, Chains)> {
     let task = Task {
         name: "learned".to_owned(),
         fields: Vec::new(),
@@ -229,7 +229,7 @@ fn normal(values: Option<&Vec<String>>) -> BTreeSet<String> {
     values
         .map(|value| match value.parse::<f64>() {
             Ok(number) if value.contains('.') => number.to_string(),
-            _ => even(value),
+            _ => normalise_spaces(value),
         })
         .collect()
 }

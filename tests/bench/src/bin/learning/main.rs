@@ -13,7 +13,7 @@ mod large;
 use std::path::Path;
 use std::process::ExitCode;
 
-use judging::{Figures, Judged, ROUNDS};
+use judging::{Figures, LearnScores, ROUNDS};
 use webfill_bench::made_sites::made_sites;
 use webfill_bench::sites::{Failure, Site, labelled_sites, manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
@@ -30,17 +30,17 @@ fn main() -> Result<ExitCode, Failure> {
     }
     let mappings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings");
     if options.wants("made") {
-        verdicts.extend(options.judge("made sites", &made_sites(PAGES), &WANTED));
+        verdicts.extend(options.run_rounds("made sites", &made_sites(PAGES), &WANTED));
     }
     if options.wants("manuals") {
         let sites = manuals(Path::new("/usr/share/doc"), &mappings, PAGES)?;
-        verdicts.extend(options.judge("manuals", &sites, &WANTED_OF_MANUALS));
+        verdicts.extend(options.run_rounds("manuals", &sites, &WANTED_OF_MANUALS));
     }
     if options.wants("folder") {
         match std::env::var_os("LEARN_PAGES") {
             Some(folder) => {
                 let sites = labelled_sites(Path::new(&folder))?;
-                verdicts.extend(options.judge("LEARN_PAGES", &sites, &WANTED));
+                verdicts.extend(options.run_rounds("LEARN_PAGES", &sites, &WANTED));
             }
             None => println!("learning: LEARN_PAGES names no folder of pages with true values"),
         }
@@ -115,7 +115,7 @@ impl Options {
     }
 
     /// Judges the requested rounds on these sites.
-    fn judge(&self, name: &str, sites: &[Site], least: &Least) -> Vec<Verdict> {
+    fn run_rounds(&self, name: &str, sites: &[Site], least: &Least) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         if sites.is_empty() {
             println!("learning: {name}: left out, there are no pages");
@@ -126,7 +126,7 @@ impl Options {
             if !self.rounds.contains(&number) {
                 continue;
             }
-            let judged = Judged::of(sites, known, wrong, self.draws);
+            let judged = LearnScores::measure(sites, known, wrong, self.draws);
             let of = format!("{name}, {known} known, {wrong} wrong");
             if self.shows {
                 judged.show();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use webfill_bench::sites::even;
+use webfill_bench::sites::normalise_spaces;
 use webfill_document::{Document, Limits, NodeRef, check_xpath};
 
 /// Levels above a value that are searched for anchors.
@@ -96,21 +96,21 @@ impl Anchor {
 pub fn anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTreeSet<Anchor> {
     let document = Document::parse_html(html, &Limits::default());
     let mut found = BTreeSet::new();
-    let is_value = |text: &str| values.contains(&even(text));
+    let is_value = |text: &str| values.contains(&normalise_spaces(text));
     let unseen = ["script", "style", "noscript", "template", "html", "head"];
     for node in document.root().descendants() {
         let Some(tag) = node.tag() else { continue };
         match tag {
-            "meta" => found.extend(of_meta(node, &is_value)),
-            "script" => found.extend(of_json_ld(node, &is_value)),
+            "meta" => found.extend(meta_anchor(node, &is_value)),
+            "script" => found.extend(json_ld_anchors(node, &is_value)),
             "title" if is_value(node.text()) => {
                 found.insert(Anchor::xpath(Kind::Heading, "//title"));
             }
             _ if unseen.contains(&tag) || node.text().len() > 10_000 => {}
             _ => {
                 if let Some(suffix) = place_of_value(node, &is_value) {
-                    found.extend(of_element(node, &suffix));
-                    found.extend(of_labels(&document, node, &suffix, common));
+                    found.extend(element_anchors(node, &suffix));
+                    found.extend(label_anchors(&document, node, &suffix, common));
                 }
             }
         }
@@ -130,7 +130,7 @@ fn place_of_value(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option
     Some(format!("/text()[{}]", at + 1))
 }
 
-fn of_meta(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<Anchor> {
+fn meta_anchor(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<Anchor> {
     node.attribute("content")
         .filter(|content| is_value(content))?;
     let key = ["property", "name", "itemprop"]
@@ -144,7 +144,7 @@ fn of_meta(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<Anchor
 }
 
 /// Members of JSON-LD objects that have a type, by their name.
-fn of_json_ld(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Vec<Anchor> {
+fn json_ld_anchors(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Vec<Anchor> {
     let mut found = Vec::new();
     if node.attribute("type") != Some("application/ld+json") {
         return found;
@@ -173,7 +173,7 @@ fn of_json_ld(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Vec<Anchor
 }
 
 /// Rules with an anchor on the element or on one above it.
-fn of_element(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
+fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
     let path = absolute_path(node) + suffix;
     let mut found = vec![Anchor::xpath(Kind::AbsolutePath, &path)];
     let (mut above, mut by_place, mut by_tag) = (Some(node), suffix.to_owned(), suffix.to_owned());
@@ -228,7 +228,7 @@ fn starts(element: NodeRef<'_>) -> Vec<(Kind, String)> {
 }
 
 /// Rules from a text before the value.
-fn of_labels(
+fn label_anchors(
     document: &Document,
     node: NodeRef<'_>,
     suffix: &str,
@@ -236,7 +236,7 @@ fn of_labels(
 ) -> Vec<Anchor> {
     let is_own = |text: NodeRef<'_>| match suffix {
         "" => node.contains(text),
-        _ => text.parent() == Some(node) && !common.contains(&even(text.text())),
+        _ => text.parent() == Some(node) && !common.contains(&normalise_spaces(text.text())),
     };
     let mut before: Vec<String> = Vec::new();
     for text in document.root().descendants().filter(|text| text.is_text()) {
@@ -248,7 +248,7 @@ fn of_labels(
             .and_then(NodeRef::tag)
             .is_some_and(|tag| matches!(tag, "script" | "style"));
         if !hidden && !text.text().trim().is_empty() {
-            before.push(even(text.text()));
+            before.push(normalise_spaces(text.text()));
         }
     }
     let mut found = Vec::new();
@@ -312,7 +312,7 @@ pub fn common_texts<'a>(pages: impl Iterator<Item = &'a str>) -> BTreeSet<String
         let document = Document::parse_html(html, &Limits::default());
         let texts = document.root().descendants().filter(|node| node.is_text());
         let short: BTreeSet<String> = texts
-            .map(|node| even(node.text()))
+            .map(|node| normalise_spaces(node.text()))
             .filter(|text| !text.is_empty() && text.chars().count() <= LONGEST_LABEL)
             .collect();
         for text in short {

@@ -7,7 +7,7 @@
 use webfill_bench::repairs::{Break, agreement};
 use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
 use webfill_health::{GoodPage, MappingHealth};
-use webfill_mapping::{Engine, Extraction, PageInput, PageKind, Wants};
+use webfill_mapping::{Engine, Extraction, PageInput, PageKind, RequestedParts};
 use webfill_urls::Url;
 
 /// Good pages before the redesign: enough for a baseline that is not provisional.
@@ -26,13 +26,17 @@ struct Yield {
 /// For each broken field, the number of pages after which an alert named it. For a harmless redesign, whether there
 /// was an alert all the same.
 #[derive(Debug, Default)]
-pub struct Noticed {
+pub struct AlertDelays {
     pub after_pages: Vec<Option<usize>>,
     pub is_false_alert: bool,
 }
 
 /// `with_records`: the pages belong to records that have every value already.
-pub fn notification(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed, Failure> {
+pub fn measure_alerts(
+    site: &Site,
+    broken: &Break,
+    with_records: bool,
+) -> Result<AlertDelays, Failure> {
     let engine = engine_of(&broken.mapping)?;
     let known = |read: &Values, truth: &Values| match with_records {
         true => agreement(read, truth),
@@ -48,7 +52,7 @@ pub fn notification(site: &Site, broken: &Break, with_records: bool) -> Result<N
     });
     let new = broken.after.iter().map(|page| {
         let extraction = extracted(&engine, &page.url, &page.html);
-        let read = page.as_before(texts_by_field(&extraction.fields));
+        let read = page.to_old_form(texts_by_field(&extraction.fields));
         let known_values = known(&read, &page.truth);
         Yield {
             extraction,
@@ -62,7 +66,7 @@ pub fn notification(site: &Site, broken: &Break, with_records: bool) -> Result<N
         note(&mut health, page, number);
         number += 1;
     }
-    let mut noticed = Noticed {
+    let mut noticed = AlertDelays {
         after_pages: vec![None; broken.fields.len()],
         is_false_alert: health.alert().is_some(),
     };
@@ -88,12 +92,14 @@ fn extracted(engine: &Engine, url: &Url, html: &str) -> Extraction {
         kind: PageKind::Html,
         text: html,
     };
-    engine.extract(page, Wants::default()).unwrap_or_default()
+    engine
+        .extract(page, RequestedParts::default())
+        .unwrap_or_default()
 }
 
 fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
     let url = format!("https://site.example/{number}");
-    health.note(&GoodPage {
+    health.note_page(&GoodPage {
         id: &url,
         url: &url,
         site: "site.example",

@@ -22,7 +22,7 @@ use anchors::Kind;
 use serde_json::{Value, json};
 use survival::{Count, Rule};
 use webfill_bench::redesign::Redesign;
-use webfill_bench::repairs::{Break, Ending};
+use webfill_bench::repairs::{Break, RepairOutcome};
 use webfill_bench::sites::{Failure, Site, labelled_sites, manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
 
@@ -99,7 +99,7 @@ fn measure_survival(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<(), F
             *rules.entry(rule.kind).or_default() += 1;
         }
         for pair in 0..pairs {
-            survival::survive(site, of_site, &redesign_of(number, pair), &mut counts)?;
+            survival::count_survivals(site, of_site, &redesign_of(number, pair), &mut counts)?;
         }
     }
     println!("\nanchors that survive a made redesign");
@@ -146,14 +146,14 @@ fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
 
 /// The results for the fields broken by redesigns.
 #[derive(Default)]
-struct Broken {
+struct RepairResults {
     fields: usize,
     /// The number of pages after which an alert named each field; without and with records that know the values.
     noticed: [Vec<Option<usize>>; 2],
     unharmed: usize,
     false_alerts: usize,
-    by_plain: BTreeMap<Ending, usize>,
-    by_learner: BTreeMap<Ending, usize>,
+    by_plain: BTreeMap<RepairOutcome, usize>,
+    by_learner: BTreeMap<RepairOutcome, usize>,
 }
 
 fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Verdict>, Failure> {
@@ -162,15 +162,15 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
         .collect();
     let next = AtomicUsize::new(0);
     // Each core takes the next pair that is still free.
-    let of_a_core = || -> Result<Vec<Broken>, String> {
+    let of_a_core = || -> Result<Vec<RepairResults>, String> {
         let mut measured = Vec::new();
         while let Some((site, pair)) = of_all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let of_pair = Broken::of(&taught[*site], *site, *pair);
+            let of_pair = RepairResults::measure(&taught[*site], *site, *pair);
             measured.push(of_pair.map_err(|error| error.to_string())?);
         }
         Ok(measured)
     };
-    let mut broken = Broken::default();
+    let mut broken = RepairResults::default();
     std::thread::scope(|scope| {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let at_work: Vec<_> = (0..cores).map(|_| scope.spawn(of_a_core)).collect();
@@ -187,20 +187,20 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
     Ok(broken.verdicts())
 }
 
-impl Broken {
+impl RepairResults {
     /// The results of a pair.
-    fn of(
+    fn measure(
         (site, rules): &(&Site, Vec<Rule>),
         number: usize,
         pair: usize,
-    ) -> Result<Broken, Failure> {
-        let mut broken = Broken::default();
+    ) -> Result<RepairResults, Failure> {
+        let mut broken = RepairResults::default();
         let mapping = mapping_of(site, rules, pair);
         let redesign = redesign_of(number, pair);
         if mapping["fields"]
             .as_array()
             .is_some_and(|fields| !fields.is_empty())
-            && let Some(found) = Break::of(site, &mapping, &redesign)?
+            && let Some(found) = Break::find(site, &mapping, &redesign)?
         {
             broken.note(site, &found, pair, &redesign)?;
         }
@@ -208,7 +208,7 @@ impl Broken {
     }
 
     /// The counts of another pair; their order does not matter.
-    fn add(&mut self, other: Broken) {
+    fn add(&mut self, other: RepairResults) {
         self.fields += other.fields;
         self.unharmed += other.unharmed;
         self.false_alerts += other.false_alerts;
@@ -233,7 +233,7 @@ impl Broken {
         redesign: &Redesign,
     ) -> Result<(), Failure> {
         for (noticed, with_records) in self.noticed.iter_mut().zip([false, true]) {
-            let seen = detection::notification(site, found, with_records)?;
+            let seen = detection::measure_alerts(site, found, with_records)?;
             noticed.extend(seen.after_pages);
             self.false_alerts += usize::from(seen.is_false_alert);
         }
@@ -242,13 +242,16 @@ impl Broken {
             return Ok(());
         }
         self.fields += found.fields.len();
-        for ending in found.judge(&repairing::plain(site, found)?)?.into_values() {
+        for ending in found
+            .compare_with_truth(&repairing::plain(site, found)?)?
+            .into_values()
+        {
             *self.by_plain.entry(ending).or_default() += 1;
         }
-        let repaired = repairing::learned(found)?;
-        for (field, ending) in found.judge(&repaired)? {
+        let repaired = repairing::repair_by_learning(found)?;
+        for (field, ending) in found.compare_with_truth(&repaired)? {
             *self.by_learner.entry(ending).or_default() += 1;
-            if ending == Ending::Wrong {
+            if ending == RepairOutcome::Wrong {
                 let changes = redesign.changes();
                 println!(
                     "repaired wrongly: {} {field}, pair {pair}: {changes:?}",
@@ -260,7 +263,7 @@ impl Broken {
     }
 
     fn verdicts(&self) -> Vec<Verdict> {
-        let share = |of: &BTreeMap<Ending, usize>, ending| {
+        let share = |of: &BTreeMap<RepairOutcome, usize>, ending| {
             of.get(&ending).copied().unwrap_or_default() as f64 / self.fields.max(1) as f64
         };
         let verdict = |what: &str, figure, limit| Verdict {
@@ -311,17 +314,17 @@ impl Broken {
         ] {
             verdicts.push(verdict(
                 &format!("broken fields repaired rightly by {by}, share"),
-                share(of, Ending::Right),
+                share(of, RepairOutcome::Right),
                 right,
             ));
             verdicts.push(verdict(
                 &format!("broken fields repaired wrongly by {by}, share"),
-                share(of, Ending::Wrong),
+                share(of, RepairOutcome::Wrong),
                 wrong,
             ));
             verdicts.push(verdict(
                 &format!("broken fields not repaired by {by}, share"),
-                share(of, Ending::Refused),
+                share(of, RepairOutcome::Refused),
                 Limit::None,
             ));
         }

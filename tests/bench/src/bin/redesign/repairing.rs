@@ -81,7 +81,7 @@ fn replace(mapping: &mut Value, name: &str, with: Value) {
 }
 
 /// `webfill mapping repair`, with the earlier values as the known ones of the new pages.
-pub fn learned(broken: &Break) -> Result<Repaired, Failure> {
+pub fn repair_by_learning(broken: &Break) -> Result<Repaired, Failure> {
     let pages = broken.after.iter().zip(&broken.before);
     let pages: Vec<Page> = pages
         .map(|(page, (_, before))| {

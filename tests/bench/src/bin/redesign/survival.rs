@@ -132,7 +132,7 @@ pub fn read(chains: &[Value], url: &Url, html: &str) -> Result<Vec<Option<String
 }
 
 /// Applies the rules to the pages of a redesign.
-pub fn survive(
+pub fn count_survivals(
     site: &Site,
     rules: &[Rule],
     redesign: &Redesign,

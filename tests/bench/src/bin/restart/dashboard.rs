@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use webfill_bench::visit::visit;
+use webfill_bench::visit::timed_get;
 
-use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, name_of, url};
+use crate::state::{CRAWLS, MadeState, URLS_OF_SITE, crawl_id, name_of, url};
 use crate::{Failure, Plan};
 
 /// How often each view is requested, each time for other sites, crawls and URLs.
@@ -20,12 +20,15 @@ struct Place {
     shows: String,
 }
 
-pub fn browse(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Failure> {
+pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited>, Failure> {
     // The first visitor waits for the reading that all others share.
-    let mut waits = vec![("the overview, at first", visit(address, "/dashboard/")?.0)];
+    let mut waits = vec![(
+        "the overview, at first",
+        timed_get(address, "/dashboard/")?.0,
+    )];
     for check in 0..CHECKS {
         for place in places(check, plan, made) {
-            let (waited, page) = visit(address, &place.path)?;
+            let (waited, page) = timed_get(address, &place.path)?;
             if !page.contains(&place.shows) {
                 return Err(format!("{} does not show {}", place.path, place.shows).into());
             }
@@ -38,7 +41,7 @@ pub fn browse(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Fa
     Ok(waits)
 }
 
-fn places(check: u64, plan: &Plan, made: &Made) -> [Place; 7] {
+fn places(check: u64, plan: &Plan, made: &MadeState) -> [Place; 7] {
     // From the first URL on, in equal steps.
     let nth = plan.urls / CHECKS * check;
     let site = nth / URLS_OF_SITE;

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketSpec, Sockets};
-use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, codec, greeting};
+use webfill_wire::socket::{ArrivedFrame, Outbox, Pattern, SocketSpec, Sockets};
+use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, codec, handshake};
 
 use crate::Failure;
-use crate::state::{Made, name_of};
+use crate::state::{MadeState, name_of};
 
 /// Not the default, so that a fleet on this machine is left alone.
 const HOST: &str = "127.7.7.8";
@@ -27,17 +27,17 @@ const OF_ONE_THREAD: usize = 125;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A dispatcher that serves, and the details of its start.
-pub struct Served {
+pub struct StartedDispatcher {
     pub dispatcher: Process,
     /// Keeps the fleet connected.
     _sockets: Vec<Sockets>,
-    pub begun: Begun,
+    pub begun: StartTimes,
     /// CPU time of its process until then.
     pub cpu: Duration,
 }
 
 /// From the start of its process.
-pub struct Begun {
+pub struct StartTimes {
     pub tasks_after: Duration,
     pub welcomed: usize,
     pub welcomed_within: Duration,
@@ -73,7 +73,7 @@ impl Drop for Process {
     }
 }
 
-pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure> {
+pub fn restart(binary: &Path, dir: &Path, made: &MadeState) -> Result<StartedDispatcher, Failure> {
     let (heard, arrivals) = mpsc::channel();
     let tasks = format!("tcp://{HOST}:5555");
     let waiting: Vec<SocketSpec> = (0..made.held.len() as u32)
@@ -97,8 +97,8 @@ pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure
         .spawn()
         .map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
     let dispatcher = Process(dispatcher);
-    let begun = wait(begun, made, &outboxes, &arrivals)?;
-    Ok(Served {
+    let begun = wait_for_tasks(begun, made, &outboxes, &arrivals)?;
+    Ok(StartedDispatcher {
         cpu: dispatcher.cpu()?,
         dispatcher,
         _sockets: sockets,
@@ -107,12 +107,12 @@ pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure
 }
 
 /// Until every supervisor is welcomed and tasks have come.
-fn wait(
+fn wait_for_tasks(
     begun: Instant,
-    made: &Made,
+    made: &MadeState,
     outboxes: &[Outbox],
-    arrivals: &mpsc::Receiver<Arrived>,
-) -> Result<Begun, Failure> {
+    arrivals: &mpsc::Receiver<ArrivedFrame>,
+) -> Result<StartTimes, Failure> {
     let mut welcomed = BTreeSet::new();
     let mut welcomed_within = Duration::ZERO;
     let mut tasks_after = None;
@@ -123,7 +123,7 @@ fn wait(
             for number in (0..made.held.len()).filter(|number| !welcomed.contains(number)) {
                 let hello = hello(number, made, u64::from(round));
                 let outbox = &outboxes[number / OF_ONE_THREAD];
-                outbox.send(number as u32, greeting::frame_of_hello(&hello));
+                outbox.send(number as u32, handshake::frame_of_hello(&hello));
             }
         }
         let arrived = match arrivals.recv_timeout(Duration::from_millis(20)) {
@@ -144,7 +144,7 @@ fn wait(
         if let Some(tasks_after) = tasks_after
             && welcomed.len() == made.held.len()
         {
-            return Ok(Begun {
+            return Ok(StartTimes {
                 tasks_after,
                 welcomed: welcomed.len(),
                 welcomed_within,
@@ -155,7 +155,7 @@ fn wait(
     Err(format!("after {PATIENCE:?} {welcomed} supervisors were welcomed").into())
 }
 
-fn hello(supervisor: usize, made: &Made, session: u64) -> Hello {
+fn hello(supervisor: usize, made: &MadeState, session: u64) -> Hello {
     Hello {
         supervisor: name_of(supervisor),
         instance: supervisor as u64,

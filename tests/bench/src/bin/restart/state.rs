@@ -25,13 +25,13 @@ const FAILED: usize = 20;
 const VISITED: usize = 50;
 
 /// The fleet's knowledge of the state.
-pub struct Made {
+pub struct MadeState {
     /// The leases of each supervisor.
     pub held: Vec<Vec<(u64, Delivery)>>,
     pub done: u64,
 }
 
-impl Made {
+impl MadeState {
     pub fn leased(&self) -> usize {
         self.held.iter().map(Vec::len).sum()
     }
@@ -41,7 +41,7 @@ pub fn name_of(supervisor: usize) -> String {
     format!("supervisor-{supervisor}")
 }
 
-pub fn make(dir: &Path, plan: &Plan) -> Result<Made, Failure> {
+pub fn make(dir: &Path, plan: &Plan) -> Result<MadeState, Failure> {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let mut frontier = Frontier::open(dir, FrontierConfig::default(), now_ms)?;
     let crawls = open_crawls(&mut frontier)?;
@@ -49,15 +49,15 @@ pub fn make(dir: &Path, plan: &Plan) -> Result<Made, Failure> {
         let crawl = crawls[(batch % CRAWLS) as usize];
         feed(&mut frontier, crawl, batch * URLS_OF_BATCH, now_ms)?;
     }
-    let mut made = Made {
+    let mut made = MadeState {
         held: Vec::new(),
         done: 0,
     };
     for supervisor in 0..plan.supervisors as usize {
-        visit(&mut frontier, supervisor, now_ms, &mut made)?;
+        fetch_pages(&mut frontier, supervisor, now_ms, &mut made)?;
     }
     for supervisor in 0..plan.supervisors as usize {
-        hold(&mut frontier, supervisor, now_ms, &mut made)?;
+        lease_tasks(&mut frontier, supervisor, now_ms, &mut made)?;
     }
     Ok(made)
 }
@@ -106,15 +106,15 @@ pub fn url(nth: u64) -> String {
 }
 
 /// A supervisor has fetched a page of some sites.
-fn visit(
+fn fetch_pages(
     frontier: &mut Frontier,
     supervisor: usize,
     now_ms: i64,
-    made: &mut Made,
+    made: &mut MadeState,
 ) -> Result<(), Failure> {
     for (nth, site) in frontier
         .sites()
-        .admit(i64::MAX, VISITED)?
+        .admit_due(i64::MAX, VISITED)?
         .into_iter()
         .enumerate()
     {
@@ -137,14 +137,14 @@ fn visit(
 }
 
 /// A supervisor holds leases.
-fn hold(
+fn lease_tasks(
     frontier: &mut Frontier,
     supervisor: usize,
     now_ms: i64,
-    made: &mut Made,
+    made: &mut MadeState,
 ) -> Result<(), Failure> {
     let mut held = Vec::new();
-    for site in frontier.sites().admit(now_ms, HELD)? {
+    for site in frontier.sites().admit_due(now_ms, HELD)? {
         let leased = frontier
             .tasks()
             .lease(site.id, 1, Lane::Http, now_ms)?
@@ -175,7 +175,7 @@ fn give_back_site(
     clock.last_start_ms = Some(now_ms);
     clock.delay_ms = delay_ms;
     clock.owner = Some(name_of(supervisor));
-    Ok(frontier.sites().put_back(site.id, &clock)?)
+    Ok(frontier.sites().evict(site.id, &clock)?)
 }
 
 fn done(task: &Leased, has_failed: bool) -> TaskDone {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use webfill_bench::{Limit, Size, Verdict, report};
 
 use orders::{ORDERS, Order};
-use pages::{Judged, PAGES, World};
+use pages::{ChangeDelays, PAGES, World};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -34,7 +34,7 @@ fn main() -> Result<ExitCode, Failure> {
     for (budget, wanted) in BUDGETS.into_iter().zip(WANTED) {
         println!("\n{budget} pages a night, of 1,500");
         for order in ORDERS {
-            let judged = judge(order, budget, seeds);
+            let judged = simulate_order(order, budget, seeds);
             println!(
                 "  {:<14} {:>5.1} % {:>7.2} {:>7.2}   longest gap between checks {:>4}",
                 order.name(),
@@ -59,8 +59,8 @@ fn seeds(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Fail
     }
 }
 
-fn judge(order: Order, budget: usize, seeds: u64) -> Judged {
-    let mut judged = Judged::default();
+fn simulate_order(order: Order, budget: usize, seeds: u64) -> ChangeDelays {
+    let mut judged = ChangeDelays::default();
     for seed in 0..seeds {
         World::new(seed).run(order, budget, &mut judged);
     }
@@ -68,7 +68,7 @@ fn judge(order: Order, budget: usize, seeds: u64) -> Judged {
     judged
 }
 
-fn verdicts_of(judged: &Judged, budget: usize, wanted: (f64, f64, f64)) -> [Verdict; 4] {
+fn verdicts_of(judged: &ChangeDelays, budget: usize, wanted: (f64, f64, f64)) -> [Verdict; 4] {
     let (share, mean, tail) = wanted;
     // Half of a smaller budget does not reach all pages in 90 nights.
     let longest = match budget * 45 >= PAGES {

@@ -5,7 +5,7 @@ use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_o
 const DAY_MS: i64 = 86_400_000;
 
 /// The knowledge of a page.
-pub struct Known {
+pub struct PageHistory {
     nth: u64,
     is_listing: bool,
     /// The night of the last check.
@@ -15,13 +15,13 @@ pub struct Known {
     storm: f64,
 }
 
-impl Known {
-    pub fn new(nth: u64, class: PageClass) -> Known {
-        Known {
+impl PageHistory {
+    pub fn new(nth: u64, class: PageClass) -> PageHistory {
+        PageHistory {
             nth,
             is_listing: class == PageClass::Listing,
             checked: None,
-            rate: Rate::usual(class),
+            rate: Rate::prior(class),
             nutch: 1.0,
             storm: 1.0,
         }
@@ -81,7 +81,7 @@ impl Order {
     }
 
     /// The pages to check in a night, within the budget.
-    pub fn choose(self, pages: &[&Known], night: u32, budget: usize) -> Vec<usize> {
+    pub fn choose(self, pages: &[&PageHistory], night: u32, budget: usize) -> Vec<usize> {
         let now = f64::from(night);
         let mut keys: Vec<(f64, usize)> = match self {
             Order::OldestFirst => keys(pages, |page| page.due(0.0)),
@@ -101,12 +101,12 @@ impl Order {
     }
 }
 
-fn keys(pages: &[&Known], key: impl Fn(&Known) -> f64) -> Vec<(f64, usize)> {
+fn keys(pages: &[&PageHistory], key: impl Fn(&PageHistory) -> f64) -> Vec<(f64, usize)> {
     let pages = pages.iter().enumerate();
     pages.map(|(nth, page)| (key(page), nth)).collect()
 }
 
-fn plan(pages: &[&Known], night: u32, budget: usize) -> Plan {
+fn plan(pages: &[&PageHistory], night: u32, budget: usize) -> Plan {
     let mut counts = [0; SLOTS as usize];
     for page in pages {
         counts[page.slot() as usize] += 1;
@@ -120,7 +120,7 @@ fn plan(pages: &[&Known], night: u32, budget: usize) -> Plan {
     Plan::new(&slots, Some(budget as u64), times)
 }
 
-fn key(plan: &Plan, page: &Known) -> i64 {
+fn key(plan: &Plan, page: &PageHistory) -> i64 {
     match page.checked {
         None => plan.key_of_new(50),
         Some(checked) => {

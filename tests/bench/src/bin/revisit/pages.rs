@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use webfill_scheduler::revisit::PageClass;
 
-use crate::orders::{Known, Order};
+use crate::orders::{Order, PageHistory};
 
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
@@ -16,7 +16,7 @@ const WRONG_CLASS: f64 = 0.1;
 pub struct Page {
     /// Changes a day.
     rate: f64,
-    pub known: Known,
+    pub known: PageHistory,
     /// The times of unnoticed changes, in days.
     unnoticed: Vec<f64>,
 }
@@ -28,13 +28,13 @@ pub struct World {
 
 /// The delays of all judged changes, in days.
 #[derive(Default)]
-pub struct Judged {
+pub struct ChangeDelays {
     pub delays: Vec<f64>,
     /// The longest time between two checks of a page, in nights.
     pub longest_gap: u32,
 }
 
-impl Judged {
+impl ChangeDelays {
     /// The share noticed by the next run.
     pub fn share(&self) -> f64 {
         let soon = self.delays.iter().filter(|delay| **delay <= 1.0).count();
@@ -68,7 +68,7 @@ impl World {
             };
             Page {
                 rate,
-                known: Known::new(nth as u64, class),
+                known: PageHistory::new(nth as u64, class),
                 unnoticed: Vec::new(),
             }
         });
@@ -77,10 +77,10 @@ impl World {
     }
 
     /// Carries out one run a night, and judges the noticed changes.
-    pub fn run(mut self, order: Order, budget: usize, judged: &mut Judged) {
+    pub fn run(mut self, order: Order, budget: usize, judged: &mut ChangeDelays) {
         for night in 0..NIGHTS {
             self.change(f64::from(night));
-            let known: Vec<&Known> = self.pages.iter().map(|page| &page.known).collect();
+            let known: Vec<&PageHistory> = self.pages.iter().map(|page| &page.known).collect();
             for nth in order.choose(&known, night, budget) {
                 self.check(nth, night, judged);
             }
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    fn check(&mut self, nth: usize, night: u32, judged: &mut Judged) {
+    fn check(&mut self, nth: usize, night: u32, judged: &mut ChangeDelays) {
         let page = &mut self.pages[nth];
         let changes = std::mem::take(&mut page.unnoticed);
         let delays = changes.iter().filter(|at| is_judged(**at));

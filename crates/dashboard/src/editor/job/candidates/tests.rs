@@ -40,11 +40,11 @@ fn number_of(page: &Page, tag: &str, text: &str) -> usize {
 #[test]
 fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages() {
     let pages = pages();
-    let said = Pointed {
+    let said = PointedField {
         right: vec![number_of(&pages[0], "h1", "Ada")],
-        ..Pointed::default()
+        ..PointedField::default()
     };
-    let reported = candidates("name", &[said], &pages).unwrap();
+    let reported = find_candidates("name", &[said], &pages).unwrap();
     let all = reported["candidates"].as_array().unwrap();
     assert!((2..=3).contains(&all.len()), "{reported:#}");
     assert_ne!(all[0]["anchor"], all[1]["anchor"]);
@@ -65,20 +65,20 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
 fn a_red_click_removes_chains_that_read_the_element() {
     let pages = pages();
     let town = number_of(&pages[0], "dd", "town 0");
-    let right = Pointed {
+    let right = PointedField {
         right: vec![town],
-        ..Pointed::default()
+        ..PointedField::default()
     };
-    let wrong = Pointed {
+    let wrong = PointedField {
         page: 1,
         right: vec![number_of(&pages[1], "dd", "31")],
         wrong: vec![number_of(&pages[1], "dd", "town 1")],
-        ..Pointed::default()
+        ..PointedField::default()
     };
     // The second page contradicts the first, unless the learner knows that its town is not meant.
-    let reported = candidates("town", std::slice::from_ref(&right), &pages).unwrap();
+    let reported = find_candidates("town", std::slice::from_ref(&right), &pages).unwrap();
     assert_eq!(reported["candidates"][0]["values"][1]["value"], "town 1");
-    let reported = candidates("town", &[right, wrong], &pages).unwrap();
+    let reported = find_candidates("town", &[right, wrong], &pages).unwrap();
     for candidate in reported["candidates"].as_array().unwrap() {
         assert_ne!(candidate["values"][1]["value"], "town 1", "{reported:#}");
     }
@@ -88,15 +88,15 @@ fn a_red_click_removes_chains_that_read_the_element() {
 fn a_section_is_not_a_value_and_the_user_learns_that() {
     let mut pages = pages();
     pages[0].text = format!("<body><div><p>{}</p><p>b</p></div>", "long ".repeat(500));
-    let said = Pointed {
+    let said = PointedField {
         right: vec![number_of(
             &pages[0],
             "div",
             &format!("{}b", "long ".repeat(500)),
         )],
-        ..Pointed::default()
+        ..PointedField::default()
     };
-    let reported = candidates("name", &[said], &pages);
+    let reported = find_candidates("name", &[said], &pages);
     let reported = reported.map_or_else(|why| why, |reported| reported.to_string());
     assert!(
         reported.contains("point at a smaller element")

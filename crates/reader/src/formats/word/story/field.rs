@@ -24,12 +24,12 @@ impl Field {
         !self.is_separated
     }
 
-    pub(super) fn shows(&mut self) {
+    pub(super) fn note_text(&mut self) {
         self.has_text = true;
     }
 
     /// Handles a property of a form field.
-    pub(super) fn choice(&mut self, name: &str, value: &str, on: bool) {
+    pub(super) fn note_property(&mut self, name: &str, value: &str, on: bool) {
         match name {
             "checkBox" => self.check = Some(false),
             "checked" => self.check = Some(on),
@@ -41,7 +41,7 @@ impl Field {
     }
 
     /// The text shown for a form field without text of its own.
-    pub(super) fn chosen(mut self) -> Option<String> {
+    pub(super) fn into_shown_text(mut self) -> Option<String> {
         match self.check {
             _ if self.has_text => None,
             Some(true) => Some("\u{2612}".to_owned()),

@@ -39,7 +39,7 @@ impl World {
             at_ms: 0,
             verdict: webfill_changes::Verdict::Changed,
         };
-        self.core.pages_checked(&[check], 0).unwrap();
+        self.core.on_pages_checked(&[check], 0).unwrap();
     }
 
     /// Runs the watch once. Returns the lines that were reported and delivered.
@@ -114,9 +114,9 @@ fn a_run_with_checks_judged_late_is_reported_without_them_and_they_follow() {
     let asked = world.waiting.clone();
     assert_eq!(asked.len(), 1);
     for asked in asked {
-        let found = ChangesFound::Late;
+        let found = ChangesResult::Late;
         let answer = ChangesAnswer { asked, found };
-        world.core.changes_answered(answer, 60_000).unwrap();
+        world.core.on_changes_answered(answer, 60_000).unwrap();
     }
     let reported = world.tick(60_000);
     let reported = world.deliver(reported, 60_500);

@@ -126,7 +126,7 @@ fn lines_leave_out_what_is_refused_and_say_which() {
         batch.add(parser.parse(request, "$").unwrap(), place);
     }
     let core = fixture.core();
-    let answer = crate::core::requests::feeding::take_batch(
+    let answer = crate::core::requests::feeding::feed_batch(
         &mut core.cx,
         &mut core.closing,
         batch,

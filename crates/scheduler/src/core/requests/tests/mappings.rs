@@ -3,8 +3,8 @@
 use webfill_wire::MappingSource;
 
 use super::*;
-use crate::reload::{ReloadAsked, ReloadEnded, Reloaded};
-use crate::requester::Who;
+use crate::reload::{ReloadRequest, ReloadResult, Reloaded};
+use crate::requester::SenderInfo;
 
 fn mappings(version: &str) -> Mappings {
     let source = MappingSource {
@@ -47,13 +47,13 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>
             needs_restart: Vec::new(),
         })
     });
-    let asked = ReloadAsked {
+    let asked = ReloadRequest {
         client: None,
-        who: Who::signal(),
+        who: SenderInfo::signal(),
         uuid: None,
     };
     let now_ms = fixture.now_ms;
-    let ended = ReloadEnded { asked, found };
+    let ended = ReloadResult { asked, found };
     fixture.core().finish_reload(ended, now_ms);
     fixture.turn();
 }

@@ -27,7 +27,7 @@ impl Fixture {
     }
 
     fn holds(&self) -> Option<String> {
-        self.core.as_ref().unwrap().holds(self.now_ms)
+        self.core.as_ref().unwrap().hold_reason(self.now_ms)
     }
 }
 

@@ -136,10 +136,10 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     let tasks = fixture.tasks();
     fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
     let second = written(&mut fixture).last().unwrap().0.unwrap();
-    fixture.core().crawl_saved(first).unwrap();
+    fixture.core().on_crawl_saved(first).unwrap();
     fixture.restart();
     assert_eq!(written(&mut fixture).len(), 1);
-    fixture.core().crawl_saved(second).unwrap();
+    fixture.core().on_crawl_saved(second).unwrap();
     fixture.turn();
     fixture.restart();
     assert_eq!(written(&mut fixture), []);

@@ -1,13 +1,13 @@
 //! A turn is limited in time. Work that it leaves is done in the next turns.
 
 use super::*;
-use crate::core::turn::TurnEnd;
+use crate::core::turn::TurnDeadline;
 
 #[test]
 fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {
     let mut fixture = fixture();
     fixture.accept(&requests("c", 5));
-    fixture.core().cx.surroundings.turn_end = TurnEnd::when(|| true);
+    fixture.core().cx.surroundings.turn_end = TurnDeadline::from_check(|| true);
     fixture.join();
     let mut handed_out = vec![fixture.tasks().len()];
     for _ in 0..5 {
@@ -25,7 +25,7 @@ fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
     for nth in 0..3 {
         let crawl = format!("c{nth}");
         fixture.accept(&request(json!({"crawlid": crawl})));
-        fixture.core().cx.surroundings.turn_end = TurnEnd::when(|| true);
+        fixture.core().cx.surroundings.turn_end = TurnDeadline::from_check(|| true);
     }
     let stops: Vec<Option<Value>> = (0..3)
         .map(|nth| {

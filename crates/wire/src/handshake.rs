@@ -18,12 +18,12 @@ pub struct Versions {
 
 /// The hello of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Greeting {
+pub struct Handshake {
     pub versions: Versions,
     pub hello: Hello,
 }
 
-/// The dispatcher's answer to a greeting if it speaks none of the supervisor's versions.
+/// The dispatcher's answer to a handshake if it speaks none of the supervisor's versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub session: u64,
@@ -33,11 +33,11 @@ pub struct Refusal {
 
 /// A frame of a supervisor on the tasks socket.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FromSupervisor {
+pub enum SupervisorFrame {
     /// A message, and the version to answer in.
     Message(u8, SupervisorToDispatcher),
     /// The hello of a supervisor with no version in common.
-    Foreign(Greeting),
+    Foreign(Handshake),
 }
 
 impl Versions {
@@ -64,28 +64,28 @@ impl Versions {
 
 /// The frame of a hello.
 pub fn frame_of_hello(hello: &Hello) -> Vec<u8> {
-    let greeting = Greeting {
+    let handshake = Handshake {
         versions: Versions::OURS,
         hello: hello.clone(),
     };
-    codec::encode_in(NO_VERSION, &greeting)
+    codec::encode_in(NO_VERSION, &handshake)
 }
 
-pub fn read_from_supervisor(frame: &[u8]) -> Result<FromSupervisor, CodecError> {
+pub fn read_from_supervisor(frame: &[u8]) -> Result<SupervisorFrame, CodecError> {
     let Some((&NO_VERSION, body)) = frame.split_first() else {
         let (version, message) = codec::decode_versioned(frame)?;
-        return Ok(FromSupervisor::Message(version, message));
+        return Ok(SupervisorFrame::Message(version, message));
     };
-    let greeting: Greeting = codec::decode_body(body)?;
-    Ok(match Versions::OURS.newest_common(greeting.versions) {
+    let handshake: Handshake = codec::decode_body(body)?;
+    Ok(match Versions::OURS.newest_common(handshake.versions) {
         Some(version) => {
-            FromSupervisor::Message(version, SupervisorToDispatcher::Hello(greeting.hello))
+            SupervisorFrame::Message(version, SupervisorToDispatcher::Hello(handshake.hello))
         }
-        None => FromSupervisor::Foreign(greeting),
+        None => SupervisorFrame::Foreign(handshake),
     })
 }
 
-/// The frame that refuses a greeting.
+/// The frame that refuses a handshake.
 pub fn frame_of_refusal(session: u64) -> Vec<u8> {
     let refusal = Refusal {
         session,
@@ -144,15 +144,15 @@ mod tests {
         let read = SupervisorToDispatcher::Hello(hello());
         assert_eq!(
             read_from_supervisor(&frame),
-            Ok(FromSupervisor::Message(WIRE_VERSION, read))
+            Ok(SupervisorFrame::Message(WIRE_VERSION, read))
         );
-        let foreign = Greeting {
+        let foreign = Handshake {
             versions: versions(20, 21),
             hello: hello(),
         };
         assert_eq!(
             read_from_supervisor(&codec::encode_in(NO_VERSION, &foreign)),
-            Ok(FromSupervisor::Foreign(foreign))
+            Ok(SupervisorFrame::Foreign(foreign))
         );
         let refusal = read_refusal(&frame_of_refusal(2)).unwrap();
         assert_eq!((refusal.session, refusal.versions), (2, Versions::OURS));

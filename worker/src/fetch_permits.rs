@@ -14,7 +14,7 @@ type WaitQueue = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
 
 /// The slots that bound the fetches in flight; see the module.
 #[derive(Debug)]
-pub struct FetchSlots {
+pub struct FetchPermits {
     free: Cell<usize>,
     waiting: RefCell<WaitQueue>,
     /// The arrival number of the next waiting task.
@@ -23,13 +23,13 @@ pub struct FetchSlots {
 
 /// A slot in use, freed on drop.
 #[derive(Debug)]
-pub struct FetchSlot<'a> {
-    slots: &'a FetchSlots,
+pub struct FetchPermit<'a> {
+    slots: &'a FetchPermits,
 }
 
-impl FetchSlots {
-    pub fn new(slots: usize) -> FetchSlots {
-        FetchSlots {
+impl FetchPermits {
+    pub fn new(slots: usize) -> FetchPermits {
+        FetchPermits {
             free: Cell::new(slots),
             waiting: RefCell::default(),
             next_arrival: Cell::new(0),
@@ -37,10 +37,10 @@ impl FetchSlots {
     }
 
     /// Waits for a slot. If the future is dropped first, the slot goes to the next in the queue.
-    pub async fn take(&self, priority: u8) -> FetchSlot<'_> {
+    pub async fn take(&self, priority: u8) -> FetchPermit<'_> {
         if let Some(free) = self.free.get().checked_sub(1) {
             self.free.set(free);
-            return FetchSlot { slots: self };
+            return FetchPermit { slots: self };
         }
         let place = (Reverse(priority), self.next_arrival.get());
         self.next_arrival.set(place.1 + 1);
@@ -53,7 +53,7 @@ impl FetchSlots {
         };
         // The sender is dropped only after it has sent, or together with this future.
         let _ = (&mut waiting.granted).await;
-        FetchSlot { slots: self }
+        FetchPermit { slots: self }
     }
 
     fn give_back(&self) {
@@ -66,7 +66,7 @@ impl FetchSlots {
     }
 }
 
-impl Drop for FetchSlot<'_> {
+impl Drop for FetchPermit<'_> {
     fn drop(&mut self) {
         self.slots.give_back();
     }
@@ -74,7 +74,7 @@ impl Drop for FetchSlot<'_> {
 
 /// An entry in the wait queue, removed on drop.
 struct Waiting<'a> {
-    slots: &'a FetchSlots,
+    slots: &'a FetchPermits,
     place: (Reverse<u8>, u64),
     granted: oneshot::Receiver<()>,
 }
@@ -99,7 +99,7 @@ mod tests {
     #[tokio::test]
     async fn the_highest_priority_goes_first_and_then_the_first_to_arrive() {
         let (slots, served) = (
-            Rc::new(FetchSlots::new(1)),
+            Rc::new(FetchPermits::new(1)),
             Rc::new(RefCell::new(Vec::new())),
         );
         let local = LocalSet::new();
@@ -123,7 +123,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_stops_waiting_costs_no_slot() {
-        let slots = FetchSlots::new(1);
+        let slots = FetchPermits::new(1);
         let held = slots.take(50).await;
         {
             let mut gone = std::pin::pin!(slots.take(90));
