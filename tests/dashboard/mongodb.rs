@@ -60,7 +60,8 @@ fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     wait_for("the overview counts the records", || {
         let snapshot = shown(&visitor, "/dashboard/");
         let resolved = "<dd id=\"resolved\">1</dd>";
-        (snapshot.contains(resolved) && snapshot.contains("Exhausted</dt><dd>1</dd>")).then_some(())
+        (snapshot.contains(resolved) && snapshot.contains("Exhausted</a></dt><dd>1</dd>"))
+            .then_some(())
     });
     assert_says(
         &visitor,

@@ -176,7 +176,7 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
 /// The script.
 fn make_mapping(person: &mut Person<'_>) {
     person.step("Open System, Mapping editor.");
-    person.click(".doors li:last-child a");
+    person.click(".areas li:last-child a");
     person.click(".views a[href='/dashboard/editor']");
     person.browser.wait_for("#new-name:focus");
     person.step("Type a name for the mapping, press Enter.");

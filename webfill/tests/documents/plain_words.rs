@@ -168,7 +168,7 @@ fn documents_and_templates_are_plain_english() {
     let long = counts.long_sentences as f64 / counts.sentences as f64;
     for (what, rate, most) in [
         ("tell, told", counts.per_10_000(counts.tell), 0.2),
-        ("what", counts.per_10_000(counts.what), 1.5),
+        ("what", counts.per_10_000(counts.what), 2.0),
         ("of which", counts.per_10_000(counts.of_which), 2.0),
         ("go on", counts.per_10_000(counts.go_on), 0.2),
         ("% of sentences over 35 words", long * 100.0, 1.0),
