@@ -100,8 +100,16 @@ impl StoredRecord {
 
     /// Whether this very decision has been applied. An undone one leaves no trace.
     pub(crate) fn has_decision(&self, decision: &Decision, now_ms: i64) -> bool {
+        let answer = match &decision.answer {
+            DecisionAnswer::Accept | DecisionAnswer::AcceptOther { .. } => "accepted",
+            DecisionAnswer::Type(_) => "edited",
+            DecisionAnswer::Reject => "rejected",
+            DecisionAnswer::Undo => return false,
+        };
         self.decision(&decision.field).is_some_and(|known| {
-            known["at"] == iso_time(now_ms) && known["by"].as_str() == decision.by.as_deref()
+            known["at"] == iso_time(now_ms)
+                && known["by"].as_str() == decision.by.as_deref()
+                && known["answer"] == answer
         })
     }
 
