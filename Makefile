@@ -6,10 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet check release fuzz bench
 
-# Links to what is private, and plain addresses, are no faults. Links that lead nowhere are faults again once those to
-# names from before the last renames are mended.
-RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls \
-	--allow rustdoc::broken-intra-doc-links
+# Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
+RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -28,7 +28,7 @@ pub struct RunEnded<'a> {
     pub runs: &'a [WatchRun],
     /// The standing alerts of its mappings; `None`: not checked.
     pub standing: Option<&'a Standing>,
-    /// The changes after each of the [positions](LocalNotifications::positions).
+    /// The changes after each of the [positions](LocalNotifications::last_reported_changes).
     pub changes: &'a [ReadChanges],
     pub now_ms: i64,
 }

@@ -34,7 +34,7 @@ pub fn run_isolated(name: &str, test: impl FnOnce()) {
     );
 }
 
-/// Like [`isolated`], for a long test whose output is shown immediately. If the system forbids namespaces, the test
+/// Like [`run_isolated`], for a long test whose output is shown immediately. If the system forbids namespaces, the test
 /// runs without.
 pub fn isolated_if_possible(name: &str, test: impl FnOnce()) {
     match unshare_arguments().filter(|_| !is_isolated()) {

@@ -187,7 +187,7 @@ pub fn requested_pages(web: &Web) -> BTreeSet<String> {
     asked
 }
 
-/// The records in a store, in the form of [`truth`].
+/// The records in a store, in the form of [`expected_values`].
 pub fn stored_records(store: &str) -> BTreeMap<String, Value> {
     let export = Run::new(["export", "records", "--dataset", "copies", "--store", store]);
     let text = export.finish().expect_code(0).stdout;

@@ -1,6 +1,6 @@
 //! Recognises when a site blocks the crawler instead of serving the requested page.
 //!
-//! [`judge`] inspects one response and keeps no state. [`RepeatedPages`] compares a site's short pages with each
+//! [`find_block`] inspects one response and keeps no state. [`RepeatedPages`] compares a site's short pages with each
 //! other, and its redirects to addresses that are named like a challenge. Both only recognise blocks; nothing here
 //! tries to get past one. The consequences for the task are in [`crate::block_outcome`].
 //!

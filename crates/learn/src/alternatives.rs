@@ -22,7 +22,7 @@ const PROVEN: usize = 3;
 
 /// The alternatives, as indexes of candidates. Their anchors differ in kind from the best one's, and they agree with
 /// it wherever both read something. Where the best one reads nothing, they read nothing either, unless a known value
-/// proves them right, or [`fills`] is true.
+/// proves them right, or [`reads_reliably`] is true.
 pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,

@@ -144,7 +144,7 @@ impl Core {
         &mut self.cx.surroundings
     }
 
-    /// See [`lanes_with_credit`](crate::dispatch::Dispatch::lanes_with_room). Empty while nothing may be handed out.
+    /// See [`lanes_with_credit`](crate::dispatch::Dispatch::lanes_with_credit). Empty while nothing may be handed out.
     pub fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         match self.cx.draining || self.cx.surroundings.low_disk.is_some() {
             true => Vec::new(),

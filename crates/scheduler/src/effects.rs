@@ -110,10 +110,10 @@ pub struct Committed {
     pub store_writes: Vec<StoreWrite>,
     /// Actions and refusals of clients, to be logged before the answers leave.
     pub audited: Vec<Audited>,
-    /// Notifications to deliver; the results are passed to [`Core::on_delivery_ended`](crate::Core::delivery_ended).
+    /// Notifications to deliver; the results are passed to [`Core::on_delivery_ended`](crate::Core::on_delivery_ended).
     pub deliveries: Vec<Delivery>,
     /// Changes of pages to read from the store; the answers are passed to
-    /// [`Core::on_changes_answered`](crate::Core::changes_answered).
+    /// [`Core::on_changes_answered`](crate::Core::on_changes_answered).
     pub changes_asked: Vec<ChangesRequest>,
     /// Feeders to start.
     pub feeder_orders: Vec<FeederOrder>,

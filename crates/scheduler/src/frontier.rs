@@ -1,7 +1,7 @@
 //! Step 3 of a URL's journey, and the commit of its last step: the queued, leased and done tasks, in one SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*. A task that is
-//! done may be queued again ([`queue`](Reopening::queue)); its row stays until its crawl is pruned ([`pruning`]). At
+//! done may be queued again ([`requeue`](Reopening::requeue)); its row stays until its crawl is pruned ([`pruning`]). At
 //! every commit the counters of each crawl that is not being pruned satisfy `discovered = queued + leased + done +
 //! skipped`. Any program can check this against the tables of the same file.
 //!
@@ -11,8 +11,8 @@
 //! hold them are stored by name.
 //!
 //! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
-//! sites in memory, which it fills with [`admit`](Sites::admit) and empties with
-//! [`evict`](Sites::put_back); all other sites wait on disk.
+//! sites in memory, which it fills with [`admit_due`](Sites::admit_due) and empties with
+//! [`evict`](Sites::evict); all other sites wait on disk.
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 

@@ -1,5 +1,5 @@
 //! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests a reload of
-//! settings. The handlers only set flags; the main loops check [`asked`] and [`take_reload_request`].
+//! settings. The handlers only set flags; the main loops check [`requested`] and [`take_reload_request`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

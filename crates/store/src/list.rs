@@ -71,7 +71,7 @@ impl PageLack {
 /// A stored page, with the members that matter for its list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListedPage {
-    /// The key of the page; see [`page_id`].
+    /// The key of the page; see [`page_id`](crate::page_id).
     pub id: String,
     pub url: String,
     pub parent: Option<String>,
@@ -179,7 +179,7 @@ pub struct ListPass {
     pub doubt: Option<Doubt>,
 }
 
-/// Which rows [`check_missing_rows`] marks as gone.
+/// Which rows [`check_missing_rows`](crate::check_missing_rows) marks as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneMarking {
     Nothing,

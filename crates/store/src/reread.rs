@@ -27,7 +27,7 @@ pub struct Reread {
     pub mapping_version: Option<String>,
     pub template: Option<String>,
     pub fields: Map<String, Value>,
-    /// The fields with alternatives; see [`crate::Page::alternatives_bson`].
+    /// The fields with alternatives; see [`crate::Page::alternatives`].
     pub alternatives: Map<String, Value>,
     /// The rows of the page; see [`crate::Page::listings`].
     pub listings: Vec<Listing>,

@@ -1,6 +1,6 @@
 //! Estimates how likely it is that a value is true.
 //!
-//! [`judge`] gets what chains have read on pages ([`Claim`]) and what records already say ([`Known`], some of it
+//! [`estimate`] gets what chains have read on pages ([`Claim`]) and what records already say ([`Known`], some of it
 //! wrong). For each item (a field of a row), it computes the value or values to choose, each with a confidence. It
 //! also computes how precise each layout is for each field, how often the records are wrong, and which known values
 //! are doubted. `docs/explanation/truth.md` explains how it does that and how good it is.

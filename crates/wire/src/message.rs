@@ -341,7 +341,7 @@ pub enum DispatcherToSupervisor {
     /// again with the crawl's next task.
     ForgetCrawls { session: u64 },
     /// A recall: give back the unstarted tasks in the scope, and confirm when none of them can start any more. See
-    /// [`SupervisorOutcomes::confirm_recall`]. Numbered like tasks.
+    /// [`SupervisorOutcomes::recalled`]. Numbered like tasks.
     Recall {
         session: u64,
         number: u64,
@@ -430,7 +430,7 @@ pub struct WorkerToSupervisor {
     pub incarnation: u32,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
-    /// Completed recalls; see [`SupervisorOutcomes::confirm_recall`].
+    /// Completed recalls; see [`SupervisorOutcomes::recalled`].
     pub recalled: Vec<u64>,
     /// Tasks, with their deliveries, that are waiting for a slow name lookup.
     pub waiting: Vec<(u64, Delivery)>,

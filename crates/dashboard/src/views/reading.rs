@@ -1,7 +1,7 @@
 //! How views read the store: within a time limit, and page by page.
 //!
 //! If the store is unavailable, the rest of a view must still be shown: the view reports the fault in that part
-//! ([`part`]).
+//! ([`data_or_fault`]).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -69,7 +69,7 @@ impl Reopening<'_> {
     }
 
     /// Queues the next slice of finished tasks again, which takes milliseconds. Skips the same tasks as
-    /// [`queue`](Reopening::queue). Unreachable sites of these tasks become open again.
+    /// [`requeue`](Reopening::requeue). Unreachable sites of these tasks become open again.
     pub fn requeue_slice(
         &mut self,
         walk: &mut ReopenWalk,

@@ -24,7 +24,7 @@ impl Sites<'_> {
         })
     }
 
-    /// Like [`admit`](Sites::admit), but only for sites with queued tasks of one crawl. Checks only the first
+    /// Like [`admit_due`](Sites::admit_due), but only for sites with queued tasks of one crawl. Checks only the first
     /// [`MOST_EXAMINED`](sites::MOST_EXAMINED) sites of the crawl, so it may miss due sites.
     pub fn admit_due_of_crawl(
         &mut self,

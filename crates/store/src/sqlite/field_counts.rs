@@ -21,7 +21,7 @@ const FILLED: &str = "SELECT mapping, field.key, count(*)
         AND field.type <> 'null'
     GROUP BY mapping, field.key";
 
-/// Fields whose text is ambiguous; see [`crate::Page::alternatives_bson`].
+/// Fields whose text is ambiguous; see [`crate::Page::alternatives`].
 const UNDECIDED: &str = "SELECT mapping, field.key, count(*)
     FROM pages, json_each(pages.alternatives) AS field
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL

@@ -9,7 +9,7 @@ use crate::retention::{Cutoff, DropResult};
 #[async_trait]
 pub trait Retention: Send + Sync {
     /// Drops old entries in one bounded step. The caller repeats the call as long as there [is
-    /// more](Dropped::has_more), and leaves time for others in between. Several processes may call it at once.
+    /// more](DropResult::has_more), and leaves time for others in between. Several processes may call it at once.
     /// Everything filled from a dropped page stays: records with their sources.
     ///
     /// [Bodies](crate::Bodies) are dropped with their pages.
