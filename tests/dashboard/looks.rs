@@ -12,7 +12,7 @@ use crate::scene::{
     BLOCKS, CLOSED, CRAWL, DATASET, DEAD, LONG, LONG_CRAWL, RECORDS_CRAWL, SCRIPTED, Scene, WATCH,
 };
 
-/// The views are shared out among so many tests: each takes minutes.
+/// The number of tests that share the views, because each takes minutes.
 const PARTS: usize = 3;
 
 #[needs(chromedriver, axe)]

@@ -471,7 +471,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     records.finish();
 }
 
-/// Adds a dataset of so many records, each with a page.
+/// Adds a dataset of `count` records, each with a page.
 fn add_dataset(conn: &Connection, name: &str, count: u64) {
     let numbers = format!(
         "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers LIMIT {count})"

@@ -113,7 +113,7 @@ fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (S
     }
 }
 
-/// Waits until so many answers are on disk, and the pane shows the last one.
+/// Waits until `count` answers are on disk, and the pane shows the last one.
 fn wait_for_answers(browser: &Browser, filled: &Filled, count: usize) {
     browser.wait_until("the answer is on disk", || {
         (answers(&filled.work).len() == count).then_some(())

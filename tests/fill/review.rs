@@ -88,7 +88,7 @@ pub(super) fn answers(work: &Workplace) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until so many answers are on disk, and the page shows the next doubt.
+/// Waits until `count` answers are on disk, and the page shows the next doubt.
 fn wait_for_answers(browser: &Browser, work: &Workplace, count: usize) {
     browser.wait_until("the answer is on disk", || {
         (answers(work).len() == count).then_some(())

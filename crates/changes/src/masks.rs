@@ -10,8 +10,8 @@ use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
 use webfill_values::{date_names, month_named};
 
-/// The time zones, as offsets from UTC in hours, in which a date counts as the day of the fetch. With zones farther
-/// east, tomorrow's date would count too, and that may be content.
+/// A date counts as the day of the fetch if it is that day in one of these time zones, given as hours from UTC. Zones
+/// farther east would include tomorrow's date, which may be content.
 const ZONES: std::ops::RangeInclusive<i8> = -8..=9;
 
 fn compiled(pattern: &str) -> Regex {

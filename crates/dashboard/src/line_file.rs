@@ -30,7 +30,7 @@ struct Disk {
     is_failing: bool,
 }
 
-/// Lines that are to be written, in the order in which they were added.
+/// The lines to write, oldest first.
 #[must_use = "nothing is written before"]
 #[derive(Debug, Default)]
 pub(crate) struct Writing(Option<Lines>);

@@ -28,7 +28,7 @@ use crate::paced::Paced;
 /// The most sites in trouble that are shown.
 const MOST_SITES: usize = 12;
 
-/// Of sites in trouble for one reason so many are named.
+/// The maximum number of sites named for each reason of trouble.
 const MOST_NAMES: usize = 3;
 
 /// The most crawls that are read: those that began last.

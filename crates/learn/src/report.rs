@@ -313,7 +313,7 @@ fn count_distinct(
     different.len()
 }
 
-/// See [`FieldReport::count_reads`].
+/// See [`FieldReport::reads`].
 fn count_reads(
     found: &LearnedField,
     best: usize,
@@ -335,7 +335,7 @@ fn count_reads(
     (is_shown && counts.iter().all(|count| *count == first)).then_some(first)
 }
 
-/// See [`FieldReport::disputed_pages`]. `accepts`: what the chain does not drop.
+/// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.
 fn disputed_pages(
     found: &LearnedField,
     best: usize,

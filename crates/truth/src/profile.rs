@@ -21,7 +21,7 @@ pub(crate) struct Profile {
 type Shape = (u8, u8);
 
 impl Profile {
-    /// Adds a value that so many cells have.
+    /// Adds a value, with the number of cells that have it.
     pub fn add(&mut self, text: &str, cells: usize) {
         self.values += cells;
         self.different += 1;

@@ -202,7 +202,7 @@ impl Column {
         }
     }
 
-    /// With the values of one row in so many.
+    /// `known` holds the values of one row in `step`.
     fn from_sample<'v>(known: impl Iterator<Item = &'v String>, step: usize) -> Column {
         let mut values: Vec<OtherValue> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();

@@ -14,8 +14,10 @@ use super::doubts::ListedDoubt;
 use super::project::Project;
 use crate::mapping_command::writing::write_atomically;
 
-/// So many doubts are listed, in so many bytes; the surest. The dashboard reads them whole for each page.
+/// The maximum number of listed doubts; the surest are kept. The dashboard reads all of them for each page.
 const MOST_LISTED: usize = 5_000;
+
+/// The maximum size of their list.
 const MOST_BYTES: usize = 16 << 20;
 
 /// A doubt, as a person is to see it.

@@ -12,7 +12,7 @@ use super::table::Table;
 /// Shapes of one site that are sampled each for itself, the commonest first; all others are one more.
 const MOST_SHAPES: usize = 8;
 
-/// A first segment is part of the shape if so many URLs share it, or this share of them.
+/// A first segment is part of the shape if at least this many URLs share it; of more than 250 links, a fiftieth of them.
 const SHARED: usize = 5;
 
 /// Places of links, site by site.

@@ -1,5 +1,5 @@
-//! The pages that a mapping's alert has kept, from before and after the change: copies in which all that the mapping
-//! reads is marked.
+//! Shows the pages that an alert keeps, from before and after a site's change, with the values marked that the mapping
+//! reads on them.
 
 use std::collections::BTreeMap;
 

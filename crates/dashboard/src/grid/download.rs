@@ -135,7 +135,7 @@ pub(crate) struct RecordDownload {
     pub(crate) handle: Handle,
 }
 
-/// Records are read in steps of so many.
+/// The number of records that are read at a time.
 const STEP: usize = 500;
 
 /// The most columns of records. More are those of hostile data, or of no table.
@@ -170,7 +170,7 @@ impl RecordDownload {
     }
 }
 
-/// The fields that records have, in the order in which they were found.
+/// The fields of the records read so far, in order of their first appearance.
 #[derive(Default)]
 struct Found {
     names: Vec<String>,

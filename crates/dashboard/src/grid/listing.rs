@@ -12,9 +12,10 @@ use super::building::{self, ANY};
 use super::state::State;
 use super::{Grid, Kind, index_error};
 
-/// A page ends after checking so many rows, or after this time if few match; the list continues behind
-/// them.
+/// The maximum number of rows checked for one page. The next page continues behind them.
 const MOST_EXAMINED: u64 = 20_000;
+
+/// The maximum time for one page, if few rows match.
 const SEARCH_TIME: Duration = Duration::from_millis(100);
 
 /// Characters of a text that rows are sorted by.

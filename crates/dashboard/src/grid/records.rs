@@ -22,22 +22,28 @@ use webfill_wire::Outcome;
 use super::building::text_of;
 use super::state::State;
 
-/// A page ends after checking so many records, or after this time if few match; the list continues behind them.
+/// The maximum number of records checked for one page. The next page continues behind them.
 const MOST_EXAMINED: u64 = 20_000;
+
+/// The maximum time for one page, if few records match.
 const SEARCH_TIME: Duration = Duration::from_millis(120);
 
-/// Records are read in steps of so many where their pages decide.
+/// The number of records read at a time if a filter needs their pages.
 const STEP: u32 = 200;
 
 /// Sorting by a column reads all records, so there must be no more.
 pub(crate) const MOST_SORTED: u64 = 10_000;
 
-/// The URLs of a record whose pages are looked up, in so many of its crawls.
+/// The maximum number of a record's URLs whose pages are looked up.
 const MOST_URLS: usize = 3;
+
+/// The maximum number of crawls in which they are looked up.
 const MOST_CRAWLS: usize = 2;
 
-/// Characters of a text that records are sorted by, and of a value that a list shows.
+/// The number of characters of a value that count when records are sorted.
 const SORTED_CHARS: usize = 64;
+
+/// The number of characters of a value that a list shows.
 const SHOWN_CHARS: usize = 160;
 
 /// The records to list.

@@ -18,7 +18,7 @@ use crate::visit::Visit;
 /// The records of a dataset are counted up to this number.
 const COUNT_TO: u64 = 100_000;
 
-/// The columns of a dataset are those of so many of its records, and of those on the page.
+/// The number of records whose fields become columns, besides the records on the page.
 const SAMPLE: u32 = 100;
 
 /// The most columns of a page.

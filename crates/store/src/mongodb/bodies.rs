@@ -38,7 +38,7 @@ const STEP_BYTES: usize = 4 << 20;
 /// How many of the oldest bodies are examined to make room.
 const OLDEST: i64 = 500;
 
-/// The collection's size is queried after this fraction of the limit has been written: one part in so many.
+/// The collection's size is queried each time a 64th of the limit has been written.
 const ASKED_AFTER: u64 = 64;
 
 /// What this process knows about the collection.

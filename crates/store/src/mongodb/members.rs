@@ -13,7 +13,7 @@ pub(super) fn time(stored: &RawDocument, name: &str) -> Option<i64> {
         .map(DateTime::timestamp_millis)
 }
 
-/// In a projection, a member that is an object of at most so many bytes, or null.
+/// For a projection: the member if it is an object of at most `most_bytes`, otherwise null.
 pub(super) fn short_object(name: &str, most_bytes: usize) -> Document {
     let member = format!("${name}");
     let is_object = doc! {"$eq": [{"$type": &member}, "object"]};

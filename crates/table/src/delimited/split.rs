@@ -65,7 +65,7 @@ struct Splitter<'a> {
 /// What follows a cell.
 enum AfterCell {
     Delimiter,
-    /// The end of the row, of so many bytes.
+    /// The end of the row, with its length in bytes.
     RowEnd(usize),
     Text,
 }

@@ -91,7 +91,7 @@ pub fn real(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     Ok(catalogues.collect())
 }
 
-/// Fills the tables, drawn so many times.
+/// Fills each table once for each draw.
 pub fn measure(
     name: &str,
     catalogues: &[Catalogue],
