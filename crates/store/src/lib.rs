@@ -22,6 +22,7 @@ mod dataset_name;
 mod error;
 mod field_counts;
 mod health;
+pub mod journal;
 mod list;
 mod listing;
 mod lists;

@@ -8,6 +8,7 @@ mod mongodb_browse;
 mod mongodb_connections;
 mod mongodb_dataset;
 mod mongodb_faults;
+mod mongodb_journal;
 mod mongodb_page_log;
 mod mongodb_refusals;
 mod sqlite;

@@ -26,6 +26,8 @@ mod fault;
 mod field_counts;
 mod health;
 mod indexes;
+mod journal;
+mod lease;
 mod lists;
 mod members;
 mod page_log;
@@ -71,16 +73,37 @@ impl Mongo {
         mode: OpenMode,
         uses: Uses,
     ) -> Result<Mongo, StoreError> {
+        let opened = uri.clone();
+        Mongo::start(
+            uri,
+            async move { connection::open(&opened, mode, uses).await },
+        )
+        .await
+    }
+
+    /// Connects to the server, and creates nothing. No command is sent.
+    pub(crate) async fn connect(uri: &MongoUri) -> Result<Mongo, StoreError> {
+        let connected = uri.clone();
+        Mongo::start(uri, async move {
+            let db = connection::connect(&connected).await;
+            db.map_err(|fault| fault.into_error(&connected.to_string()))
+        })
+        .await
+    }
+
+    /// Starts the driver's thread, and opens the database on it.
+    async fn start(
+        uri: &MongoUri,
+        opening: impl Future<Output = Result<Db, StoreError>> + Send + 'static,
+    ) -> Result<Mongo, StoreError> {
         let store = uri.to_string();
         let thread = RuntimeThread::start().map_err(|error| StoreError::Fatal {
             store: store.clone(),
             reason: format!("cannot start its thread: {error}"),
         })?;
-        let uri = uri.clone();
-        let opening = thread.run(async move { connection::open(&uri, mode, uses).await });
-        let opened = opening.await.ok_or_else(|| panic_error(&store))?;
+        let opened = thread.run(opening).await;
         Ok(Mongo {
-            db: opened?,
+            db: opened.ok_or_else(|| panic_error(&store))??,
             thread,
             rules: RwLock::default(),
             written_bodies: Arc::default(),

@@ -1,0 +1,123 @@
+//! The collection `dispatcher_lease`: for each group of dispatchers, who may try to serve (see [`crate::journal`]).
+//!
+//! | member | contents |
+//! |---|---|
+//! | `_id` | the group |
+//! | `epoch`, `turn` | how often it was taken, and renewed since |
+//! | `holder`, `is_free` | the instance that took it, and whether it has given it up |
+//! | `taken_at`, `renewed_at` | by the server's clock, for people only: nothing is decided by them |
+//!
+//! Each change is a `findAndModify` that compares what its sender has seen.
+
+use mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
+
+use super::Mongo;
+use super::command::{Db, write_concern};
+use super::fault::Fault;
+use super::members::integer;
+use crate::error::StoreError;
+use crate::journal::Lease;
+
+const LEASE: &str = "dispatcher_lease";
+
+async fn read(db: &Db, group: &str) -> Result<Lease, Fault> {
+    let stored = db.find_one(LEASE, group).await?;
+    Ok(stored.map_or(Lease::unused(), |stored| from_document(&stored)))
+}
+
+fn from_document(stored: &RawDocument) -> Lease {
+    let member = |name| integer(stored, name).unwrap_or_default() as u64;
+    Lease {
+        epoch: member("epoch"),
+        turn: member("turn"),
+        holder: member("holder"),
+        is_free: stored.get_bool("is_free").unwrap_or_default(),
+    }
+}
+
+/// Takes the lease, if it is still as it was seen.
+async fn take(db: &Db, group: &str, seen: Lease, holder: u64) -> Result<Option<u64>, Fault> {
+    let epoch = seen.epoch + 1;
+    match find_and_modify(db, take_command(group, seen, holder)).await {
+        Ok(is_taken) => Ok(is_taken.then_some(epoch)),
+        // Another dispatcher was the first of all.
+        Err(fault) if fault.is_duplicate_key() => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn take_command(group: &str, seen: Lease, holder: u64) -> RawDocumentBuf {
+    rawdoc! {
+        "findAndModify": LEASE,
+        "query": {"_id": group, "epoch": seen.epoch as i64, "turn": seen.turn as i64},
+        "update": [{"$set": {
+            "epoch": (seen.epoch + 1) as i64,
+            "turn": 0_i64,
+            "holder": holder as i64,
+            "is_free": false,
+            "taken_at": "$$NOW",
+            "renewed_at": "$$NOW",
+        }}],
+        "new": true,
+        "upsert": seen.epoch == 0,
+        "writeConcern": write_concern(),
+    }
+}
+
+async fn renew(db: &Db, group: &str, epoch: u64) -> Result<bool, Fault> {
+    let turn = rawdoc! {"$add": ["$turn", 1_i64]};
+    let command = rawdoc! {
+        "findAndModify": LEASE,
+        "query": {"_id": group, "epoch": epoch as i64, "is_free": false},
+        "update": [{"$set": {"turn": turn, "renewed_at": "$$NOW"}}],
+        "new": true,
+        "writeConcern": write_concern(),
+    };
+    find_and_modify(db, command).await
+}
+
+async fn free(db: &Db, group: &str, epoch: u64) -> Result<(), Fault> {
+    let command = rawdoc! {
+        "findAndModify": LEASE,
+        "query": {"_id": group, "epoch": epoch as i64},
+        "update": {"$set": {"is_free": true}},
+        "writeConcern": write_concern(),
+    };
+    find_and_modify(db, command).await.map(drop)
+}
+
+/// Runs the command. Returns whether its query has found the lease.
+async fn find_and_modify(db: &Db, command: RawDocumentBuf) -> Result<bool, Fault> {
+    let answer = db.run(command).await?;
+    Ok(answer.get_document("value").is_ok())
+}
+
+impl Mongo {
+    pub(crate) async fn read_lease(&self, group: &str) -> Result<Lease, StoreError> {
+        let group = group.to_owned();
+        self.call(async move |db: Db| read(&db, &group).await).await
+    }
+
+    pub(crate) async fn take_lease(
+        &self,
+        group: &str,
+        seen: Lease,
+        holder: u64,
+    ) -> Result<Option<u64>, StoreError> {
+        let group = group.to_owned();
+        self.call(async move |db: Db| take(&db, &group, seen, holder).await)
+            .await
+    }
+
+    pub(crate) async fn renew_lease(&self, group: &str, epoch: u64) -> Result<bool, StoreError> {
+        let group = group.to_owned();
+        self.call(async move |db: Db| renew(&db, &group, epoch).await)
+            .await
+    }
+
+    pub(crate) async fn free_lease(&self, group: &str, epoch: u64) -> Result<(), StoreError> {
+        let group = group.to_owned();
+        self.call(async move |db: Db| free(&db, &group, epoch).await)
+            .await
+    }
+}
