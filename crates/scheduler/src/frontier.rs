@@ -121,7 +121,9 @@ mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{HeldBy, HeldSites, HeldSitesScope};
-pub use self::changes::{Applied, applied, apply_changes, note_applied, shared_rows};
+pub use self::changes::{
+    Applied, applied, apply_changes, apply_commits, is_unused, note_applied, shared_rows,
+};
 pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::error::FrontierError;
@@ -145,6 +147,7 @@ pub use self::queued_sites::QueuedSite;
 pub use self::recovery::committed_at_ms;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
+pub use self::restore::forget_copy;
 pub use self::site_states::SiteHealth;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;

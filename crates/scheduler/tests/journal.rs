@@ -125,6 +125,21 @@ fn a_lease_is_taken_once_it_was_not_renewed_for_its_time() {
     assert_eq!(watch.may_take(11_900), Some(lease(1, 2, 8)));
 }
 
+/// During an election of the store nobody can renew the lease. Its holder has as long as ever to do so afterwards.
+#[test]
+fn the_time_in_which_no_read_is_answered_does_not_count() {
+    let mut watch = LeaseWatch::new(7, LEASE_MS);
+    watch.note(lease(1, 1, 8), 1_000);
+    watch.note(lease(1, 1, 8), 60_000);
+    assert_eq!(watch.may_take(60_000), None);
+    for now_ms in [62_000, 64_000] {
+        watch.note(lease(1, 1, 8), now_ms);
+        assert_eq!(watch.may_take(now_ms), None);
+    }
+    watch.note(lease(1, 1, 8), 65_500);
+    assert_eq!(watch.may_take(65_500), Some(lease(1, 1, 8)));
+}
+
 #[test]
 fn a_lease_that_is_free_or_was_ours_is_taken_at_once() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);

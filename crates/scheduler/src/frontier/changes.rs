@@ -15,6 +15,8 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Result, Statement, params, params_from_iter};
 use serde::{Deserialize, Serialize};
 
+use crate::journal::ReadCommit;
+
 /// Tables that belong to one file.
 const OWN_TABLES: [&str; 1] = ["seen_runs"];
 
@@ -479,6 +481,29 @@ pub fn note_applied(db: &Connection, applied: Applied) -> Result<()> {
         applied.epoch as i64
     ])?;
     Ok(())
+}
+
+/// Applies commits of the journal in one transaction, and notes the position.
+pub fn apply_commits(db: &mut Connection, commits: &[ReadCommit]) -> Result<()> {
+    let Some(last) = commits.last() else {
+        return Ok(());
+    };
+    let transaction = db.transaction()?;
+    for commit in commits.iter().filter(|commit| !commit.changes.is_empty()) {
+        apply_changes(&transaction, &commit.changes)?;
+    }
+    let position = Applied {
+        number: last.number,
+        epoch: last.epoch,
+    };
+    note_applied(&transaction, position)?;
+    transaction.commit()
+}
+
+/// Whether no dispatcher has ever used the file.
+pub fn is_unused(db: &Connection) -> Result<bool> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM epochs)";
+    db.query_row(sql, [], |row| row.get(0))
 }
 
 /// The shared contents of a file, row by row, to compare two files.

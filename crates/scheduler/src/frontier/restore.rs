@@ -88,6 +88,14 @@ fn adopt_if_copied(
     })
 }
 
+/// Forgets that the file is a copy. Called when it has applied the whole journal, so that it is as new as any.
+pub fn forget_copy(db: &Connection) -> Result<()> {
+    for name in [MARK, CREATED] {
+        store_meta(db, name, None)?;
+    }
+    Ok(())
+}
+
 fn noted(db: &Connection, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = ?1";
     db.query_row(sql, [name], |row| row.get(0)).optional()

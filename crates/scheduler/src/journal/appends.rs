@@ -7,16 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Content, Record};
-
-/// The answer to a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AppendAnswer {
-    /// All records were added.
-    Added,
-    /// The record with this number was there already, and has this epoch. Those before it were added.
-    Taken { number: u64, epoch: u64 },
-}
+use super::{AppendAnswer, Content, Record};
 
 /// Another dispatcher serves: its record has the number of ours. The process must end, and nothing may leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,26 +6,24 @@
 //! the holder's tenure is over before anybody else's begins, if the clocks of both run equally fast. The server's
 //! clock would not do: after an election it is the clock of another machine.
 
-/// The lease as the store has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
-    /// 0: nobody has ever had it.
-    pub epoch: u64,
-    /// How often it was renewed in this epoch.
-    pub turn: u64,
-    /// The instance that took it: a state folder. One process at a time has its lock.
-    pub holder: u64,
-    /// Whether its holder gave it up.
-    pub is_free: bool,
-}
+use super::Lease;
 
 /// The lease as one that does not have it sees it.
 #[derive(Debug)]
 pub struct LeaseWatch {
     instance: u64,
     lasts_ms: u64,
-    /// The lease as last read, and when a read first showed it so.
-    seen: Option<(Lease, u64)>,
+    seen: Option<Seen>,
+}
+
+/// The lease as last read.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    lease: Lease,
+    /// When a read first showed it so.
+    since_ms: u64,
+    /// When it was last read.
+    read_ms: u64,
 }
 
 /// How much the clocks of two machines may differ in a lease's time.
@@ -40,20 +38,27 @@ impl LeaseWatch {
         }
     }
 
-    /// Notes what a read has shown; `now_ms`: when its answer came.
+    /// Notes what a read has shown; `now_ms`: when its answer came. While no read is answered, nobody can renew the
+    /// lease either: that time does not count against its holder, so that an election of the store costs no takeover.
     pub fn note(&mut self, lease: Lease, now_ms: u64) {
-        match self.seen {
-            Some((seen, _)) if (seen.epoch, seen.turn) == (lease.epoch, lease.turn) => {
-                self.seen = Some((lease, self.seen.map_or(now_ms, |(_, since_ms)| since_ms)));
-            }
-            _ => self.seen = Some((lease, now_ms)),
-        }
+        let most_between_ms = self.lasts_ms / 2;
+        let known = self.seen.filter(|seen| {
+            let is_same = (seen.lease.epoch, seen.lease.turn) == (lease.epoch, lease.turn);
+            is_same && now_ms <= seen.read_ms + most_between_ms
+        });
+        self.seen = Some(Seen {
+            lease,
+            since_ms: known.map_or(now_ms, |seen| seen.since_ms),
+            read_ms: now_ms,
+        });
     }
 
     /// The lease to take, if it may be taken now: it is free, was this instance's own, or has not been renewed for
     /// so long that its holder knows that it is over.
     pub fn may_take(&self, now_ms: u64) -> Option<Lease> {
-        let (lease, since_ms) = self.seen?;
+        let Seen {
+            lease, since_ms, ..
+        } = self.seen?;
         let is_over = now_ms >= since_ms + self.lasts_ms + SLACK_MS;
         let is_own = lease.holder == self.instance;
         (lease.epoch == 0 || lease.is_free || is_own || is_over).then_some(lease)
@@ -81,6 +86,11 @@ impl Tenure {
     /// Notes that a renewal that was sent at this time has succeeded.
     pub fn renewed(&mut self, sent_ms: u64) {
         self.until_ms = self.until_ms.max(sent_ms + self.lasts_ms);
+    }
+
+    /// When it ends, if there is no further renewal.
+    pub fn until_ms(&self) -> u64 {
+        self.until_ms
     }
 
     /// Whether anything may leave the dispatcher. If not, it may again after a renewal.
