@@ -35,7 +35,7 @@ reference: ## Write the pages of docs/reference/ that the program knows, and dep
 	@deploy/install-build-deps.sh
 	cargo build --locked --package webfill
 	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && target/debug/webfill manual "$$folder" \
-		&& cp "$$folder"/{commands,settings,outcomes,processors}.md docs/reference && cp "$$folder/webfill.toml" deploy
+		&& cp "$$folder"/*.md docs/reference && cp "$$folder/webfill.toml" deploy
 
 # BASE=REV names the commit that changes are counted from; otherwise it is the upstream branch, or
 # what is not committed yet.

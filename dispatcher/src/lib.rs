@@ -30,5 +30,6 @@ mod store_writer;
 
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use feeders::FeederSetup;
+pub use metrics::sample_page as sample_metrics;
 pub use reload::ReadAgain;
 pub use run::run;

@@ -17,6 +17,7 @@ use webfill_wire::counts::Histogram;
 use webfill_wire::socket::Traffic;
 
 use self::counts::{Counts, CountsThread};
+pub use self::page::sample_page;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::health::Health;

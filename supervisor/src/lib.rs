@@ -29,4 +29,5 @@ mod worker_process;
 mod worker_state;
 
 pub use config::{SupervisorConfig, SupervisorSetup};
+pub use metrics::sample_page as sample_metrics;
 pub use run::run;

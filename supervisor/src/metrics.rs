@@ -1,6 +1,7 @@
 //! A supervisor's metrics for Prometheus: the counts of its workers, and its own state. The loop publishes them once
 //! a second; each scrape gets the latest ones.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +10,10 @@ use std::time::{Duration, Instant};
 use webfill_service::Fault;
 use webfill_service::metrics::{
     Exposition, ReportedProcess, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
-    add_processes, add_starts,
+    add_processes, add_starts, add_store,
 };
 use webfill_wire::Outcome;
-use webfill_wire::counts::{WorkerCounts, WorkerTotals};
+use webfill_wire::counts::{FieldTotals, RowTotals, WorkerCounts, WorkerTotals};
 use webfill_wire::socket::Traffic;
 
 use crate::config::SupervisorSetup;
@@ -127,6 +128,32 @@ fn serve(
     Ok(published)
 }
 
+/// A page with all series of a supervisor, for the reference: as if one worker had fetched a page with rows.
+pub fn sample_page() -> String {
+    let mapping = "books".to_owned();
+    let published = Published {
+        totals: WorkerTotals {
+            fields: BTreeMap::from([(mapping.clone(), FieldTotals::default())]),
+            rows: BTreeMap::from([(mapping, RowTotals::default())]),
+            ..WorkerTotals::default()
+        },
+        state: State {
+            workers: vec![WorkerRow {
+                pid: Some(std::process::id()),
+                is_ready: true,
+            }],
+            traffic: vec![("dispatcher", Traffic::default())],
+            ..State::default()
+        },
+        is_store_away: false,
+        at: Some(Instant::now()),
+    };
+    published.page(&Machine {
+        starts: 0,
+        folders: vec![PathBuf::from("/")],
+    })
+}
+
 impl Published {
     fn page(&self, machine: &Machine) -> String {
         let mut page = Exposition::default();
@@ -137,11 +164,7 @@ impl Published {
         add_starts(&mut page, machine.starts);
         add_disks(&mut page, &machine.folders);
         self.state.add_to(&mut page);
-        page.gauge(
-            "webfill_store_up",
-            "Whether the store accepts the writes of all workers.",
-        )
-        .value(u8::from(!self.is_store_away));
+        add_store(&mut page, self.is_store_away, &self.totals.save);
         add_totals(&mut page, &self.totals);
         page.finish()
     }
@@ -165,7 +188,10 @@ impl State {
 
     fn add_to(&self, page: &mut Exposition) {
         self.add_processes_to(page);
-        let mut workers = page.gauge("webfill_workers", "Worker processes, by state.");
+        let mut workers = page.gauge(
+            "webfill_workers",
+            "Worker processes, by state: `ready`, `starting`, `dead`.",
+        );
         let count = |state: fn(&WorkerRow) -> bool| {
             self.workers.iter().filter(|worker| state(worker)).count()
         };
@@ -175,12 +201,12 @@ impl State {
         workers.add_series(&[("state", "dead")], count(|worker| worker.pid.is_none()));
         page.counter(
             "webfill_worker_deaths_total",
-            "Worker processes that have died and were restarted.",
+            "Workers that have died and were restarted.",
         )
         .value(self.worker_deaths);
         page.gauge(
             "webfill_dispatcher_up",
-            "Whether the supervisor holds a lease of its dispatcher.",
+            "1: the supervisor has a lease, so it may start requests.",
         )
         .value(u8::from(self.has_lease));
         add_disk_low(page, self.is_disk_low);
@@ -202,7 +228,7 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
 fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
     let mut pages = page.counter(
         "webfill_pages_total",
-        "Pages that workers have stored, by outcome, including attempts that will be retried.",
+        "Stored pages, by their outcome; attempts that the dispatcher retries count as well.",
     );
     for outcome in Outcome::ALL {
         let count = totals.pages.get(outcome).copied().unwrap_or(0);
@@ -210,7 +236,7 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
     }
     let mut answers = page.counter(
         "webfill_responses_total",
-        "Answers to requests for pages, by class of their status.",
+        "Answers to requests for pages, by the first digit of the status: `2xx`; `other`: above 5.",
     );
     for class in ANSWERS {
         let count = totals.answers.get(&class).copied().unwrap_or(0);
@@ -224,7 +250,7 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
     );
     page.counter(
         "webfill_fetched_bytes_total",
-        "Bytes of the bodies of pages, after decompression.",
+        "Bytes of pages' bodies, after decompression.",
     )
     .value(totals.fetched_bytes);
     page.counter("webfill_robots_fetches_total", "Requests for robots.txt.")
@@ -234,30 +260,25 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
 fn add_durations(page: &mut Exposition, totals: &WorkerTotals) {
     page.histogram(
         "webfill_fetch_duration_seconds",
-        "From the beginning of a request for a page to the end of its answer.",
+        "From the start of a request for a page to the end of its body; its count is the number of such requests.",
         &totals.fetch,
     );
     page.histogram(
         "webfill_queue_duration_seconds",
-        "From the arrival of a task at its worker to its request: waits for robots.txt, the site's delay, a slot.",
+        "From the arrival of a task at its worker to its request: waits for robots.txt, the site's delay and a permit to fetch. Tasks without a request are not counted.",
         &totals.queue,
-    );
-    page.histogram(
-        "webfill_store_write_duration_seconds",
-        "Writes of batches of pages to the store, including failed ones.",
-        &totals.save,
     );
 }
 
 fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
     page.counter(
         "webfill_pages_unmatched_total",
-        "Pages with the outcome ok that no mapping matches, without sitemaps.",
+        "Pages with the outcome `ok` that no mapping matches, without sitemaps: `unmatched` in the summary of a crawl and in `webfill info`.",
     )
     .value(totals.unmatched);
     let mut fields = page.counter(
         "webfill_fields_total",
-        "Fields of mappings on their pages, by whether a value was found.",
+        "Fields that a mapping extracts from its pages with the outcome `ok`: `filled` or `empty`.",
     );
     for (mapping, counts) in &totals.fields {
         fields.add_series(&[("mapping", mapping), ("state", "filled")], counts.filled);
@@ -265,7 +286,7 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
     }
     let mut rows = page.counter(
         "webfill_rows_total",
-        "Rows of pages: stored, without key, lost to another row with the same key.",
+        "Rows of pages with the outcome `ok`: `stored`, `without_key`, or lost to another row with the `same_key`.",
     );
     for (mapping, counts) in &totals.rows {
         let states = [

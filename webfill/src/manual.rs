@@ -1,8 +1,9 @@
 //! `webfill manual DIR`: writes the manual pages, the shell completions, and the generated pages of
-//! `docs/reference/`. Their sources are the command line and the tables of settings, outcomes and processors, so they
-//! match the program. The command is hidden, because only packages and the documentation use it.
+//! `docs/reference/`. Their sources are the command line, the tables of settings, outcomes and processors, and the
+//! metrics, so they match the program. The command is hidden, because only packages and the documentation use it.
 
 mod commands_page;
+mod metrics_page;
 mod outcomes_page;
 mod processors_page;
 mod settings_page;
@@ -36,6 +37,7 @@ fn write(folder: &Path, whole: Command) -> io::Result<()> {
     let mut command = whole.clone().disable_help_subcommand(true);
     command.build();
     std::fs::write(folder.join("commands.md"), commands_page::page(&command))?;
+    std::fs::write(folder.join("metrics.md"), metrics_page::page())?;
     std::fs::write(folder.join("outcomes.md"), outcomes_page::page())?;
     std::fs::write(folder.join("processors.md"), processors_page::page())?;
     let defaults = settings_page::defaults();

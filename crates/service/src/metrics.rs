@@ -19,7 +19,7 @@ mod server;
 pub use config::MetricsConfig;
 pub use disks::{add_disk_low, add_disks};
 pub use exposition::{Exposition, Family};
-pub use loops::{add_loop_age, add_messages};
+pub use loops::{add_loop_age, add_messages, add_store};
 pub use probes::{Probe, ProbesConfig, serve_probes};
 pub use process::{ReportedProcess, add_build, add_processes, add_starts};
 pub use server::serve;

@@ -1,18 +1,27 @@
 //! The dispatcher's page of metrics. Every possible label of a series is present from the start, so that rates
 //! include the first event of each kind. No label comes from the web.
 
-use webfill_scheduler::core::Deliveries;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use webfill_scheduler::core::{CoreMetrics, Deliveries};
 use webfill_scheduler::frontier::NothingHandedOut;
 use webfill_service::last_backup::last_backup_ms;
 use webfill_service::metrics::{
     Exposition, ReportedProcess, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
-    add_processes, add_starts,
+    add_processes, add_starts, add_store,
 };
+use webfill_wire::counts::Histogram;
+use webfill_wire::socket::Traffic;
 use webfill_wire::{BackoffReason, Outcome};
 
-use super::counts::Counts;
+use super::counts::{Counts, CrawlTotals, NotificationTotals, RecordTotals, SiteTotals};
 use super::waiting::{WaitReason, WaitTotals};
 use super::{LoopMetrics, Shared, lock};
+use crate::clock::SteadyClock;
+use crate::health::Health;
 
 const SITE_STATES: [&str; 6] = [
     "in_window",
@@ -36,17 +45,11 @@ impl Shared {
         add_disks(&mut page, &self.folders);
         page.gauge(
             "webfill_last_backup_timestamp_seconds",
-            "When the last complete backup was begun, in seconds since the epoch; 0: none was made.",
+            "Start of the last complete backup of the state folder, in seconds since the epoch; 0: none was made.",
         )
         .value(last_backup_ms(&self.state).unwrap_or(0) as f64 / 1_000.0);
         let (is_store_away, answers) = self.health.store_state();
-        page.gauge("webfill_store_up", "Whether the store answers.")
-            .value(u8::from(!is_store_away));
-        page.histogram(
-            "webfill_store_write_duration_seconds",
-            "Writes of the dispatcher to the store, and checks of a store that is not written to.",
-            &answers,
-        );
+        add_store(&mut page, is_store_away, &answers);
         // The loop takes the locks, too, so nothing is written while holding them.
         let of_loop = lock(&self.loop_metrics).clone();
         if let Some(of_loop) = of_loop {
@@ -56,6 +59,38 @@ impl Shared {
         counts.add_to(&mut page, self.clock.now_ms());
         page.finish()
     }
+}
+
+/// A page with all series of the dispatcher, for the reference: as if all of them were published and counted.
+pub fn sample_page() -> String {
+    let of_loop = LoopMetrics {
+        at: Instant::now(),
+        core: CoreMetrics {
+            extraction_alerts: Some(0),
+            ..CoreMetrics::default()
+        },
+        turns: Histogram::default(),
+        traffic: BTreeMap::from([("fleet", Traffic::default())]),
+    };
+    let counts = Counts {
+        crawls: Some(CrawlTotals::default()),
+        sites: Some(SiteTotals::default()),
+        records: Some(RecordTotals::default()),
+        notifications: Some(NotificationTotals::default()),
+        waits: Some(WaitTotals::default()),
+        counted: Some(Instant::now()),
+    };
+    let root = PathBuf::from("/");
+    let shared = Shared {
+        health: Health::new(),
+        state: root.clone(),
+        starts: 0,
+        folders: vec![root],
+        clock: SteadyClock::start(),
+        loop_metrics: Mutex::new(Some(Arc::new(of_loop))),
+        counts: Mutex::new(counts),
+    };
+    shared.page()
 }
 
 impl LoopMetrics {
@@ -76,7 +111,7 @@ impl LoopMetrics {
         let counters = &self.core.counters;
         let mut ended = page.counter(
             "webfill_tasks_ended_total",
-            "Tasks that have ended, by outcome.",
+            "Ended tasks, by outcome; one that is queued again and ends again counts twice.",
         );
         for outcome in Outcome::ALL {
             let count = self.core.ended.get(outcome).copied().unwrap_or(0);
@@ -100,7 +135,7 @@ impl LoopMetrics {
             ),
             (
                 "webfill_tasks_retried_total",
-                "Outcomes that lead to a retry of the task.",
+                "Outcomes that lead to a retry of the task, because its failure or its site's may be temporary.",
                 counters.retried,
             ),
             (
@@ -114,7 +149,7 @@ impl LoopMetrics {
         self.add_queue_to(page);
         let mut backoff = page.counter(
             "webfill_site_backoffs_total",
-            "Backoffs of sites that have begun, by reason.",
+            "Backoffs that have begun, by reason.",
         );
         for reason in BackoffReason::ALL {
             let count = counters.backoff.get(reason).copied().unwrap_or(0);
@@ -125,18 +160,21 @@ impl LoopMetrics {
 
     /// Adds the present state: leases, and the window of sites.
     fn add_queue_to(&self, page: &mut Exposition) {
-        page.gauge("webfill_leases", "Tasks that supervisors hold.")
-            .value(self.core.leases);
+        page.gauge(
+            "webfill_leases",
+            "Tasks that supervisors hold, as of this second.",
+        )
+        .value(self.core.leases);
         page.gauge(
             "webfill_oldest_due_seconds",
-            "How long the site that waits longest has been fetchable; 0: none waits.",
+            "How long the longest-waiting site has been due without a supervisor of its lane that accepts tasks; 0: none waits.",
         )
         .value(self.core.oldest_due_ms as f64 / 1_000.0);
-        page.gauge("webfill_window_sites", "Sites in the window.")
+        page.gauge("webfill_window_sites", "Sites in memory.")
             .value(self.core.sites_in_window);
         page.gauge(
             "webfill_window_sites_limit",
-            "Maximum number of sites in the window.",
+            "Maximum number of sites in memory: `dispatcher.window_sites`.",
         )
         .value(self.core.window_sites);
     }
@@ -144,12 +182,12 @@ impl LoopMetrics {
     fn add_set_aside_to(&self, page: &mut Exposition) {
         page.gauge(
             "webfill_sites_set_aside",
-            "Sites that are set aside because they repeatedly had nothing to hand out in their turn.",
+            "Sites that had nothing to hand out several times in a row although tasks were queued, and are set aside for up to a minute. 0 on a healthy fleet; other sites continue meanwhile.",
         )
         .value(self.core.sites_set_aside);
         let mut set_aside = page.counter(
             "webfill_sites_set_aside_total",
-            "Turns of sites that handed out nothing and changed nothing, by reason.",
+            "Turns of sites that handed out nothing and changed nothing: `other_lane` (the next crawl needs a supervisor of another lane), `backing_off` (the site is backing off), `not_found` (no task was found).",
         );
         for reason in NothingHandedOut::UNEXPECTED {
             let count = self
@@ -164,7 +202,7 @@ impl LoopMetrics {
     }
 
     fn add_fleet_to(&self, page: &mut Exposition) {
-        let mut supervisors = page.gauge("webfill_supervisors", "Supervisors, by state.");
+        let mut supervisors = page.gauge("webfill_supervisors", "Supervisors: `connected`, `silent` (not heard of for most of the lease), `draining`, `awaited` (known from before the dispatcher's start).");
         for (state, count) in [
             ("connected", self.core.fleet.connected),
             ("silent", self.core.fleet.silent),
@@ -175,21 +213,24 @@ impl LoopMetrics {
         }
         page.counter(
             "webfill_supervisors_lost_total",
-            "Supervisors that were declared lost.",
+            "Supervisors declared lost.",
         )
         .value(self.core.counters.supervisors_lost);
         page.gauge(
             "webfill_clock_skew_seconds",
-            "Largest difference of a supervisor's clock from the dispatcher's.",
+            "The largest difference of a supervisor's clock from the dispatcher's, in either direction.",
         )
         .value(self.core.fleet.clock_skew_ms as f64 / 1_000.0);
         add_disk_low(page, self.core.is_disk_low);
-        page.gauge("webfill_draining", "Whether the dispatcher drains.")
+        page.gauge("webfill_draining", "1: the dispatcher drains.")
             .value(u8::from(self.core.is_draining));
     }
 
     fn add_watches_to(&self, page: &mut Exposition) {
-        let mut watches = page.gauge("webfill_watches", "Watches, by what they do.");
+        let mut watches = page.gauge(
+            "webfill_watches",
+            "Watches: `running`, `paused`, `waiting`.",
+        );
         for (state, count) in [
             ("running", self.core.watches.running),
             ("paused", self.core.watches.paused),
@@ -199,19 +240,19 @@ impl LoopMetrics {
         }
         page.gauge(
             "webfill_watches_silent",
-            "Silent watches: without their usual results, or not running; only watches with recipients.",
+            "Silent watches: without their usual results, or not running. Watches that nobody is notified of are not judged.",
         )
         .value(self.core.watches.silent);
         if let Some(alerts) = self.core.extraction_alerts {
             page.gauge(
                 "webfill_extraction_alerts",
-                "Mappings in force whose pages no longer yield their earlier values.",
+                "Standing alerts of extractions: mappings in force whose pages no longer yield their earlier values. Absent until the alerts are read from the store.",
             )
             .value(alerts);
         }
         page.gauge(
             "webfill_notification_targets_unreached",
-            "Targets of watches that notifications do not reach.",
+            "Targets with a standing alert, because notifications do not reach them (`notifications.undelivered_after`).",
         )
         .value(self.core.targets_unreached);
         let Deliveries {
@@ -221,7 +262,7 @@ impl LoopMetrics {
         } = self.core.counters.deliveries;
         let mut tries = page.counter(
             "webfill_notification_deliveries_total",
-            "Attempts to deliver notifications, by their result.",
+            "Attempts to deliver notifications: `delivered`, `failed` (retried), `dropped` (not retried).",
         );
         tries.add_series(&[("result", "delivered")], delivered);
         tries.add_series(&[("result", "failed")], failed);
@@ -238,7 +279,7 @@ impl Counts {
         self.add_sites_to(page);
         if let Some(records) = self.records {
             let missing = records.records.saturating_sub(records.resolved);
-            let mut states = page.gauge("webfill_records", "Records, by state.");
+            let mut states = page.gauge("webfill_records", "Records of all crawls that this dispatcher knows: `resolved`, or `missing` a field.");
             states.add_series(&[("state", "resolved")], records.resolved);
             states.add_series(&[("state", "missing")], missing);
         }
@@ -246,7 +287,7 @@ impl Counts {
         if let Some(counted) = self.counted {
             page.gauge(
                 "webfill_counts_age_seconds",
-                "How long ago tasks, sites and records were counted.",
+                "Age of the oldest of the counts of tasks, sites and records.",
             )
             .value(counted.elapsed().as_secs_f64());
         }
@@ -256,18 +297,21 @@ impl Counts {
         let Some(crawls) = self.crawls else {
             return;
         };
-        let mut tasks = page.gauge("webfill_tasks", "Tasks, by state.");
+        let mut tasks = page.gauge(
+            "webfill_tasks",
+            "Tasks by state: `queued`, `leased`, `done`; for all crawls that were not pruned.",
+        );
         tasks.add_series(&[("state", "queued")], crawls.queued);
         tasks.add_series(&[("state", "leased")], crawls.leased);
         tasks.add_series(&[("state", "done")], crawls.done);
-        page.gauge("webfill_crawls", "Crawls that are known.")
+        page.gauge("webfill_crawls", "All crawls that were not pruned.")
             .value(crawls.crawls);
         page.gauge(
             "webfill_crawls_unfinished",
-            "Crawls with tasks that are queued or handed out.",
+            "Crawls with queued or handed-out tasks.",
         )
         .value(crawls.unfinished);
-        page.gauge("webfill_crawls_paused", "Crawls that are paused.")
+        page.gauge("webfill_crawls_paused", "Paused crawls.")
             .value(crawls.paused);
     }
 
@@ -275,7 +319,7 @@ impl Counts {
         let Some(sites) = &self.sites else {
             return;
         };
-        let mut states = page.gauge("webfill_sites", "Sites, by state.");
+        let mut states = page.gauge("webfill_sites", "Sites: `in_window` (in memory), `waiting` (outside it), `parked` (has tasks, but none may be handed out), `backing_off`, `unreachable`, `idle` (has none).");
         for state in SITE_STATES {
             let count = sites.by_state.get(state).copied().unwrap_or(0);
             states.add_series(&[("state", state)], count);
@@ -296,7 +340,7 @@ impl Counts {
         };
         page.gauge(
             "webfill_notifications_waiting",
-            "Notifications that wait for delivery.",
+            "Notifications waiting for delivery.",
         )
         .value(notifications.waiting);
         let age_ms = notifications
@@ -304,7 +348,7 @@ impl Counts {
             .map_or(0, |ms| (now_ms - ms).max(0));
         page.gauge(
             "webfill_notifications_oldest_seconds",
-            "The age of the oldest notification that waits; 0: none does.",
+            "Age of the oldest notification that waits; 0: none does.",
         )
         .value(age_ms as f64 / 1_000.0);
     }
@@ -323,7 +367,7 @@ fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {
     }
     let mut oldest = page.gauge(
         "webfill_queued_oldest_due_seconds",
-        "How long the task that has waited longest could have been fetched, were it not for this reason; 0: none waits.",
+        "How long the longest-waiting task has been waiting only for this reason; 0: none waits.",
     );
     for waits_for in WaitReason::ALL {
         let since_ms = waits.for_reason(waits_for).since_ms;

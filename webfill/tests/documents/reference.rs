@@ -10,15 +10,21 @@ fn what_is_made_from_the_program_is_up_to_date() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let written = run_webfill(folder.path(), &["manual", "."]);
     assert!(written.status.success(), "{written:?}");
-    for (made, kept) in [
-        ("commands.md", "docs/reference/commands.md"),
-        ("settings.md", "docs/reference/settings.md"),
-        ("outcomes.md", "docs/reference/outcomes.md"),
-        ("processors.md", "docs/reference/processors.md"),
+    let pages = std::fs::read_dir(folder.path()).expect("the folder");
+    let pages = pages.map(|entry| entry.expect("an entry").file_name());
+    let mut files: Vec<(String, String)> = pages
+        .map(|name| name.into_string().expect("UTF-8"))
+        .filter(|name| name.ends_with(".md"))
+        .map(|name| (name.clone(), format!("docs/reference/{name}")))
+        .collect();
+    assert!(files.len() > 5, "{files:?}");
+    let elsewhere = [
         ("webfill.toml", "deploy/webfill.toml"),
-    ] {
+    ];
+    files.extend(elsewhere.map(|(made, kept)| (made.to_owned(), kept.to_owned())));
+    for (made, kept) in files {
         let made = std::fs::read_to_string(folder.path().join(made)).expect("it is written");
-        let text = Document::read(kept).text;
+        let text = Document::read(&kept).text;
         let differing = made
             .lines()
             .zip(text.lines())

@@ -17,12 +17,15 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     rooms.dedup_by(|one, other| one.0 == other.0);
     let mut free = page.gauge(
         "webfill_disk_free_bytes",
-        "Space that may still be written on the disk of a folder.",
+        "Free space on the disk of each folder that the process writes to.",
     );
     for (folder, room) in &rooms {
         free.add_series(&[("folder", folder)], room.free_bytes);
     }
-    let mut sizes = page.gauge("webfill_disk_size_bytes", "The size of that disk.");
+    let mut sizes = page.gauge(
+        "webfill_disk_size_bytes",
+        "Size of the disk of each folder that the process writes to.",
+    );
     for (folder, room) in &rooms {
         sizes.add_series(&[("folder", folder)], room.size_bytes);
     }
@@ -32,7 +35,7 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
 pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
     page.gauge(
         "webfill_disk_low",
-        "Whether the process pauses because a disk has too little space.",
+        "1: the process pauses because a disk has less than `disk.floor_mib` left.",
     )
     .value(u8::from(is_low));
 }

@@ -42,7 +42,7 @@ pub fn add_build(page: &mut Exposition) {
 pub fn add_starts(page: &mut Exposition, starts: u64) {
     page.counter(
         "webfill_starts_total",
-        "Starts of this role on its state folder, including the current one; it outlives the process.",
+        "Starts of the role on its state folder. The count is kept there, so it also shows a crash loop whose processes all die before the next scrape.",
     )
     .value(starts);
 }
@@ -62,12 +62,12 @@ pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
     };
     gauge(
         "webfill_process_resident_memory_bytes",
-        "Resident memory.",
+        "Memory in RAM of the dispatcher, the supervisor and each worker (by its index), without browsers and readers of documents.",
         |facts| facts.resident_bytes as f64,
     );
     gauge(
         "process_start_time_seconds",
-        "When the process started, in seconds since the epoch.",
+        "Start of the process, in seconds since the epoch.",
         |facts| facts.started_s,
     );
     gauge("process_open_fds", "Open file descriptors.", |facts| {
@@ -80,7 +80,7 @@ pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
     );
     let mut cpu = page.counter(
         "process_cpu_seconds_total",
-        "CPU time that the process has used, in user and kernel mode.",
+        "User and kernel CPU time of the process.",
     );
     for (process, facts) in &known {
         cpu.add_series(&process.labels, facts.cpu_s);

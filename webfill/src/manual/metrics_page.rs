@@ -1,0 +1,99 @@
+//! Generates `metrics.md`: its tables come from pages of metrics as the roles serve them, the rest from
+//! `metrics_page.txt`.
+
+use std::fmt::Write;
+
+const TEXT: &str = include_str!("metrics_page.txt");
+
+/// The series of one name.
+struct Family<'p> {
+    name: &'p str,
+    help: &'p str,
+    /// `counter`, `gauge` or `histogram`.
+    kind: &'p str,
+    labels: Vec<&'p str>,
+}
+
+pub fn page() -> String {
+    let dispatcher = webfill_dispatcher::sample_metrics();
+    let supervisor = webfill_supervisor::sample_metrics();
+    let (dispatcher, supervisor) = (families(&dispatcher), families(&supervisor));
+    let has = |families: &[Family<'_>], name: &str| families.iter().any(|one| one.name == name);
+    let only_dispatcher = dispatcher.iter().filter(|one| !has(&supervisor, one.name));
+    let only_supervisor = supervisor.iter().filter(|one| !has(&dispatcher, one.name));
+    // A supervisor's series have all labels: those of a dispatcher lack the worker.
+    let both = supervisor.iter().filter(|one| has(&dispatcher, one.name));
+    TEXT.replace("{both}\n", &table(both))
+        .replace("{supervisor}\n", &table(only_supervisor))
+        .replace("{dispatcher}\n", &table(only_dispatcher))
+}
+
+/// Reads the families of a page of metrics, in its order.
+fn families(page: &str) -> Vec<Family<'_>> {
+    let mut families: Vec<Family<'_>> = Vec::new();
+    for line in page.lines() {
+        if let Some((name, help)) = part_after(line, "# HELP ") {
+            families.push(Family {
+                name,
+                help,
+                kind: "",
+                labels: Vec::new(),
+            });
+            continue;
+        }
+        let Some(family) = families.last_mut() else {
+            continue;
+        };
+        if let Some((_, kind)) = part_after(line, "# TYPE ") {
+            family.kind = kind;
+        } else if family.labels.is_empty()
+            && let Some((_, labels)) = line.split_once('{')
+        {
+            // No label of a sample has a comma or an equals sign in its value.
+            let names = labels
+                .split(',')
+                .filter_map(|label| label.split('=').next());
+            family.labels = names.filter(|name| *name != "le").collect();
+        }
+    }
+    families
+}
+
+fn part_after<'l>(line: &'l str, beginning: &str) -> Option<(&'l str, &'l str)> {
+    line.strip_prefix(beginning)?.split_once(' ')
+}
+
+fn table<'f>(families: impl Iterator<Item = &'f Family<'f>>) -> String {
+    let mut table = "| series | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
+    for family in families {
+        let Family {
+            name, help, kind, ..
+        } = family;
+        let labels: Vec<String> = family.labels.iter().map(|one| format!("`{one}`")).collect();
+        let labels = labels.join(", ");
+        let _ = writeln!(table, "| `{name}` | {kind} | {labels} | {help} |");
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_of_both_roles_have_the_same_meaning() {
+        let dispatcher = webfill_dispatcher::sample_metrics();
+        let supervisor = webfill_supervisor::sample_metrics();
+        let supervisor = families(&supervisor);
+        for family in families(&dispatcher) {
+            if let Some(same) = supervisor.iter().find(|one| one.name == family.name) {
+                assert_eq!(
+                    (same.help, same.kind),
+                    (family.help, family.kind),
+                    "{}",
+                    family.name
+                );
+            }
+        }
+    }
+}
