@@ -31,11 +31,13 @@ docs: ## Build the documentation as a site, target/site/docs/README.html; links 
 	@tests/docs/install.sh
 	.cache/docs-tools/venv/bin/sphinx-build -c docs/site -b html -q -W --keep-going . target/site
 
-reference: ## Write the pages of docs/reference/ that the program knows, and deploy/webfill.toml
+reference: ## Write the pages of docs/reference/ that the program knows, the JSON Schemas, and deploy/webfill.toml
 	@deploy/install-build-deps.sh
 	cargo build --locked --package webfill
 	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && target/debug/webfill manual "$$folder" \
-		&& cp "$$folder"/*.md docs/reference && cp "$$folder/webfill.toml" deploy
+		&& cp "$$folder"/*.md "$$folder"/{crawl-request,watch,progress}.schema.json docs/reference \
+		&& cp "$$folder/mapping.schema.json" etl-mappings/schema.json \
+		&& cp "$$folder/golden-case.schema.json" etl-mappings/golden/case.schema.json && cp "$$folder/webfill.toml" deploy
 
 # BASE=REV names the commit that changes are counted from; otherwise it is the upstream branch, or
 # what is not committed yet.

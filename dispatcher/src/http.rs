@@ -24,7 +24,7 @@ use hyper::header::{ACCEPT, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use webfill_api::{Refusal, SCHEMA};
+use webfill_api::{Refusal, schema};
 use webfill_dashboard::{Dashboard, DashboardSetup};
 use webfill_scheduler::control::ControlRequest;
 use webfill_scheduler::requester::{Channel, SenderInfo};
@@ -36,7 +36,7 @@ use webfill_service::http::{
 use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
 
-use self::answers::{Answer, json_answer, raw_json, refused, with_header};
+use self::answers::{Answer, json_answer, refused, with_header};
 use self::guard::{MediaType, media_type};
 pub(crate) use self::pending_requests::PendingRequests;
 use self::watches::is_watches_path;
@@ -196,7 +196,7 @@ impl HttpRequest {
         match (request.method(), &*path) {
             (&Method::GET, "/healthz") => health_answer(self.service.health.healthz()),
             (&Method::GET, "/readyz") => health_answer(self.service.health.readyz()),
-            (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
+            (&Method::GET, "/schema") => json_answer(200, schema()),
             _ if !self.service.health.is_frontier_open() => refused(
                 503,
                 "the frontier is being opened: try again in a few seconds",

@@ -1,11 +1,13 @@
-//! `webfill manual DIR`: writes the manual pages, the shell completions, and the generated pages of
-//! `docs/reference/`. Their sources are the command line, the tables of settings, outcomes and processors, and the
-//! metrics, so they match the program. The command is hidden, because only packages and the documentation use it.
+//! `webfill manual DIR`: writes the manual pages, the shell completions, the JSON Schemas, and the generated pages of
+//! `docs/reference/`. Their sources are the command line, the tables of settings, outcomes and processors, the metrics
+//! and the schemas, so they match the program. The command is hidden, because only packages and the documentation use
+//! it.
 
 mod commands_page;
 mod metrics_page;
 mod outcomes_page;
 mod processors_page;
+mod schema_pages;
 mod settings_page;
 
 use std::io::{self, Write};
@@ -40,6 +42,7 @@ fn write(folder: &Path, whole: Command) -> io::Result<()> {
     std::fs::write(folder.join("metrics.md"), metrics_page::page())?;
     std::fs::write(folder.join("outcomes.md"), outcomes_page::page())?;
     std::fs::write(folder.join("processors.md"), processors_page::page())?;
+    schema_pages::write(folder)?;
     let defaults = settings_page::defaults();
     std::fs::write(folder.join("settings.md"), settings_page::page(&defaults))?;
     std::fs::write(

@@ -3,6 +3,7 @@
 //! narrow terminal cuts off the end.
 
 pub mod lines;
+mod schema;
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -14,6 +15,7 @@ use webfill_service::terminal::printable;
 use webfill_store::RecordCounts;
 
 use self::lines::Counts;
+pub use self::schema::schema;
 use crate::cli::ProgressStyle;
 use crate::demand::Tally;
 use crate::summary::{Counters, OfflineState, format_duration};

@@ -28,7 +28,7 @@
 //! [`CrawlSpec`] that it keeps for the crawl.
 //!
 //! For people the language is described in `docs/how-to/demand.md`, key by key in `docs/how-to/scrapy-cluster.md`
-//! and in the JSON Schema [`SCHEMA`]. The names are those of Scrapy Cluster 1.0 and do not change.
+//! and in the JSON Schema that [`schema`] makes. The names are those of Scrapy Cluster 1.0 and do not change.
 //!
 //! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps only the compiled patterns in
 //! use.
@@ -64,10 +64,10 @@ pub use self::question::{Question, is_list, parse_object, parse_question};
 pub use self::refusal::Refusal;
 pub use self::rule::nearest;
 pub use self::schedule::{LastRun, Schedule};
-pub use self::schema::{SCHEMA, schema};
+pub use self::schema::schema;
 pub use self::spec_changes::SpecChanges;
 pub use self::spider::Spider;
 pub use self::watch::{
-    About, CrawlFlag, NotificationTarget, NotificationTime, Notify, RunEnd, WATCH_SCHEMA, Watch,
-    WatchAction, WatchOrder, WatchRecords, WatchRun, watch_schema,
+    About, CrawlFlag, NotificationTarget, NotificationTime, Notify, RunEnd, Watch, WatchAction,
+    WatchOrder, WatchRecords, WatchRun, watch_schema,
 };

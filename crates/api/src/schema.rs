@@ -5,10 +5,6 @@ use serde_json::{Map, Value, json};
 use crate::crawl_request::KEYS;
 use crate::rule::Key;
 
-/// The published schema: the file in the documentation, as text. A test compares it with
-/// [`schema`], which is made from the code.
-pub const SCHEMA: &str = include_str!("../schemas/crawl-request.schema.json");
-
 /// Makes the JSON Schema (draft 2020-12) of a crawl request from the table of its keys.
 pub fn schema() -> Value {
     let mut schema = json!({

@@ -37,9 +37,6 @@ const DEFAULT_APP: &str = "watches";
 /// After this many runs without its usual findings a watch is silent, unless it sets another number.
 const SILENT_AFTER: u64 = 3;
 
-/// The published schema of a watch. A test compares it with [`watch_schema`].
-pub const WATCH_SCHEMA: &str = include_str!("../schemas/watch.schema.json");
-
 /// A valid watch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {

@@ -1,44 +1,9 @@
-//! Compares `etl-mappings/schema.json` and `etl-mappings/golden/case.schema.json` with the schemas that the code
-//! generates. `UPDATE_COMMITTED=1 cargo nextest run -p webfill-mapping committed` regenerates them.
+//! Tests the schema of mappings, and that the mappings in `etl-mappings` load.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
-use webfill_mapping::{MappingSet, case_schema, schema};
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings")
-}
-
-fn compare(path: &Path, wanted: &str) {
-    if std::env::var_os("UPDATE_COMMITTED").is_some() {
-        fs::write(path, wanted).unwrap();
-    }
-    let committed = fs::read_to_string(path).unwrap();
-    let differs = committed
-        .lines()
-        .zip(wanted.lines())
-        .position(|(left, right)| left != right);
-    let line = differs.unwrap_or(committed.lines().count()) + 1;
-    assert!(
-        committed == wanted,
-        "{} is not what the code makes, from line {line} on; run with UPDATE_COMMITTED=1",
-        path.display()
-    );
-}
-
-#[test]
-fn the_committed_schema_is_what_the_code_makes() {
-    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    compare(&folder().join("schema.json"), &text);
-}
-
-#[test]
-fn the_committed_schema_of_golden_cases_is_what_the_code_makes() {
-    let text = serde_json::to_string_pretty(&case_schema()).unwrap() + "\n";
-    compare(&folder().join("golden/case.schema.json"), &text);
-}
+use webfill_mapping::{MappingSet, schema};
 
 /// Checks that every object schema with named keys refuses other keys, and describes all keys that it requires.
 fn check_objects(schema: &Value, path: &str) {
@@ -73,7 +38,8 @@ fn the_schema_is_consistent_and_its_references_lead_somewhere() {
 
 #[test]
 fn all_shipped_mappings_load() {
-    let set = MappingSet::load_dir(&folder()).unwrap_or_else(|errors| panic!("{errors}"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings");
+    let set = MappingSet::load_dir(&folder).unwrap_or_else(|errors| panic!("{errors}"));
     let names: Vec<&str> = set.indexes().map(|index| set.name(index)).collect();
     assert!(names.contains(&"gravatar"), "{names:?}");
 }

@@ -10,11 +10,6 @@ use webfill_service::http::complete_body;
 pub(super) fn json_answer(status: u16, value: Value) -> Answer {
     let mut text = value.to_string();
     text.push('\n');
-    raw_json(status, text)
-}
-
-/// An answer whose text already is JSON.
-pub(super) fn raw_json(status: u16, text: String) -> Answer {
     let mut answer = Response::new(complete_body(text));
     *answer.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -19,6 +19,20 @@ fn what_is_made_from_the_program_is_up_to_date() {
         .collect();
     assert!(files.len() > 5, "{files:?}");
     let elsewhere = [
+        (
+            "crawl-request.schema.json",
+            "docs/reference/crawl-request.schema.json",
+        ),
+        ("watch.schema.json", "docs/reference/watch.schema.json"),
+        (
+            "progress.schema.json",
+            "docs/reference/progress.schema.json",
+        ),
+        ("mapping.schema.json", "etl-mappings/schema.json"),
+        (
+            "golden-case.schema.json",
+            "etl-mappings/golden/case.schema.json",
+        ),
         ("webfill.toml", "deploy/webfill.toml"),
     ];
     files.extend(elsewhere.map(|(made, kept)| (made.to_owned(), kept.to_owned())));
