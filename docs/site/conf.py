@@ -28,9 +28,7 @@ CONTENTS = {
     "Development": [
         "CONTRIBUTING",
         "tests/README",
-        "tests/bench/README",
-        "tests/bench/frontier",
-        "tests/bench/redesign",
+        "tests/bench",
         "tests/fleet/README",
         "tests/simulation/several",
         "tests/bench/extraction/README",
@@ -63,7 +61,7 @@ def link_to_sources(_app, _name, source):
     """What is no page is shown as its name: code and folders are read in the repository."""
     source[0] = re.sub(
         r"\[([^\]\n]+)\]\((?!https?:|#)([^)\s]+?/?)(#[^)\s]*)?\)",
-        lambda link: link[0] if re.search(r"\.(md|png|json|toml|html)$", link[2]) else link[1],
+        lambda link: link[0] if re.search(r"\.(md|png|webp|json|toml|html)$", link[2]) else link[1],
         source[0],
     )
 
