@@ -218,7 +218,6 @@ fn pictures_of_a_real_table() {
     );
     browser.open(&dashboard.url("/dashboard/crawl/local/fill"));
     browser.wait_for("h1");
-    std::thread::sleep(std::time::Duration::from_secs(1));
     picture(&browser, "run");
     browser.open(&dashboard.url("/dashboard/mappings"));
     picture(&browser, "mappings");

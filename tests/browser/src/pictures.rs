@@ -16,8 +16,23 @@ const MOST_HIGH: u32 = 4_000;
 /// A picture of this age is of an earlier run.
 const FORMER: Duration = Duration::from_secs(30 * 60);
 
-/// The time to repaint after a change of the window's size; charts are drawn again.
-const PAINTED_WITHIN: Duration = Duration::from_millis(250);
+/// Ends with the frame after the one in which all charts have the width of their places: a change of the window's size
+/// draws them again. A picture of a page whose charts never do, because it has no data, is taken after a second.
+const PAINTED: &str = "
+    const done = arguments[arguments.length - 1];
+    const deadline = performance.now() + 1000;
+    const isDrawn = (place) => {
+        const chart = place.querySelector('.u-wrap');
+        if (!chart) return place.firstElementChild !== null;
+        return Math.abs(chart.offsetWidth - Math.max(place.clientWidth, 200)) < 2;
+    };
+    const check = () => {
+        const charts = [...document.querySelectorAll('#charts:not([hidden]) [data-chart]')];
+        const isOver = charts.every(isDrawn) || performance.now() > deadline;
+        requestAnimationFrame(isOver ? () => done(null) : check);
+    };
+    requestAnimationFrame(check);
+";
 
 impl Browser {
     /// Stores a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people. Returns its path.
@@ -42,7 +57,7 @@ impl Browser {
         let folder = screenshots();
         fs::create_dir_all(&folder).expect("our own folder");
         let path = folder.join(format!("{name}.png"));
-        std::thread::sleep(PAINTED_WITHIN);
+        self.run_and_wait(PAINTED, json!([]));
         let picture = self.command("Page.captureScreenshot", json!({"format": "png"}));
         keep_former(&path);
         let picture = BASE64_STANDARD.decode(text_of(picture["data"].clone()));
