@@ -25,8 +25,6 @@ const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 pub(crate) struct DeliveryKeys {
     page: u64,
     fetch: u64,
-    /// 0 in states stored before this time was kept; such a page counts once more.
-    #[serde(default)]
     at_ms: i64,
 }
 

@@ -225,8 +225,7 @@ impl Column {
     pub fn value(&self, row: &Value) -> Value {
         match &self.of {
             ColumnSource::Member(name) => row[name].clone(),
-            // In a database that is not migrated yet, the key of the document is the record's id.
-            ColumnSource::RecordId => row.get("record_id").unwrap_or(&row["_id"]).clone(),
+            ColumnSource::RecordId => row["record_id"].clone(),
             ColumnSource::Field(name) => row["fields"][name].clone(),
             ColumnSource::Source(name) => row["sources"][name]["url"].clone(),
             ColumnSource::Urls => Value::from(urls_of_record(row)),
@@ -240,8 +239,8 @@ impl Column {
     }
 }
 
-/// The URLs that a stored record was given with. A record stored before they were kept gives the URLs that have filled
-/// it.
+/// The URLs that a stored record was given with. A record without any, such as a row of a listing without links, gives
+/// the URLs of the pages that have filled it.
 pub fn urls_of_record(record: &Value) -> Vec<String> {
     let kept = record["urls"].as_array().into_iter().flatten();
     let mut urls: Vec<String> = kept.filter_map(Value::as_str).map(str::to_owned).collect();

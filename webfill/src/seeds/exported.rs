@@ -7,7 +7,7 @@ use super::LineContent;
 use super::table::Column;
 use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 
-const NO_URL: &str = "no URL: the record was stored before its URLs were kept";
+const NO_URL: &str = "no URL: the record was given without one, and no page has filled it";
 
 /// Reads an exported object; `None` if the object is not from an export.
 pub(super) fn read(object: &Map<String, Value>) -> Option<Result<LineContent, String>> {
@@ -29,7 +29,7 @@ fn read_record(object: &Map<String, Value>) -> Result<LineContent, String> {
     if urls.is_empty() {
         return Err(String::from(NO_URL));
     }
-    let id = document.get("record_id").unwrap_or(&document["_id"]);
+    let id = &document["record_id"];
     let missing = document["missing"].as_array().into_iter().flatten();
     Ok(LineContent {
         id: id.as_str().map(str::to_owned),

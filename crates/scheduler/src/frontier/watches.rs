@@ -118,7 +118,7 @@ impl Watches<'_> {
         })
     }
 
-    /// The data that an unfinished run needs to continue; `None` if an older version has recorded the run without it.
+    /// The data that an unfinished run needs to continue; `None` for a run that has ended.
     pub fn run_under_way(
         &mut self,
         watch: &str,
