@@ -96,8 +96,9 @@ impl Summary<'_> {
                 }
             ),
             format!(
-                "written: {}, {}{}",
+                "written: {}, {}, {}{}",
                 self.written,
+                self.project.evidence("jsonl").display(),
                 self.project.evidence("parquet").display(),
                 self.report
                     .map(|file| format!(", {}", file.display()))

@@ -73,7 +73,7 @@ impl Scripts {
             let sites = sites(self.perhaps.sites);
             let _ = writeln!(
                 text,
-                "  browser   may help at {sites}: their pages have scripts, and a mapping reads nothing on them"
+                "  browser   may help at {sites}: some pages have scripts, and a mapping reads nothing on them"
             );
         }
     }

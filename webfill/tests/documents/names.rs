@@ -32,7 +32,6 @@ const NOT_OURS: &[&str] = &[
     "books.webfill/mappings/",
     "lang()",
     "logs/",
-    "mine/bisect.json",
     "mine/golden/",
     "mine/pages",
     "mine/ratings.json",
