@@ -9,7 +9,7 @@
 //!   more is truncated.
 //! - *held*: results that wait for a second fetch of their page. Nothing waits for room; without room, there is no
 //!   second fetch.
-//! - *results*, until they are in the store. The extraction waits for room, and so does everything behind it.
+//! - *results*, until they are in the store. The extraction waits for space, and so does everything behind it.
 //!
 //! There is no deadlock: bodies wait for the extraction, the extraction waits for the saver, and the saver waits only
 //! for the store.

@@ -13,7 +13,7 @@ use webfill_wire::{Outcome, SiteClock, TaskDone};
 const FIRST_SHARE: i64 = 24;
 const GROWTH: i64 = 5;
 
-/// The maximum number of growths, which keeps the product in range. No patience has room for so many.
+/// Maximum exponent of [`GROWTH`], which keeps the product in range. No patience is long enough to reach it.
 const MOST_GROWTHS: u32 = 12;
 
 /// The longest delay between two requests that workers derive from a site's refusals.

@@ -51,7 +51,7 @@ const PRINT_EVERY: Duration = Duration::from_secs(60);
 /// The default wait while only dead and failing sites are left.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The wait of sites that do not answer, as the dispatcher names it.
+/// The reasons for waiting, by the dispatcher's names, of sites that do not answer.
 const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
 
 /// How the dispatcher answers about a crawl that it has pruned, or never had.
@@ -372,7 +372,8 @@ fn read(file: &PathBuf) -> Result<TableCrawls, Fault> {
     }
 }
 
-/// The dispatcher, which may restart at any time: each question is repeated until it is answered, and may be.
+/// The dispatcher. It may restart at any time, so each request is repeated until it is answered. All requests are such
+/// that repeating them changes nothing.
 struct Dispatcher {
     client: ControlClient,
     endpoint: String,

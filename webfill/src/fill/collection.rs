@@ -287,7 +287,8 @@ impl Iterator for Changes {
     }
 }
 
-/// No file is as an empty one; one that cannot be read is an error, because values of a run would count as known.
+/// Reads the log of written values. A missing file counts as empty. A file that cannot be read is an error: without it,
+/// values that an earlier run has written would count as known.
 fn read_written(project: &Project) -> Result<WrittenValues, Fault> {
     let file = project.written();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));

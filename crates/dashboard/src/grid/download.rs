@@ -75,7 +75,7 @@ impl Download {
         format: Format,
     ) -> Result<Download, String> {
         let table = webfill_table::open(files.shown_table()).map_err(|error| error.to_string())?;
-        // The file that is open is the one of the index, or the whole is refused.
+        // If the table has changed since its index was made, the download is refused as a whole.
         if files.signature() != grid.meta.signature {
             return Err(String::from(
                 "the table has changed: reload the page and try again",
@@ -498,7 +498,7 @@ fn write_column(
     kind: Kind,
     texts: &[Option<String>],
 ) -> Result<(), ParquetError> {
-    // What is no number in a column of numbers is blank: the kind is that of all others.
+    // The column is one of numbers, because nearly all of its values are. A value that is not a number stays blank.
     let of_number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let of_integer = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let mut column = group

@@ -288,7 +288,7 @@ fn key_of(crawl: &Crawl) -> String {
     format!("{} {}", crawl.id, crawl.state.as_str())
 }
 
-/// Mappings with an alert first.
+/// All mappings, those with an alert first.
 fn mappings(states: &[HealthState]) -> Vec<Mapping> {
     let healths = states.iter().filter_map(|state| {
         let of_mapping = state.id.starts_with("mapping/");

@@ -76,7 +76,7 @@ impl Cell {
         &self.row.record.record.document
     }
 
-    /// The part of a member of the record that is this field's.
+    /// What a member of the record, such as `sources`, holds for this field.
     fn own(&self, member: &str) -> &Value {
         &self.document()[member][&self.field]
     }

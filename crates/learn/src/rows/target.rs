@@ -9,7 +9,8 @@ use super::likeness::{Likeness, is_empty};
 use super::standing::{Layout, RecordElements, WIDEST, kind, model, tag_path};
 use crate::fold::folded;
 
-/// What each element is, by page and position.
+/// The elements of the pages by whether they are rows. An element is named by the number of its page and its position
+/// there.
 pub(super) struct Target<'d> {
     pub(super) rows: Vec<(usize, NodeRef<'d>)>,
     /// Elements that may be rows, or are empty. It does not matter whether a selector selects them.

@@ -1,11 +1,11 @@
-//! Whether a supervisor's machine has a way out to the web, its *egress*. To tell failures of a machine from those of
+//! Whether a supervisor's machine reaches the web, its *egress*. To tell failures of a machine from those of
 //! sites, the recent attempts of all machines are compared. Decisions only: no I/O, no clock.
 //!
 //! - *open*: the machine gets tasks.
 //! - *offline*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is open
 //!   again. Failures that the machine reports meanwhile say nothing about sites.
 //!
-//! Probes come in rounds. If another machine has a way out, a round is one probe, at a healthy site. Otherwise it is
+//! Probes come in rounds. If another machine reaches the web, a round is one probe, at a healthy site. Otherwise it is
 //! up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead
 //! ones.
 //!
@@ -46,7 +46,7 @@ const NO_ROUTE_LATER: usize = 20;
 const MOST_TASKS: usize = 64;
 const MOST_EXCUSED: usize = 100_000;
 
-/// The maximum number of simultaneous probes of a machine while no other has a way out.
+/// The maximum number of simultaneous probes of a machine while no other reaches the web.
 pub(super) const PROBES_IN_A_ROUND: usize = 16;
 
 /// The wait before the first round of probes. It doubles with each further round, up to the longest wait.

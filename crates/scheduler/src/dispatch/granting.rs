@@ -24,8 +24,8 @@ enum NextReceiver {
 
 impl Dispatch {
     /// Chooses the next site whose tasks are handed out: by the highest priority, then by crawls in turn, then the
-    /// site that has been due longest. `None` when no site is ready or no supervisor has credit. If no machine has a
-    /// way out, the site is drawn at random.
+    /// site that has been due longest. `None` when no site is ready or no supervisor has credit. If no machine
+    /// reaches the web, the site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
@@ -234,7 +234,7 @@ impl Dispatch {
         self.schedule.schedule(grant.site);
     }
 
-    /// Whether a grant is for one of several probes, because neither this machine nor another has a way out.
+    /// Whether a grant is for one of several probes, because neither this machine nor another reaches the web.
     fn is_probe(&self, grant: &Grant) -> bool {
         let is_offline = self.fleet.offline(&grant.supervisor).is_some();
         is_offline && !self.fleet.has_online_peer(&grant.supervisor)

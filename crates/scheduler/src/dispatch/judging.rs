@@ -65,7 +65,7 @@ impl Dispatch {
                 self.release_starved(&name);
                 judgement.offline = Some((name.clone(), failures));
             }
-            // If another machine has a way out, the site moves there instead.
+            // If another machine reaches the web, the site moves there instead.
             Some(EgressChange::StillOffline { .. }) if self.fleet.has_online_peer(&name) => {}
             Some(EgressChange::StillOffline { wait_ms }) => {
                 self.schedule.set_aside(site, now_ms + wait_ms);

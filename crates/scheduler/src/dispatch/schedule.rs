@@ -100,7 +100,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the sites of a supervisor that is gone from it.
+    /// Removes a supervisor that is gone as the owner of its sites.
     pub(super) fn remove_owner(&mut self, name: &str) {
         for site in self.sites.values_mut() {
             if site.clock.owner.as_deref() == Some(name) {

@@ -50,7 +50,7 @@ impl SiteStates<'_> {
     }
 }
 
-/// Those of the tasks that have ended with a failure that a machine without a way out causes.
+/// Those of the tasks that have ended with a failure that an offline machine causes.
 fn ended_by_machine_failure(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let ended = ended_tasks(&cx.db, tasks)?.into_iter();
     let failed = ended.filter(|task| may_be_machine_failure(task.outcome));

@@ -79,7 +79,8 @@ impl LeaseRun {
         self.handed_out.len() + self.closed
     }
 
-    /// Why nothing was handed out, though something can be handed out next.
+    /// The reason that nothing was handed out although a crawl is next; `None` if a task was handed out, or no crawl is
+    /// next.
     fn why_nothing(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
         if next.is_none() || !self.handed_out.is_empty() {
             return None;

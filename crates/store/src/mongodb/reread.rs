@@ -209,7 +209,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     })
 }
 
-/// The pages that have not been fetched again meanwhile, by key, with their marks.
+/// The pages that have not been fetched again meanwhile, by key, with the time in `unlogged` if they have one.
 async fn not_refetched<'r>(
     db: &Db,
     rereads: &'r [Reread],

@@ -30,10 +30,10 @@ const SURE: u32 = STRONG;
 /// How many letters and digits a text needs to be unlikely to match another record by chance.
 const LONG: usize = 8;
 
-/// The most pages that a record has notes on.
+/// Maximum number of pages that a record lists with the reason why they did not fill it.
 const MAX_DOUBTS: usize = 16;
 
-/// The most pages whose links a record has notes on.
+/// Maximum number of mappings that a record lists under `forks`.
 const MAX_FORKS: usize = 16;
 
 /// The member of a source with the evidence for its page, if that was reached over links.

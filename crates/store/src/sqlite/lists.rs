@@ -27,8 +27,8 @@ const MOST_REDIRECTS: usize = 10;
 const COLUMNS: &str =
     "_id, url, parent, final_url, outcome, mapping, records, started_at, rows, list";
 
-/// What a page knows about its list, in stored form, which includes the first page of the list. It is the first page
-/// of the parent page's list, or else this page itself.
+/// The data about a page's list, in stored form. It names the first page of the list, which is the first page of the
+/// parent page's list, or this page if the parent has none.
 pub(super) fn load_list_of_page(
     conn: &Connection,
     page: &Page,

@@ -11,7 +11,7 @@ use crate::views::words;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Alert {
-    /// It stops something, or loses something.
+    /// Whether work has stopped, or data is being lost.
     pub(crate) is_bad: bool,
     pub(crate) subject: String,
     pub(crate) why: String,

@@ -350,7 +350,7 @@ fn describe_waiting_group(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> S
             verb("waits", "wait")
         ),
         WaitReason::Room => format!(
-            "{sites} {} for room at {its} supervisor{such}",
+            "{sites} {} until {its} supervisor accepts more tasks{such}",
             verb("waits", "wait")
         ),
         WaitReason::Aside => format!(
@@ -362,7 +362,7 @@ fn describe_waiting_group(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> S
             verb("has", "have")
         ),
         WaitReason::Retry => format!(
-            "{sites} {} until what has failed there is tried again{such}{until}",
+            "{sites} {} until {its} failed pages are retried{such}{until}",
             verb("waits", "wait")
         ),
         WaitReason::Backoff(reason) if one => {

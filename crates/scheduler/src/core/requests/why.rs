@@ -248,7 +248,9 @@ fn why_site_waits(
             format_duration(delay_ms.into())
         ),
         WaitReason::Group => format!("its site {name} waits for others of its address or provider"),
-        WaitReason::Room => format!("its site {name} waits for credit at its supervisor"),
+        WaitReason::Room => {
+            format!("its site {name} waits until its supervisor accepts more tasks")
+        }
         WaitReason::Aside => format!("the supervisor of its site {name} is offline{left}"),
         WaitReason::SetAside => format!(
             "its site {name} had nothing to hand out in its turn (event site_set_aside in the dispatcher's log){left}"

@@ -31,13 +31,13 @@ impl Fleet {
         room.unwrap_or(0)
     }
 
-    /// Whether another machine of the same lane has a way out.
+    /// Whether another machine of the same lane reaches the web.
     pub(in crate::dispatch) fn has_online_peer(&self, name: &str) -> bool {
         let lane = self.lane_of(name);
         lane.is_some_and(|lane| self.online_in(lane).next().is_some())
     }
 
-    /// Whether machines are connected but none of them has a way out.
+    /// Whether machines are connected but none of them reaches the web.
     pub(in crate::dispatch) fn is_offline(&self) -> bool {
         let mut connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected
@@ -87,7 +87,7 @@ impl Fleet {
         connected.filter_map(|one| one.egress.probe_at_ms()).min()
     }
 
-    /// The connected supervisors of a lane that have a way out.
+    /// The connected supervisors of a lane that reach the web.
     pub(in crate::dispatch) fn online_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
         all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline().is_none())

@@ -26,7 +26,7 @@ pub(super) async fn decide(
 
 impl RecordDocument {
     fn decide(&mut self, decision: &Decision, now_ms: i64) -> EntryResult<Decided> {
-        // A write whose answer was lost is repeated on its own result.
+        // If the answer to a write was lost, the write is repeated and finds its own result.
         if self.record.has_decision(decision, now_ms) {
             return Ok(Decided::Done);
         }
