@@ -59,6 +59,8 @@ fn isolated_command(unshare: &[&str], name: &str) -> Command {
     let mut inner = Command::new("unshare");
     inner.args(unshare).arg(this_binary);
     inner.args(["--exact", name, "--nocapture", "--include-ignored"]);
+    // The server for all tests cannot be reached from inside.
+    inner.env_remove(webfill_test_mongod::SHARED_SERVER);
     inner.env(INSIDE, "1");
     inner
 }

@@ -9,10 +9,14 @@ use mongodb::options::ConnectionString;
 
 use crate::{Mongod, wait_for};
 
-/// A new database for a test. If it is on a foreign server, it is dropped with this value.
+/// Names the server that `with-mongod` has started for all tests of a run. A variable of its own, as builds depend on
+/// `MONGODB_URI`.
+pub const SHARED_SERVER: &str = "WEBFILL_TEST_MONGOD";
+
+/// A new database for a test. If its server outlives this process, it is dropped with this value.
 pub struct Database {
     uri: String,
-    is_foreign: bool,
+    is_server_shared: bool,
 }
 
 impl Database {
@@ -24,7 +28,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.is_foreign {
+        if self.is_server_shared {
             let dropped = wait_for(async {
                 let client = Client::with_uri_str(&self.uri).await?;
                 let database = client.default_database().expect("it is named in the URI");
@@ -39,16 +43,18 @@ impl Drop for Database {
 
 /// Creates a database for one test.
 pub fn fresh_database() -> Database {
-    if let Ok(uri) = std::env::var("MONGODB_URI") {
-        let uri = with_database(&uri, &fresh_name());
-        let is_foreign = true;
-        return Database { uri, is_foreign };
+    let shared = std::env::var("MONGODB_URI").or_else(|_| std::env::var(SHARED_SERVER));
+    if let Ok(uri) = shared {
+        return Database {
+            uri: with_database(&uri, &fresh_name()),
+            is_server_shared: true,
+        };
     }
     static OWN: OnceLock<Mongod> = OnceLock::new();
     let mongod = OWN.get_or_init(Mongod::start);
     Database {
         uri: mongod.uri(&fresh_name()),
-        is_foreign: false,
+        is_server_shared: false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Real MongoDB servers for tests and benchmarks. They listen on loopback and end with the process that started them.
 //!
-//! A test that needs a database takes a [`fresh_database`], on the server that `MONGODB_URI` names, or else on one that
-//! this process starts at first use. A test that stops or breaks a server starts one of its own ([`Mongod`]), or
+//! A test that needs a database takes a [`fresh_database`], on the server that `MONGODB_URI` names, or else on the one
+//! that `with-mongod` has started for the whole run, or else on one that this process starts at first use. A test that stops or breaks a server starts one of its own ([`Mongod`]), or
 //! several that form a [`ReplicaSet`]. The program is the `mongod` in the PATH, or else one that
 //! `deploy/install-mongod.sh` fetches into `.cache/mongod`.
 //!
@@ -16,7 +16,7 @@ mod replica_set;
 mod spawner;
 mod sweeper;
 
-pub use database::{Database, fresh_database};
+pub use database::{Database, SHARED_SERVER, fresh_database};
 pub use mongod::Mongod;
 pub use replica_set::ReplicaSet;
 
