@@ -36,6 +36,12 @@ let span = [0, 0];
 let zoom = null;
 let timer = 0;
 
+const widthOf = (place) => Math.max(place.clientWidth, 200);
+/** Charts become as wide as their places, in a zoomed view as well. */
+const fitting = new ResizeObserver((places) => {
+  for (const { target } of places) drawn.get(target)?.setSize({ width: widthOf(target), height: HEIGHT });
+});
+
 function linesOf(name, metrics) {
   if (name !== "ended") return LINES[name].map(([key, label, colour, dash]) => ({ values: metrics[key], label, colour, dash }));
   return Object.keys(GROUPS).filter((group) => metrics.ended[group]).map((group) => {
@@ -77,7 +83,7 @@ function drawOne(place, metrics) {
   const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   const hasPoints = metrics.at.length < 40;
   const options = {
-    width: Math.max(place.clientWidth, 200),
+    width: widthOf(place),
     height: HEIGHT,
     cursor: { y: false, sync: { key: "dashboard" }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => zoomTo(null) } },
     hooks: { setSelect: [brushed] },
@@ -86,6 +92,7 @@ function drawOne(place, metrics) {
     series: [{}, ...lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, spanGaps: false, points: { show: hasPoints } }))],
   };
   drawn.set(place, new uPlot(options, [metrics.at, ...lines.map((line) => line.values)], place));
+  fitting.observe(place);
 }
 
 async function draw() {
@@ -115,11 +122,6 @@ async function draw() {
   for (const place of charts.querySelectorAll("[data-chart]")) drawOne(place, metrics);
 }
 
-function drawWhenIdle() {
-  clearTimeout(timer);
-  timer = setTimeout(draw, 200);
-}
-
 if (charts) {
   document.documentElement.classList.add("scripted");
   choice.addEventListener("change", () => {
@@ -135,7 +137,6 @@ if (charts) {
     draw();
   });
   document.addEventListener("visibilitychange", draw);
-  addEventListener("resize", drawWhenIdle);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   draw();
 }
