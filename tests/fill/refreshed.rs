@@ -12,6 +12,7 @@ use super::made_web::rows;
 
 const BOOKS: usize = 24;
 /// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
+/// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
 const SECOND: Duration = Duration::from_millis(1_100);
 
 /// The site's behaviour: mottos of its first day, those of its second day, the same without the page of the first book,

@@ -75,7 +75,8 @@ def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
     wait_for("pages are fetched", lambda: len(site.asked) >= pages)
     # From a terminal, the signal goes to the whole group, and only once to the program.
     os.killpg(process.pid, signal.SIGINT)
-    # Usually the program drains by now. If it does not, more pages are fetched, and the same must hold.
+    # A moment for the drain to begin, which nobody outside sees. If it has not, more pages are fetched, and the same
+    # must hold.
     time.sleep(0.5)
     site.answers = 10**9
     _, said = process.communicate(timeout=90)
