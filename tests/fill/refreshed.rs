@@ -11,7 +11,6 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::rows;
 
 const BOOKS: usize = 24;
-/// A measured window: earlier fetches are too old for `--refresh-after 1s` after it.
 /// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
 const SECOND: Duration = Duration::from_millis(1_100);
 

@@ -24,6 +24,8 @@ struct Server {
     folder: TempDir,
     sockets: Sockets,
     arrived: mpsc::Receiver<ArrivedFrame>,
+    /// A pause has begun.
+    holding: mpsc::Receiver<()>,
     /// Ends the pause that `hold` began.
     hold: mpsc::Sender<()>,
     public: PublicKey,
@@ -35,6 +37,7 @@ struct Server {
 /// Treats the frame `flood` as a flood. After the frame `hold`, nothing is read until the pause is ended.
 struct FloodHandler {
     arrivals: mpsc::Sender<ArrivedFrame>,
+    holds: mpsc::Sender<()>,
     held: mpsc::Receiver<()>,
 }
 
@@ -48,7 +51,10 @@ impl FrameHandler for FloodHandler {
     ) -> TakenPart {
         match frame {
             b"flood" => return TakenPart::Flood,
-            b"hold" => self.held.recv_timeout(WAIT).expect("an end"),
+            b"hold" => {
+                self.holds.send(()).expect("the server lives");
+                self.held.recv_timeout(WAIT).expect("an end");
+            }
             _ => {}
         }
         TakenPart::Whole
@@ -92,8 +98,15 @@ impl Server {
                 .with_server_keys(Some(&keys), Role::Client),
         ];
         let (hold, held) = mpsc::channel();
-        let sockets = Sockets::start_with_handler(specs, FloodHandler { arrivals, held });
+        let (holds, holding) = mpsc::channel();
+        let handler = FloodHandler {
+            arrivals,
+            holds,
+            held,
+        };
+        let sockets = Sockets::start_with_handler(specs, handler);
         Server {
+            holding,
             hold,
             folder,
             sockets: sockets.unwrap(),
@@ -152,6 +165,30 @@ fn write_list(folder: &TempDir, listed: &[(Role, &'static str, PublicKey)]) {
     let new = folder.path().join("allowed.new");
     std::fs::write(&new, text).unwrap();
     std::fs::rename(new, folder.path().join("allowed")).unwrap();
+}
+
+/// The connections that a server of this process has accepted at an endpoint: how many bytes each has not read yet.
+fn connections_at(endpoint: &str) -> Vec<u64> {
+    let port: u16 = endpoint.rsplit(':').next().unwrap().parse().unwrap();
+    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let rows = table.lines().skip(1).filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (own, state, queues, inode) = (fields[1], fields[3], fields[4], fields[9]);
+        let is_listening = state == "0A";
+        // A connection that is not accepted yet, or is closed, has no inode.
+        let is_accepted = own.ends_with(&format!(":{port:04X}")) && !is_listening && inode != "0";
+        let (_, unread) = queues.split_once(':')?;
+        is_accepted.then(|| u64::from_str_radix(unread, 16).unwrap())
+    });
+    rows.collect()
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + WAIT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A client that uses libzmq directly.
@@ -516,16 +553,17 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     for frame in ["hold", "flood", "flood"] {
         flooding.send_text(frame);
     }
-    // They wait to be read when their sender leaves, and the next connection gets its descriptor. What libzmq holds
-    // cannot be observed: if this is too short, the flood comes to nothing, and the test does, too.
-    std::thread::sleep(Duration::from_millis(500));
+    // Sent before the handshake, they arrive together, and the flood waits to be read when its sender leaves.
+    server.holding.recv_timeout(WAIT).unwrap();
+    wait_until(|| connections_at(&server.control) == [0]);
     flooding.socket.disconnect(&server.control).unwrap();
-    // libzmq closes the connection only while its socket is used.
-    assert_eq!(flooding.socket.poll(zmq::POLLIN, 500), Ok(0));
+    // The next connection gets the descriptor of this one. libzmq closes it only while its socket is used.
+    wait_until(|| {
+        assert_eq!(flooding.socket.poll(zmq::POLLIN, 10), Ok(0));
+        connections_at(&server.control).is_empty()
+    });
     let calm = calm.connect(&server.control);
-    calm.waits_for(zmq::SocketEvent::CONNECTED);
-    // The same of its connection at the server.
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until(|| connections_at(&server.control).len() == 1);
     server.hold.send(()).unwrap();
     server.hears("hold", "shop");
     for text in ["hello", "again"] {
