@@ -25,10 +25,12 @@ const NOT_PAGES: [&str; 12] = [
 ];
 
 impl UrlColumn {
-    /// The links of a cell of this column, in order. A link without a scheme gets `https://`.
+    /// The links of a cell of this column, in order. A link without a scheme gets `https://`. In a cell that begins with
+    /// something else, such as `[Emma](https://a.example/1)`, only links with a scheme are found.
     pub fn links(&self, cell: &Cell) -> Vec<String> {
         match cell {
             Cell::List(cells) => cells.iter().flat_map(|cell| self.links(cell)).collect(),
+            Cell::Text(text) if with_scheme(text.trim().to_owned()).is_none() => links_within(text),
             Cell::Text(text) => match &self.separator {
                 Some(separator) => split(text, separator),
                 None => vec![text.trim().to_owned()],
@@ -55,6 +57,38 @@ fn with_scheme(text: String) -> Option<String> {
             .all(|c| c.is_alphanumeric() || "-.:".contains(c))
         && host.chars().any(char::is_alphabetic);
     is_host.then(|| format!("https://{text}"))
+}
+
+/// The links with a scheme in a text, once each. They end at white space, at a quote, at a bracket that was opened before
+/// them, and before the punctuation of the text.
+fn links_within(text: &str) -> Vec<String> {
+    let mut links: Vec<String> = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let link = &rest[scheme_start(rest, at)..];
+        let is_end = |c: char| c.is_whitespace() || "<>\"'`|\\^{}".contains(c);
+        let link = &link[..link.find(is_end).unwrap_or(link.len())];
+        let link = before_closing_bracket(link).trim_end_matches(['.', ',', ';', ':', '!', '?']);
+        if begins_link(link) && !links.iter().any(|other| other == link) {
+            links.push(link.to_owned());
+        }
+        rest = &rest[at + "://".len()..];
+    }
+    links
+}
+
+/// What is before the first closing bracket without an opening one.
+fn before_closing_bracket(link: &str) -> &str {
+    let mut open = 0;
+    for (at, c) in link.char_indices() {
+        match c {
+            '(' | '[' => open += 1,
+            ')' | ']' if open == 0 => return &link[..at],
+            ')' | ']' => open -= 1,
+            _ => {}
+        }
+    }
+    link
 }
 
 fn begins_link(text: &str) -> bool {
@@ -108,10 +142,15 @@ fn scheme_start(text: &str, colon: usize) -> usize {
 /// Finds the columns of links to pages. A column whose rows all link to the same few pages is taken only if there is
 /// no other.
 pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<UrlColumn> {
-    let columns = 0..sample.columns.len();
-    let holds_links =
-        |column: &usize| Some(*column) != id && holds_links(sample, &shapes[*column], *column);
-    let found: Vec<usize> = columns.filter(holds_links).collect();
+    let holding = |links: fn(&str) -> Vec<String>| -> Vec<usize> {
+        let columns = (0..sample.columns.len()).filter(|column| Some(*column) != id);
+        let holds_links = |column: &usize| holds_links(sample, &shapes[*column], *column, links);
+        columns.filter(holds_links).collect()
+    };
+    let mut found = holding(link_at_start);
+    if found.is_empty() {
+        found = holding(links_within);
+    }
     let distinctive = found
         .iter()
         .filter(|column| distinguishes_rows(sample, **column));
@@ -133,14 +172,26 @@ fn texts(cell: &Cell) -> Vec<&str> {
     }
 }
 
-fn holds_links(sample: &Sample, shape: &Shape, column: usize) -> bool {
+fn link_at_start(text: &str) -> Vec<String> {
+    let is_link = begins_link(text);
+    is_link.then(|| text.to_owned()).into_iter().collect()
+}
+
+/// `links_of`: the links of a text.
+fn holds_links(
+    sample: &Sample,
+    shape: &Shape,
+    column: usize,
+    links_of: fn(&str) -> Vec<String>,
+) -> bool {
     let (mut cells, mut links, mut pages) = (0, 0, 0);
     for cell in sample.values(column).filter(|cell| !shape.is_gap(cell)) {
         let texts = texts(cell);
         cells += 1;
-        if !texts.is_empty() && texts.iter().all(|text| begins_link(text)) {
+        let of_texts: Vec<Vec<String>> = texts.iter().map(|text| links_of(text)).collect();
+        if !of_texts.is_empty() && of_texts.iter().all(|links| !links.is_empty()) {
             links += 1;
-            pages += usize::from(texts.iter().any(|text| is_page(text)));
+            pages += usize::from(of_texts.iter().flatten().any(|link| is_page(link)));
         }
     }
     // A few links may be broken, or lead to other files.
@@ -164,7 +215,8 @@ fn distinguishes_rows(sample: &Sample, column: usize) -> bool {
 pub(super) fn url_column(sample: &Sample, column: usize) -> UrlColumn {
     let mut counts = [0_usize; 4];
     let mut cells = 0;
-    for text in sample.values(column).flat_map(texts) {
+    let texts = sample.values(column).flat_map(texts);
+    for text in texts.filter(|text| with_scheme((*text).to_owned()).is_some()) {
         cells += 1;
         for at in text
             .match_indices("://")
@@ -202,8 +254,51 @@ mod tests {
     use super::*;
 
     #[test]
+    fn links_are_found_within_other_text() {
+        let table: [(&str, &[&str]); 9] = [
+            ("[Emma (1815)](http://a.example/1)", &["http://a.example/1"]),
+            (
+                "[http://a.example/1](http://a.example/1)",
+                &["http://a.example/1"],
+            ),
+            (
+                "<a href='http://a.example/1'>Emma</a>",
+                &["http://a.example/1"],
+            ),
+            (
+                "=HYPERLINK(\"http://a.example/1\";\"Emma\")",
+                &["http://a.example/1"],
+            ),
+            (
+                "See http://a.example/1 (or https://b.example/2).",
+                &["http://a.example/1", "https://b.example/2"],
+            ),
+            (
+                "In http://a.example/Emma_(novel), and",
+                &["http://a.example/Emma_(novel)"],
+            ),
+            ("<http://a.example/1>", &["http://a.example/1"]),
+            ("ftp://a.example/1, mailto:a@b.example", &[]),
+            ("Emma: http://", &[]),
+        ];
+        let column = UrlColumn {
+            column: 0,
+            separator: None,
+        };
+        for (text, links) in table {
+            let found = column.links(&Cell::Text(text.to_owned()));
+            assert_eq!(found, links, "{text}");
+        }
+    }
+
+    #[test]
     fn cells_hold_one_link_or_several() {
-        let table: [(Option<&str>, &str, &[&str]); 12] = [
+        let table: [(Option<&str>, &str, &[&str]); 13] = [
+            (
+                None,
+                "a.example/x?to=http://b.example",
+                &["https://a.example/x?to=http://b.example"],
+            ),
             (None, " http://a.example/x ", &["http://a.example/x"]),
             (None, "http://a.example/x y", &["http://a.example/x y"]),
             (None, "a.example/x", &["https://a.example/x"]),
