@@ -128,3 +128,57 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     fill(&work, &web).finish().expect_code(0);
     assert_filled(&work, 4);
 }
+
+/// A site that fails for longer than the patience ends its other pages without a request.
+#[test]
+fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_next_time() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let answers = Arc::new(AtomicUsize::new(8));
+    let left = Arc::clone(&answers);
+    web.site("mottos.example").serve_otherwise(move |request| -> Reply {
+        let book = request.path.strip_prefix("/book/");
+        let Some(book) = book.and_then(|number| number.parse::<usize>().ok()) else {
+            return page("Nothing here").status(404).into();
+        };
+        let taken = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+            left.checked_sub(1)
+        });
+        if taken.is_err() {
+            return page("Come again").status(503).into();
+        }
+        let text = format!(
+            "<html><body><h1>Book {book} of the series</h1><p class=\"motto\">{}</p></body></html>",
+            motto(book, 1)
+        );
+        let page: Page = status(200)
+            .header("content-type", "text/html; charset=utf-8")
+            .body(text);
+        page.into()
+    });
+    let mut text = String::from("id,link,motto\n");
+    for book in 0..BOOKS {
+        let motto = if is_gap(book) {
+            String::new()
+        } else {
+            motto(book, 1)
+        };
+        text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
+    }
+    work.write("books.csv", text);
+    let fill = || {
+        Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
+            .arg("--allow-private-networks")
+            .args(web.resolve_args())
+            .in_folder(work.path("."))
+    };
+    let run = fill().args(["--patience", "1s"]).finish().expect_code(0);
+    assert!(run.stdout.contains("page unreachable"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("failed for reasons that may pass"),
+        "{}",
+        run.stdout
+    );
+    answers.store(1_000, Ordering::SeqCst);
+    fill().finish().expect_code(0);
+    assert_filled(&work, 1);
+}

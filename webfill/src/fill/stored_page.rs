@@ -27,8 +27,10 @@ impl StoredPage {
         }
     }
 
-    /// Whether the page may be there the next time.
+    /// Whether the page may be there the next time. One that was not requested, because its site answered others with
+    /// errors for too long, has no status.
     pub fn may_return(&self) -> bool {
-        passing::ENDS.contains(&self.end().as_str())
+        let is_unasked = self.outcome == Outcome::HttpError && self.status.is_none();
+        is_unasked || passing::ENDS.contains(&self.end().as_str())
     }
 }

@@ -31,7 +31,8 @@ const MOST_QUEUED: usize = 250;
 pub struct EndedTasks {
     pub crawl: CrawlKey,
     pub outcomes: Vec<Outcome>,
-    /// Only tasks with one of these HTTP statuses.
+    /// Only tasks with one of these HTTP statuses. With 429 or a server error among them, also those without a status:
+    /// they have ended without a request, because their site has answered others so for too long.
     pub status_codes: Option<Vec<u16>>,
     /// Only tasks of the site with this name.
     pub site: Option<String>,
@@ -191,7 +192,9 @@ fn wanted_tasks(
         "SELECT {columns} FROM tasks
          WHERE id > ?1 AND id <= ?2 AND crawl = ?3 AND state = ?4
              AND outcome IN (SELECT value FROM json_each(?5))
-             AND (?6 IS NULL OR status_code IN (SELECT value FROM json_each(?6)))
+             AND (?6 IS NULL OR status_code IN (SELECT value FROM json_each(?6))
+                 OR (status_code IS NULL
+                     AND EXISTS (SELECT 1 FROM json_each(?6) WHERE value = 429 OR value >= 500)))
              AND (?7 IS NULL OR site = (SELECT id FROM sites WHERE name = ?7))
              AND NOT ({SERVES_ONLY_RESOLVED})
          ORDER BY id LIMIT ?8"
