@@ -40,6 +40,9 @@ pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// 5. later declaration, at which a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
+/// A declaration that the body refutes is not followed, as browsers do: windows-1252 (or ISO-8859-1) of a body with
+/// non-ASCII characters that is valid UTF-8, and UTF-8 of one of which no non-ASCII byte is.
+///
 /// JSON is always UTF-8 (RFC 8259, 8.1).
 pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
@@ -52,7 +55,27 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
         .and_then(content_type::extract)
         .and_then(|declared| Encoding::for_label(declared.charset?.as_bytes()))
         .or_else(|| declared_within(body, kind, PRESCAN_BYTES))
+        .map(|declared| unless_refuted(declared, body))
         .unwrap_or_else(|| guess(body, kind))
+}
+
+/// The declared encoding, or the one of the two most common that the body shows instead.
+fn unless_refuted(declared: &'static Encoding, body: &[u8]) -> &'static Encoding {
+    let valid = Encoding::utf8_valid_up_to(body);
+    let is_utf_8 = || valid == body.len() && !body.is_ascii();
+    if declared == WINDOWS_1252 && is_utf_8() {
+        return UTF_8;
+    }
+    // The first character of UTF-8 shows that only some bytes are damaged.
+    let has_utf_8 = || {
+        let text = String::from_utf8_lossy(body);
+        text.chars()
+            .any(|c| !c.is_ascii() && c != char::REPLACEMENT_CHARACTER)
+    };
+    if declared == UTF_8 && valid < body.len() && !has_utf_8() {
+        return WINDOWS_1252;
+    }
+    declared
 }
 
 fn guess(body: &[u8], kind: Kind) -> &'static Encoding {

@@ -155,7 +155,7 @@ fn invalid_declarations_are_ignored() {
 #[test]
 fn a_declared_utf_16_means_utf_8() {
     for label in ["utf-16", "utf-16le", "utf-16be"] {
-        let page = declaring(&format!("<meta charset={label}>"));
+        let page = format!("<meta charset={label}><p>caf\u{e9}");
         assert_eq!(html_encoding(page), UTF_8, "{label}");
     }
     assert_eq!(
@@ -164,6 +164,22 @@ fn a_declared_utf_16_means_utf_8() {
     );
     assert_eq!(encoding_of(b"<\0?\0x\0m\0l\0", None, Kind::Xml), UTF_16LE);
     assert_eq!(encoding_of(b"\0<\0?\0x\0m\0l", None, Kind::Xml), UTF_16BE);
+}
+
+#[test]
+fn a_declaration_that_the_body_refutes_is_not_followed() {
+    for label in ["iso-8859-1", "windows-1252", "latin1", "us-ascii"] {
+        let declaration = format!("<meta charset={label}>");
+        assert_eq!(html_encoding(format!("{declaration}caf\u{e9}")), UTF_8);
+        assert_eq!(html_encoding(declaring(&declaration)), WINDOWS_1252);
+        assert_eq!(html_encoding(declaration), WINDOWS_1252);
+    }
+    let header = Some("text/html; charset=utf-8");
+    let encoding = |body: &[u8]| encoding_of(body, header, Kind::Html);
+    assert_eq!(encoding(b"B\xf6ll, caf\xe9"), WINDOWS_1252);
+    // Damaged UTF-8.
+    assert_eq!(encoding(b"caf\xc3\xa9, B\xf6ll"), UTF_8);
+    assert_eq!(encoding(b"Boell"), UTF_8);
 }
 
 #[test]
