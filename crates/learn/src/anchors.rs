@@ -91,7 +91,14 @@ fn routes_from(
             path,
             |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
         ),
-        PlaceKind::ScriptKey(key, written) => vec![script_route(key, *written)],
+        PlaceKind::ScriptKey(key, written) => {
+            let mut routes = vec![script_route(key, *written)];
+            if *written == ScriptNotation::InDoubleQuotes {
+                // The value may have escapes on other pages.
+                routes.push(script_route(key, ScriptNotation::WithEscapes));
+            }
+            routes
+        }
         PlaceKind::Attribute(owner, name) => {
             let mut routes = match root {
                 None => meta_routes(*owner, name),
@@ -170,12 +177,20 @@ fn with_any_index(path: &str) -> String {
 fn script_route(key: &str, written: ScriptNotation) -> Route {
     let value = written.pattern();
     let pattern = format!(r#"["']?\b{key}["']?\s*[:=]\s*{value}"#);
+    // It reads all that the one without escapes does.
+    let (then, burden) = match written {
+        ScriptNotation::WithEscapes => {
+            let decode = json!({"type": "jsonpath", "parameters": {"expression": "$"}});
+            (vec![decode], 0.29)
+        }
+        _ => (Vec::new(), 0.3),
+    };
     Route {
         anchor: Anchor::ScriptKey,
         select: json!({"type": "regex", "parameters": {"pattern": pattern}}),
-        then: Vec::new(),
+        then,
         is_text: true,
-        burden: 0.3,
+        burden,
     }
 }
 

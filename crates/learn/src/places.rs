@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 use webfill_document::{Document, NodeRef};
-use webfill_mapping::PageKind;
+use webfill_mapping::{PageKind, value_text};
 
 use crate::dates::{self, DateInterpretation};
 use crate::fold::{KnownValue, Spelling, collapsed, folded};
@@ -67,21 +67,25 @@ pub(crate) enum ScriptNotation {
     InDoubleQuotes,
     InSingleQuotes,
     AsNumber,
+    /// A JSON string with escapes, such as `B\u00f6ll`.
+    WithEscapes,
 }
 
 impl ScriptNotation {
-    const ALL: [ScriptNotation; 3] = [
+    const ALL: [ScriptNotation; 4] = [
         ScriptNotation::InDoubleQuotes,
         ScriptNotation::InSingleQuotes,
         ScriptNotation::AsNumber,
+        ScriptNotation::WithEscapes,
     ];
 
-    /// The regular expression, whose only group is the value.
+    /// The regular expression, whose only group is the value; one with escapes has its quotes.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             ScriptNotation::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
             ScriptNotation::InSingleQuotes => r"'([^'\\\n]{1,500})'",
             ScriptNotation::AsNumber => r"(-?[0-9]{1,15}(?:\.[0-9]{1,10})?)\s*[,;}\]\n]",
+            ScriptNotation::WithEscapes => r#"("(?:[^"\\\n]|\\.){1,500}")"#,
         }
     }
 }
@@ -234,12 +238,15 @@ impl<'d> Places<'d> {
                 self.add(PlaceKind::Attribute(node, name), attribute.value());
             }
         }
-        let text = node.text();
         if matches!(tag, "html" | "head" | "body") {
             return;
         }
-        if text.len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
-            self.add(PlaceKind::Element(node), text);
+        if node.text().len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
+            let text = match is_text_of_lines(node) {
+                true => value_text(node),
+                false => node.text().into(),
+            };
+            self.add(PlaceKind::Element(node), &text);
         }
     }
 
@@ -340,10 +347,13 @@ impl<'d> Places<'d> {
             let ways = ScriptNotation::ALL.iter().zip(2..);
             let value = ways.filter_map(|(written, group)| Some((*written, found.get(group)?)));
             for (written, value) in value {
-                self.add(
-                    PlaceKind::ScriptKey(found[1].to_owned(), written),
-                    value.as_str(),
-                );
+                let text = match written {
+                    ScriptNotation::WithEscapes => serde_json::from_str(value.as_str()).ok(),
+                    _ => Some(value.as_str().to_owned()),
+                };
+                if let Some(text) = text {
+                    self.add(PlaceKind::ScriptKey(found[1].to_owned(), written), &text);
+                }
             }
         }
     }
@@ -521,6 +531,21 @@ fn is_bounded(text: &str, start: usize, length: usize) -> bool {
         one.is_some_and(char::is_alphanumeric) && other.is_some_and(char::is_alphanumeric)
     };
     !joins(before, first) && !joins(last, after)
+}
+
+/// Whether an element has nothing but text, on several lines. The text of one that has other blocks is no value.
+fn is_text_of_lines(node: NodeRef<'_>) -> bool {
+    const WITHIN_LINES: [&str; 14] = [
+        "a", "abbr", "b", "em", "font", "i", "small", "span", "strong", "sub", "sup", "time", "u",
+        "wbr",
+    ];
+    let mut has_lines = false;
+    let mut tags = node.descendants().filter_map(NodeRef::tag);
+    tags.all(|tag| {
+        let ends_line = matches!(tag, "br" | "p");
+        has_lines |= ends_line;
+        ends_line || WITHIN_LINES.contains(&tag)
+    }) && has_lines
 }
 
 static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {

@@ -80,6 +80,7 @@ pub use limits::Limits;
 pub use listing::{Listing, Row};
 pub use manual::processors_manual;
 pub use mapping::PageLane;
+pub use page_text::value_text;
 pub use parallel::ParallelLists;
 pub use reading::{FoundMatch, FoundNode, Reading};
 pub use request_headers::request_header;

@@ -4,7 +4,8 @@
 use webfill_values::{collapsed, trimmed};
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence};
-use crate::run::EachText;
+use crate::item::Item;
+use crate::run::{EachText, OutOfTime, Processor, Run};
 
 pub(crate) const TRIM: Entry = Entry {
     name: "trim",
@@ -44,15 +45,29 @@ pub(crate) const TRIM: Entry = Entry {
 pub(crate) const COLLAPSE_WHITESPACE: Entry = Entry {
     name: "collapse_whitespace",
     family: Family::Text,
-    summary: "Replaces every run of white space by one space, and removes white space and invisible marks at both ends.",
+    summary: "Replaces every run of white space by one space, and removes white space and invisible marks at both ends. In an element, a line break and the edge of a block are white space, too: `12 High St<br>Ely` becomes `12 High St Ely`.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
         input: Input::Values(&[" Ada\n    Lovelace "]),
         output: &["Ada Lovelace"],
     }],
-    build: |_, _| Ok(Box::new(EachText(|text: &str| Some(collapsed(text))))),
+    build: |_, _| Ok(Box::new(CollapseWhitespace)),
 };
+
+struct CollapseWhitespace;
+
+impl Processor for CollapseWhitespace {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut output = run.output();
+        for item in items {
+            if !output.push_text(collapsed(&run.value_text(&item))) {
+                break;
+            }
+        }
+        output.finish()
+    }
+}
 
 pub(crate) const LOWERCASE: Entry = Entry {
     name: "lowercase",
