@@ -4,9 +4,10 @@
 use crate::dates;
 pub(crate) use webfill_values::collapsed;
 
-/// Folds a text, and puts a space after each comma between words: `a,b` and `a, b` are the same list.
+/// Folds a text, puts a space after each comma between words, and removes those between a number and its sign: `a,b` and
+/// `a, b` are the same list, `42%` and `42 %` the same share.
 pub fn folded(text: &str) -> String {
-    let folded = webfill_values::folded_form(text);
+    let folded = without_spaces_at_signs(webfill_values::folded_form(text));
     let is_tight = |at: &usize| {
         folded[..*at].ends_with(char::is_alphabetic)
             && folded[at + 1..].starts_with(char::is_alphabetic)
@@ -24,6 +25,32 @@ pub fn folded(text: &str) -> String {
     }
     spaced.push_str(&folded[from..]);
     spaced
+}
+
+/// Whether a character is the sign of a currency, or a percent sign.
+pub fn is_amount_sign(c: char) -> bool {
+    matches!(c, '$' | '%' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}' | '\u{e3f}')
+}
+
+fn without_spaces_at_signs(text: String) -> String {
+    if !text.contains(is_amount_sign) || !text.contains(' ') {
+        return text;
+    }
+    let is_apart = |(at, _): &(usize, &str)| {
+        let before = text[..*at].chars().next_back();
+        let after = text[at + 1..].chars().next();
+        before.zip(after).is_some_and(|(before, after)| {
+            before.is_ascii_digit() && is_amount_sign(after)
+                || is_amount_sign(before) && after.is_ascii_digit()
+        })
+    };
+    let (mut plain, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, _) in text.match_indices(' ').filter(is_apart) {
+        plain.push_str(&text[from..at]);
+        from = at + 1;
+    }
+    plain.push_str(&text[from..]);
+    plain
 }
 
 /// A known value, with the normal forms that it shares with its other spellings.
@@ -78,7 +105,34 @@ impl KnownValue {
 
     /// Whether the read text is this value but for one slip of the keyboard.
     pub(crate) fn is_misspelt(&self, read: &Spelling) -> bool {
-        differ_by_a_slip(&self.folded, &read.folded)
+        differ_by_a_slip(&self.folded, &read.folded) && !self.is_in_other_notation(read)
+    }
+
+    /// Whether one of the two texts is a part of the other. A record that was mixed up with another one has nothing in
+    /// common with its page: this one is right, and the chain reads too little or too much.
+    pub(crate) fn overlaps(&self, read: &Spelling) -> bool {
+        /// In bytes. A shorter text may be part of another one by chance, and a number more so.
+        const LEAST: usize = 4;
+        const LEAST_OF_NUMBERS: usize = 8;
+        let (one, other) = (&self.folded, &read.folded);
+        let is_number = |text: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_digit() || b"-., ".contains(&b))
+        };
+        let least = match is_number(one) && is_number(other) {
+            true => LEAST_OF_NUMBERS,
+            false => LEAST,
+        };
+        one.len().min(other.len()) >= least
+            && one != other
+            && (one.contains(other.as_str()) || other.contains(one.as_str()))
+    }
+
+    /// Whether the read text is this number but for its sign or the zeros before it: pages write `(12)` for `-12`, and
+    /// `1067` for `01067`. No record is wrong then. What was read lacks something.
+    pub(crate) fn is_in_other_notation(&self, read: &Spelling) -> bool {
+        self.folded != read.folded
+            && amount_in(&self.folded).is_some_and(|amount| amount_in(&read.folded) == Some(amount))
     }
 
     /// Whether the read text is this value.
@@ -240,6 +294,13 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
     })
 }
 
+/// The number of a text that is nothing else, without its sign and the zeros before it.
+fn amount_in(text: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_digit() || "+-\u{2212}()., ".contains(c);
+    let number = number_in(text).filter(|_| text.chars().all(is_part))?;
+    Some(number.trim_start_matches('-').to_owned())
+}
+
 /// The digits of a text that looks like a telephone number.
 fn phone_digits(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
@@ -272,6 +333,9 @@ mod tests {
         assert!(is_same("2024-03-01", "1. M\u{e4}rz 2024"));
         assert!(is_same("2024-12-25", "25/12/2024"));
         assert!(is_same("Main Course,Pasta", "Main Course, Pasta"));
+        assert!(is_same("42%", "42 %") && is_same("$ 12.50", "$12.50"));
+        assert!(is_same("12,50 \u{20ac}", "12,50\u{a0}\u{20ac}"));
+        assert!(!is_same("4 2 %", "42%"));
         assert!(!is_same("1,2", "1, 2"));
     }
 
@@ -324,8 +388,53 @@ mod tests {
             ("$129.00", "$219.50"),
             ("6-11", "6-10"),
             ("Readings", "Reading it"),
+            // The same number, of which the page writes less or in another way.
+            ("-12345", "12345"),
+            ("12345", "\u{2212}12345"),
+            ("-1234.50", "1234.50-"),
+            ("032190", "32190"),
         ] {
             assert!(!misspelt(known, read), "{known} {read}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_part_of_another_one_overlaps_with_it() {
+        let overlaps = |known, read| {
+            KnownValue::new(known)
+                .unwrap()
+                .overlaps(&Spelling::new(read))
+        };
+        assert!(overlaps("9783337446730", "3337446730"));
+        assert!(overlaps("Iris Murdoch", "iris murdoch and 2 more"));
+        assert!(!overlaps("Iris", "Iris") && !overlaps("9.99", "19.99") && !overlaps("A", "AB"));
+    }
+
+    #[test]
+    fn a_number_without_its_sign_or_zeros_is_in_another_notation() {
+        let is_in_other = |known, read| {
+            KnownValue::new(known)
+                .unwrap()
+                .is_in_other_notation(&Spelling::new(read))
+        };
+        for (known, read) in [
+            ("-635117", "(635,117)"),
+            ("-635117", "635117"),
+            ("-480.09", "480.09-"),
+            ("01067", "1067"),
+            ("009392", "9392"),
+        ] {
+            assert!(is_in_other(known, read), "{known} {read}");
+        }
+        for (known, read) in [
+            ("635117", "635117"),
+            ("635117", "635118"),
+            ("01067", "10670"),
+            ("A-12", "A12"),
+            ("12 (3)", "12"),
+            ("-", "+"),
+        ] {
+            assert!(!is_in_other(known, read), "{known} {read}");
         }
     }
 

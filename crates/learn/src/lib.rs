@@ -40,11 +40,11 @@ mod unions;
 mod unseen;
 mod url_patterns;
 
-pub use fold::folded;
+pub use fold::{folded, is_amount_sign};
 pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
 pub use rows::{learn_rows, records_on, select_rows};
-pub use same::{common_form, is_misspelt_value, is_same_value};
+pub use same::{common_form, is_misspelt_value, is_partly_same, is_same_value};
 pub use sentences::is_word_of_sentence;
 pub use types::{
     CandidateReport, Disagreement, FieldReport, FieldStatement, KnownRow, LearnError, Learned,

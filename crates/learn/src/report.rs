@@ -49,6 +49,7 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
         doubted: Vec::new(),
         without_page: left_out_results(found, group),
         reads: None,
+        least: None,
         disputed: Vec::new(),
         runner_up: None,
         candidates: Vec::new(),
@@ -97,6 +98,7 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
     report.reads = count_reads(found, best, accepts);
+    report.least = least_read(found, best, report.reads, accepts);
     report.disputed = disputed_pages(found, best, group, report.reads, accepts);
     report.why = explain_choice(found, best, &report, |page| {
         let chains = [best].into_iter().chain(alternatives.iter().copied());
@@ -333,6 +335,34 @@ fn count_reads(
         false => first == 1,
     };
     (is_shown && counts.iter().all(|count| *count == first)).then_some(first)
+}
+
+/// See [`FieldReport::least`].
+fn least_read(
+    found: &LearnedField,
+    best: usize,
+    expected: Option<usize>,
+    accepts: impl Fn(&str) -> bool,
+) -> Option<usize> {
+    /// So many equal numbers show how many values a page has, and so many different ones the fewest.
+    const EQUAL: usize = 3;
+    const DIFFERENT: usize = 15;
+    if found.multiple || expected.is_some() {
+        return None;
+    }
+    let known = found.labels.iter().filter(|label| {
+        let reading = &found.readings[best][label.page];
+        !label.wanted.is_empty() && label.credit(reading, false) >= 0.99
+    });
+    let counts = known.map(|label| {
+        let values = found.readings[best][label.page].values.iter();
+        values.filter(|value| accepts(&value.text)).count()
+    });
+    let counts: Vec<usize> = counts.collect();
+    let least = counts.iter().copied().min().filter(|least| *least > 1)?;
+    let are_equal = counts.iter().all(|count| *count == least);
+    let needed = if are_equal { EQUAL } else { DIFFERENT };
+    (counts.len() >= needed).then_some(least)
 }
 
 /// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.

@@ -17,6 +17,15 @@ pub fn is_misspelt_value(known: &str, read: &str) -> bool {
     KnownValue::new(known).is_some_and(|known| known.is_misspelt(&Spelling::new(read)))
 }
 
+/// Whether a text from a page is this value, but not all of it, or more than it: a number without its sign or the zeros
+/// before it, or a text that is part of the other one. A text with a typing error is neither.
+pub fn is_partly_same(known: &str, read: &str) -> bool {
+    let read = Spelling::new(read);
+    KnownValue::new(known).is_some_and(|known| {
+        known.is_in_other_notation(&read) || known.overlaps(&read) && !known.is_misspelt(&read)
+    })
+}
+
 /// The form that all spellings of a value have in common.
 pub fn common_form(value: &str) -> String {
     let Some(wanted) = KnownValue::new(value) else {

@@ -44,9 +44,11 @@ pub(crate) fn outdated_labels(
             && !wanted.is_empty()
             && !read.values.is_empty()
             && witnesses.iter().any(agrees)
-            && !wanted
-                .iter()
-                .any(|wanted| group.pages[*page].mentions(wanted))
+            && !wanted.iter().any(|wanted| {
+                let is_of_record =
+                    |value| wanted.is_in_other_notation(value) || wanted.overlaps(value);
+                group.pages[*page].mentions(wanted) || read.values.iter().any(is_of_record)
+            })
     };
     let is_misspelt = |&label: &usize| {
         let label = &scores.labels[label];

@@ -188,6 +188,11 @@ pub struct FieldReport {
     /// first is not the one that is meant, and fewer in a list that some are missing.
     #[serde(skip)]
     pub reads: Option<usize>,
+    /// How many values the chosen chain reads at least on each page by which it was chosen, if it takes the first of
+    /// several different ones. Fewer on another page are a sign that the first is missing there. `None`: one, or their
+    /// number shows nothing.
+    #[serde(skip)]
+    pub least: Option<usize>,
     /// URLs of pages without a known value on which the chosen chain is less likely right than on others: it reads several
     /// values there instead of one, see `reads`; or, in a group of so few pages that chains cannot be
     /// compared, a chain by another kind of anchor that reads the same known values reads something else there.

@@ -90,6 +90,7 @@ fn learn_from_url(
             doubted: Vec::new(),
             without_page: Vec::new(),
             reads: None,
+            least: None,
             disputed: Vec::new(),
             runner_up: None,
             candidates: Vec::new(),
