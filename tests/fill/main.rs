@@ -13,6 +13,7 @@ mod grid;
 mod layouts;
 mod made_web;
 mod manuals;
+mod odd_pages;
 mod progress;
 mod proof;
 mod refreshed;

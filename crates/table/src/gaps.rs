@@ -104,7 +104,36 @@ impl GapMarkers {
     }
 }
 
+/// The words that would mean a gap among the values of a column.
+#[derive(Debug, Clone, Default)]
+pub struct GapWords {
+    others: OtherValues,
+    /// Words that are values of the column.
+    values: Vec<usize>,
+}
+
+impl GapWords {
+    /// Takes the values of a column, without its gaps.
+    pub fn of_column<'v>(values: impl Iterator<Item = &'v str>) -> GapWords {
+        let values: Vec<&str> = values.collect();
+        let words = values.iter().filter_map(|value| gap_word_index(value));
+        GapWords {
+            others: OtherValues::from_values(&values),
+            values: words.collect(),
+        }
+    }
+
+    /// Whether a text means a gap there.
+    pub fn contains(&self, text: &str) -> bool {
+        gap_word_index(text).is_some_and(|index| {
+            let (word, kind) = WORDS[index];
+            !self.values.contains(&index) && self.others.suggest_gap(word, kind, 1, u64::MAX)
+        })
+    }
+}
+
 /// What the other values of a column look like.
+#[derive(Debug, Clone, Default)]
 struct OtherValues {
     count: usize,
     /// Nearly all are numbers, dates, links or booleans.
@@ -199,6 +228,18 @@ mod tests {
             let is_gap = gaps.contains(&Cell::Text(text.to_owned()));
             assert_eq!(is_gap, expected, "{text} among {values:?}");
         }
+    }
+
+    #[test]
+    fn a_word_means_a_gap_unless_the_column_has_it_as_a_value() {
+        let titles = GapWords::of_column(["The Sea", "Dune", "None"].into_iter());
+        assert!(titles.contains("N/A") && titles.contains("\u{2014}") && titles.contains(" - "));
+        assert!(!titles.contains("None") && !titles.contains("Emma") && !titles.contains(""));
+        let countries = GapWords::of_column(["DE", "NA", "FR"].into_iter());
+        assert!(!countries.contains("NA") && countries.contains("-"));
+        let prices = GapWords::of_column(["12.50", "7"].into_iter());
+        assert!(prices.contains("unknown") && prices.contains("TBD"));
+        assert!(GapWords::default().contains("n/a"));
     }
 
     #[test]

@@ -93,6 +93,12 @@ impl Kind {
     }
 }
 
+/// A point in time in ISO 8601, written in UTC. `None` for a text without an offset.
+pub fn in_utc(text: &str) -> Option<String> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(time.to_string())
+}
+
 fn is_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;

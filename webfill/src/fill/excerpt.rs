@@ -42,7 +42,8 @@ impl<'p> PlainText<'p> {
     /// a longer word or number.
     pub fn contains_value(&mut self, value: &str) -> bool {
         let text = self.folded.get_or_insert_with(|| folded(&self.text));
-        places(text, &folded(value)).next().is_some()
+        let mut spellings = std::iter::once(folded(value)).chain(grouped(value));
+        spellings.any(|value| places(text, &value).next().is_some())
     }
 
     /// The same, and whether it is more than a word of sentences.
@@ -121,6 +122,27 @@ fn places(text: &str, value: &str) -> impl Iterator<Item = usize> {
 /// Whether two characters side by side belong to one word or number. Scripts without small letters may have no spaces.
 fn is_one_word(one: char, other: char) -> bool {
     one.is_ascii_digit() && other.is_ascii_digit() || one.is_lowercase() && other.is_lowercase()
+}
+
+/// A whole number of more than three digits, with each usual mark between its groups.
+fn grouped(value: &str) -> impl Iterator<Item = String> {
+    let digits = value.strip_prefix('-').unwrap_or(value).to_owned();
+    let is_whole = digits.len() > 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let marks: &[char] = if is_whole {
+        &[',', '.', ' ', '\'']
+    } else {
+        &[]
+    };
+    marks.iter().map(move |mark| {
+        let mut text = String::new();
+        for (at, digit) in digits.char_indices() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                text.push(*mark);
+            }
+            text.push(digit);
+        }
+        text
+    })
 }
 
 /// The commonest character references.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use webfill_table::Kind;
 
 /// So many of a hundred known values must be of a kind.
-const MOST: usize = 95;
+pub(super) const MOST: usize = 95;
 
 /// The kind of nearly all of these known values; a few may be of other kinds by mistake.
 pub fn common_kind<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
@@ -47,6 +47,78 @@ pub fn padded(value: String, decimals: Option<usize>) -> String {
     format!("{whole}.{digits:0<decimals$}")
 }
 
+/// Whether nearly all known points in time are in UTC, as their `Z` says.
+pub fn is_in_utc<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
+    let (mut all, mut utc) = (0, 0);
+    for value in known() {
+        all += 1;
+        utc += usize::from(value.ends_with('Z'));
+    }
+    all > 0 && utc * 100 >= all * MOST
+}
+
+/// A point in time in UTC. A day stays a day.
+pub fn in_utc(value: String) -> Result<String, String> {
+    match Kind::from_text(&value) {
+        Kind::Time if !value.ends_with('Z') => webfill_table::in_utc(&value).ok_or_else(|| {
+            String::from(
+                "nearly all known values of the column have a time zone, and this one has none",
+            )
+        }),
+        _ => Ok(value),
+    }
+}
+
+/// The years of the first and the last of these days.
+pub fn years<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<(i32, i32)> {
+    let first = known().filter_map(|value| year(&value)).min()?;
+    let last = known().filter_map(|value| year(&value)).max()?;
+    Some((first, last))
+}
+
+fn year(day: &str) -> Option<i32> {
+    day.get(..4)?.parse().ok()
+}
+
+/// Whether a day is beyond all known ones, and about within them a century before or after: its page may have written
+/// the year with two digits. They are read as those of 1969 to 2068.
+pub fn may_be_of_other_century(day: &str, (first, last): (i32, i32)) -> bool {
+    /// A few known days do not show the whole range.
+    const BEYOND: i32 = 10;
+    let is_near = |year: i32| (first - BEYOND..=last + BEYOND).contains(&year);
+    year(day).is_some_and(|year| match year {
+        1969..=1999 => year < first && is_near(year + 100),
+        2000..=2068 => year > last && is_near(year - 100),
+        _ => false,
+    })
+}
+
+/// Whether the end of a value says that it is not all: `Iris Murdoch and 2 more`, `Ada Byron et al.`, `A lamp of...`.
+pub fn is_cut_off(value: &str) -> bool {
+    const REST: [&str; 5] = ["more", "others", "weitere", "autres", "m\u{e1}s"];
+    let value = webfill_values::trimmed(value);
+    let mut words = value.split_whitespace().rev();
+    let (last, before) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let number = before.trim_start_matches('+');
+    let counts_rest = REST.contains(&last.to_lowercase().as_str())
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit());
+    counts_rest
+        || before == "et" && matches!(last, "al" | "al.")
+        || value.ends_with("...")
+        || value.ends_with('\u{2026}')
+}
+
+/// Whether all known values have letters, as names and sentences do.
+pub fn has_letters<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
+    /// Fewer show nothing.
+    const LEAST: usize = 8;
+    known().take(LEAST).count() == LEAST && known().all(|value| value.contains(char::is_alphabetic))
+}
+
 /// Whether nearly all known values are amounts, such as prices.
 pub fn has_amounts<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
     let count = known().count();
@@ -57,8 +129,6 @@ pub fn has_amounts<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
 /// Whether a value is one number with a sign of a currency or a percent sign: `$1,234.50` is one; a range of prices and
 /// a telephone number are not.
 pub fn is_amount(value: &str) -> bool {
-    let is_sign =
-        |c| matches!(c, '$' | '%' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}' | '\u{e3f}');
     let (mut numbers, mut is_within, mut has_sign) = (0, false, false);
     for c in webfill_values::trimmed(value).chars() {
         match c {
@@ -71,11 +141,48 @@ pub fn is_amount(value: &str) -> bool {
             _ if c.is_whitespace() || ".,'\u{2019}".contains(c) => {}
             _ => {
                 is_within = false;
-                has_sign |= is_sign(c);
+                has_sign |= webfill_learn::is_amount_sign(c);
             }
         }
     }
     numbers == 1 && has_sign
+}
+
+/// What nearly all known amounts have between the number and its sign: nothing, or a space of some kind.
+pub fn amount_space<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for value in known() {
+        if let Some(space) = space_at_sign(&value) {
+            *counts.entry(value[space].to_owned()).or_default() += 1;
+        }
+    }
+    let all: usize = counts.values().sum();
+    let (space, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (count * 100 >= all * MOST).then_some(space)
+}
+
+/// An amount with this between the number and its sign. Any other text stays as it is.
+pub fn with_amount_space(mut value: String, space: Option<&str>) -> String {
+    let at_sign = space_at_sign(&value).filter(|_| is_amount(&value));
+    if let Some((at, space)) = at_sign.zip(space) {
+        value.replace_range(at, space);
+    }
+    value
+}
+
+/// Where the space between the sign of an amount and its number is.
+fn space_at_sign(value: &str) -> Option<std::ops::Range<usize>> {
+    let (at, sign) = value
+        .char_indices()
+        .find(|(_, c)| webfill_learn::is_amount_sign(*c))?;
+    let (before, after) = (&value[..at], &value[at + sign.len_utf8()..]);
+    let number = after.trim_start();
+    if number.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(value.len() - after.len()..value.len() - number.len());
+    }
+    let number = before.trim_end();
+    let ends = number.ends_with(|c: char| c.is_ascii_digit());
+    ends.then_some(number.len()..at)
 }
 
 /// How nearly all known values write the commas between their words: with a space behind them, or without. A value that
@@ -179,7 +286,7 @@ pub fn fitted(value: &str, form: Kind) -> Result<String, String> {
 }
 
 /// A number without the marks between its groups of digits, if these are certain.
-fn plain_number(text: &str) -> Option<String> {
+pub(super) fn plain_number(text: &str) -> Option<String> {
     let (sign, digits) = match text.strip_prefix(['-', '\u{2212}']) {
         Some(rest) => ("-", rest),
         None => ("", text),
@@ -267,6 +374,66 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_value_says_whether_it_is_all() {
+        for value in [
+            "Iris Murdoch and 2 more",
+            "Ada Byron, +3 others",
+            "Ada Byron et al.",
+            "A lamp of bra...",
+            "A lamp of\u{2026} ",
+            "Ada Byron und 12 weitere",
+        ] {
+            assert!(is_cut_off(value), "{value}");
+        }
+        for value in ["No more", "Ten others", "et", "more", "", "Al", "A lamp."] {
+            assert!(!is_cut_off(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_names_has_letters() {
+        let names = [
+            "Acorn", "B2", "7 Stars", "Cedar", "Elm", "Fir", "Gorse", "Holly",
+        ];
+        let of = |names: &[&str]| has_letters(|| names.iter().map(|name| (*name).to_owned()));
+        assert!(of(&names) && !of(&names[1..]));
+        assert!(!of(&[&names[..], &["1984"]].concat()));
+    }
+
+    #[test]
+    fn points_in_time_are_in_the_zone_of_their_column() {
+        let of = |values: &[&str]| is_in_utc(|| values.iter().map(|value| (*value).to_owned()));
+        assert!(of(&["2020-11-20T02:38:00Z", "2021-11-20T02:38:00Z"]));
+        assert!(!of(&["2020-11-20T02:38:00Z", "2021-11-20T02:38:00"]) && !of(&[]));
+        let utc = |value: &str| in_utc(value.to_owned()).ok();
+        for (value, expected) in [
+            ("2020-11-20T04:38:00+02:00", Some("2020-11-20T02:38:00Z")),
+            ("2020-11-20T02:38:00Z", Some("2020-11-20T02:38:00Z")),
+            ("2020-11-20T02:38:00", None),
+            ("2020-11-20", Some("2020-11-20")),
+        ] {
+            assert_eq!(utc(value).as_deref(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_day_that_is_a_century_beyond_the_known_ones_is_not_certain() {
+        let known = || ["1966-01-02", "2030-05-06"].into_iter().map(str::to_owned);
+        let years = years(known).unwrap();
+        assert_eq!(years, (1966, 2030));
+        for (day, expected) in [
+            ("2064-05-01", true),
+            ("2066-05-01", true),
+            ("2031-05-01", false),
+            ("1999-05-01", false),
+            ("1930-05-01", false),
+            ("2166-05-01", false),
+        ] {
+            assert_eq!(may_be_of_other_century(day, years), expected, "{day}");
+        }
+    }
+
+    #[test]
     fn amounts_are_one_number_with_a_sign() {
         for value in [
             "$9,970",
@@ -300,6 +467,29 @@ mod tests {
         let of = |values: &[&str]| has_amounts(|| values.iter().map(|value| (*value).to_owned()));
         assert!(of(&["$9,970", "$12.50"]));
         assert!(!of(&["$9,970", "$12 - $15"]) && !of(&["12", "13"]) && !of(&[]));
+    }
+
+    #[test]
+    fn amounts_have_the_space_at_their_sign_that_their_column_has() {
+        let of = |values: &[&str]| amount_space(|| values.iter().map(|value| (*value).to_owned()));
+        let table = [
+            (["42%", "7%"], "15 %", "15%"),
+            (["42 %", "7 %"], "15%", "15 %"),
+            (
+                ["12,50\u{a0}\u{20ac}", "7,00\u{a0}\u{20ac}"],
+                "3,10 \u{20ac}",
+                "3,10\u{a0}\u{20ac}",
+            ),
+            (["$12", "$ 7"], "$ 15", "$ 15"),
+            (["$12", "$7"], "-$ 15.00", "-$15.00"),
+            (["$12", "$7"], "$ 15 - $ 20", "$ 15 - $ 20"),
+            (["$12", "$7"], "15", "15"),
+        ];
+        for (column, value, expected) in table {
+            let space = of(&column);
+            let written = with_amount_space(value.to_owned(), space.as_deref());
+            assert_eq!(written, expected, "{column:?}");
+        }
     }
 
     #[test]

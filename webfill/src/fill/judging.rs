@@ -10,6 +10,7 @@ use webfill_truth::{Chosen, Claim, Doubt, Evidence, FieldShape, Judgement, Known
 use super::deciding::{Cell, Decider, State};
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
+use super::placeholders;
 use super::reading::{FieldReading, Reading, Readings, agrees, contains_value, is_misspelt};
 use super::table::{Refused, Table};
 
@@ -80,7 +81,10 @@ impl KnownVerdict {
         let is_misspelt = is_misspelt(known, &read.values);
         for (value, (presence, chance)) in known.iter().zip(&mut self.presences) {
             let unread = read.unread.iter().find(|unread| unread.value == *value);
+            // A chain that reads too little or too much does not show that the record is wrong.
+            let is_partly_same = |read: &String| webfill_learn::is_partly_same(value, read);
             let stands = match unread {
+                Some(_) if read.values.iter().any(is_partly_same) => Some(true),
                 Some(unread) => unread.stands,
                 None => contains_value(value, &read.values).then_some(true),
             };
@@ -274,6 +278,7 @@ pub fn decide_values(
             cells.extend(deciding.decide(at, field, read));
         }
     }
+    placeholders::withdraw(table, &mut cells);
     Verdict {
         cells,
         judgement,

@@ -52,6 +52,9 @@ pub struct FieldOrigin {
     /// How many values the first chain reads on each page by which it was chosen, if it is the same number.
     #[serde(default)]
     pub expected: Option<usize>,
+    /// How many it reads there at least, if it takes the first of several different ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<usize>,
 }
 
 impl FieldOrigin {
@@ -63,6 +66,7 @@ impl FieldOrigin {
         let most = read.different.max(read.values.len());
         match (read.chain, self.expected) {
             (_, Some(count)) if most < count => true,
+            (0, None) if self.least.is_some_and(|least| read.count < least) => true,
             (0, expected) => {
                 self.disputed.contains(url) || expected == Some(1) && is_first_of_several
             }
@@ -82,6 +86,7 @@ impl FieldOrigin {
             proposed: Some(confidence * field.confidence.clamp(0.0, 1.0)),
             disputed: field.disputed.iter().cloned().collect(),
             expected: field.reads,
+            least: field.least,
             ..FieldOrigin::default()
         }
     }
@@ -364,6 +369,7 @@ impl Mappings {
                             without_page: field.without_page.iter().cloned().collect(),
                             disputed: field.disputed.iter().cloned().collect(),
                             expected: field.reads,
+                            least: field.least,
                         };
                         (field.field.clone(), origin)
                     })

@@ -47,8 +47,9 @@ pub struct FieldReading {
     /// 0: the first chain of the field.
     pub chain: usize,
     pub values: Vec<String>,
-    /// How many different values the chain has there; a field with one value takes the first.
+    /// How many different values the chain has there, and how many in all; a field with one value takes the first.
     pub different: usize,
+    pub count: usize,
     /// The words around the value.
     pub excerpt: Option<String>,
     /// Values that the row has and that were not read. Empty on pages behind links, which are not searched.
@@ -140,10 +141,12 @@ pub fn read_pages(
         let fields = table.fields.iter().enumerate().filter_map(|(at, field)| {
             let mut values = texts(extraction.fields.get(&field.name)?);
             let takes_first = mappings.takes_first(name, &field.name);
-            let different = different(&values);
+            let (different, count) = (different(&values), values.len());
             if takes_first {
                 values.truncate(1);
             }
+            // `n/a` on a page means what it means in the table.
+            values.retain(|value| !field.means_gap(value));
             let first = values.first()?;
             let number = extraction
                 .alternatives
@@ -165,6 +168,7 @@ pub fn read_pages(
                 unread,
                 values,
                 different,
+                count,
             })
         });
         read.push((

@@ -9,16 +9,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use webfill_service::Fault;
-use webfill_table::{Cell, ColumnChoices, Format, Kind, Sample, Understanding};
+use webfill_table::{Cell, ColumnChoices, Format, GapWords, Kind, Sample, Understanding};
 use webfill_urls::{Url, canonical, site};
 
 use super::form;
 use super::known::KnownValues;
+use super::number_style::{NumberStyle, number_style};
 use super::options::{FillOptions, RowsToCheck};
 use crate::export::CellStyle;
 
 /// Faults that are reported.
 const MOST_FAULTS_SHOWN: usize = 20;
+
+/// Known values that show which words mean a gap in their column.
+const MOST_FOR_GAP_WORDS: usize = 10_000;
 
 /// A table, as far as filling needs it.
 #[derive(Debug)]
@@ -71,10 +75,24 @@ pub struct Field {
     form: Kind,
     /// The digits after the point that nearly all known numbers have.
     decimals: Option<usize>,
+    /// How nearly all known texts write numbers, if they are nothing else.
+    numbers: Option<NumberStyle>,
+    /// Nearly all known points in time are in UTC.
+    is_in_utc: bool,
+    /// The years of the first and the last known day.
+    years: Option<(i32, i32)>,
+    /// The words that mean a gap among the known values.
+    gap_words: GapWords,
     /// How nearly all known texts write commas between words.
     comma: Option<&'static str>,
     /// Nearly all known texts are one number with a sign.
     has_amounts: bool,
+    /// What nearly all of these have between the number and its sign.
+    amount_space: Option<String>,
+    /// Known values are cut off.
+    has_cut_off: bool,
+    /// All known texts have letters.
+    has_letters: bool,
     /// Known values begin as formulas do.
     has_formulas: bool,
     /// Some known list has a value twice.
@@ -159,15 +177,41 @@ impl Field {
     fn fitted(&self, change: &Change) -> Result<Vec<String>, String> {
         let fitted = change.values.iter().map(|value| {
             let value = form::fitted(value, self.form)?;
-            if self.has_amounts && !change.is_accepted && !form::is_amount(&value) {
-                return Err(String::from(
-                    "nearly all known values of the column are one number with a sign, as amounts of money are",
-                ));
+            let value = match self.is_in_utc {
+                true => form::in_utc(value)?,
+                false => value,
+            };
+            if !change.is_accepted {
+                self.require_likeness(&value)?;
             }
+            let value = match self.numbers {
+                Some(style) => style.written(value),
+                None => value,
+            };
             let value = form::padded(value, self.decimals);
+            let value = form::with_amount_space(value, self.amount_space.as_deref());
             Ok(form::with_commas(value, self.comma))
         });
         fitted.collect()
+    }
+
+    /// Refuses a value that known ones show to be another thing, or not whole.
+    fn require_likeness(&self, value: &str) -> Result<(), String> {
+        let years = self.years;
+        let refusal = if value.contains(char::REPLACEMENT_CHARACTER) {
+            "a character of it was lost: its page has another encoding than it declares"
+        } else if years.is_some_and(|years| form::may_be_of_other_century(value, years)) {
+            "its century is not certain"
+        } else if self.has_amounts && !form::is_amount(value) {
+            "nearly all known values of the column are one number with a sign, as amounts of money are"
+        } else if !self.has_cut_off && form::is_cut_off(value) {
+            "it is cut off, and no known value of the column is"
+        } else if self.has_letters && !value.contains(char::is_alphabetic) {
+            "all known values of the column have letters"
+        } else {
+            return Ok(());
+        };
+        Err(refusal.to_owned())
     }
 
     /// Refuses what a spreadsheet would run, unless the column is one of such texts: pages are foreign.
@@ -178,6 +222,11 @@ impl Field {
             )),
             false => Ok(values),
         }
+    }
+
+    /// Whether a text would mean a gap if it were a value of this column.
+    pub fn means_gap(&self, text: &str) -> bool {
+        self.gap_words.contains(text)
     }
 
     /// The values of a cell.
@@ -265,8 +314,15 @@ impl Table {
                 has_gaps,
                 form: Kind::Text,
                 decimals: None,
+                numbers: None,
+                is_in_utc: false,
+                years: None,
+                gap_words: GapWords::default(),
                 comma: None,
                 has_amounts: false,
+                amount_space: None,
+                has_cut_off: false,
+                has_letters: false,
                 has_formulas: false,
                 has_repetitions: false,
             }
@@ -335,10 +391,22 @@ impl Table {
             if field.form == Kind::Number {
                 field.decimals = form::decimals(known);
             }
+            if field.form == Kind::Time {
+                field.is_in_utc = form::is_in_utc(known);
+            }
+            if field.form == Kind::Date {
+                field.years = form::years(known);
+            }
+            let some: Vec<String> = known().take(MOST_FOR_GAP_WORDS).collect();
+            field.gap_words = GapWords::of_column(some.iter().map(String::as_str));
             if field.form == Kind::Text {
+                field.has_letters = form::has_letters(known);
+                field.numbers = number_style(known);
                 field.comma = form::comma(known);
                 field.has_amounts = form::has_amounts(known);
+                field.amount_space = form::amount_space(known).filter(|_| field.has_amounts);
             }
+            field.has_cut_off = known().any(|value| form::is_cut_off(&value));
             field.has_formulas = known().any(|value| is_like_a_formula(&value));
             let distinct = |list: &Vec<String>| list.iter().collect::<BTreeSet<_>>().len();
             let mut lists = self.rows.iter().map(|row| row.known_values(at));

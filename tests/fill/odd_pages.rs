@@ -1,0 +1,236 @@
+//! Ordinary pages that have something else where a value is meant, or write it in another way. A wrong value is worse
+//! than none.
+
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{rows, truth};
+
+const THINGS: usize = 36;
+
+/// A third of the rows lack the value.
+fn is_gap(thing: usize) -> bool {
+    thing % 3 == 1
+}
+
+/// Half of these have an odd page.
+fn is_odd(thing: usize) -> bool {
+    thing % 6 == 1
+}
+
+/// Known values that are all different, and in no order.
+fn number(thing: usize) -> usize {
+    10_000 + thing * 7_919 % 89_989
+}
+
+fn name(thing: usize) -> String {
+    format!("{} No. {thing}", truth(thing)[1])
+}
+
+fn title(thing: usize) -> String {
+    format!("{} {}", truth(thing)[0], number(thing + 50))
+}
+
+fn html(thing: usize, value: &str) -> String {
+    format!(
+        "<!DOCTYPE html><html><head><title>Things</title></head><body><h1>{}</h1><table><tr><th>Kind</th><td>{}</td></tr>\
+         <tr><th>Value</th><td>{value}</td></tr><tr><th>Seen</th><td>{}</td></tr></table></body></html>",
+        title(thing),
+        truth(thing)[3].replace('&', "&amp;"),
+        truth(thing)[2],
+    )
+}
+
+/// What was written into the gaps, by row, and the lines of doubts.
+struct Filled {
+    values: Vec<(usize, String)>,
+    doubts: Vec<Vec<String>>,
+}
+
+/// Completes a table whose column has the values `known`, from pages of these bytes.
+fn fill(
+    known: impl Fn(usize) -> String,
+    serve: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
+) -> Filled {
+    let (work, web) = (Workplace::new(), Web::start());
+    web.site("things.example")
+        .serve_otherwise(move |request| -> Reply {
+            let thing = request.path.strip_prefix("/thing/");
+            let Some(thing) = thing.and_then(|thing| thing.parse().ok()) else {
+                return page("Nothing here").status(404).into();
+            };
+            let page: Page = status(200)
+                .header("content-type", "text/html")
+                .body(serve(thing));
+            page.into()
+        });
+    let mut text = String::from("id;link;title;value\n");
+    for thing in 0..THINGS {
+        let known = if is_gap(thing) {
+            String::new()
+        } else {
+            known(thing)
+        };
+        let title = title(thing);
+        text += &format!("t{thing};http://things.example/thing/{thing};{title};{known}\n");
+    }
+    work.write("things.csv", text);
+    Run::new(["fill", "things.csv", "--delay", "0", "--progress", "none"])
+        .arg("--allow-private-networks")
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+        .finish()
+        .expect_code(0);
+    let written = std::fs::read_to_string(work.path("things.filled.csv")).unwrap();
+    let written = written.lines().skip(1).enumerate();
+    let values = written.filter(|(thing, _)| is_gap(*thing));
+    let values = values.map(|(thing, line)| (thing, line.split(';').nth(3).unwrap().to_owned()));
+    Filled {
+        values: values.collect(),
+        doubts: rows(&work, "things.doubts.csv"),
+    }
+}
+
+impl Filled {
+    /// Every gap has the value that is expected of its row.
+    fn assert(&self, case: &str, expected: impl Fn(usize) -> String) {
+        for (thing, value) in &self.values {
+            assert_eq!(*value, expected(*thing), "{case}: thing {thing}");
+        }
+        assert!(self.doubts.is_empty(), "{case}: {:?}", self.doubts);
+    }
+}
+
+#[test]
+fn a_text_in_place_of_a_value_is_no_value() {
+    for text in ["n/a", "&mdash;", "Please log in"] {
+        let value = move |thing| match is_odd(thing) {
+            true => text.to_owned(),
+            false => name(thing),
+        };
+        let filled = fill(name, move |thing| html(thing, &value(thing)).into_bytes());
+        filled.assert(text, |thing| match is_odd(thing) {
+            true => String::new(),
+            false => name(thing),
+        });
+    }
+}
+
+#[test]
+fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
+    // Two related things follow. An odd page lacks its own value.
+    let page = |thing| {
+        let own = match is_odd(thing) {
+            true => String::new(),
+            false => format!("<dt>Maker</dt><dd>{}</dd>", name(thing)),
+        };
+        let related = [thing + 40, thing + 80].map(|other| {
+            format!(
+                "<h3>{}</h3><dl><dt>Maker</dt><dd>{}</dd></dl>",
+                title(other),
+                name(other)
+            )
+        });
+        let text = format!(
+            "<html><body><h1>{}</h1><dl><dt>Kind</dt><dd>thing</dd>{own}</dl>{}</body></html>",
+            title(thing),
+            related.concat()
+        );
+        text.into_bytes()
+    };
+    fill(name, page).assert("related", |thing| match is_odd(thing) {
+        true => String::new(),
+        false => name(thing),
+    });
+}
+
+#[test]
+fn one_page_under_many_urls_is_of_no_row() {
+    let page = |thing| match thing % 4 {
+        0 => html(7, "Someone Else")
+            .replace("<h1>", "<h1>Are you human? ")
+            .into_bytes(),
+        _ => html(thing, &name(thing)).into_bytes(),
+    };
+    fill(name, page).assert("same", |thing| match thing % 4 {
+        0 => String::new(),
+        _ => name(thing),
+    });
+}
+
+#[test]
+fn a_number_that_a_page_writes_without_sign_or_zeros_is_not_filled() {
+    let signed = |thing: usize| match thing % 4 < 2 {
+        true => format!("-{}", number(thing)),
+        false => number(thing).to_string(),
+    };
+    let page = move |thing: usize| match thing % 4 < 2 {
+        true => format!("({})", number(thing)),
+        false => number(thing).to_string(),
+    };
+    let padded = |thing: usize| match thing.is_multiple_of(2) {
+        true => format!("00{}", number(thing) % 10_000 + 10_000),
+        false => format!("1{:06}", number(thing)),
+    };
+    let bare = move |thing: usize| padded(thing).trim_start_matches('0').to_owned();
+    let signs = fill(signed, move |thing| html(thing, &page(thing)).into_bytes());
+    let zeros = fill(padded, move |thing| html(thing, &bare(thing)).into_bytes());
+    for (filled, known) in [
+        (signs, &signed as &dyn Fn(usize) -> String),
+        (zeros, &padded),
+    ] {
+        for (thing, value) in &filled.values {
+            assert!(
+                value.is_empty() || *value == known(*thing),
+                "{thing}: {value}"
+            );
+        }
+        assert!(filled.doubts.is_empty(), "{:?}", filled.doubts);
+    }
+}
+
+#[test]
+fn numbers_and_times_are_written_as_their_column_has_them() {
+    let cents = |thing: usize| format!("{},{}", number(thing), thing % 9 + 11);
+    let euros = move |thing: usize| format!("\u{20ac}{}.{}", number(thing), thing % 9 + 11);
+    let page = move |thing: usize| html(thing, &euros(thing)).into_bytes();
+    fill(cents, page).assert("decimal comma", cents);
+    let utc = |thing: usize| {
+        format!(
+            "2020-{:02}-{:02}T{:02}:05:00Z",
+            thing % 12 + 1,
+            thing % 28 + 1,
+            thing % 20
+        )
+    };
+    let zoned = |thing: usize| {
+        format!(
+            "2020-{:02}-{:02}T{:02}:05:00+02:00",
+            thing % 12 + 1,
+            thing % 28 + 1,
+            thing % 20 + 2
+        )
+    };
+    let page = move |thing: usize| html(thing, &zoned(thing)).into_bytes();
+    fill(utc, page).assert("zone", utc);
+}
+
+#[test]
+fn a_page_may_declare_another_encoding_than_it_has() {
+    let known = |thing: usize| format!("B\u{f6}ll \u{20ac} {thing}");
+    let declare = |text: String, charset: &str| {
+        let declared = format!("<head><meta charset={charset}>");
+        text.replace("<head>", &declared).into_bytes()
+    };
+    let page = move |thing: usize| declare(html(thing, &known(thing)), "iso-8859-1");
+    fill(known, page).assert("UTF-8 as ISO-8859-1", known);
+    let known = |thing: usize| format!("B\u{f6}ll {thing}");
+    let page = move |thing: usize| {
+        let text = declare(html(thing, &known(thing)), "utf-8");
+        let text = String::from_utf8(text).unwrap();
+        // All characters are in ISO-8859-1.
+        text.chars().map(|c| c as u8).collect()
+    };
+    fill(known, page).assert("ISO-8859-1 as UTF-8", known);
+}
