@@ -102,7 +102,7 @@ impl Client {
         json!({"action": "feed_seeds", "crawl": key, "seeds": batch, "fed_lines": fed_lines})
     }
 
-    fn handle_answer(&mut self, answer: &Value) {
+    pub(crate) fn handle_answer(&mut self, answer: &Value) {
         assert_eq!(answer.get("error"), None, "{answer}");
         let Some(next) = self.next_crawl() else {
             self.finished = answer["finished"] == true;
@@ -138,15 +138,25 @@ impl World {
         if acts_at_ms > self.now_ms {
             return self.schedule_at(acts_at_ms, Event::ClientAsks);
         }
-        let question = self.client.next_request().to_string();
-        match self.send_client_request(question.as_bytes()) {
+        let request = self.client.next_request();
+        if self.has_standbys() {
+            let next_ms = self
+                .send_client_request_to_node(&request)
+                .max(self.client_interval_ms());
+            return self.schedule_in(next_ms, Event::ClientAsks);
+        }
+        let request = request.to_string();
+        match self.send_client_request(request.as_bytes()) {
             Some(answer) => self.client.handle_answer(&answer),
             None => self.trace(|_| "the client gets no answer".into()),
         }
-        let backoff_ms = match self.client.ended {
+        self.schedule_in(self.client_interval_ms(), Event::ClientAsks);
+    }
+
+    fn client_interval_ms(&self) -> u64 {
+        match self.client.ended {
             true => (self.plan.estimate_ms / 200).clamp(100, 600_000),
             false => 50,
-        };
-        self.schedule_in(backoff_ms, Event::ClientAsks);
+        }
     }
 }

@@ -72,6 +72,11 @@ impl Coordinator {
         }
     }
 
+    /// The folder of the database that is judged.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     pub(crate) fn is_up(&self) -> bool {
         self.dispatcher.is_some()
     }
@@ -258,6 +263,9 @@ impl World {
 
     /// Passes on a request of the operator. The answer may come later, or not at all.
     pub(crate) fn send_operator_request(&mut self, number: u64, frame: &[u8]) {
+        if self.has_standbys() {
+            return self.send_operator_request_to_node(number, frame);
+        }
         if self.coordinator.is_up() && !self.is_suspended(Place::Dispatcher) {
             self.run_turn(|dispatcher, now_ms| {
                 let asked = control::parse_request(frame, now_ms);
@@ -411,7 +419,7 @@ impl World {
         }
     }
 
-    fn send_down(&mut self, peer: &Caller, message: DispatcherToSupervisor) {
+    pub(crate) fn send_down(&mut self, peer: &Caller, message: DispatcherToSupervisor) {
         let connection =
             u64::from_le_bytes(peer.peer.as_slice().try_into().expect("a peer of ours"));
         let machines = self.machines.iter();

@@ -32,7 +32,8 @@
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits ([`operator`]);
 //! - unreachable hosts, with crawls of several priorities held back there ([`dead_hosts`]).
 //!
-//! Worlds with several dispatchers, a prototype, are separate: [`several`]. So are the worlds of [`large_fleet`],
+//! Worlds in which further dispatchers stand by have the same judges ([`standbys`]). Worlds with several dispatchers
+//! that share the sites, a prototype, are separate: [`several`]. So are the worlds of [`large_fleet`],
 //! which are measured: many machines, and a restart of their dispatcher.
 //!
 //! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and site clocks that
@@ -69,6 +70,7 @@ pub mod several;
 mod shared_servers;
 mod site_states;
 mod sites;
+mod standbys;
 mod standstill;
 mod store;
 mod suited;
@@ -86,6 +88,7 @@ use crate::plan::{MOST_BACKOFFS, Plan};
 use crate::robots::RobotsState;
 pub use crate::sabotage::Sabotage;
 use crate::sites::SitePlan;
+pub use crate::standbys::{StandbySabotage, StandbysReport};
 use crate::world::World;
 
 /// A world in which no fault was found.
@@ -113,6 +116,30 @@ pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     !passes(Some(sabotage)) && passes(None)
 }
 
+/// Runs the world of a seed with two or three dispatchers to its end. Returns what happened in it, or the faults found.
+pub fn run_with_standbys(seed: u64, traces: bool) -> Result<StandbysReport, Vec<String>> {
+    run_standbys(World::new(seed, Plan::with_standbys(seed), None, traces))
+}
+
+/// Whether a sabotage of the standbys is found in a suitable world of this seed, while nothing is found without it.
+pub fn is_found_with_standbys(sabotage: StandbySabotage, seed: u64) -> bool {
+    let passes = |sabotaged| {
+        let plan = Plan::for_standby_sabotage(sabotage, seed);
+        let mut world = World::new(seed, plan, None, false);
+        world.sabotage_standbys(sabotaged);
+        run_standbys(world).is_ok()
+    };
+    !passes(Some(sabotage)) && passes(None)
+}
+
+fn run_standbys(mut world: World) -> Result<StandbysReport, Vec<String>> {
+    let faults = run_until_fault(&mut world, |_| {});
+    match faults.is_empty() {
+        true => Ok(world.standbys_report()),
+        false => Err(faults),
+    }
+}
+
 fn run_to_end(world: World) -> Result<Passed, Vec<String>> {
     run_with_observer(world, |_| {})
 }
@@ -120,11 +147,25 @@ fn run_to_end(world: World) -> Result<Passed, Vec<String>> {
 /// Runs a world to its end, and calls `watch` after each event.
 fn run_with_observer(
     mut world: World,
-    mut watch: impl FnMut(&mut World),
+    watch: impl FnMut(&mut World),
 ) -> Result<Passed, Vec<String>> {
+    let faults = run_until_fault(&mut world, watch);
+    if faults.is_empty() {
+        Ok(Passed {
+            ms: world.now_ms,
+            stale_pages: world.web.judge.stale_pages,
+            outages: world.machines_seen.outages,
+        })
+    } else {
+        Err(faults)
+    }
+}
+
+/// Runs a world to its end, and returns the faults found.
+fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<String> {
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
-        watch(&mut world);
+        watch(world);
         if !world.web.judge.faults.is_empty() || !world.faults.is_empty() {
             break;
         }
@@ -137,18 +178,11 @@ fn run_with_observer(
         }
     }
     world.check_conservation();
-    check_end(&mut world);
+    check_end(world);
+    world.check_files();
     let mut faults = std::mem::take(&mut world.web.judge.faults);
     faults.append(&mut world.faults);
-    if faults.is_empty() {
-        Ok(Passed {
-            ms: world.now_ms,
-            stale_pages: world.web.judge.stale_pages,
-            outages: world.machines_seen.outages,
-        })
-    } else {
-        Err(faults)
-    }
+    faults
 }
 
 /// The maximum duration of a world, in simulated time: far longer than it should take, whatever goes wrong in it.
@@ -163,7 +197,9 @@ fn patience_ms(plan: &Plan) -> u64 {
     // Likewise a page that is always refused, while its site waits as long as each answer requires.
     let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
     let refusals_ms = refusals_ms.unwrap_or(0);
+    let standbys = plan.standbys.as_ref();
     50 * shares * sites * plan.estimate_ms
+        + standbys.map_or(0, |standbys| standbys.patience_ms(hand_over_ms))
         + (100 + 20 * plan.faults.len() as u64) * hand_over_ms
         + backoffs_ms
         + shares * refusals_ms

@@ -35,6 +35,11 @@ impl Operator {
         let is_blocked = self.blocked.get(&site).is_some_and(|until| now_ms < *until);
         !is_blocked && !self.paused.contains(&crawl) && !self.stopped.contains(&crawl)
     }
+
+    /// Whether an order was answered, so that nobody waits for it any more.
+    pub(crate) fn is_answered(&self, number: u64) -> bool {
+        self.answered.contains(&(number as usize))
+    }
 }
 
 impl World {

@@ -10,6 +10,7 @@ use crate::faults::{Fault, NetworkPlan};
 use crate::orders::Order;
 use crate::robots::add_robots;
 use crate::sites::{self, SitePlan};
+use crate::standbys::StandbyPlan;
 
 /// Everything decided by chance before the start.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) turns_between_checks: u64,
     /// Whether standstill is judged, which requires reading all sites.
     pub(crate) judges_standstill: bool,
+    /// The dispatchers, if there are several of which one serves.
+    pub(crate) standbys: Option<StandbyPlan>,
 }
 
 /// The longest wait that a server can demand (`politeness.max_delay`).
@@ -113,6 +116,7 @@ impl Plan {
             dead_hosts: None,
             turns_between_checks: 64,
             judges_standstill: true,
+            standbys: None,
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {
@@ -209,7 +213,12 @@ impl Plan {
     /// pages would end as blocked.
     pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
-        let most_backoffs = dead_hosts.map_or(MOST_BACKOFFS, |dead_hosts| dead_hosts.most_backoffs);
+        // Restarts give a robots.txt time to use up all of them, and then a page's failure would be the last.
+        let most = match self.standbys {
+            Some(_) => 2 * MOST_BACKOFFS,
+            None => MOST_BACKOFFS,
+        };
+        let most_backoffs = dead_hosts.map_or(most, |dead_hosts| dead_hosts.most_backoffs);
         let backoff = |most: usize| match self.backoff {
             true => vec![REST_S; most],
             false => Vec::new(),
@@ -219,7 +228,7 @@ impl Plan {
             unreachable: backoff(most_backoffs),
             dns: backoff(most_backoffs),
             busy: backoff(most_backoffs),
-            blocked: backoff(MOST_BACKOFFS),
+            blocked: backoff(most),
         }
     }
 
@@ -230,6 +239,7 @@ impl Plan {
             && self.deaths_in_turn == 0
             && (network.loss_once_in, network.late_once_in) == (0, 0)
             && !self.sites.iter().any(SitePlan::has_killers)
+            && self.standbys.as_ref().is_none_or(StandbyPlan::is_peaceful)
     }
 
     /// Whether an operator ever orders that a site be forgotten, and its backoff with it.
@@ -241,6 +251,6 @@ impl Plan {
     /// Whether the wall clock is set at any time.
     pub(crate) fn has_clock_fault(&self) -> bool {
         let sets = |(_, fault): &(u64, Fault)| matches!(fault, Fault::ClockIsSet { .. });
-        self.faults.iter().any(sets)
+        self.standbys.is_some() || self.faults.iter().any(sets)
     }
 }

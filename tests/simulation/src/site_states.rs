@@ -35,7 +35,12 @@ impl SiteStates {
         }
     }
 
-    fn apply(&mut self, write: SiteStatesWrite) {
+    /// How long the store takes for the next batch.
+    pub(crate) fn takes_ms(&mut self) -> u64 {
+        self.dice.log_uniform(1, self.takes_ms)
+    }
+
+    pub(crate) fn apply(&mut self, write: SiteStatesWrite) {
         for state in write.in_trouble {
             let rest = backoff_of(&state);
             self.in_trouble.insert(state.site, rest);

@@ -57,6 +57,7 @@ impl World {
         message: DispatcherToSupervisor,
     ) {
         if self.machines[machine].connection == connection {
+            self.note_heard_from_dispatcher(machine);
             self.run_supervisor(machine, |core, boot_ms| {
                 core.handle_dispatcher_message(message, boot_ms);
             });
@@ -124,7 +125,11 @@ impl World {
             OutgoingMessage::ToWorker(slot, message) => {
                 return self.send_to_worker(machine, slot, message);
             }
-            OutgoingMessage::ToDispatcherNow(_) if !self.coordinator.is_up() => return,
+            OutgoingMessage::ToDispatcherNow(_)
+                if !self.has_standbys() && !self.coordinator.is_up() =>
+            {
+                return;
+            }
             OutgoingMessage::ToDispatcher(word) | OutgoingMessage::ToDispatcherNow(word) => {
                 MessageToDispatcher::Word(word)
             }
@@ -132,7 +137,9 @@ impl World {
                 MessageToDispatcher::Outcomes((*outcomes).clone())
             }
         };
-        if self.coordinator.is_up() {
+        if self.has_standbys() {
+            self.send_to_followed_node(machine, message);
+        } else if self.coordinator.is_up() {
             self.send_to_dispatcher(machine, message);
         } else {
             self.machines[machine].unsent.push(message);

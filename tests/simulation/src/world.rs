@@ -23,6 +23,7 @@ use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::sabotage::Sabotage;
 use crate::site_states::SiteStates;
+use crate::standbys::{StandbyEvent, Standbys};
 use crate::standstill::Standstill;
 use crate::store::Store;
 use crate::web::Web;
@@ -48,6 +49,8 @@ pub(crate) struct World {
     pub(crate) standstill: Standstill,
     pub(crate) lost_ways: EgressLoss,
     pub(crate) machines_seen: ObservedMachines,
+    /// The dispatchers of a world that has several, of which one serves.
+    pub(crate) standbys: Option<Box<Standbys>>,
     /// The time at which monotonic clocks start.
     epoch: Instant,
     pub(crate) connections: u64,
@@ -61,6 +64,8 @@ pub(crate) struct World {
 pub(crate) enum Place {
     Nowhere,
     Dispatcher,
+    /// One of several dispatchers.
+    Node(usize),
     Supervisor(usize),
     Worker(usize, u16),
 }
@@ -160,6 +165,7 @@ pub(crate) enum Event {
         application: Box<BackfillWrite>,
     },
     Fault(Fault),
+    Standby(StandbyEvent),
     NamesakeEnds(usize),
     ClientAsks,
     OperatorActs(usize),
@@ -167,6 +173,9 @@ pub(crate) enum Event {
 
 impl Event {
     fn place(&self) -> Place {
+        if let Event::Standby(event) = self {
+            return event.place();
+        }
         match *self {
             Event::DispatcherWakes
             | Event::ToDispatcher { .. }
@@ -187,6 +196,7 @@ impl Event {
             | Event::WorkerWaits { machine, slot, .. }
             | Event::ClocksKept { machine, slot, .. } => Place::Worker(machine, slot),
             Event::DispatcherStarts
+            | Event::Standby(_)
             | Event::SupervisorStarts(_)
             | Event::Fault(_)
             | Event::NamesakeEnds(_)
@@ -218,6 +228,7 @@ impl World {
             standstill: Standstill::default(),
             lost_ways: EgressLoss::new(seed),
             machines_seen: ObservedMachines::default(),
+            standbys: Standbys::from_plan(&plan, seed),
             epoch: Instant::now(),
             connections: 0,
             traces,
@@ -273,7 +284,9 @@ impl World {
     fn handle_event(&mut self, event: Event) {
         match event {
             Event::DispatcherWakes => self.wake_dispatcher(),
+            Event::DispatcherStarts if self.has_standbys() => self.begin_standbys(),
             Event::DispatcherStarts => self.start_dispatcher(),
+            Event::Standby(event) => self.handle_standby_event(event),
             Event::ToDispatcher {
                 life,
                 peer,

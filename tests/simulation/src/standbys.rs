@@ -1,0 +1,250 @@
+//! Dispatchers of which one serves and the others stand by, following "A standby takes over" in
+//! `docs/explanation/decisions.md`. Everything else of the world is as with one dispatcher, and is judged by the same
+//! rules: sites, orders, and the tables, which are read from a file that applies the journal as it is written.
+//!
+//! # What is real
+//!
+//! - each dispatcher's core and its file; the changes of its commits, and how another file applies them;
+//! - the decisions about the journal: what is appended and when it counts, who may take the lease, until when its
+//!   holder may act, and what a reader makes of the records (`webfill_scheduler::journal::Member`).
+//!
+//! # What is simulated
+//!
+//! - the store of the journal and of the lease ([`journal`]): it adds, reads and compares as MongoDB does, late or not
+//!   at all; its answers are lost after it has done what was asked; for a while it is away for all or for one;
+//! - dispatchers that die, between turns and within them, that are stopped and continue as ghosts, that are cut off
+//!   from the journal, from the supervisors or from both, that hand over, and whose wall clocks are set ([`faults`]);
+//! - supervisors, a client and an operator that try the next address if they are not answered ([`following`]).
+//!
+//! # What is judged besides
+//!
+//! Nothing leaves a dispatcher once another one has the lease. The journal has no gap, and no record of an earlier
+//! epoch after one of a later. At the end all files are equal ([`judge`]). [`StandbySabotage`] lists deliberate faults.
+//! Each of them must be found.
+
+mod faults;
+mod following;
+mod journal;
+mod judge;
+mod node;
+mod plan;
+mod sabotage;
+mod serving;
+
+use std::collections::BTreeMap;
+
+use webfill_scheduler::Caller;
+use webfill_scheduler::effects::{BackfillWrite, SiteStatesWrite};
+use webfill_scheduler::journal::{JournalAnswer, JournalRequest};
+
+use crate::dice::Dice;
+use crate::fleet::MessageToDispatcher;
+use crate::plan::Plan;
+use crate::world::{Place, World};
+
+pub(crate) use self::faults::NodeFault;
+use self::following::Following;
+use self::journal::Journal;
+use self::judge::Reference;
+use self::node::Node;
+pub(crate) use self::plan::StandbyPlan;
+pub use self::sabotage::StandbySabotage;
+
+/// The dispatchers and their journal.
+pub(crate) struct Standbys {
+    plan: StandbyPlan,
+    dice: Dice,
+    nodes: Vec<Node>,
+    journal: Journal,
+    /// The file that applies the journal as it is written.
+    reference: Option<Reference>,
+    /// Which dispatcher each machine talks to.
+    following: BTreeMap<usize, Following>,
+    /// The dispatcher that the client, and the operator, asks next.
+    asked_node: usize,
+    /// The number of the client's current question.
+    question: u64,
+    lives: u32,
+    deaths_in_turn: u64,
+    sabotage: Option<StandbySabotage>,
+    pub(crate) report: StandbysReport,
+}
+
+/// What has happened in worlds with standbys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StandbysReport {
+    pub ms: u64,
+    /// How often a dispatcher began to serve after another one, or after its own death.
+    pub takeovers: u64,
+    /// How often a dispatcher found at its record that it was replaced.
+    pub ghosts: u64,
+    /// How often the answer to a command was lost, or came too late.
+    pub lost_answers: u64,
+    /// How many parts of commits never became one.
+    pub unfinished: u64,
+    pub records: u64,
+    pub record_bytes: u64,
+    pub tasks: u64,
+}
+
+/// An event at one of the dispatchers, or at the journal.
+#[derive(Debug, Clone)]
+pub(crate) enum StandbyEvent {
+    Starts(usize),
+    Ticks {
+        node: usize,
+        life: u32,
+    },
+    Wakes {
+        node: usize,
+        life: u32,
+    },
+    FromMachine {
+        node: usize,
+        life: u32,
+        peer: Caller,
+        message: MessageToDispatcher,
+    },
+    /// A request of the client, or of the operator.
+    FromClient {
+        node: usize,
+        life: u32,
+        asker: Asker,
+        frame: Vec<u8>,
+    },
+    JournalGets {
+        node: usize,
+        life: u32,
+        request: JournalRequest,
+        wall_ms: i64,
+    },
+    JournalSays {
+        node: usize,
+        life: u32,
+        answer: JournalAnswer,
+    },
+    /// A command has not been answered for some time.
+    AnswerIsMissed {
+        node: usize,
+        life: u32,
+        /// The number of its first record, and how many it has.
+        first: u64,
+        count: u64,
+    },
+    StoreGets {
+        node: usize,
+        life: u32,
+        epoch: u64,
+        write: Box<SiteStatesWrite>,
+    },
+    StatesConfirmed {
+        node: usize,
+        life: u32,
+        last: i64,
+    },
+    Applied {
+        node: usize,
+        life: u32,
+        application: Box<BackfillWrite>,
+    },
+    Fault(NodeFault),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    Client(u64),
+    Operator(u64),
+}
+
+impl StandbyEvent {
+    pub(crate) fn place(&self) -> Place {
+        match *self {
+            StandbyEvent::Ticks { node, .. }
+            | StandbyEvent::Wakes { node, .. }
+            | StandbyEvent::FromMachine { node, .. }
+            | StandbyEvent::FromClient { node, .. }
+            | StandbyEvent::JournalSays { node, .. }
+            | StandbyEvent::AnswerIsMissed { node, .. }
+            | StandbyEvent::StatesConfirmed { node, .. }
+            | StandbyEvent::Applied { node, .. } => Place::Node(node),
+            StandbyEvent::Starts(_)
+            | StandbyEvent::JournalGets { .. }
+            | StandbyEvent::StoreGets { .. }
+            | StandbyEvent::Fault(_) => Place::Nowhere,
+        }
+    }
+}
+
+impl Standbys {
+    /// The dispatchers of a plan that has several.
+    pub(crate) fn from_plan(plan: &Plan, seed: u64) -> Option<Box<Standbys>> {
+        let plan = plan.standbys.clone()?;
+        Some(Box::new(Standbys {
+            dice: Dice::new(seed ^ 0x57B1),
+            nodes: (0..plan.nodes).map(Node::new).collect(),
+            journal: Journal::default(),
+            reference: None,
+            following: BTreeMap::new(),
+            asked_node: 0,
+            question: 0,
+            lives: 0,
+            deaths_in_turn: 0,
+            sabotage: None,
+            report: StandbysReport::default(),
+            plan,
+        }))
+    }
+
+    fn is_sabotaged_by(&self, sabotage: StandbySabotage) -> bool {
+        self.sabotage == Some(sabotage)
+    }
+}
+
+impl World {
+    pub(crate) fn has_standbys(&self) -> bool {
+        self.standbys.is_some()
+    }
+
+    pub(crate) fn sabotage_standbys(&mut self, sabotage: Option<StandbySabotage>) {
+        self.standbys_mut().sabotage = sabotage;
+    }
+
+    /// The dispatchers of a world that has several.
+    fn standbys_mut(&mut self) -> &mut Standbys {
+        self.standbys.as_mut().expect("a world with standbys")
+    }
+
+    pub(crate) fn handle_standby_event(&mut self, event: StandbyEvent) {
+        match event {
+            StandbyEvent::Starts(node) => self.start_node(node),
+            StandbyEvent::Ticks { node, life } => self.tick_node(node, life),
+            StandbyEvent::JournalGets {
+                node,
+                life,
+                request,
+                wall_ms,
+            } => self.execute_at_journal(node, life, (request, wall_ms)),
+            StandbyEvent::JournalSays { node, life, answer } => {
+                self.handle_journal_answer(node, life, answer);
+            }
+            StandbyEvent::AnswerIsMissed {
+                node,
+                life,
+                first,
+                count,
+            } => self.miss_answer(node, life, (first, count)),
+            StandbyEvent::StoreGets {
+                node,
+                life,
+                epoch,
+                write,
+            } => self.store_states_of(node, (life, epoch), *write),
+            StandbyEvent::Fault(fault) => self.inject_node_fault(fault),
+            StandbyEvent::Wakes { .. }
+            | StandbyEvent::FromMachine { .. }
+            | StandbyEvent::FromClient { .. }
+            | StandbyEvent::StatesConfirmed { .. }
+            | StandbyEvent::Applied { .. } => self.deliver_to_node(event),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The store of the journal and of the lease: what MongoDB does with a majority of its members.
+
+use std::collections::BTreeMap;
+
+use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Lease, Record};
+
+/// How many records a read returns.
+const READ_AT_ONCE: usize = 20;
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    records: BTreeMap<u64, Record>,
+    pub(super) lease: Lease,
+    /// When the lease was last renewed, by its holder's wall clock.
+    pub(super) renewed_wall_ms: i64,
+    pub(super) away_until_ms: u64,
+}
+
+impl Default for Journal {
+    fn default() -> Journal {
+        Journal {
+            records: BTreeMap::new(),
+            lease: Lease {
+                epoch: 0,
+                turn: 0,
+                holder: u64::MAX,
+                is_free: true,
+            },
+            renewed_wall_ms: 0,
+            away_until_ms: 0,
+        }
+    }
+}
+
+impl Journal {
+    /// Carries out a request. `wall_ms`: the wall clock of its sender. Returns the answer, and the records that
+    /// were added.
+    pub(super) fn execute(
+        &mut self,
+        request: JournalRequest,
+        wall_ms: i64,
+    ) -> (JournalAnswer, Vec<Record>) {
+        let answer = match request {
+            JournalRequest::Append(records) => {
+                return self.append(records);
+            }
+            JournalRequest::Read { after } => self.read(after),
+            JournalRequest::Renew { epoch, sent_ms } => {
+                let is_held = self.lease.epoch == epoch && !self.lease.is_free;
+                if is_held {
+                    self.lease.turn += 1;
+                    self.renewed_wall_ms = wall_ms;
+                }
+                JournalAnswer::Renewed {
+                    epoch,
+                    is_held,
+                    sent_ms,
+                }
+            }
+            JournalRequest::Take {
+                seen,
+                holder,
+                sent_ms,
+            } => {
+                let is_as_seen = (seen.epoch, seen.turn) == (self.lease.epoch, self.lease.turn);
+                if is_as_seen {
+                    self.lease = Lease {
+                        epoch: seen.epoch + 1,
+                        turn: 0,
+                        holder,
+                        is_free: false,
+                    };
+                    self.renewed_wall_ms = wall_ms;
+                }
+                let epoch = is_as_seen.then_some(self.lease.epoch);
+                JournalAnswer::Taken { epoch, sent_ms }
+            }
+            JournalRequest::Free { epoch } => {
+                self.lease.is_free |= self.lease.epoch == epoch;
+                JournalAnswer::Freed
+            }
+        };
+        (answer, Vec::new())
+    }
+
+    /// Adds the records in order, up to the first whose number is taken.
+    fn append(&mut self, records: Vec<Record>) -> (JournalAnswer, Vec<Record>) {
+        let first = records.first().map_or(0, |record| record.number);
+        let count = records.len() as u64;
+        let mut added = Vec::new();
+        let mut answer = AppendAnswer::Added;
+        for record in records {
+            if let Some(there) = self.records.get(&record.number) {
+                let (number, epoch) = (there.number, there.epoch);
+                answer = AppendAnswer::Taken { number, epoch };
+                break;
+            }
+            self.records.insert(record.number, record.clone());
+            added.push(record);
+        }
+        let answer = JournalAnswer::Appended {
+            first,
+            count,
+            answer,
+        };
+        (answer, added)
+    }
+
+    fn read(&self, after: u64) -> JournalAnswer {
+        let records = self.records.range(after + 1..).map(|(_, record)| record);
+        let records: Vec<Record> = records.take(READ_AT_ONCE).cloned().collect();
+        JournalAnswer::Read {
+            is_end: records.len() < READ_AT_ONCE,
+            records,
+            lease: self.lease,
+        }
+    }
+
+    /// The number of the last record.
+    pub(super) fn last(&self) -> u64 {
+        self.records
+            .last_key_value()
+            .map_or(0, |(number, _)| *number)
+    }
+
+    pub(super) fn records_after(&self, after: u64) -> Vec<Record> {
+        let records = self.records.range(after + 1..);
+        records.map(|(_, record)| record.clone()).collect()
+    }
+}
