@@ -19,6 +19,16 @@ impl SteadyClock {
         }
     }
 
+    /// Starts no earlier than this time, which another machine's clock may have shown.
+    pub(crate) fn start_after(at_ms: i64) -> SteadyClock {
+        let clock = SteadyClock::start();
+        let at = Duration::from_millis(u64::try_from(at_ms).unwrap_or_default());
+        SteadyClock {
+            started_at: clock.started_at.max(at),
+            ..clock
+        }
+    }
+
     pub(crate) fn now_ms(&self) -> i64 {
         let now = self.started_at + self.started.elapsed();
         i64::try_from(now.as_millis()).unwrap_or(i64::MAX)

@@ -15,7 +15,7 @@ use webfill_scheduler::frontier::Restoring;
 use webfill_service::disk::Disks;
 use webfill_service::http::{HttpFiles, Protection};
 use webfill_service::log::audit::AuditFile;
-use webfill_store::{MappingRules, RetentionConfig, StoreUri};
+use webfill_store::{MappingRules, MongoUri, RetentionConfig, StoreUri};
 use webfill_urls::DroppedParameters;
 use webfill_wire::keys::ServerKeys;
 
@@ -53,6 +53,10 @@ pub struct DispatcherConfig {
     pub patience: Option<f64>,
     /// Query parameters that do not tell URLs apart: names, or prefixes of names followed by `*`.
     pub drop_parameters: Vec<String>,
+    /// Whether commits go to a journal in the store, so that another dispatcher can take over.
+    pub journal: bool,
+    /// How much of the journal is kept, in MiB.
+    pub journal_mib: usize,
 }
 
 impl Default for DispatcherConfig {
@@ -71,6 +75,8 @@ impl Default for DispatcherConfig {
             restored: false,
             patience: None,
             drop_parameters: vec![DroppedParameters::USUAL.into()],
+            journal: false,
+            journal_mib: 1_024,
         }
     }
 }
@@ -148,6 +154,16 @@ impl Endpoints {
     }
 }
 
+/// The journal of the dispatchers of a fleet, of which one serves.
+#[derive(Debug, Clone)]
+pub struct JournalSetup {
+    pub store: MongoUri,
+    /// The number that tells this state folder from others.
+    pub instance: u64,
+    /// How many bytes of changes are kept.
+    pub kept_bytes: u64,
+}
+
 /// Everything that a dispatcher process needs.
 #[derive(Debug)]
 pub struct DispatcherSetup {
@@ -196,6 +212,8 @@ pub struct DispatcherSetup {
     pub restoring: Restoring,
     /// How to start the processes that read the seeds of watches; `None`: this dispatcher has no watches.
     pub feeders: Option<FeederSetup>,
+    /// The journal that commits go to; `None`: this is the only dispatcher.
+    pub journal: Option<JournalSetup>,
     pub config: DispatcherConfig,
 }
 

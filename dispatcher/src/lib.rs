@@ -17,6 +17,7 @@ mod feeders;
 mod health;
 mod http;
 mod incoming;
+mod journal;
 pub mod local_notifications;
 mod metrics;
 mod permits;
@@ -27,8 +28,9 @@ mod retention;
 pub mod row_lists;
 mod run;
 mod store_writer;
+mod tenure_gate;
 
-pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
+pub use config::{DispatcherConfig, DispatcherSetup, Endpoints, JournalSetup};
 pub use feeders::FeederSetup;
 pub use metrics::sample_page as sample_metrics;
 pub use reload::ReadAgain;

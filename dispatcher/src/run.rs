@@ -4,10 +4,12 @@
 mod answering;
 mod arriving;
 mod ending;
+mod journalled;
 mod opening;
 mod reloading;
 mod requests;
 mod sockets;
+mod standing_by;
 mod turns;
 
 use std::sync::Arc;
@@ -35,8 +37,10 @@ use webfill_wire::socket::{ArrivedFrame, Outbox, Sockets};
 
 use self::answering::{AnswerChannels, AnswerSender, CommittedAnswers};
 use self::arriving::ArrivalHandler;
+use self::journalled::JournalledCommits;
 use self::opening::{frontier_fault, log_admission_wait, open};
 use self::sockets::{FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
+use self::standing_by::{Turn, await_turn};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
 use crate::clock::SteadyClock;
@@ -63,6 +67,8 @@ enum Event {
     Delivery(DeliveryEnd),
     PageChecks(Vec<PageCheck>),
     Changes(ChangesAnswer),
+    /// The journal has reported something, which is read where it is awaited.
+    JournalReported(()),
 }
 
 /// The minimum time between two commits. Events that arrive meanwhile share the next one.
@@ -89,11 +95,22 @@ pub fn run(
     read_again: ReadAgain,
 ) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
-    let clock = SteadyClock::start();
     let mut service_manager = match setup.ends_alone {
         true => ServiceManager::from_environment(),
         false => ServiceManager::disabled(),
     };
+    let health = Health::new();
+    serve_probes(&setup, &health)?;
+    let wake = event_sender(&events, Event::JournalReported);
+    let Some(turn) = await_turn(&setup, wake, &health, &mut service_manager)? else {
+        return Ok(ExitStatus::Done);
+    };
+    let Turn {
+        clock,
+        gate,
+        journalled,
+    } = turn;
+    check_ports(&setup.endpoints)?;
     let is_private = setup.endpoints.control.starts_with("ipc://");
     let permits = SharedPermits::default();
     let request_reader = RequestReader::start(
@@ -103,22 +120,23 @@ pub fn run(
         event_sender(&events, Event::Request),
     )?;
     let pending_requests = PendingRequests::new(permits, event_sender(&events, Event::Request));
-    let health = Health::new();
-    check_ports(&setup.endpoints)?;
     let protection = SharedProtection::new(setup.protection.clone());
     serve_http(&setup, clock, &pending_requests, &health, &protection)?;
-    serve_probes(&setup, &health)?;
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();
     let store_writer = StoreWriter::start(
         &setup,
-        health.clone(),
-        backends.clone(),
+        (health.clone(), backends.clone()),
+        gate,
         event_sender(&events, Event::WriteResult),
     )?;
     // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
     service_manager.notify_status("opens the frontier".to_owned());
-    let core = open(&setup, mappings, clock)?;
+    let opens = || open(&setup, mappings, clock);
+    let core = match &journalled {
+        Some(journalled) => journalled.keep_lease_during(opens),
+        None => opens(),
+    }?;
     if let Some(metrics) = &mut metrics {
         metrics.begin_counts(&setup.state)?;
     }
@@ -140,6 +158,7 @@ pub fn run(
         reloader: Reloader::start(read_again, event_sender(&events, Event::Reload))?,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
+        journalled,
         postponed: PostponedEvents::default(),
         requests: FairQueue::default(),
         clock,
@@ -283,6 +302,8 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
+    /// The commits on their way into the journal; `None`: this dispatcher has none.
+    journalled: Option<JournalledCommits>,
     postponed: PostponedEvents<Event>,
     requests: FairQueue<ClientRequest>,
     clock: SteadyClock,
@@ -311,6 +332,7 @@ impl Process {
     fn run_until_ended(&mut self, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
         let mut committed = Instant::now();
         loop {
+            self.await_journal()?;
             let batch = self.collect_events(arrived, committed)?;
             let began = Instant::now();
             self.core.environment().standing = self.extraction_health.standing();
@@ -330,20 +352,25 @@ impl Process {
             self.core.environment().store_is_behind = self.store_writer.is_behind();
             self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
-            let mut due = self.advance_core(now_ms).map_err(frontier_fault)?;
+            let due = self.advance_core(now_ms).map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
             let took = committed - began;
-            self.send_committed(&mut due);
+            self.finish_commit(due, now_ms)?;
             self.publish_metrics(took, now_ms);
-            self.begin_reloads(due.reloads_asked);
-            self.advance_feeders(due.feeder_orders)?;
-            self.deliveries.deliver(due.deliveries);
-            self.read_changes(due.changes_asked, now_ms)?;
             if self.core.is_drained() || signals::requested() == SignalRequest::Stop {
                 return Ok(ExitStatus::Done);
             }
         }
+    }
+
+    /// Carries out the effects of a commit that is durable.
+    fn carry_out(&mut self, mut committed: Committed, now_ms: i64) -> Result<(), Fault> {
+        self.send_committed(&mut committed);
+        self.begin_reloads(committed.reloads_asked);
+        self.advance_feeders(committed.feeder_orders)?;
+        self.deliveries.deliver(committed.deliveries);
+        self.read_changes(committed.changes_asked, now_ms)
     }
 
     /// Does due work and then hands out tasks, each for a limited time, and commits everything.
@@ -457,6 +484,8 @@ impl Process {
                 Event::Delivery(ended) => self.core.on_delivery_ended(&ended, now_ms),
                 Event::PageChecks(checks) => self.core.on_pages_checked(&checks, now_ms),
                 Event::Changes(answer) => self.core.on_changes_answered(answer, now_ms),
+                // The loop is awake, and that is all it is for.
+                Event::JournalReported(()) => Ok(()),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {
                     backfill,

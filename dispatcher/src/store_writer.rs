@@ -30,6 +30,7 @@ use crate::config::DispatcherSetup;
 use crate::health::Health;
 use crate::retention::Retention;
 use crate::row_lists::ListChecker;
+use crate::tenure_gate::TenureGate;
 
 /// The result of a write that the dispatcher's loop must learn.
 pub enum WriteResult {
@@ -81,8 +82,8 @@ impl StoreWriter {
     /// Opens the store and starts the thread.
     pub fn start(
         setup: &DispatcherSetup,
-        health: Health,
-        known: Backends,
+        (health, known): (Health, Backends),
+        gate: TenureGate,
         on_written: impl Fn(WriteResult) + Send + 'static,
     ) -> Result<StoreWriter, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -116,7 +117,12 @@ impl StoreWriter {
                         .clone()
                         .check_forever(Arc::clone(&backends.store), backends.cache),
                 );
-                let writes = run_writer(backends.store, &mut queue, (health, known), on_written);
+                let writes = run_writer(
+                    backends.store,
+                    &mut queue,
+                    (health, known),
+                    (gate, on_written),
+                );
                 runtime.block_on(writes)
             })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
@@ -184,10 +190,11 @@ async fn run_writer(
     store: Arc<dyn Store>,
     queue: &mut WriteQueue,
     (health, known): (Health, Backends),
-    on_written: impl Fn(WriteResult),
+    (gate, on_written): (TenureGate, impl Fn(WriteResult)),
 ) {
     while let Some(entry) = queue.next(&store, &health, &on_written).await {
         loop {
+            gate.wait().await;
             let began = Instant::now();
             let answer = write(&store, &entry).await;
             let is_away = answer.as_ref().is_err_and(StoreError::is_retry);

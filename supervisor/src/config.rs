@@ -13,7 +13,8 @@ use webfill_wire::keys::ClientKeys;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SupervisorConfig {
-    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port.
+    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port. Several dispatchers of
+    /// which one serves are separated by commas.
     pub dispatcher: String,
     /// The supervisor's name, unique in the fleet. Default: the host name.
     pub id: Option<String>,
@@ -41,6 +42,13 @@ impl Default for SupervisorConfig {
     }
 }
 
+/// The endpoints of a dispatcher's tasks and outcomes sockets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatcherSockets {
+    pub tasks: String,
+    pub outcomes: String,
+}
+
 /// Everything that a supervisor process needs, with the defaults filled in.
 #[derive(Debug)]
 pub struct SupervisorSetup {
@@ -64,9 +72,8 @@ pub struct SupervisorSetup {
     pub workers: u16,
     pub queue: u32,
     pub queue_url_bytes: u64,
-    /// The dispatcher's tasks and outcomes sockets.
-    pub tasks_endpoint: String,
-    pub outcomes_endpoint: String,
+    /// The dispatchers, of which one serves.
+    pub dispatchers: Vec<DispatcherSockets>,
     /// Required if the dispatcher is on another machine.
     pub keys: Option<ClientKeys>,
     /// The folder of the sockets between this supervisor and its workers.

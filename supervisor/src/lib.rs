@@ -14,6 +14,7 @@
 mod claim;
 mod config;
 mod counts;
+mod following;
 mod health;
 mod mappings;
 mod metrics;
@@ -28,6 +29,6 @@ mod unacknowledged;
 mod worker_process;
 mod worker_state;
 
-pub use config::{SupervisorConfig, SupervisorSetup};
+pub use config::{DispatcherSockets, SupervisorConfig, SupervisorSetup};
 pub use metrics::sample_page as sample_metrics;
 pub use run::run;

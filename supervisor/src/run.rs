@@ -21,7 +21,8 @@ use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSuperviso
 use webfill_worker::Now;
 
 use crate::claim::Claim;
-use crate::config::SupervisorSetup;
+use crate::config::{DispatcherSockets, SupervisorSetup};
+use crate::following::Following;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::own_report::OwnReports;
@@ -57,6 +58,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         supervisor: Supervisor::new(terms(&setup)),
         workers: (0..setup.workers).map(WorkerProcess::new).collect(),
         claim: Claim::new(setup.claim.clone()),
+        following: Following::new(setup.dispatchers.len(), boot_ms()),
         setup,
         outbox: sockets.outbox(),
         last_check: Instant::now(),
@@ -110,12 +112,17 @@ fn terms(setup: &SupervisorSetup) -> Terms {
 }
 
 fn socket_specs(setup: &SupervisorSetup) -> Vec<SocketSpec> {
-    let keys = setup.keys.as_ref();
     let workers = webfill_worker::outcomes_endpoint(&setup.sockets);
-    vec![
-        SocketSpec::connect(TASKS, Pattern::Dealer, &setup.tasks_endpoint).call(keys),
-        SocketSpec::connect(OUTCOMES, Pattern::Push, &setup.outcomes_endpoint).call(keys),
-        SocketSpec::bind(WORKER_OUTCOMES, Pattern::Pull, workers),
+    let first = dispatcher_specs(setup, &setup.dispatchers[0]);
+    let own = SocketSpec::bind(WORKER_OUTCOMES, Pattern::Pull, workers);
+    first.into_iter().chain([own]).collect()
+}
+
+fn dispatcher_specs(setup: &SupervisorSetup, dispatcher: &DispatcherSockets) -> [SocketSpec; 2] {
+    let keys = setup.keys.as_ref();
+    [
+        SocketSpec::connect(TASKS, Pattern::Dealer, &dispatcher.tasks).call(keys),
+        SocketSpec::connect(OUTCOMES, Pattern::Push, &dispatcher.outcomes).call(keys),
     ]
 }
 
@@ -124,6 +131,7 @@ struct Process {
     supervisor: Supervisor,
     workers: Vec<WorkerProcess>,
     claim: Claim,
+    following: Following,
     setup: SupervisorSetup,
     outbox: Outbox,
     last_check: Instant,
@@ -178,6 +186,7 @@ impl Process {
     }
 
     fn handle_dispatcher_message(&mut self, frame: &[u8], now_ms: u64) -> Result<(), CodecError> {
+        self.following.note_heard(now_ms);
         if let Some(refusal) = handshake::read_refusal(frame) {
             self.note_refusal(refusal);
             return Ok(());
@@ -271,6 +280,7 @@ impl Process {
         let lapsed = self.claim.lapse_reason(boot_ms());
         self.supervisor
             .set_paused(low_disk.is_some() || lapsed.is_some());
+        self.follow_next_if_silent()?;
         self.keep_time();
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
             self.readiness.print_news(self.waits_for());
@@ -281,6 +291,20 @@ impl Process {
         self.publish_metrics(low_disk.is_some());
         self.report_to_dispatcher(low_disk.as_deref().or(lapsed));
         self.report_state(low_disk);
+        Ok(())
+    }
+
+    /// Connects to the next dispatcher, if there are several and the current one is silent. Whatever was sent to it is
+    /// sent again when the next one begins a session.
+    fn follow_next_if_silent(&mut self) -> Result<(), Fault> {
+        let lease_ms = self.supervisor.lease_ms();
+        let Some(next) = self.following.next_if_silent(lease_ms, boot_ms()) else {
+            return Ok(());
+        };
+        for spec in dispatcher_specs(&self.setup, &self.setup.dispatchers[next]) {
+            self.outbox.close(spec.name);
+            self.outbox.open(spec).map_err(Fault::error)?;
+        }
         Ok(())
     }
 

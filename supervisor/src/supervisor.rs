@@ -113,6 +113,11 @@ impl Supervisor {
     }
 
     /// Whether the lease is in force.
+    /// The duration of a lease; 0 until the dispatcher has named it.
+    pub fn lease_ms(&self) -> u64 {
+        self.session.lease_ms()
+    }
+
     pub fn has_lease(&self, now_ms: u64) -> bool {
         now_ms < self.session.lease_until_ms()
     }

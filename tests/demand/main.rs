@@ -48,6 +48,7 @@ mod scripted;
 mod service_manager;
 mod sitemaps;
 mod sites;
+mod standby;
 mod standstill;
 mod tenants;
 mod tracing;

@@ -22,7 +22,10 @@ const DISPATCHER: u32 = 1;
 
 /// A connection to the dispatcher.
 pub struct ControlClient {
-    endpoint: String,
+    /// The dispatchers, of which one serves.
+    endpoints: Vec<String>,
+    /// The one that is connected.
+    current: usize,
     keys: Option<ClientKeys>,
     connection: Connection,
 }
@@ -36,16 +39,30 @@ struct Connection {
 
 impl ControlClient {
     pub fn connect(endpoint: &str) -> Result<ControlClient, Fault> {
-        ControlClient::connect_with(endpoint, None)
+        ControlClient::connect_with(vec![endpoint.to_owned()], None)
     }
 
     /// Connects with keys, which a dispatcher on another machine requires.
-    pub fn connect_with(endpoint: &str, keys: Option<ClientKeys>) -> Result<ControlClient, Fault> {
+    /// If one of several dispatchers does not answer, the next one is asked.
+    pub fn connect_with(
+        endpoints: Vec<String>,
+        keys: Option<ClientKeys>,
+    ) -> Result<ControlClient, Fault> {
+        let first = endpoints.first().map_or("", String::as_str);
         Ok(ControlClient {
-            endpoint: endpoint.to_owned(),
-            connection: Connection::open(endpoint, keys.as_ref())?,
+            connection: Connection::open(first, keys.as_ref())?,
+            endpoints,
+            current: 0,
             keys,
         })
+    }
+
+    /// Connects again, to the next dispatcher if there are several.
+    fn reconnect(&mut self) -> Result<(), Fault> {
+        self.current = (self.current + 1) % self.endpoints.len();
+        let next = &self.endpoints[self.current];
+        self.connection = Connection::open(next, self.keys.as_ref())?;
+        Ok(())
     }
 
     /// Repeats a request until there is an answer. `meanwhile` runs during the wait; its error ends the wait.
@@ -73,7 +90,7 @@ impl ControlClient {
                     }
                 }
             }
-            self.connection = Connection::open(&self.endpoint, self.keys.as_ref())?;
+            self.reconnect()?;
         }
     }
 
@@ -90,9 +107,26 @@ impl ControlClient {
             if let Some(answer) = self.answer_within(wait)? {
                 return Ok(Some(answer));
             }
-            self.connection = Connection::open(&self.endpoint, self.keys.as_ref())?;
+            self.reconnect()?;
         }
         Ok(None)
+    }
+
+    /// Connects to the dispatcher that answers this question, if there are several. Each of them has `wait` to do so, in
+    /// turn, for as long as `within`. If none answers, the next request finds that out.
+    pub fn find_answering(
+        &mut self,
+        question: &[u8],
+        wait: Duration,
+        within: Duration,
+    ) -> Result<(), Fault> {
+        let started = Instant::now();
+        while self.endpoints.len() > 1 && started.elapsed() < within {
+            if self.request_times(question, 1, wait)?.is_some() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Sends a request without waiting for the answer; see [`ControlClient::answer_within`].

@@ -25,7 +25,7 @@ mod watches;
 mod why;
 
 pub use actions::{ActionOptions, CrawlOptions, action as crawl_action, info, pause, resume, stop};
-pub use connection::{ConnectionOptions, feed_list, send_action};
+pub use connection::{ConnectionOptions, control_list, controls, feed_list, send_action};
 pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, feed};

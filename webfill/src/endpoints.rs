@@ -3,6 +3,13 @@
 use webfill_dispatcher::Endpoints;
 use webfill_service::Fault;
 
+/// The endpoints of the dispatchers of a list, separated by commas, of which one serves.
+pub fn endpoints_of_list(list: &str) -> Result<Vec<Endpoints>, Fault> {
+    list.split(',')
+        .map(|tasks| endpoints_from(tasks.trim()))
+        .collect()
+}
+
 /// All endpoints of a dispatcher, derived from that of its tasks socket.
 pub fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
     let wrong = || {

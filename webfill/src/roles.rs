@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webfill_dashboard::DashboardSetup;
-use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup};
+use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, JournalSetup};
 use webfill_mapping::MappingSet;
 use webfill_notifications::Permissions;
 use webfill_scheduler::frontier::{Backups, Restoring};
@@ -16,13 +16,14 @@ use webfill_service::http::Protection;
 use webfill_service::starts::count_start;
 use webfill_service::state::{StateFolder, socket_folder};
 use webfill_service::{ExitStatus, Fault, log, signals};
-use webfill_supervisor::SupervisorSetup;
+use webfill_store::StoreUri;
+use webfill_supervisor::{DispatcherSockets, SupervisorSetup};
 use webfill_wire::MappingSource;
 use webfill_wire::keys::{Role, ServerKeys};
 use webfill_worker::{MappingSetRules, PolitenessConfig, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
-use crate::endpoints::endpoints_from;
+use crate::endpoints::endpoints_of_list;
 use crate::keys::{KeyFolder, check_reach};
 use crate::mapping_command::DashboardHost;
 use crate::mapping_files::load_mappings;
@@ -108,6 +109,7 @@ fn dispatcher_setup(
     };
     Ok(DispatcherSetup {
         feeders,
+        journal: journal_setup(&settings, state, options.local)?,
         ends_alone: !options.local,
         restoring: restoring_of(&settings, options.restored, options.local),
         endpoints,
@@ -133,6 +135,28 @@ fn dispatcher_setup(
         mapping_rules: Arc::new(MappingSetRules(mappings)),
         config: settings.dispatcher,
     })
+}
+
+/// The journal of the dispatchers, if the settings want one. `webfill crawl` has one dispatcher, which needs none.
+fn journal_setup(
+    settings: &Settings,
+    state: &StateFolder,
+    is_local: bool,
+) -> Result<Option<JournalSetup>, Fault> {
+    if is_local || !settings.dispatcher.journal {
+        return Ok(None);
+    }
+    match settings.store_uri()? {
+        StoreUri::MongoDb(store) => Ok(Some(JournalSetup {
+            store,
+            instance: state.instance()?,
+            kept_bytes: (settings.dispatcher.journal_mib as u64) << 20,
+        })),
+        StoreUri::Sqlite(_) => Err(Fault::usage(
+            "dispatcher.journal: other dispatchers cannot read a store in a file: use a store in MongoDB, or leave \
+             the journal off",
+        )),
+    }
 }
 
 /// The setup of the dashboard that the dispatcher serves.
@@ -246,8 +270,8 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let keys = load_keys(&settings, is_local, |folder| {
         folder.client_keys(Role::Supervisor)
     })?;
-    let ports = endpoints_from(&settings.supervisor.dispatcher)?;
-    if !is_local {
+    let ports = endpoints_of_list(&settings.supervisor.dispatcher)?;
+    for ports in ports.iter().filter(|_| !is_local) {
         check_reach(&ports.tasks, keys.is_some())?;
     }
     let id = match (&settings.supervisor.id, is_local) {
@@ -264,9 +288,13 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     )?;
     let sockets = socket_folder(state.path())?;
     let endpoints = match is_local {
-        true => Endpoints::ipc(&sockets),
+        true => vec![Endpoints::ipc(&sockets)],
         false => ports,
     };
+    let dispatchers = endpoints.into_iter().map(|endpoints| DispatcherSockets {
+        tasks: endpoints.tasks,
+        outcomes: endpoints.outcomes,
+    });
     settings.supervisor.id = Some(id.clone());
     state.path().clone_into(&mut settings.state);
     webfill_worker::prepare_archive(&settings.archive)?;
@@ -298,8 +326,7 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
             queue => queue,
         },
         queue_url_bytes: settings.supervisor.queue_url_bytes,
-        tasks_endpoint: endpoints.tasks,
-        outcomes_endpoint: endpoints.outcomes,
+        dispatchers: dispatchers.collect(),
         keys,
         disks,
         sockets,

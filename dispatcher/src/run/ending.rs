@@ -20,6 +20,13 @@ const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 /// waits for the next dispatcher. That one stores whatever these threads have not stored by then, as after a crash.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long an ending dispatcher waits until the journal has its last commit. If it does not, nobody hears of that
+/// commit.
+const LAST_COMMIT_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long it waits until its lease is given up. Without that, the next dispatcher waits for its end.
+const HANDED_OVER_WITHIN: Duration = Duration::from_secs(2);
+
 impl Process {
     /// Ends between two turns: [`Process::close`] commits and sends the applied changes. The supervisors finish their
     /// fetches, keep the outcomes and wait for the next dispatcher.
@@ -49,10 +56,12 @@ impl Process {
         let closed = counted_checks.try_for_each(|counted| counted);
         drop(counted_checks);
         let closed = closed.and_then(|()| self.core.close(now_ms));
-        let closed = closed.map(|mut last| self.send_committed(&mut last)).map_err(|error| {
+        let last = closed.map_err(|error| {
             tracing::warn!(event = "crawls_not_written", %error, "cannot report the state of the crawls");
             frontier_fault(error)
         });
+        let journalled_until = Instant::now() + LAST_COMMIT_WITHIN;
+        let closed = last.and_then(|last| self.finish_last_commit(last, journalled_until));
         // The metrics read the frontier's file, so they end before it is closed.
         drop(self.metrics.take());
         self.answering.finish();
@@ -65,6 +74,9 @@ impl Process {
         };
         self.extraction_health.finish(patience, until);
         self.firehose.finish(until);
+        if let Some(journalled) = self.journalled.take() {
+            journalled.hand_over(Instant::now() + HANDED_OVER_WITHIN);
+        }
         closed
     }
 

@@ -37,7 +37,7 @@ pub(super) fn open(
         }),
         applications: setup.applications.clone(),
         restoring: Some(setup.restoring),
-        journalled: false,
+        journalled: setup.journal.is_some(),
     };
     let settings = CoreSettings {
         default_delay_ms: setup.default_delay_ms,

@@ -11,7 +11,11 @@ use super::sockets::socket_metric_name;
 
 impl Process {
     pub(super) fn note_turn(&mut self, now_ms: i64) {
-        let holds = self.core.hold_reason(now_ms);
+        let away = || {
+            let journalled = self.journalled.as_ref()?;
+            journalled.away().map(str::to_owned)
+        };
+        let holds = self.core.hold_reason(now_ms).or_else(away);
         self.health.note_turn(holds.as_deref());
         let supervisors = self.core.supervisor_count();
         let refused = self.refused_reload.as_deref();

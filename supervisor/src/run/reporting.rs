@@ -62,7 +62,7 @@ impl Process {
 
     /// The reason why the supervisor cannot work yet, in words.
     pub(super) fn waits_for(&self) -> Option<String> {
-        let dispatcher = &self.setup.tasks_endpoint;
+        let dispatcher = &self.setup.dispatchers[self.following.current()].tasks;
         if self.supervisor.is_welcome() {
             let is_ready = self.workers.iter().any(WorkerProcess::is_ready);
             let died = self.last_death.as_deref();

@@ -11,7 +11,7 @@ use webfill_service::Fault;
 use webfill_wire::keys::{ClientKeys, Role};
 
 use crate::control_client::ControlClient;
-use crate::endpoints::endpoints_from;
+use crate::endpoints::endpoints_of_list;
 use crate::keys::{KeyFolder, check_reach};
 use crate::settings::Settings;
 
@@ -28,6 +28,9 @@ const STATUS: &str = r#"{"action": "status"}"#;
 /// How long to wait before the user learns why the command waits.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
+/// How long each of several dispatchers has to answer before the next one is asked.
+const TURN: Duration = Duration::from_millis(1_500);
+
 /// How often a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts
 /// a URL once.
 const FEED_TIMES: u32 = 6;
@@ -35,7 +38,7 @@ const FEED_TIMES: u32 = 6;
 /// The flags that name the dispatcher.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectionOptions {
-    /// Address of the dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    /// Address of the dispatcher's tasks socket, or several separated by commas [default: tcp://127.0.0.1:5555]
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
     /// Folder of keys (see `webfill keys`); needed beyond this machine
@@ -47,16 +50,19 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The dispatcher's endpoints, and the keys. Without keys, endpoints on other machines are refused.
-    pub fn resolve(&self) -> Result<(Endpoints, Option<ClientKeys>), Fault> {
+    /// The endpoints of the dispatcher, or of several of which one serves, and the keys. Without keys, endpoints on
+    /// other machines are refused.
+    pub fn resolve(&self) -> Result<(Vec<Endpoints>, Option<ClientKeys>), Fault> {
         let settings = Settings::load(self.config.as_deref())?;
         let dispatcher = &settings.supervisor.dispatcher;
-        let endpoints = endpoints_from(self.dispatcher.as_ref().unwrap_or(dispatcher))?;
+        let endpoints = endpoints_of_list(self.dispatcher.as_ref().unwrap_or(dispatcher))?;
         let folder = self.keys.as_ref().or(settings.keys.as_ref());
         let keys = folder
             .map(|folder| KeyFolder::new(folder).client_keys(Role::Client))
             .transpose()?;
-        check_reach(&endpoints.control, keys.is_some())?;
+        for endpoints in &endpoints {
+            check_reach(&endpoints.control, keys.is_some())?;
+        }
         Ok((endpoints, keys))
     }
 
@@ -88,13 +94,27 @@ impl ConnectionOptions {
 
     pub(super) fn connect(&self) -> Result<Connection, Fault> {
         let (endpoints, keys) = self.resolve()?;
+        let has_keys = keys.is_some();
+        let mut client = ControlClient::connect_with(controls(&endpoints), keys)?;
+        client.find_answering(STATUS.as_bytes(), TURN, WAIT)?;
         Ok(Connection {
-            has_keys: keys.is_some(),
-            client: ControlClient::connect_with(&endpoints.control, keys)?,
-            endpoint: endpoints.control,
+            has_keys,
+            endpoint: control_list(&endpoints),
+            client,
             was_answered: false,
         })
     }
+}
+
+/// The control sockets of dispatchers.
+pub fn controls(endpoints: &[Endpoints]) -> Vec<String> {
+    let controls = endpoints.iter().map(|one| one.control.clone());
+    controls.collect()
+}
+
+/// The control sockets of dispatchers, in words.
+pub fn control_list(endpoints: &[Endpoints]) -> String {
+    controls(endpoints).join(", ")
 }
 
 /// Sends one action, and returns the dispatcher's answer.

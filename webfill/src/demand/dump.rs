@@ -39,11 +39,15 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let (endpoints, keys) = options.connection.resolve()?;
     signals::install();
     let topics = topics(options.app.as_deref());
-    let spec = SocketSpec::connect(FIREHOSE, Pattern::Subscribe, &endpoints.firehose)
-        .call(keys.as_ref())
-        .topics(topics.clone());
+    // Of several dispatchers, the one that serves publishes.
+    let specs = (FIREHOSE..).zip(&endpoints).map(|(socket, endpoints)| {
+        SocketSpec::connect(socket, Pattern::Subscribe, &endpoints.firehose)
+            .call(keys.as_ref())
+            .topics(topics.clone())
+    });
+    let specs = specs.collect();
     let (arrivals, arrived) = mpsc::sync_channel(WAITING);
-    let sockets = Sockets::start(vec![spec], move |message| {
+    let sockets = Sockets::start(specs, move |message| {
         // A subscription matches a prefix, and another application's id may begin with ours.
         let is_ours = |topic: &Vec<u8>| topics.iter().any(|ours| ours.as_bytes() == topic);
         if topics == [""] || message.topic.as_ref().is_some_and(is_ours) {

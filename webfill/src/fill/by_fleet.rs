@@ -28,7 +28,7 @@ use super::project::Project;
 use crate::cli::ProgressStyle;
 use crate::control_client::ControlClient;
 use crate::crawl::retry_actions;
-use crate::demand::ConnectionOptions;
+use crate::demand::{ConnectionOptions, control_list, controls};
 use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
 use crate::progress::lines::Counts;
@@ -94,7 +94,7 @@ pub enum WaitResult {
 /// See the module.
 pub struct FleetFetcher {
     pub store: StoreUri,
-    endpoints: Endpoints,
+    endpoints: Vec<Endpoints>,
     keys: Option<ClientKeys>,
     lane: Option<Lane>,
     patience: Duration,
@@ -384,9 +384,9 @@ struct Dispatcher {
 
 impl Dispatcher {
     fn connect(fleet: &FleetFetcher) -> Result<Dispatcher, Fault> {
-        let endpoint = fleet.endpoints.control.clone();
+        let endpoint = control_list(&fleet.endpoints);
         Ok(Dispatcher {
-            client: ControlClient::connect_with(&endpoint, fleet.keys.clone())?,
+            client: ControlClient::connect_with(controls(&fleet.endpoints), fleet.keys.clone())?,
             endpoint,
             has_keys: fleet.keys.is_some(),
             was_answered: false,

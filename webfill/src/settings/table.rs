@@ -268,6 +268,16 @@ pub const SETTINGS: &[Setting] = &[
         List,
         "Query parameters that do not change a page: names, or beginnings of names with `*`. A crawl fetches only one of the URLs that differ only in these, as found.",
     ),
+    setting(
+        "dispatcher.journal",
+        Switch,
+        "Keep a journal of the dispatcher in the store, so that another dispatcher with the same setting and store can take over ([operate.md](../how-to/operate.md#a-second-dispatcher)). Needs a store in MongoDB.",
+    ),
+    setting(
+        "dispatcher.journal_mib",
+        Whole(1, 1 << 20),
+        "How much of the journal is kept, in MiB. A dispatcher that stands by and has missed more must begin with a new copy.",
+    ),
     setting_without_default(
         "watches.seeds_dir",
         Text,
@@ -382,7 +392,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "supervisor.dispatcher",
         Text,
-        "Address of the dispatcher's tasks socket. Outcomes go to the next port.",
+        "Address of the dispatcher's tasks socket. Outcomes go to the next port. The addresses of several dispatchers, [of which one serves](../how-to/operate.md#a-second-dispatcher), are separated by commas.",
     ),
     setting_without_default(
         "supervisor.id",

@@ -1,0 +1,292 @@
+//! The commits of a dispatcher with a journal: their effects are held until the journal has their records.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use webfill_scheduler::Core;
+use webfill_scheduler::effects::Committed;
+use webfill_scheduler::frontier::{Applied, FrontierError};
+use webfill_scheduler::journal::{JournalAnswer, Member, Progress};
+use webfill_service::Fault;
+use webfill_service::boot_clock::boot_ms;
+use webfill_service::signals::{self, SignalRequest};
+
+use super::Process;
+use super::opening::frontier_fault;
+use super::standing_by::{Joined, TICK_MS};
+use crate::journal::{JournalConnection, JournalReport};
+use crate::tenure_gate::TenureGate;
+
+/// How often the dispatcher's own file is brought up to date. The journal has what it lacks.
+const KEEP_EVERY_MS: u64 = 500;
+
+/// The longest wait for an answer while the loop can do nothing else, so that it is seen to be alive.
+const WAIT_AT_MOST: Duration = Duration::from_millis(100);
+
+/// How many parts of the kept journal are cut one by one.
+const CUTS: u64 = 8;
+
+/// The last records of the journal, whose size is bounded.
+struct KeptRecords {
+    most_bytes: u64,
+    /// The bytes that were added since the last of the marks.
+    since_mark: u64,
+    /// The numbers at which the parts of the journal end, each of about the same size.
+    marks: VecDeque<u64>,
+}
+
+impl KeptRecords {
+    fn new(most_bytes: u64) -> KeptRecords {
+        KeptRecords {
+            most_bytes,
+            since_mark: 0,
+            marks: VecDeque::new(),
+        }
+    }
+
+    /// Notes changes up to this record. Returns the number before which the journal is cut, if it is too large.
+    fn add(&mut self, bytes: u64, number: u64) -> Option<u64> {
+        self.since_mark += bytes;
+        if self.since_mark < self.most_bytes / CUTS {
+            return None;
+        }
+        self.since_mark = 0;
+        self.marks.push_back(number);
+        let is_too_large = self.marks.len() as u64 > CUTS;
+        is_too_large.then(|| self.marks.pop_front()).flatten()
+    }
+}
+
+pub(super) struct JournalledCommits {
+    member: Member,
+    kept: KeptRecords,
+    connection: JournalConnection,
+    gate: TenureGate,
+    /// The effects of commits, each with the number of the record that they wait for.
+    held: VecDeque<(u64, Committed)>,
+    next_tick_ms: u64,
+    /// When the file was last brought up to date.
+    kept_ms: u64,
+    /// Why the journal takes no records for now.
+    away: Option<String>,
+    /// Whether another dispatcher serves, or the journal has failed: nothing may leave any more.
+    is_over: bool,
+}
+
+impl JournalledCommits {
+    pub(super) fn new(joined: Joined, gate: TenureGate) -> JournalledCommits {
+        JournalledCommits {
+            member: joined.member,
+            kept: KeptRecords::new(joined.kept_bytes),
+            connection: joined.connection,
+            gate,
+            held: VecDeque::new(),
+            next_tick_ms: 0,
+            kept_ms: boot_ms(),
+            away: None,
+            is_over: false,
+        }
+    }
+
+    /// Keeps the lease while `work` runs, which may take longer than a lease.
+    pub(super) fn keep_lease_during<R>(&self, work: impl FnOnce() -> R) -> R {
+        let epoch = self.member.epoch().unwrap_or_default();
+        let every = Duration::from_millis(TICK_MS);
+        self.connection.renew_during(epoch, every, work)
+    }
+
+    /// Why the journal takes no records for now.
+    pub(super) fn away(&self) -> Option<&str> {
+        self.away.as_deref()
+    }
+
+    /// Adds the changes of a commit to the journal, and holds its effects.
+    fn hold(&mut self, mut committed: Committed) {
+        let now_ms = boot_ms();
+        let mut number = self.member.appended();
+        for changes in std::mem::take(&mut committed.changes) {
+            number = self.member.add_commit(&changes, now_ms);
+            if let Some(number) = self.kept.add(changes.len() as u64, number) {
+                self.connection.cut_before(number);
+            }
+        }
+        self.held.push_back((number, committed));
+        self.connection.send(self.member.take_requests());
+    }
+
+    /// The next commit whose effects may leave.
+    fn take_due(&mut self) -> Option<Committed> {
+        let (number, _) = self.held.front()?;
+        let may_leave = !self.is_over && self.member.may_leave(*number, boot_ms());
+        let due = may_leave.then(|| self.held.pop_front())?;
+        due.map(|(_, committed)| committed)
+    }
+
+    /// Exchanges requests and answers with the journal. Waits for an answer at most for `within`.
+    fn pump(&mut self, within: Duration) -> Result<(), Fault> {
+        let now_ms = boot_ms();
+        if now_ms >= self.next_tick_ms {
+            self.next_tick_ms = now_ms + TICK_MS;
+            self.member.on_tick(now_ms);
+        }
+        self.connection.send(self.member.take_requests());
+        let mut wait = within;
+        while let Some(report) = self.connection.next_report(wait) {
+            let handled = self.handle_report(report);
+            self.is_over |= handled.is_err();
+            handled?;
+            self.connection.send(self.member.take_requests());
+            wait = Duration::ZERO;
+        }
+        self.gate.open_until(self.member.in_force_until_ms());
+        Ok(())
+    }
+
+    fn handle_report(&mut self, report: JournalReport) -> Result<(), Fault> {
+        let answer = match report {
+            JournalReport::Answer(answer) => answer,
+            JournalReport::Away(why) => {
+                if self.away.is_none() {
+                    tracing::warn!(event = "journal_away", %why, "the journal takes no records for now");
+                }
+                self.away = Some(format!("the journal takes no records: {why}"));
+                return Ok(());
+            }
+            JournalReport::Failed(fault) => return Err(fault),
+        };
+        self.away = None;
+        match self.member.handle_answer(answer, boot_ms()) {
+            Ok(Progress::Replaced) => Err(Fault::error(
+                "another dispatcher has taken over: this one ends, and stands by when it is started again",
+            )),
+            Ok(_) => Ok(()),
+            Err(fault) => Err(Fault::error(fault)),
+        }
+    }
+
+    /// Whether the loop must wait: too much is on its way, or the file is to be brought up to date.
+    fn is_busy(&self) -> bool {
+        self.member.is_full() || (self.is_keep_due() && !self.member.is_idle())
+    }
+
+    fn is_keep_due(&self) -> bool {
+        boot_ms() >= self.kept_ms + KEEP_EVERY_MS
+    }
+
+    /// Brings the file up to date, if all of it is in the journal.
+    fn keep(&mut self, core: &mut Core) -> Result<(), FrontierError> {
+        if self.is_over || !self.member.is_idle() {
+            return Ok(());
+        }
+        self.kept_ms = boot_ms();
+        core.frontier().keep(Applied {
+            number: self.member.appended(),
+            epoch: self.member.epoch().unwrap_or_default(),
+        })
+    }
+
+    /// Gives the lease up, so that the next dispatcher need not wait for its end.
+    pub(super) fn hand_over(mut self, until: Instant) {
+        if self.is_over || !self.member.is_idle() {
+            return;
+        }
+        self.member.hand_over();
+        self.connection.send(self.member.take_requests());
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            match self.connection.next_report(left) {
+                Some(JournalReport::Answer(JournalAnswer::Freed)) => {
+                    return;
+                }
+                Some(JournalReport::Failed(_)) | None => return,
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Process {
+    /// Lets the effects of a commit leave. With a journal, they leave once it has their record.
+    pub(super) fn finish_commit(&mut self, committed: Committed, now_ms: i64) -> Result<(), Fault> {
+        let Some(journalled) = &mut self.journalled else {
+            return self.carry_out(committed, now_ms);
+        };
+        journalled.hold(committed);
+        self.release_held(Duration::ZERO)
+    }
+
+    /// Lets effects leave whose records are in the journal.
+    fn release_held(&mut self, within: Duration) -> Result<(), Fault> {
+        if let Some(journalled) = &mut self.journalled {
+            journalled.pump(within)?;
+            if journalled.is_keep_due() {
+                journalled.keep(&mut self.core).map_err(frontier_fault)?;
+            }
+        }
+        let now_ms = self.clock.now_ms();
+        while let Some(due) = self
+            .journalled
+            .as_mut()
+            .and_then(JournalledCommits::take_due)
+        {
+            self.carry_out(due, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Waits while too much is on its way into the journal.
+    pub(super) fn await_journal(&mut self) -> Result<(), Fault> {
+        let is_busy = |process: &Process| {
+            let journalled = process.journalled.as_ref();
+            journalled.is_some_and(JournalledCommits::is_busy)
+        };
+        while is_busy(self) && signals::requested() != SignalRequest::Stop {
+            self.release_held(WAIT_AT_MOST)?;
+            self.note_turn(self.clock.now_ms());
+        }
+        Ok(())
+    }
+
+    /// Sends the last commits of an ending dispatcher, and brings its file up to date.
+    pub(super) fn finish_last_commit(
+        &mut self,
+        mut last: Committed,
+        until: Instant,
+    ) -> Result<(), Fault> {
+        let Some(journalled) = &mut self.journalled else {
+            self.send_committed(&mut last);
+            return Ok(());
+        };
+        if journalled.is_over {
+            return Ok(());
+        }
+        journalled.hold(last);
+        while let Some(journalled) = &mut self.journalled {
+            if journalled.held.is_empty() || Instant::now() >= until {
+                return journalled.keep(&mut self.core).map_err(frontier_fault);
+            }
+            journalled.pump(WAIT_AT_MOST)?;
+            while let Some(mut due) = self
+                .journalled
+                .as_mut()
+                .and_then(JournalledCommits::take_due)
+            {
+                self.send_committed(&mut due);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_the_journal_is_bounded() {
+        let mut kept = KeptRecords::new(800);
+        let cuts: Vec<Option<u64>> = (1..=30).map(|number| kept.add(50, number)).collect();
+        // A part has two records, and the ninth part is one too many.
+        assert!(cuts[..17].iter().all(Option::is_none), "{cuts:?}");
+        assert_eq!((cuts[17], cuts[18], cuts[19]), (Some(2), None, Some(4)));
+    }
+}

@@ -1,0 +1,38 @@
+//! Until when a dispatcher may write to the store: as long as its tenure lasts. So one that was suspended and has been
+//! replaced meanwhile does not write over what its successor has written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use webfill_service::boot_clock::boot_ms;
+
+/// How often a closed gate is checked.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
+
+/// Shared by the loop and the threads that write.
+#[derive(Debug, Clone)]
+pub(crate) struct TenureGate(Arc<AtomicU64>);
+
+impl TenureGate {
+    /// The gate of a dispatcher without a journal: nobody can replace it.
+    pub(crate) fn always_open() -> TenureGate {
+        TenureGate(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+
+    /// A gate that is closed until [`open_until`](TenureGate::open_until).
+    pub(crate) fn closed() -> TenureGate {
+        TenureGate(Arc::default())
+    }
+
+    pub(crate) fn open_until(&self, boot_ms: u64) {
+        self.0.store(boot_ms, Ordering::Relaxed);
+    }
+
+    /// Waits until the gate is open.
+    pub(crate) async fn wait(&self) {
+        while boot_ms() >= self.0.load(Ordering::Relaxed) {
+            tokio::time::sleep(CHECK_EVERY).await;
+        }
+    }
+}

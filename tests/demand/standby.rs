@@ -1,0 +1,176 @@
+//! Two dispatchers with one journal: whichever is lost, the other continues, and nothing that was accepted is lost,
+//! fetched twice, or fetched too soon.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::page;
+
+use crate::clients::Pipeline;
+use crate::fleet::{DELAY, Fleet, action, request, wait_for};
+
+const SITES: usize = 4;
+const PAGES: usize = 30;
+
+/// A second dispatcher on the same machine, with a state folder of its own. It listens where the first one does, once
+/// that one is gone.
+fn standby(fleet: &Fleet, state: &str) -> Running {
+    let folder = fleet.work.path(state);
+    let role = fleet.dispatcher_role();
+    let role = role.replace_flag("--state", folder);
+    let mut running = role.start();
+    running.wait_for_stderr("stands by");
+    running
+}
+
+fn feed_all(fleet: &Fleet, crawl_id: &str) {
+    let pages = (0..SITES).flat_map(|site| (0..PAGES).map(move |page| (site, page)));
+    let requests: Vec<_> = pages
+        .map(|(site, page)| request(&format!("http://s{site}.test/{crawl_id}/{page}"), crawl_id))
+        .collect();
+    fleet.feed(&requests);
+}
+
+/// Each page was requested once, and no gap at a site was shorter than the delay.
+fn assert_fetched_once(fleet: &Fleet, crawls: &[&str]) {
+    let visits = fleet.web.visits().pages();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for visit in &visits.0 {
+        *counts
+            .entry(format!("{}{}", visit.host, visit.path))
+            .or_default() += 1;
+    }
+    for crawl in crawls {
+        for site in 0..SITES {
+            for page in 0..PAGES {
+                let url = format!("s{site}.test/{crawl}/{page}");
+                assert_eq!(counts.get(&url), Some(&1), "{url}");
+            }
+        }
+    }
+    for site in 0..SITES {
+        let host = format!("s{site}.test");
+        visits.for_host(&host).assert_polite(DELAY);
+    }
+}
+
+/// A fleet with a journal in this database. Of several, each stands for another dispatcher's machine.
+fn journalled(store: &str) -> Fleet {
+    let mut fleet = Fleet::unstarted(&[("DISPATCHER_JOURNAL", "true")]);
+    fleet.store = Some(store.to_owned());
+    fleet
+}
+
+#[needs(mongod)]
+#[test]
+fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
+    let database = fresh_database();
+    let mut first = journalled(database.uri());
+    let second = journalled(database.uri());
+    for site in 0..SITES {
+        let site = first.web.site(&format!("s{site}.test"));
+        site.serve_otherwise(|_| page("P").into());
+    }
+    first.start_dispatcher();
+    let both = format!("{},{}", first.endpoint(), second.endpoint());
+    let supervisor = first.supervisor_role("one", &[]);
+    first.add_supervisor_by("one", supervisor.replace_flag("--dispatcher", &both));
+    let mut next = second.dispatcher_role().start();
+    next.wait_for_stderr("stands by");
+    feed_all(&first, "first");
+    wait_for("pages are fetched", || {
+        (first.web.visits().pages().len() > SITES * PAGES / 4).then_some(())
+    });
+    // Accepted a moment before the death.
+    feed_all(&first, "second");
+    first.kill_dispatcher();
+    next.wait_for_stderr("ready");
+    second.wait_until_done("first");
+    second.wait_until_done("second");
+    assert_fetched_once(&first, &["first", "second"]);
+    let status = Run::new(["status", "--json", "--dispatcher", &both]);
+    status.finish().expect_code(0);
+    // The former one stands by, and is handed the lease when the other one ends.
+    let mut former = first.dispatcher_role().start();
+    former.wait_for_stderr("stands by");
+    feed_all(&second, "third");
+    next.signal(Signal::TERM);
+    next.finish().expect_code(0);
+    former.wait_for_stderr("ready");
+    first.wait_until_done("third");
+    assert_fetched_once(&first, &["first", "second", "third"]);
+    former.signal(Signal::TERM);
+    former.finish().expect_code(0);
+}
+
+/// A dispatcher that is stopped for longer than its lease wakes up when another one serves. It accepts nothing more, and
+/// ends.
+#[needs(mongod)]
+#[test]
+fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
+    let database = fresh_database();
+    let mut first = journalled(database.uri());
+    first.start_dispatcher();
+    first.feed(&[request("http://s0.test/1", "kept")]);
+    let second = journalled(database.uri());
+    let mut running = second.dispatcher_role().start();
+    running.wait_for_stderr("stands by");
+    first.dispatcher().signal(Signal::STOP);
+    let late = Pipeline::connect(&first.control());
+    late.send(&json!([request("http://s0.test/2", "late")]));
+    running.wait_for_stderr("ready");
+    assert_eq!(second.pending("kept"), 1, "what was accepted is there");
+    first.dispatcher().signal(Signal::CONT);
+    let said = first.dispatcher_ended(1);
+    assert!(said.contains("another dispatcher has taken over"), "{said}");
+    let unknown = second.client().ask(&action("info", Some("late")));
+    assert!(unknown.get("error").is_some(), "{unknown}");
+    running.signal(Signal::TERM);
+    running.finish().expect_code(0);
+}
+
+/// Without a database that others reach, there is no journal.
+#[test]
+fn a_journal_needs_a_store_in_mongodb() {
+    let fleet = Fleet::unstarted(&[("DISPATCHER_JOURNAL", "true")]);
+    let refused = fleet.dispatcher_role().finish().expect_code(2);
+    let stderr = &refused.stderr;
+    assert!(stderr.contains("dispatcher.journal"), "{stderr}");
+    assert!(stderr.contains("MongoDB"), "{stderr}");
+}
+
+/// A folder with crawls of its own does not continue the journal of others.
+#[needs(mongod)]
+#[test]
+fn a_folder_of_another_fleet_is_refused() {
+    let database = fresh_database();
+    let mut fleet = Fleet::unstarted(&[]);
+    fleet.store = Some(database.uri().to_owned());
+    // It served without a journal.
+    fleet.start_dispatcher();
+    fleet.kill_dispatcher();
+    fleet.set("DISPATCHER_JOURNAL", "true");
+    let own = fleet.dispatcher_state.clone();
+    fleet.dispatcher_state = fleet.work.path("state/dispatcher-new");
+    fleet.start_dispatcher();
+    let refused = fleet.dispatcher_role().replace_flag("--state", own);
+    let refused = refused.finish().expect_code(2);
+    let stderr = &refused.stderr;
+    assert!(stderr.contains("does not continue the journal"), "{stderr}");
+    // Whereas a backup of the one that serves does.
+    let backup = fleet.back_up();
+    let state = fleet.work.path("state/dispatcher-copy");
+    std::fs::create_dir_all(&state).expect("a folder");
+    std::fs::copy(backup.join("dispatcher.db"), state.join("dispatcher.db")).expect("a copy");
+    let mut next = standby(&fleet, "state/dispatcher-copy");
+    fleet.feed(&[request("http://s0.test/1", "kept")]);
+    fleet.kill_dispatcher();
+    next.wait_for_stderr("ready");
+    assert_eq!(fleet.pending("kept"), 1);
+    next.signal(Signal::TERM);
+    next.finish().expect_code(0);
+}
