@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
 use webfill_service::{ExitStatus, Fault};
@@ -38,9 +38,8 @@ use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
 use crate::fetch_permits::FetchPermits;
 use crate::gate::{Gate, longest_request};
-use crate::journey::Journey;
+use crate::journey::{Interrupt, Journey, Turns};
 use crate::memory::{BudgetParts, Memory, MemoryPools};
-use crate::now::Now;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
 use crate::sampler::Sampler;
@@ -143,7 +142,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         longest_page: page_deadline * 3,
     };
     worker.run_until_drained(&mut inputs, &counts).await?;
-    write_clocks(Rc::clone(&journey)).await;
+    journey.turns.write_clocks().await;
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = inputs.saver.await;
@@ -190,8 +189,9 @@ impl Worker {
                 },
                 () = self.runner_ended.notified() => {}
                 _ = clocks.tick(), if writing_clocks.is_finished() => {
-                    let writing = write_clocks(Rc::clone(&self.journey));
-                    writing_clocks = tokio::task::spawn_local(writing);
+                    let journey = Rc::clone(&self.journey);
+                    writing_clocks =
+                        tokio::task::spawn_local(async move { journey.turns.write_clocks().await });
                 }
                 // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
                 // kills this process.
@@ -271,6 +271,9 @@ fn journey(
     (reporter, counts): (&SupervisorReporter, &Counts),
     room: MemoryPools,
 ) -> Result<Journey, Fault> {
+    let politeness = Rc::new(setup.politeness.clone());
+    let sites = Rc::new(RefCell::new(Sites::default()));
+    let interrupt = Rc::new(Interrupt::default());
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
     let (reporter, waiting_reporter) = (reporter.clone(), reporter.clone());
@@ -291,9 +294,22 @@ fn journey(
     if archive.is_some() {
         fetcher = fetcher.archiving(setup.politeness.user_agent());
     }
+    let turns = Turns {
+        worker: name(setup),
+        politeness: Rc::clone(&politeness),
+        sites: Rc::clone(&sites),
+        cache: Arc::clone(&cache),
+        reservations,
+        resolver: resolver.clone(),
+        fetches: FetchPermits::new(setup.worker.concurrency),
+        bodies: room.bodies,
+        interrupt: Rc::clone(&interrupt),
+        report_waiting: Box::new(move |task| waiting_reporter.report_waiting(task)),
+    };
     Ok(Journey {
-        name: name(setup),
-        politeness: setup.politeness.clone(),
+        politeness,
+        turns,
+        interrupt,
         gate: Gate::new(fetcher, &setup.fetch),
         headers,
         archive,
@@ -305,12 +321,10 @@ fn journey(
         store,
         reading_stored: tokio::sync::Mutex::default(),
         mappings: RefCell::default(),
-        sites: RefCell::new(Sites::default()),
-        reservations,
+        sites,
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),
-        slots: FetchPermits::new(setup.worker.concurrency),
         counts: counts.clone(),
         kept_body_bytes: setup.bodies.max_body_bytes(),
         documents,
@@ -318,14 +332,10 @@ fn journey(
         scripted_pages: RefCell::new(ScriptedPages::new(&setup.browser)),
         needs_browser: setup.browser_use == BrowserUse::Lane,
         broken,
-        bodies: room.bodies,
         held: room.held,
         results_memory: room.results,
         extraction,
         results,
-        draining: Cell::new(false),
-        called_back: Notify::new(),
-        report_waiting: Box::new(move |task| waiting_reporter.report_waiting(task)),
         give_back: Box::new(move |returned| reporter.report_returned(returned)),
     })
 }
@@ -337,21 +347,6 @@ fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
         SocketSpec::connect(TASKS, Pattern::Pull, tasks),
         SocketSpec::connect(OUTCOMES, Pattern::Push, outcomes),
     ]
-}
-
-/// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.
-async fn write_clocks(journey: Rc<Journey>) {
-    let now = Now::read();
-    let moved = journey
-        .sites
-        .borrow_mut()
-        .take_moved_clocks(&journey.name, now);
-    if moved.is_empty() {
-        return;
-    }
-    if journey.cache.put_sites(moved.clone()).await.is_err() {
-        journey.sites.borrow_mut().mark_clocks_unsaved(moved);
-    }
 }
 
 fn store_fault(error: StoreError) -> Fault {

@@ -1,6 +1,7 @@
 //! The address that a task's requests are counted for. The dispatcher bounds the requests to each address, but only
 //! workers resolve names.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Instant;
@@ -9,37 +10,35 @@ use webfill_urls::Url;
 use webfill_urls::address::{AddressClass, classify};
 use webfill_wire::{AddressBounds, Task};
 
-use super::state::Journey;
+use super::turns::Turns;
 use crate::permits::Permit;
 use crate::resolve::{FRESH_FOR, HeldName};
 
 const MOST_NAMES_KEPT: usize = 4_096;
 
-impl Journey {
-    /// The address that the task must be counted for, if it was counted for another one. Must be called before the
-    /// first request for the task. Holds no fetch permit.
-    pub(super) async fn counted_elsewhere(
-        &self,
-        task: &Task,
-        url: &Url,
-        permit: &Permit,
-    ) -> Option<IpAddr> {
-        if task.address_bounds == AddressBounds::None {
-            return None;
-        }
-        let name = self.look_up_host(url, permit).await;
-        if self.is_called_back(permit) {
-            return None;
-        }
-        let addresses = self.resolver.allowed_addresses(url).await;
-        let address = address_to_count(task.address_bounds, &addresses);
-        let mut given_back = self.names_given_back.borrow_mut();
-        match (name, address) {
-            (Some(name), Some(_)) => given_back.keep(url, name),
-            _ => given_back.drop_name(url),
-        }
-        address
+/// The address that the task must be counted for, if it was counted for another one. Must be called before the
+/// first request for the task. Holds no fetch permit.
+pub(super) async fn counted_elsewhere(
+    turns: &Turns,
+    names_given_back: &RefCell<ReturnedTaskNames>,
+    (task, url): (&Task, &Url),
+    permit: &Permit,
+) -> Option<IpAddr> {
+    if task.address_bounds == AddressBounds::None {
+        return None;
     }
+    let name = turns.look_up_host(url, permit).await;
+    if turns.interrupt.stops(permit) {
+        return None;
+    }
+    let addresses = turns.resolver.allowed_addresses(url).await;
+    let address = address_to_count(task.address_bounds, &addresses);
+    let mut given_back = names_given_back.borrow_mut();
+    match (name, address) {
+        (Some(name), Some(_)) => given_back.keep(url, name),
+        _ => given_back.drop_name(url),
+    }
+    address
 }
 
 /// Names of tasks that were given back to be counted elsewhere. Each is held until the task returns, unless that

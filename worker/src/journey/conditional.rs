@@ -5,7 +5,7 @@ use webfill_store::{KnownPage, page_id};
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Outcome, Task};
 
-use super::rendering::GivenBack;
+use super::giving_back::GivenBack;
 use super::state::Journey;
 use crate::conditions;
 use crate::extract::FetchedPage;
@@ -19,24 +19,24 @@ pub(super) struct Condition {
     known: Option<KnownPage>,
 }
 
-impl Journey {
+impl Condition {
     /// The condition for the request of a task's page; without headers if the request is unconditional.
-    pub(super) async fn load_condition(&self, task: &Task, crawl: &CrawlSettings) -> Condition {
-        let mappings = self.mappings.borrow().clone();
+    pub(super) async fn load(journey: &Journey, task: &Task, crawl: &CrawlSettings) -> Condition {
+        let mappings = journey.mappings.borrow().clone();
         let Some(mappings) = mappings.filter(|_| conditions::are_wanted(crawl)) else {
             return Condition::default();
         };
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
-        let Some(known) = self.stored_pages.known_page(id).await else {
+        let Some(known) = journey.stored_pages.known_page(id).await else {
             return Condition::default();
         };
         let url = Url::parse(&task.url).ok();
-        let asked_with = url.map_or_else(String::new, |url| self.headers.as_text(&url));
+        let asked_with = url.map_or_else(String::new, |url| journey.headers.as_text(&url));
         let headers = conditions::headers(
             &known,
             task,
             crawl,
-            self.documents.as_ref(),
+            journey.documents.as_ref(),
             &mappings,
             &asked_with,
             now_ms(),
@@ -48,18 +48,18 @@ impl Journey {
     /// Copies the stored page into the result if the page has not changed. If the stored page cannot be read, the task
     /// is given back, so that nothing of it is lost.
     pub(super) async fn keep_unchanged(
-        &self,
+        self,
+        journey: &Journey,
         mut page: FetchedPage,
-        condition: Condition,
     ) -> Result<FetchedPage, GivenBack> {
         let is_unchanged = page.result.outcome == Outcome::NotModified;
-        let Some(known) = condition.known.filter(|_| is_unchanged) else {
+        let Some(known) = self.known.filter(|_| is_unchanged) else {
             return Ok(page);
         };
         // One at a time, because its size is unknown until it is read.
-        let _reading = self.reading_stored.lock().await;
+        let _reading = journey.reading_stored.lock().await;
         let mut stored = None;
-        let found = self
+        let found = journey
             .store
             .pages(vec![known.id.clone()], &mut |value| {
                 stored = Some(value);
@@ -80,7 +80,10 @@ impl Journey {
             (_, Ok(_)) => return given_back("it is no longer stored", page),
             (_, Err(error)) => return given_back(&error.to_string(), page),
         }
-        let memory = self.results_memory.take(page.result.memory_bytes()).await;
+        let memory = journey
+            .results_memory
+            .take(page.result.memory_bytes())
+            .await;
         page.result.memory = Some(memory);
         Ok(page)
     }

@@ -2,7 +2,7 @@
 
 use webfill_wire::{Feature, Outcome, Task};
 
-use super::rendering::GivenBack;
+use super::giving_back::GivenBack;
 use super::state::Journey;
 use crate::documents::{self, Attempt, Documents, NoDocument};
 use crate::extract::FetchedPage;
@@ -18,82 +18,66 @@ fn try_of(task: &Task) -> Attempt {
     }
 }
 
-impl Journey {
-    /// The reader of documents, if the page is one.
-    pub(super) fn documents_for(&self, page: &FetchedPage) -> Option<&Documents> {
-        let documents = self.documents.as_ref()?;
-        let content_type = page.result.content_type.as_deref();
-        let is_document = page.result.outcome == Outcome::Ok
-            && !page.body.is_empty()
-            && documents::is_document_or_text(content_type, &page.body);
-        is_document.then_some(documents)
-    }
+/// The reader of documents, if the page is one.
+pub(super) fn reader_for<'j>(journey: &'j Journey, page: &FetchedPage) -> Option<&'j Documents> {
+    let documents = journey.documents.as_ref()?;
+    let content_type = page.result.content_type.as_deref();
+    let is_document = page.result.outcome == Outcome::Ok
+        && !page.body.is_empty()
+        && documents::is_document_or_text(content_type, &page.body);
+    is_document.then_some(documents)
+}
 
-    /// Reads a document, whose text then replaces its body.
-    pub(super) async fn read_document(
-        &self,
-        documents: &Documents,
-        mut page: FetchedPage,
-        permit: &Permit,
-    ) -> Result<FetchedPage, GivenBack> {
-        let Some(_place) = self.take_reader(documents, permit).await else {
-            return Err(GivenBack(Box::new(page.result.task)));
-        };
-        let content_type = page.result.content_type.clone();
-        let body = std::mem::take(&mut page.body);
-        let this_try = try_of(&page.result.task);
-        let keeps = page.result.crawl.has(Feature::KeepBodies);
-        let kept_bytes = keeps.then_some(self.kept_body_bytes);
-        let reading = documents.read(body, content_type, this_try, kept_bytes);
-        match reading.await {
-            Ok(document) => {
-                let kept = document
-                    .kept_body
-                    .as_ref()
-                    .map_or(0, |kept| kept.body.len());
-                page.memory.set(document.text.capacity() + kept);
-                page.document = Some(Box::new(document));
-            }
-            Err(NoDocument::Unsupported) => {
-                page.result.outcome = Outcome::UnsupportedType;
-                page.result.error = Some("the body is neither a page nor a document".into());
-            }
-            Err(NoDocument::NotRead(reason)) => {
-                tracing::warn!(
-                    event = "document_not_read",
-                    url = page.result.task.url,
-                    crawl_id = page.result.crawl.crawl_id,
-                    reason,
-                    "this machine could not read a document"
-                );
-                if this_try == Attempt::Early {
-                    return Err(GivenBack(Box::new(page.result.task)));
-                }
-                page.result.outcome = Outcome::ExtractError;
-                page.result.error = Some(reason);
-            }
-            Err(NoDocument::NotKept(fault)) => {
-                // If the channel is full, an earlier fault is already waiting. This process is about to end.
-                let _ = self.broken.try_send(fault);
-                std::future::pending::<()>().await;
-            }
+/// Reads a document, whose text then replaces its body.
+pub(super) async fn read(
+    journey: &Journey,
+    documents: &Documents,
+    mut page: FetchedPage,
+    permit: &Permit,
+) -> Result<FetchedPage, GivenBack> {
+    let reader = documents.take_reader_permit();
+    let reader = journey.interrupt.unless_stopped(permit, reader).await;
+    let Some(_reader) = reader.flatten() else {
+        return Err(GivenBack(Box::new(page.result.task)));
+    };
+    let content_type = page.result.content_type.clone();
+    let body = std::mem::take(&mut page.body);
+    let this_try = try_of(&page.result.task);
+    let keeps = page.result.crawl.has(Feature::KeepBodies);
+    let kept_bytes = keeps.then_some(journey.kept_body_bytes);
+    let reading = documents.read(body, content_type, this_try, kept_bytes);
+    match reading.await {
+        Ok(document) => {
+            let kept = document
+                .kept_body
+                .as_ref()
+                .map_or(0, |kept| kept.body.len());
+            page.memory.set(document.text.capacity() + kept);
+            page.document = Some(Box::new(document));
         }
-        Ok(page)
-    }
-
-    /// Waits for a reader. `None` if the task is called back meanwhile.
-    async fn take_reader<'d>(
-        &self,
-        documents: &'d Documents,
-        permit: &Permit,
-    ) -> Option<tokio::sync::SemaphorePermit<'d>> {
-        let mut place = std::pin::pin!(documents.take_reader_permit());
-        while !self.is_called_back(permit) {
-            tokio::select! {
-                place = &mut place => return place,
-                () = self.called_back.notified() => {}
-            }
+        Err(NoDocument::Unsupported) => {
+            page.result.outcome = Outcome::UnsupportedType;
+            page.result.error = Some("the body is neither a page nor a document".into());
         }
-        None
+        Err(NoDocument::NotRead(reason)) => {
+            tracing::warn!(
+                event = "document_not_read",
+                url = page.result.task.url,
+                crawl_id = page.result.crawl.crawl_id,
+                reason,
+                "this machine could not read a document"
+            );
+            if this_try == Attempt::Early {
+                return Err(GivenBack(Box::new(page.result.task)));
+            }
+            page.result.outcome = Outcome::ExtractError;
+            page.result.error = Some(reason);
+        }
+        Err(NoDocument::NotKept(fault)) => {
+            // If the channel is full, an earlier fault is already waiting. This process is about to end.
+            let _ = journey.broken.try_send(fault);
+            std::future::pending::<()>().await;
+        }
     }
+    Ok(page)
 }

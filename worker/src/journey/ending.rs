@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Evidence, Outcome, Task};
 
+use super::sitemaps::result_with_sitemaps;
 use super::state::Journey;
+use super::turns::TakenTurn;
 use crate::extract::{FetchedPage, Work, end_if_sent_on};
 use crate::snapshot;
 use crate::task_result::TaskResult;
@@ -29,6 +32,21 @@ impl Journey {
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
+    /// Has a page read by the extraction thread, which returns its result. The turn ends when that has the body. `None`
+    /// if this process ends.
+    pub(super) async fn extract(
+        &self,
+        mut page: FetchedPage,
+        turn: Option<TakenTurn<'_>>,
+    ) -> Option<TaskResult> {
+        let (answer, read) = oneshot::channel();
+        page.answer = Some(answer);
+        // The channel closes only after the last runner is done.
+        let _ = self.extraction.send(Work::Page(Box::new(page))).await;
+        drop(turn);
+        read.await.ok()
+    }
+
     /// Ends a task whose page may not be fetched. The evidence is that of a failed request for robots.txt, if there was
     /// one.
     pub(super) async fn end_refused(
@@ -46,6 +64,19 @@ impl Journey {
             .next_start_after_refusal(site, evidence.is_some());
         result.error = evidence.as_ref().map(|evidence| evidence.sign.clone());
         result.evidence = evidence;
+        self.send_to_saver(result).await;
+    }
+
+    /// Ends the task that stands for the sitemaps of an origin.
+    pub(super) async fn end_with_sitemaps(
+        &self,
+        site: &str,
+        task: Task,
+        crawl: Arc<CrawlSettings>,
+        named: Vec<String>,
+    ) {
+        let mut result = result_with_sitemaps(task, crawl, named);
+        result.next_start = self.sites.borrow().next_start_after_refusal(site, false);
         self.send_to_saver(result).await;
     }
 

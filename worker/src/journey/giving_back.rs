@@ -8,6 +8,9 @@ use webfill_wire::{ReturnCause, SiteClock, Task, TaskReturned};
 use super::state::Journey;
 use crate::now::Now;
 
+/// The task must be given back: it was recalled, or its browser or its stored page is gone.
+pub(super) struct GivenBack(pub Box<Task>);
+
 impl Journey {
     /// Gives back a task whose page was not requested. `delay` is the delay in force, if known.
     pub(super) fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
@@ -29,14 +32,11 @@ impl Journey {
     /// Gives back a task whose request was aborted because this process was stopped meanwhile, or whose robots.txt
     /// fetch was denied after a redirect. The page is not to blame.
     pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
-        self.note_use(site);
-        let mut sites = self.sites.borrow_mut();
-        let clock = sites.note_cut_short(site, delay, Now::read());
-        drop(sites);
+        let clock = self.turns.note_cut_short(site, delay);
         self.return_as(ReturnCause::CutShort, task, Some(clock));
     }
 
-    pub(super) fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
+    fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
         (self.give_back)(vec![returned(cause, task, clock)]);
     }
 }

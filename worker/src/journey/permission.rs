@@ -4,6 +4,7 @@
 use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};
 
+use super::robots_fetch;
 use super::state::Journey;
 use crate::now::Now;
 use crate::permission::{Knowledge, Permission, PermissionCheck};
@@ -21,7 +22,7 @@ impl Journey {
         url: &Url,
         permit: &Permit,
     ) -> (Permission, Option<Rules>) {
-        self.look_up_clock(&task.site, permit).await;
+        self.turns.look_up_clock(&task.site, permit).await;
         if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
             let delay = self.politeness.delay_in_force(None, task.delay_ms);
             let turn = Turn::Page(delay);
@@ -37,14 +38,14 @@ impl Journey {
         }
         let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
-        self.run_check(check, &task.site, permit).await
+        robots_fetch::run_check(self, check, &task.site, permit).await
     }
 
     /// Whether all addresses of the URL's host are private or loopback ones. Also false if the task is called back
     /// meanwhile.
-    pub(super) async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
-        let _name = self.look_up_host(url, permit).await;
-        !self.is_called_back(permit) && self.resolver.is_private_host(url).await
+    async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
+        let _name = self.turns.look_up_host(url, permit).await;
+        !self.interrupt.stops(permit) && self.resolver.is_private_host(url).await
     }
 
     pub(super) fn known(&self) -> Knowledge<'_> {

@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use webfill_service::Fault;
-use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Outcome, Task};
 
-use super::answered::Request;
-use super::state::Journey;
+use super::giving_back::GivenBack;
+use super::turns::Turns;
+use super::visit::{Reading, Request, Visit};
 use crate::block_outcome;
 use crate::blocks::Sign;
 use crate::browser::{
@@ -26,7 +26,7 @@ use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
 use crate::fetch_permits::FetchPermit;
 use crate::permission::Permission;
-use crate::permits::{Denied, Permit};
+use crate::permits::Denied;
 use crate::politeness::{self, Answered};
 use crate::sites::Turn;
 
@@ -37,50 +37,29 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 /// A page whose browser died at this many deliveries of its task ends as `crashed`.
 const MAX_DELIVERIES: u32 = 8;
 
-/// The task must be given back: it was recalled, or its browser is gone.
-pub(super) struct GivenBack(pub Box<Task>);
+/// Waits until the site's clock allows a request and the page's name is looked up, then for a tab, which bounds the
+/// bodies that wait to be rendered. `None` if the task is recalled.
+pub(super) async fn take_tab<'b>(
+    turns: &Turns,
+    browser: &'b Browser,
+    turn: Turn,
+    visit: &Visit<'_>,
+) -> Option<FetchPermit<'b>> {
+    let permit = visit.permit;
+    turns.wait_for_clock(turn, visit.site, permit).await;
+    turns.look_up_host(visit.url, permit).await;
+    let tab = browser.take_tab(permit.priority());
+    turns.interrupt.unless_stopped(permit, tab).await
+}
 
-impl Journey {
-    /// Waits until the site's clock allows a request and the page's name is looked up, then for a tab,
-    /// which bounds the bodies that wait to be rendered. `None` if the task is recalled.
-    pub(super) async fn take_tab<'a>(
-        &self,
-        browser: &'a Browser,
-        turn: Turn,
-        site: &str,
-        url: &Url,
-        permit: &Permit,
-    ) -> Option<FetchPermit<'a>> {
-        self.wait_for(turn, site, permit).await;
-        self.look_up_host(url, permit).await;
-        self.wait_for_tab(browser, permit).await
-    }
-
-    /// Waits for a tab. `None` if the task is recalled.
-    pub(super) async fn wait_for_tab<'a>(
-        &self,
-        browser: &'a Browser,
-        permit: &Permit,
-    ) -> Option<FetchPermit<'a>> {
-        let mut tab = std::pin::pin!(browser.take_tab(permit.priority()));
-        while !self.is_called_back(permit) {
-            tokio::select! {
-                tab = &mut tab => return (!self.is_called_back(permit)).then_some(tab),
-                () = self.called_back.notified() => {}
-            }
-        }
-        None
-    }
-
+impl Reading<'_> {
     /// Renders a page and replaces its body with the document after its scripts ran.
     pub(super) async fn render(
         &self,
         browser: &Browser,
         mut page: FetchedPage,
-        url: &Url,
-        request: Request,
-        permit: &Permit,
     ) -> Result<FetchedPage, GivenBack> {
+        let (journey, request) = (self.journey, self.request);
         let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
@@ -90,27 +69,25 @@ impl Journey {
         let subresource_bytes = Cell::new(0);
         let rendered = {
             let (task, crawl) = (&page.result.task, &page.result.crawl);
-            let user_agent = self.politeness.user_agent_of(crawl.useragent.as_deref());
+            let user_agent = journey.politeness.user_agent_of(crawl.useragent.as_deref());
             let view = Page {
-                url,
+                url: self.visit.url,
                 site: &task.site,
                 text: &text,
                 user_agent: &user_agent,
             };
             let fetch = async |request: SubresourceRequest| {
-                self.fetch_subresource(browser, task, crawl, permit, request, &subresource_bytes)
+                self.fetch_subresource(browser, (task, crawl), request, &subresource_bytes)
                     .await
             };
             browser.render(&view, fetch).await
         };
         let result = &mut page.result;
-        let block = self.late_block(&rendered, url, &result.task.site, request);
+        let block = self.late_block(&rendered);
         result.body_bytes += subresource_bytes.get();
         result.elapsed = request.started.instant.elapsed();
-        result.next_start = self
-            .sites
-            .borrow()
-            .next_start(&result.task.site, Turn::Page(request.delay));
+        let turn = Turn::Page(request.delay);
+        result.next_start = journey.sites.borrow().next_start(&result.task.site, turn);
         if let Some(sign) = block {
             block_outcome::end_as_blocked(result, &sign);
             return Ok(page);
@@ -138,27 +115,27 @@ impl Journey {
 
     /// Whether the page turned out to be a block in the browser. If so, the site's clock, which had counted it as
     /// served, moves once more.
-    fn late_block(
-        &self,
-        rendered: &Result<Rendered, RenderError>,
-        url: &Url,
-        site: &str,
-        request: Request,
-    ) -> Option<Sign> {
+    fn late_block(&self, rendered: &Result<Rendered, RenderError>) -> Option<Sign> {
+        let Reading {
+            journey,
+            visit: Visit { site, url, .. },
+            request,
+        } = *self;
         let sign = match rendered {
             Ok(Rendered::Text(document)) => block_outcome::find_block_in_document(url, document),
             Ok(Rendered::MovedTo(target)) => block_outcome::find_block_in_navigation(url, target),
             Err(_) => None,
         }?;
         let overloaded = politeness::Answer::Overloaded { retry_after: None };
-        let pace = self.politeness.pace(request.delay);
+        let pace = journey.politeness.pace(request.delay);
         let answered = Answered {
             started: request.started,
             at: Instant::now(),
             answer: overloaded,
             page: Some(request.page),
         };
-        self.sites
+        journey
+            .sites
             .borrow_mut()
             .note_page_answer(site, answered, pace);
         Some(sign)
@@ -188,18 +165,18 @@ impl Journey {
             RenderError::Read(ReadError::BrowserGone | ReadError::Denied) => {
                 Err(GivenBack(page.result.task.into()))
             }
-            RenderError::NoBrowser(why) if !self.needs_browser => {
+            RenderError::NoBrowser(why) if !self.journey.needs_browser => {
                 tracing::warn!(
                     event = "no_browser",
                     why,
                     "the browser does not start: pages that need it are kept as they come"
                 );
-                self.scripted_pages.borrow_mut().note_broken(why);
+                self.journey.scripted_pages.borrow_mut().note_broken(why);
                 Err(GivenBack(page.result.task.into()))
             }
             RenderError::NoBrowser(why) => {
                 // The first fault ends the process; further ones need no report.
-                let _ = self.broken.try_send(Fault::error(why));
+                let _ = self.journey.broken.try_send(Fault::error(why));
                 Err(GivenBack(page.result.task.into()))
             }
         }
@@ -209,38 +186,38 @@ impl Journey {
     async fn fetch_subresource(
         &self,
         browser: &Browser,
-        task: &Task,
-        crawl: &CrawlSettings,
-        permit: &Permit,
+        (task, crawl): (&Task, &CrawlSettings),
         request: SubresourceRequest,
         bytes: &Cell<u64>,
     ) -> Result<Subresource, Denied> {
         if let Some(cached) = browser.cached_answer(&request) {
             return Ok(cached);
         }
-        let site = &task.site;
-        let (delay, turn) = match self.permission(task, &request.url, permit).await.0 {
+        let (journey, permit, site) = (self.journey, self.visit.permit, &*task.site);
+        let (permission, _) = journey.permission(task, &request.url, permit).await;
+        let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { .. } => return Ok(Subresource::None),
             Permission::NotAsked => return Err(Denied::NotStarted),
             Permission::CutShort => return Err(Denied::CutShort),
         };
-        let next = self.sites.borrow().next_start(site, turn);
+        let next = journey.sites.borrow().next_start(site, turn);
         if next.is_some_and(|next| next > Instant::now() + delay + LONGEST_BACK_OFF) {
             return Ok(Subresource::None);
         }
-        let slot = self.take_turn(turn, site, &request.url, permit).await;
-        let mut slot = slot.ok_or(Denied::NotStarted)?;
+        let turn = journey.turns.take(turn, site, &request.url, permit).await;
+        let mut turn = turn.ok_or(Denied::NotStarted)?;
         let asked = Request::now(&request.url, delay);
-        let agent = self.user_agent_of(crawl);
+        let agent = journey.user_agent_of(crawl);
         let asking =
-            self.gate
-                .fetch_subresource(permit, &request, agent.as_deref(), &mut slot.memory);
+            journey
+                .gate
+                .fetch_subresource(permit, &request, agent.as_deref(), &mut turn.memory);
         let mut fetched = asking.await?;
-        self.archive(fetched.exchange.take()).await;
-        drop(slot);
-        self.note_answer(site, asked, &fetched);
-        self.end_turn(site).await;
+        journey.archive(fetched.exchange.take()).await;
+        drop(turn);
+        journey.note_answer(site, asked, &fetched);
+        journey.turns.end(site).await;
         tracing::debug!(
             event = "part",
             url = request.url.as_str(),
@@ -249,38 +226,33 @@ impl Journey {
             "a subresource of a page was answered"
         );
         bytes.set(bytes.get() + fetched.body.len() as u64);
-        Ok(self.answer(browser, &request, fetched))
+        Ok(answer(browser, &request, fetched))
     }
+}
 
-    fn answer(
-        &self,
-        browser: &Browser,
-        request: &SubresourceRequest,
-        fetched: Fetched,
-    ) -> Subresource {
-        let Some(status) = fetched.status_code.filter(|_| has_answer(&fetched)) else {
-            return Subresource::None;
-        };
-        let text = |name: &str| {
-            fetched
-                .headers
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-        };
-        let fresh_for = fresh_for(status, text("cache-control"), request.is_script);
-        let headers = fetched.headers.iter().filter_map(|(name, value)| {
-            let value = value.to_str().ok().filter(|_| is_received(name.as_str()))?;
-            Some((name.as_str().to_owned(), value.to_owned()))
-        });
-        let answer = Rc::new(Answer {
-            status,
-            headers: headers.collect(),
-            fresh_for,
-            body: fetched.body,
-        });
-        browser.cache(request, &answer);
-        Subresource::Answer(answer)
-    }
+fn answer(browser: &Browser, request: &SubresourceRequest, fetched: Fetched) -> Subresource {
+    let Some(status) = fetched.status_code.filter(|_| has_answer(&fetched)) else {
+        return Subresource::None;
+    };
+    let text = |name: &str| {
+        fetched
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
+    let fresh_for = fresh_for(status, text("cache-control"), request.is_script);
+    let headers = fetched.headers.iter().filter_map(|(name, value)| {
+        let value = value.to_str().ok().filter(|_| is_received(name.as_str()))?;
+        Some((name.as_str().to_owned(), value.to_owned()))
+    });
+    let answer = Rc::new(Answer {
+        status,
+        headers: headers.collect(),
+        fresh_for,
+        body: fetched.body,
+    });
+    browser.cache(request, &answer);
+    Subresource::Answer(answer)
 }
 
 /// Whether a page is rendered: only HTML with the outcome `ok` is.

@@ -5,154 +5,123 @@
 //! result of the first reading waits; one of the two is stored. If the page must be given back in between, its task
 //! starts over.
 
-use webfill_urls::Url;
-use webfill_wire::{CrawlSettings, Finding, Outcome};
+use webfill_wire::{Finding, Outcome};
 
-use super::answered::Request;
-use super::rendering::{GivenBack, is_rendered_in_browser};
-use super::state::Journey;
-use super::turns::TakenTurn;
+use super::giving_back::GivenBack;
+use super::rendering::is_rendered_in_browser;
+use super::visit::{HeldPermits, Reading};
 use crate::browser::Browser;
 use crate::extract::FetchedPage;
 use crate::fetch_permits::FetchPermit;
-use crate::permits::Permit;
 use crate::scripts::{self, PageKind, Rendering, UnreadPage};
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
-impl Journey {
-    /// Whether a page is rendered, and the browser for it, if there is one.
-    pub(super) fn rendering_of(
-        &self,
-        crawl: &CrawlSettings,
-        url: &str,
-        site: &str,
-    ) -> (Rendering, Option<&Browser>) {
-        let mappings = self.mappings.borrow();
-        let lane = mappings.as_ref().and_then(|set| set.lane(set.find(url)?));
-        let pages = self.scripted_pages.borrow();
-        let rendering = pages.rendering(crawl.lane, lane, site);
-        let browser = self.browser.as_ref().filter(|_| !pages.is_broken());
-        (rendering, browser)
-    }
+/// Whether the page, once read, may turn out to need its scripts.
+pub(super) fn is_candidate(page: &FetchedPage, rendering: Rendering) -> bool {
+    rendering == Rendering::IfUnread
+        && page.document.is_none()
+        && is_rendered_in_browser(page)
+        && scripts::has_scripts(&page.body)
+}
 
-    /// Whether the page, once read, may turn out to need its scripts.
-    pub(super) fn is_candidate(&self, page: &FetchedPage, rendering: Rendering) -> bool {
-        rendering == Rendering::IfUnread
-            && page.document.is_none()
-            && is_rendered_in_browser(page)
-            && scripts::has_scripts(&page.body)
+/// Notes that a page which is always to be rendered found no browser. It is kept as it came, and that is reported.
+pub(super) fn note_no_browser(page: &mut FetchedPage) {
+    if is_rendered_in_browser(page) {
+        let kind = PageKind {
+            mapping: String::new(),
+            layout: String::from(Finding::SET),
+        };
+        let seen = "a mapping or a setting requires a browser";
+        scripts::report_finding(&mut page.result, Finding::Wanted, (&kind, true), seen);
     }
+}
 
-    /// Notes that a page which is always to be rendered found no browser. It is kept as it came, and that is
-    /// reported.
-    pub(super) fn note_no_browser(&self, page: &mut FetchedPage) {
-        if is_rendered_in_browser(page) {
-            let kind = PageKind {
-                mapping: String::new(),
-                layout: String::from(Finding::SET),
-            };
-            let seen = "a mapping or a setting requires a browser";
-            scripts::report_finding(&mut page.result, Finding::Wanted, (&kind, true), seen);
-        }
-    }
-
+impl Reading<'_> {
     /// Reads a candidate, and renders it if it is unread and pages of its kind are to be tried.
-    pub(super) async fn read_and_render(
-        &self,
-        page: FetchedPage,
-        (slot, place): (Option<TakenTurn<'_>>, Option<FetchPermit<'_>>),
-        url: &Url,
-        request: Request,
-        permit: &Permit,
-    ) {
-        let Some(mut first) = self.read(page, slot).await else {
+    pub(super) async fn read_and_render(&self, page: FetchedPage, held: HeldPermits<'_>) {
+        let Some(mut first) = self.journey.extract(page, held.turn).await else {
             return;
         };
         match first.unread.take() {
-            Some(unread) => {
-                self.render_unread(first, unread, place, (url, request, permit))
-                    .await
-            }
-            None => self.send_to_saver(first).await,
+            Some(unread) => self.render_unread(first, unread, held.tab).await,
+            None => self.journey.send_to_saver(first).await,
         }
     }
 
+    /// Renders a page that was read and is unread, if pages of its kind are to be tried.
     pub(super) async fn render_unread(
         &self,
         mut first: TaskResult,
         mut unread: UnreadPage,
-        place: Option<FetchPermit<'_>>,
-        (url, request, permit): (&Url, Request, &Permit),
+        tab: Option<FetchPermit<'_>>,
     ) {
+        let (journey, delay) = (self.journey, self.request.delay);
         let site = first.task.site.clone();
         let (kind, is_shell) = (&unread.kind, unread.is_shell);
-        if !self.scripted_pages.borrow().may_try(&site, kind, is_shell) {
+        if !journey
+            .scripted_pages
+            .borrow()
+            .may_try(&site, kind, is_shell)
+        {
             // The worker that passed the page on must learn that it is not tried.
-            if self.browser.is_some() && !self.scripted_pages.borrow().knows(&site, kind) {
+            if journey.browser.is_some() && !journey.scripted_pages.borrow().knows(&site, kind) {
                 let seen = format!(
                     "{}; not tried, because similar pages were empty in a browser, too",
                     unread.seen
                 );
                 scripts::report_finding(&mut first, Finding::Empty, (kind, is_shell), &seen);
             }
-            return self.send_to_saver(first).await;
+            return journey.send_to_saver(first).await;
         }
-        let is_broken = self.scripted_pages.borrow().is_broken();
-        let Some(browser) = self.browser.as_ref().filter(|_| !is_broken) else {
+        let is_broken = journey.scripted_pages.borrow().is_broken();
+        let Some(browser) = journey.browser.as_ref().filter(|_| !is_broken) else {
             scripts::report_finding(&mut first, Finding::Wanted, (kind, is_shell), &unread.seen);
             // Once there is a browser, the page must be fetched in full.
             first.validators = None;
-            return self.send_to_saver(first).await;
+            return journey.send_to_saver(first).await;
         };
-        let place = match place {
-            Some(place) => Some(place),
-            None => {
-                self.wait_for_tab_with_body(&mut unread, browser, permit)
-                    .await
-            }
+        let tab = match tab {
+            Some(tab) => Some(tab),
+            None => self.wait_for_tab_with_body(&mut unread, browser).await,
         };
-        if place.is_none() {
-            return self.return_cut_short(&site, &first.task, request.delay);
+        if tab.is_none() {
+            return journey.return_cut_short(&site, &first.task, delay);
         }
         let (body, memory) = (std::mem::take(&mut unread.body), unread.memory.take());
         let page = FetchedPage {
             body,
             ..FetchedPage::for_rereading(first.for_rereading(), memory)
         };
-        let second = match self.render(browser, page, url, request, permit).await {
-            Ok(page) if page.result.outcome == Outcome::Ok => self.read(page, None).await,
+        let second = match self.render(browser, page).await {
+            Ok(page) if page.result.outcome == Outcome::Ok => journey.extract(page, None).await,
             Ok(page) => Some(page.result),
-            Err(GivenBack(task)) => return self.return_cut_short(&site, &task, request.delay),
+            Err(GivenBack(task)) => return journey.return_cut_short(&site, &task, delay),
         };
-        drop(place);
+        drop(tab);
         if let Some(second) = second {
-            self.report_better(first, second, &unread, request).await;
+            self.report_better(first, second, &unread).await;
         }
     }
 
     /// Waits for a tab. Meanwhile the body has a permit of the memory for held results, because pages that have tabs
     /// may be waiting for the memory for bodies. `None` if there is no room or the task is called back.
-    async fn wait_for_tab_with_body<'a>(
+    async fn wait_for_tab_with_body<'b>(
         &self,
         unread: &mut UnreadPage,
-        browser: &'a Browser,
-        permit: &Permit,
-    ) -> Option<FetchPermit<'a>> {
-        let _held = self.held.try_take(unread.body.len())?;
+        browser: &'b Browser,
+    ) -> Option<FetchPermit<'b>> {
+        let _held = self.journey.held.try_take(unread.body.len())?;
         drop(unread.memory.take());
-        self.wait_for_tab(browser, permit).await
+        let permit = self.visit.permit;
+        let tab = browser.take_tab(permit.priority());
+        self.journey.interrupt.unless_stopped(permit, tab).await
     }
 
     /// Reports one of two results of a page: the browser's if it has more, or if pages of this kind are filled only
     /// by scripts, so that failures of the browser are not hidden.
-    async fn report_better(
-        &self,
-        mut first: TaskResult,
-        second: TaskResult,
-        unread: &UnreadPage,
-        request: Request,
-    ) {
+    async fn report_better(&self, mut first: TaskResult, second: TaskResult, unread: &UnreadPage) {
+        let journey = self.journey;
         let UnreadPage {
             kind,
             is_shell,
@@ -166,16 +135,17 @@ impl Journey {
         };
         let site = first.task.site.clone();
         let found =
-            self.scripted_pages
+            journey
+                .scripted_pages
                 .borrow_mut()
                 .note_result(&site, kind, *is_shell, gain.is_some());
-        let fills = self.scripted_pages.borrow().has_filled_kind(&site, kind);
+        let fills = journey.scripted_pages.borrow().has_filled_kind(&site, kind);
         let is_failure = !matches!(second.outcome, Outcome::Ok | Outcome::Redirected);
         let is_second =
             gain.is_some() || second.outcome == Outcome::Blocked || (is_failure && fills);
         // The scripts' requests have moved the site's clock.
-        let turn = Turn::Page(request.delay);
-        let next_start = self.sites.borrow().next_start(&site, turn);
+        let turn = Turn::Page(self.request.delay);
+        let next_start = journey.sites.borrow().next_start(&site, turn);
         if !is_second {
             first.body_bytes = second.body_bytes;
             first.elapsed = second.elapsed;
@@ -198,6 +168,6 @@ impl Journey {
             );
             scripts::report_finding(&mut better, finding, (kind, *is_shell), &seen);
         }
-        self.send_to_saver(better).await;
+        journey.send_to_saver(better).await;
     }
 }

@@ -10,7 +10,6 @@ use serde_json::Map;
 use webfill_urls::{Url, canonical};
 use webfill_wire::{CrawlSettings, Feature, LinkKind, Outcome, Task};
 
-use super::state::Journey;
 use crate::extract::FetchedPage;
 use crate::robots::is_robots_txt;
 use crate::robots_rules::RobotsRules;
@@ -48,23 +47,18 @@ pub(super) fn is_sitemap(page: &FetchedPage) -> bool {
         )
 }
 
-impl Journey {
-    /// Ends the task that stands for the sitemaps of an origin.
-    pub(super) async fn end_with_sitemaps(
-        &self,
-        site: &str,
-        task: Task,
-        crawl: Arc<CrawlSettings>,
-        named: Vec<String>,
-    ) {
-        let mut result = TaskResult::unfetched(task, crawl, Outcome::Ok);
-        result.document = Some(Map::from_iter([
-            ("type".to_owned(), "sitemap".into()),
-            ("entries".to_owned(), named.len().into()),
-        ]));
-        let named = named.into_iter();
-        result.listed = named.map(|url| (LinkKind::Sitemap, url)).collect();
-        result.next_start = self.sites.borrow().next_start_after_refusal(site, false);
-        self.send_to_saver(result).await;
-    }
+/// The result of the task that stands for the sitemaps of an origin.
+pub(super) fn result_with_sitemaps(
+    task: Task,
+    crawl: Arc<CrawlSettings>,
+    named: Vec<String>,
+) -> TaskResult {
+    let mut result = TaskResult::unfetched(task, crawl, Outcome::Ok);
+    result.document = Some(Map::from_iter([
+        ("type".to_owned(), "sitemap".into()),
+        ("entries".to_owned(), named.len().into()),
+    ]));
+    let named = named.into_iter();
+    result.listed = named.map(|url| (LinkKind::Sitemap, url)).collect();
+    result
 }

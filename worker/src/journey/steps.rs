@@ -1,19 +1,17 @@
 //! The steps of the journey in the log, for `webfill trace`.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use tracing::Span;
 use webfill_service::journey::JOURNEY;
 use webfill_service::log::task_span;
-use webfill_wire::Task;
+use webfill_wire::{CrawlKey, CrawlSettings, Task};
 
-use super::state::Journey;
-
-impl Journey {
-    /// The span for log lines about a task.
-    pub(super) fn span_of(&self, task: &Task) -> Span {
-        let crawls = self.crawls.borrow();
-        let crawl = crawls.get(&task.crawl);
-        task_span(task.task, crawl.map_or("", |crawl| &crawl.crawl_id))
-    }
+/// The span for log lines about a task.
+pub(super) fn span_of(task: &Task, crawls: &HashMap<CrawlKey, Arc<CrawlSettings>>) -> Span {
+    let crawl = crawls.get(&task.crawl);
+    task_span(task.task, crawl.map_or("", |crawl| &crawl.crawl_id))
 }
 
 /// Logs a step. Its span has the task and the crawl.

@@ -4,27 +4,33 @@
 //! does not own. It is always reserved, and gets no turn while another worker owns the site, because the owner keeps
 //! the site's clock and would not know of the request.
 
+use std::cell::RefCell;
 use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
+use webfill_store::Cache;
 use webfill_urls::Url;
+use webfill_wire::{Delivery, SiteClock};
 
-use super::state::Journey;
-use crate::fetch_permits::FetchPermit;
-use crate::memory::MemoryPermit;
+use super::interrupt::Interrupt;
+use crate::fetch_permits::{FetchPermit, FetchPermits};
+use crate::memory::{Memory, MemoryPermit};
 use crate::now::{Now, now_ms};
 use crate::permits::Permit;
-use crate::politeness::ClockOwner;
-use crate::resolve::{HeldName, MOMENT};
-use crate::sites::{RECHECK_AFTER, Turn};
+use crate::politeness::{ClockOwner, PolitenessConfig};
+use crate::resolve::{HeldName, MOMENT, Resolver};
+use crate::shared_clock::SharedClock;
+use crate::sites::{RECHECK_AFTER, Sites, Turn};
 
 /// The right to send a request to a site. It ends when this is dropped.
 pub(super) struct TakenTurn<'a> {
     /// The memory for the body of the answer.
     pub memory: MemoryPermit,
-    _slot: FetchPermit<'a>,
+    _fetch: FetchPermit<'a>,
     _alone: OwnedSemaphorePermit,
     /// The addresses that the request uses.
     _name: Option<HeldName>,
@@ -44,10 +50,29 @@ pub(super) enum NoTurn {
     Anothers,
 }
 
-impl Journey {
-    /// Waits, without holding a slot, until the site's clock allows a request for this URL and its host's name is
-    /// resolved; then takes a slot. `None` if the task is called back.
-    pub(super) async fn take_turn(
+/// Gives out the turns.
+pub struct Turns {
+    /// The worker's name in the cache.
+    pub worker: String,
+    pub politeness: Rc<PolitenessConfig>,
+    pub sites: Rc<RefCell<Sites>>,
+    pub cache: Arc<dyn Cache>,
+    /// The turns that this worker has reserved in the shared cache.
+    pub reservations: SharedClock,
+    pub resolver: Resolver,
+    /// Bounds the fetches in flight.
+    pub fetches: FetchPermits,
+    /// Memory for the bodies of answers.
+    pub bodies: Memory,
+    pub interrupt: Rc<Interrupt>,
+    /// Reports to the supervisor that a task, given by its id and delivery, waits for a name server.
+    pub report_waiting: Box<dyn Fn((u64, Delivery))>,
+}
+
+impl Turns {
+    /// Waits, without holding a fetch permit, until the site's clock allows a request for this URL and its host's name
+    /// is resolved; then takes a permit. `None` if the task is called back.
+    pub(super) async fn take(
         &self,
         turn: Turn,
         site: &str,
@@ -60,7 +85,7 @@ impl Journey {
     }
 
     /// Takes a turn for a visit, in the same way.
-    pub(super) async fn take_visit_turn(
+    pub(super) async fn take_visit(
         &self,
         turn: Turn,
         site: &str,
@@ -82,10 +107,14 @@ impl Journey {
         let alone = self.take_site_permit(site, permit).await;
         let alone = alone.ok_or(NoTurn::CalledBack)?;
         loop {
-            self.wait_for(turn, site, permit).await;
+            self.wait_for_clock(turn, site, permit).await;
             let name = self.look_up_host(url, permit).await;
-            let slot = self.take_slot(permit).await.ok_or(NoTurn::CalledBack)?;
-            let memory = self.take_memory(permit).await.ok_or(NoTurn::CalledBack)?;
+            let fetch = self.fetches.take(permit.priority());
+            let fetch = self.interrupt.unless_stopped(permit, fetch).await;
+            let fetch = fetch.ok_or(NoTurn::CalledBack)?;
+            let memory = self.bodies.begin();
+            let memory = self.interrupt.unless_stopped(permit, memory).await;
+            let memory = memory.ok_or(NoTurn::CalledBack)?;
             if is_visit && !is_shared && self.belongs_to_another_worker(site).await {
                 return Err(NoTurn::Anothers);
             }
@@ -96,13 +125,14 @@ impl Journey {
             let Err(wait) = reserved else {
                 return Ok(TakenTurn {
                     memory,
-                    _slot: slot,
+                    _fetch: fetch,
                     _alone: alone,
                     _name: name,
                 });
             };
-            drop((slot, memory));
-            self.sleep_until(Instant::now() + wait, permit).await;
+            drop((fetch, memory));
+            let until = Instant::now() + wait;
+            self.interrupt.sleep_until(until, permit).await;
         }
     }
 
@@ -115,7 +145,7 @@ impl Journey {
         if is_shared || !begins(Now::read()) {
             return;
         }
-        while !self.is_called_back(permit) {
+        while !self.interrupt.stops(permit) {
             // The cache logs its own unavailability.
             let Ok(entry) = self.cache.site(site, now_ms()).await else {
                 break;
@@ -126,9 +156,22 @@ impl Journey {
             let Some(wait) = entry.recheck_after(now.wall_ms) else {
                 return;
             };
-            self.sleep_until(now.instant + wait, permit).await;
+            let until = now.instant + wait;
+            self.interrupt.sleep_until(until, permit).await;
         }
         self.sites.borrow_mut().note_failed_lookup(site);
+    }
+
+    /// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.
+    pub async fn write_clocks(&self) {
+        let now = Now::read();
+        let moved = self.sites.borrow_mut().take_moved_clocks(&self.worker, now);
+        if moved.is_empty() {
+            return;
+        }
+        if self.cache.put_sites(moved.clone()).await.is_err() {
+            self.sites.borrow_mut().mark_clocks_unsaved(moved);
+        }
     }
 
     /// Whether another worker owns a site, according to the cache: the last request there was its own, and the next one
@@ -142,21 +185,16 @@ impl Journey {
         entry.ok().flatten().is_some_and(|entry| {
             let next_ms = entry.blocked_until_ms.max(Some(entry.last_start_ms));
             let is_recent = next_ms.is_some_and(|next_ms| next_ms + OWNED_FOR_MS > now_ms);
-            is_recent && entry.owner.is_some_and(|owner| owner != self.name)
+            is_recent && entry.owner.is_some_and(|owner| owner != self.worker)
         })
     }
 
     /// Waits until this worker has no other request at the site. `None` if the task is called back.
     async fn take_site_permit(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
         let alone = self.sites.borrow().request_semaphore(site)?;
-        let mut alone = pin!(alone.acquire_owned());
-        while !self.is_called_back(permit) {
-            tokio::select! {
-                alone = &mut alone => return alone.ok(),
-                () = self.called_back.notified() => {}
-            }
-        }
-        None
+        let alone = alone.acquire_owned();
+        let alone = self.interrupt.unless_stopped(permit, alone).await;
+        alone?.ok()
     }
 
     /// Waits until the host's name is resolved or the task is called back. If there is no address, the request
@@ -164,44 +202,17 @@ impl Journey {
     pub(super) async fn look_up_host(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
         let name = self.resolver.hold(url)?;
         {
-            let (mut looked_up, mut moment) = (pin!(name.look_up()), pin!(sleep(MOMENT)));
-            let mut is_reported = false;
-            while !self.is_called_back(permit) {
-                tokio::select! {
-                    () = &mut looked_up => break,
-                    () = self.called_back.notified() => {}
-                    () = &mut moment, if !is_reported => {
-                        (self.report_waiting)(permit.task());
-                        is_reported = true;
-                    }
+            let mut looked_up = pin!(self.interrupt.unless_stopped(permit, name.look_up()));
+            let mut moment = pin!(sleep(MOMENT));
+            tokio::select! {
+                _ = &mut looked_up => {}
+                () = &mut moment => {
+                    (self.report_waiting)(permit.task());
+                    looked_up.await;
                 }
             }
         }
         Some(name)
-    }
-
-    /// Waits for a slot, by the task's priority. `None` if the task is called back.
-    async fn take_slot(&self, permit: &Permit) -> Option<FetchPermit<'_>> {
-        let mut slot = pin!(self.slots.take(permit.priority()));
-        while !self.is_called_back(permit) {
-            tokio::select! {
-                slot = &mut slot => return (!self.is_called_back(permit)).then_some(slot),
-                () = self.called_back.notified() => {}
-            }
-        }
-        None
-    }
-
-    /// Waits until there is memory for one more body. `None` if the task is called back.
-    async fn take_memory(&self, permit: &Permit) -> Option<MemoryPermit> {
-        let mut share = pin!(self.bodies.begin());
-        while !self.is_called_back(permit) {
-            tokio::select! {
-                share = &mut share => return (!self.is_called_back(permit)).then_some(share),
-                () = self.called_back.notified() => {}
-            }
-        }
-        None
     }
 
     /// Reserves a turn in the shared cache. If it is not granted now, the error is the time to wait.
@@ -221,18 +232,22 @@ impl Journey {
         self.reservations.note_use(site);
     }
 
+    /// Notes that a request was aborted, and returns the site's clock.
+    pub(super) fn note_cut_short(&self, site: &str, delay: Duration) -> SiteClock {
+        self.note_use(site);
+        let mut sites = self.sites.borrow_mut();
+        sites.note_cut_short(site, delay, Now::read())
+    }
+
     /// Ends a turn. Where the clock is shared, another worker may take the site's next turn.
-    pub(super) async fn end_turn(&self, site: &str) {
+    pub(super) async fn end(&self, site: &str) {
         if self.politeness.clock == ClockOwner::Shared {
-            self.release(site).await;
+            self.end_visit(site).await;
         }
     }
 
-    pub(super) async fn end_visit_turn(&self, site: &str) {
-        self.release(site).await;
-    }
-
-    async fn release(&self, site: &str) {
+    /// Ends the turn of a visit.
+    pub(super) async fn end_visit(&self, site: &str) {
         let next = self.sites.borrow().next_start(site, Turn::Robots);
         let now = Instant::now();
         let wait = next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
@@ -241,24 +256,14 @@ impl Journey {
 
     /// Waits until the site's clock, as known to this worker, allows the next request, or until the task is called
     /// back.
-    pub(super) async fn wait_for(&self, turn: Turn, site: &str, permit: &Permit) {
+    pub(super) async fn wait_for_clock(&self, turn: Turn, site: &str, permit: &Permit) {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
             match next {
-                Some(next) if next > Instant::now() && !self.is_called_back(permit) => {
-                    self.sleep_until(next, permit).await;
+                Some(next) if next > Instant::now() && !self.interrupt.stops(permit) => {
+                    self.interrupt.sleep_until(next, permit).await;
                 }
                 _ => return,
-            }
-        }
-    }
-
-    /// Sleeps, but at most until tasks are called back.
-    pub(super) async fn sleep_until(&self, until: Instant, permit: &Permit) {
-        if !self.is_called_back(permit) {
-            tokio::select! {
-                () = tokio::time::sleep_until(until.into()) => {}
-                () = self.called_back.notified() => {}
             }
         }
     }

@@ -63,7 +63,7 @@ impl Worker {
                 self.confirm(recall, scope);
             }
             Ok(SupervisorToWorker::Drain) => {
-                self.journey.draining.set(true);
+                self.journey.interrupt.drain();
                 let returned = self.take_back_queued(&RecallScope::default());
                 self.reporter.report_returned(returned);
             }
@@ -149,7 +149,7 @@ impl Worker {
 
     /// Removes the queued tasks in the recall's scope, to be given back. Running tasks continue to their end.
     fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
-        self.journey.called_back.notify_waiters();
+        self.journey.interrupt.wake_waiting();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);
         for task in &queued {
             self.journey.counts.note_task_left(task.task);
@@ -165,6 +165,6 @@ impl Worker {
     }
 
     pub(super) fn is_drained(&self) -> bool {
-        self.journey.draining.get() && self.runners.get() == 0
+        self.journey.interrupt.is_draining() && self.runners.get() == 0
     }
 }

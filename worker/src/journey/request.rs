@@ -1,23 +1,24 @@
-//! The steps after the answer to a page's request: blocks are recognised, the site's clock moves, and the result takes
-//! over the fetched data.
+//! The request for a page, and the steps after its answer: blocks are recognised, the site's clock moves, and the
+//! result takes over the fetched data.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use webfill_urls::Url;
-use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
+use webfill_wire::{CrawlSettings, Feature, Lane, Outcome, Task};
 
 use super::redirects;
 use super::state::Journey;
+use super::turns::TakenTurn;
+use super::visit::{Request, Visit};
 use crate::archive::Exchange;
 use crate::block_outcome::{self, EarlierAnswers};
 use crate::blocks::Sign;
 use crate::conditions;
 use crate::extract::FetchedPage;
-use crate::fetch::Fetched;
+use crate::fetch::{Fetched, PageRequest};
 use crate::memory::MemoryPermit;
-use crate::now::Now;
-use crate::politeness::{Answered, PageKey};
+use crate::permits::Denied;
+use crate::politeness::Answered;
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
@@ -25,26 +26,49 @@ use crate::task_result::TaskResult;
 /// each time would cause endless retries.
 const MOST_SUSPICIONS: usize = 3;
 
-/// A request: when it started, and the delay it keeps.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
-    pub(super) started: Now,
-    pub(super) delay: Duration,
-    pub(super) page: PageKey,
-}
-
-impl Request {
-    pub(super) fn now(url: &Url, delay: Duration) -> Request {
-        Request {
-            started: Now::read(),
-            delay,
-            page: PageKey::from_url(url.as_str()),
-        }
-    }
-}
-
 impl Journey {
-    pub(super) fn build_page(
+    /// Requests a page in the turn taken for it.
+    pub(super) async fn request_page(
+        &self,
+        visit: &Visit<'_>,
+        request: Request,
+        (task, crawl): (&Task, &CrawlSettings),
+        conditions: &[(String, String)],
+        turn: &mut TakenTurn<'_>,
+    ) -> Result<Fetched, Denied> {
+        let user_agent = self.user_agent_of(crawl);
+        let headers = self.headers_of(visit.url, conditions);
+        let asked = PageRequest {
+            url: visit.url,
+            user_agent: user_agent.as_deref(),
+            headers: &headers,
+            sitemaps: crawl.has(Feature::Sitemaps),
+            is_named_sitemap: crate::sitemaps::is_named(task, crawl),
+            next_after: request.delay,
+        };
+        self.gate.page(visit.permit, asked, &mut turn.memory).await
+    }
+
+    /// Builds the page from its answer, ends its turn at the site, and waits until the exchange is archived.
+    pub(super) async fn take_answer(
+        &self,
+        url: &Url,
+        request: Request,
+        (task, crawl): (Task, Arc<CrawlSettings>),
+        mut fetched: Fetched,
+        turn: &mut TakenTurn<'_>,
+    ) -> FetchedPage {
+        let memory = turn.memory.take();
+        let exchange = fetched.exchange.take();
+        let mut page = self.build_page(task, crawl, url, request, fetched, memory);
+        self.turns.end(&page.result.task.site).await;
+        if self.archive(exchange).await {
+            page.memory.set(page.body.capacity());
+        }
+        page
+    }
+
+    fn build_page(
         &self,
         task: Task,
         crawl: Arc<CrawlSettings>,
@@ -62,10 +86,8 @@ impl Journey {
         result.started_at_ms = request.started.wall_ms;
         self.note_answer(&site, request, &fetched);
         result.elapsed = request.started.instant.elapsed();
-        result.next_start = self
-            .sites
-            .borrow()
-            .next_start(&site, Turn::Page(request.delay));
+        let turn = Turn::Page(request.delay);
+        result.next_start = self.sites.borrow().next_start(&site, turn);
         let spacing = self.sites.borrow().spacing(&site, request.delay);
         result.delay = Some(spacing);
         let asked_with = self.headers.as_text(url);
@@ -92,7 +114,7 @@ impl Journey {
     }
 
     /// Recognises a block, before the site's clock moves.
-    pub(super) fn recognise_block(
+    fn recognise_block(
         &self,
         fetched: &mut Fetched,
         url: &Url,
@@ -117,7 +139,7 @@ impl Journey {
         if fetched.outcome == Outcome::UnsafeAddress {
             return;
         }
-        self.note_use(site);
+        self.turns.note_use(site);
         let answered = Answered {
             started: request.started,
             at: fetched.answered_at,
@@ -137,5 +159,24 @@ impl Journey {
         };
         archive.write_exchange(exchange).await;
         true
+    }
+
+    /// The user agent of a crawl that adds a text of its own.
+    pub(super) fn user_agent_of(&self, crawl: &CrawlSettings) -> Option<String> {
+        let wanted = crawl.useragent.as_deref()?;
+        Some(self.politeness.user_agent_of(Some(wanted)))
+    }
+
+    /// The headers sent with a page's request in addition to those of its site: its mapping's headers and the given
+    /// conditions.
+    fn headers_of(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
+        let mappings = self.mappings.borrow().clone();
+        let of_mapping = mappings.and_then(|mappings| {
+            let index = mappings.find(url.as_str())?;
+            Some(mappings.headers(index).to_vec())
+        });
+        let mut headers = of_mapping.unwrap_or_default();
+        headers.extend_from_slice(conditions);
+        headers
     }
 }

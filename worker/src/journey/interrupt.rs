@@ -1,0 +1,65 @@
+//! The interruption of waits. A task that waits for its turn, a permit or a name server is *called back*, to be given
+//! back without a request, when it is recalled or the worker drains.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use crate::permits::Permit;
+
+/// Interrupts the waits of all runners.
+#[derive(Debug, Default)]
+pub struct Interrupt {
+    draining: Cell<bool>,
+    called_back: Notify,
+}
+
+impl Interrupt {
+    /// Calls back every task whose page was not requested yet, from now on.
+    pub fn drain(&self) {
+        self.draining.set(true);
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Lets all waiting runners check whether their tasks are called back.
+    pub fn wake_waiting(&self) {
+        self.called_back.notify_waiters();
+    }
+
+    /// Whether the permit's task must be given back if its page was not requested yet.
+    pub(super) fn stops(&self, permit: &Permit) -> bool {
+        self.draining.get() || permit.is_recalled()
+    }
+
+    /// Waits for a future. `None` if the task is called back meanwhile.
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        permit: &Permit,
+        future: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut future = pin!(future);
+        while !self.stops(permit) {
+            tokio::select! {
+                value = &mut future => return (!self.stops(permit)).then_some(value),
+                () = self.called_back.notified() => {}
+            }
+        }
+        None
+    }
+
+    /// Sleeps, but at most until tasks are called back.
+    pub(super) async fn sleep_until(&self, until: Instant, permit: &Permit) {
+        if !self.stops(permit) {
+            tokio::select! {
+                () = tokio::time::sleep_until(until.into()) => {}
+                () = self.called_back.notified() => {}
+            }
+        }
+    }
+}
