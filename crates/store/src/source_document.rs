@@ -16,7 +16,7 @@
 
 use serde_json::Value;
 
-use crate::record::{Record, RecordState, StoredRecord, has_value};
+use crate::record::{Record, RecordState};
 
 /// A record as a crawl reads it from the dataset.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,33 +112,6 @@ pub struct FilledField {
     /// Other values that may be in the dataset and that may be replaced there: those that were written back, and those
     /// that were there when the user asked for another one. All other values are the user's.
     pub others: Vec<Value>,
-}
-
-impl StoredRecord {
-    /// Those of `fields` that have a value from a page. Also, with null, those whose value was written but has turned
-    /// out to be in doubt.
-    pub(crate) fn filled_fields(&self, fields: &[String]) -> Vec<FilledField> {
-        let filled = |name: &String| {
-            let value = self.fields.get(name).filter(|value| has_value(value));
-            let is_taken_back = value.is_none() && self.written.contains_key(name);
-            if !is_taken_back && !self.sources.contains_key(name) {
-                return None;
-            }
-            let is_asked_again = !is_taken_back && self.missing.contains(name);
-            let others = self.replaceable(name);
-            if is_asked_again && !others.is_empty() {
-                // The value stays in the dataset until another one is found.
-                return None;
-            }
-            Some(FilledField {
-                name: name.clone(),
-                value: value.or(is_taken_back.then_some(&Value::Null))?.clone(),
-                is_asked_again,
-                others,
-            })
-        };
-        fields.iter().filter_map(filled).collect()
-    }
 }
 
 /// Refuses a second document for a record. Ids such as 42 and "42" are different documents but the same record id.

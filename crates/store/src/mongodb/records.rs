@@ -301,10 +301,10 @@ impl RecordDocument {
         let record = StoredRecord {
             fields: object("fields"),
             sources: object("sources"),
-            candidates: object("candidates"),
-            history: object("history"),
+            candidates: object("candidates").into(),
+            history: object("history").into(),
             written: object("written"),
-            doubts: object("doubts"),
+            doubts: object("doubts").into(),
             ..StoredRecord::default()
         };
         let given = match members.remove("given") {

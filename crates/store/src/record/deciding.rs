@@ -6,15 +6,14 @@
 //! - A value that the user's input has since is newer than any decision, and ends it.
 //! - The last state before the first decision is kept, so that all decisions about a field can be undone.
 //!
-//! Decisions are kept with the record's doubts, under [`DECIDED`].
+//! Decisions are kept with the record's [`doubts`](super::doubts).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{MAX_CANDIDATE_BYTES, StoredRecord, has_value, spelling};
+use super::source::MAX_CANDIDATE_BYTES;
+use super::spelling::has_value;
+use super::stored::StoredRecord;
 use crate::timestamp::iso_time;
-
-/// The member of a record's doubts with the decisions, by field: `{answer, by, at, rejected, former}`.
-pub(super) const DECIDED: &str = "decided";
 
 /// The most rejected values of a field. Beyond that, the oldest are forgotten.
 const MAX_REJECTED: usize = 16;
@@ -106,7 +105,7 @@ impl StoredRecord {
             DecisionAnswer::Reject => "rejected",
             DecisionAnswer::Undo => return false,
         };
-        self.decision(&decision.field).is_some_and(|known| {
+        self.doubts.decision(&decision.field).is_some_and(|known| {
             known["at"] == iso_time(now_ms)
                 && known["by"].as_str() == decision.by.as_deref()
                 && known["answer"] == answer
@@ -117,20 +116,19 @@ impl StoredRecord {
         let former = self.fields.insert(name.to_owned(), value.clone());
         let former_source = self.sources.insert(name.to_owned(), source);
         if let Some(former) = former.filter(|former| former != value) {
-            self.add_to_history(name, former, former_source, now_ms);
+            self.history.add(name, former, former_source, now_ms);
         }
-        self.drop_candidate(name, value);
+        self.candidates.remove_value(name, value);
         self.missing.retain(|one| one != name);
     }
 
     /// Returns whether there was a value of a page to reject.
     fn reject(&mut self, decision: &Decision, kept: &Value, now_ms: i64) -> bool {
         let name = decision.field.as_str();
-        let candidates = self.candidates.get(name).and_then(Value::as_array);
         let wrong: Vec<Value> = match has_value(kept) {
             true => vec![kept.clone()],
             false => {
-                let candidates = candidates.into_iter().flatten();
+                let candidates = self.candidates.of(name).iter();
                 candidates.map(|one| one["value"].clone()).collect()
             }
         };
@@ -141,13 +139,15 @@ impl StoredRecord {
         if has_value(kept) {
             let source = self.sources.shift_remove(name);
             self.fields.insert(name.to_owned(), Value::Null);
-            self.add_to_history(name, kept.clone(), source, now_ms);
+            self.history.add(name, kept.clone(), source, now_ms);
         }
         for value in &wrong {
-            self.drop_candidate(name, value);
+            self.candidates.remove_value(name, value);
         }
-        if let Some(Value::Array(rejected)) =
-            self.decision_mut(name).map(|one| &mut one["rejected"])
+        if let Some(Value::Array(rejected)) = self
+            .doubts
+            .decision_mut(name)
+            .map(|one| &mut one["rejected"])
         {
             rejected.extend(wrong);
             let surplus = rejected.len().saturating_sub(MAX_REJECTED);
@@ -159,19 +159,10 @@ impl StoredRecord {
         true
     }
 
-    fn drop_candidate(&mut self, name: &str, value: &Value) {
-        if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
-            candidates.retain(|one| !spelling::is_same_value(&one["value"], value));
-            if candidates.is_empty() {
-                self.candidates.shift_remove(name);
-            }
-        }
-    }
-
     /// Writes a decision down, with the state before the first one.
     fn note_decision(&mut self, decision: &Decision, answer: &str, now_ms: i64) {
         let name = decision.field.as_str();
-        let former = match self.decision(name) {
+        let former = match self.doubts.decision(name) {
             Some(known) => known["former"].clone(),
             None => json!({
                 "value": self.fields.get(name),
@@ -180,7 +171,10 @@ impl StoredRecord {
                 "missing": self.missing.iter().any(|one| one == name),
             }),
         };
-        let rejected = self.decision(name).map(|known| known["rejected"].clone());
+        let rejected = self
+            .doubts
+            .decision(name)
+            .map(|known| known["rejected"].clone());
         let noted = json!({
             "answer": answer,
             "by": decision.by,
@@ -188,69 +182,30 @@ impl StoredRecord {
             "rejected": rejected.unwrap_or_else(|| json!([])),
             "former": former,
         });
-        let decided = self.doubts.entry(DECIDED).or_insert_with(|| json!({}));
-        decided[name] = noted;
+        self.doubts.set_decision(name, noted);
     }
 
     fn undo_decision(&mut self, name: &str) -> bool {
-        let Some(decision) = self.forget_decision(name) else {
+        let Some(decision) = self.doubts.forget_decision(name) else {
             return false;
         };
         let former = &decision["former"];
         self.fields.insert(name.to_owned(), former["value"].clone());
-        for (members, member) in [
-            (&mut self.sources, &former["source"]),
-            (&mut self.candidates, &former["candidates"]),
-        ] {
-            match member.is_null() {
-                true => members.shift_remove(name),
-                false => members.insert(name.to_owned(), member.clone()),
-            };
-        }
-        self.remove_from_history_if_current(name, &former["value"]);
+        match former["source"].is_null() {
+            true => self.sources.shift_remove(name),
+            false => self
+                .sources
+                .insert(name.to_owned(), former["source"].clone()),
+        };
+        let candidates = former["candidates"].as_array();
+        self.candidates
+            .set(name, candidates.cloned().unwrap_or_default());
+        self.history.remove_if_current(name, &former["value"]);
         self.missing.retain(|one| one != name);
         if former["missing"] == true {
             self.missing.push(name.to_owned());
         }
         true
-    }
-
-    /// Removes the decision about a field, because the user's input is newer.
-    pub(super) fn forget_decision(&mut self, name: &str) -> Option<Value> {
-        let decided = self.doubts.get_mut(DECIDED)?.as_object_mut()?;
-        let decision = decided.shift_remove(name);
-        if decided.is_empty() {
-            self.doubts.shift_remove(DECIDED);
-        }
-        decision
-    }
-
-    /// Removes the doubts about pages. Decisions stay.
-    pub(super) fn clear_doubts(&mut self) {
-        self.doubts.retain(|kind, _| kind == DECIDED);
-    }
-
-    fn decision(&self, name: &str) -> Option<&Value> {
-        self.doubts.get(DECIDED)?.get(name)
-    }
-
-    fn decision_mut(&mut self, name: &str) -> Option<&mut Value> {
-        self.doubts.get_mut(DECIDED)?.get_mut(name)
-    }
-
-    /// Whether a person has accepted or typed the present value.
-    pub(super) fn is_final(&self, name: &str) -> bool {
-        self.decision(name)
-            .is_some_and(|decision| decision["answer"] != "rejected")
-    }
-
-    /// Whether no page may give the field this value.
-    pub(super) fn is_closed_to(&self, name: &str, value: &Value) -> bool {
-        let Some(decision) = self.decision(name) else {
-            return false;
-        };
-        let mut rejected = decision["rejected"].as_array().into_iter().flatten();
-        decision["answer"] != "rejected" || rejected.any(|one| spelling::is_same_value(one, value))
     }
 }
 
@@ -259,18 +214,11 @@ fn is_usable(value: &Value) -> bool {
     has_value(value) && value.to_string().len() <= MAX_CANDIDATE_BYTES
 }
 
-/// The decisions for readers of a record: all but what only undoing needs.
-pub(super) fn shown_decisions(doubts: &Value) -> Option<Map<String, Value>> {
-    let mut decided = doubts.get(DECIDED)?.as_object()?.clone();
-    for decision in decided.values_mut().filter_map(Value::as_object_mut) {
-        decision.shift_remove("former");
-    }
-    Some(decided).filter(|decided| !decided.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::filling::NOWHERE;
+    use serde_json::Map;
+
+    use super::super::fill_rules::NOWHERE;
     use super::super::{FillRules, PageValues, Record};
     use super::*;
     use crate::record::Entry;
@@ -382,7 +330,7 @@ mod tests {
             // Another value of the user does.
             put(&mut record, json!({"name": "Mine"}), &["name"]);
             assert_eq!(record.fields["name"], "Mine");
-            assert!(!record.is_final("name"));
+            assert!(!record.doubts.is_final("name"));
         }
     }
 

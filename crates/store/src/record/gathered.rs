@@ -15,18 +15,13 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::identity::{EVIDENCE, IdentityDoubt, evidence_in, evidence_weight};
-use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
+use super::candidates::Candidates;
+use super::doubts::IdentityDoubt;
+use super::fill_rules::{FillRules, PageValues};
+use super::source::{EVIDENCE, MAX_PARTS, PARTS, evidence_in, evidence_weight, is_part};
+use super::spelling::{has_value, is_same_value};
+use super::stored::StoredRecord;
 use crate::timestamp::iso_time;
-
-/// The member of a source with the parts of its list, in the order of the pages.
-pub(super) const PARTS: &str = "parts";
-
-/// The member of a part with the pages that it leads to. Candidates with this member are parts.
-const FURTHER: &str = "further";
-
-/// The most pages of one list. A longer one stays incomplete.
-pub(super) const MAX_PARTS: usize = 200;
 
 /// The entries of one page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,121 +46,130 @@ enum Assembled {
     Rivals,
 }
 
-/// Whether a candidate is a part of a list rather than a value of its own.
-pub(super) fn is_part(candidate: &Value) -> bool {
-    !candidate[FURTHER].is_null()
+/// Takes one page's part of a list. Returns whether anything changed.
+pub(super) fn gather(
+    record: &mut StoredRecord,
+    name: &str,
+    page: &PageValues<'_>,
+    evidence: Option<u32>,
+    rules: &FillRules,
+) -> bool {
+    let is_missing = record.missing.iter().any(|one| one == name);
+    let source = record.sources.get(name).cloned();
+    // Nothing is added to the user's own list, or to one that a person has accepted.
+    if (source.is_none() && !is_missing) || record.doubts.is_final(name) {
+        return false;
+    }
+    let is_refresh = is_missing && source.is_some();
+    let same_mapping = source.clone();
+    let same_mapping = same_mapping.filter(|source| source["mapping"].as_str() == page.mapping);
+    let value = record.fields.get(name).cloned().unwrap_or_default();
+    let kept = same_mapping.map_or_else(Vec::new, |source| parts_of(source, &value));
+    let is_answered = |part: &Part| part.url == page.url && part.at == at_of(page);
+    if is_refresh && (page.is_reread || kept.iter().any(is_answered)) {
+        return false;
+    }
+    let before = record.clone();
+    let mut parts = take_parts(&mut record.candidates, name, page.mapping);
+    if !is_refresh {
+        parts.retain(|part| kept.iter().all(|kept| kept.url != part.url));
+        let is_own = kept.iter().any(|part| part.url == page.url);
+        parts.splice(0..0, kept);
+        // The same page, fetched again, does not compete with itself.
+        if is_own && !page.is_reread {
+            *record = before;
+            return false;
+        }
+    }
+    if !add(&mut parts, part_of(name, page, evidence)) {
+        *record = before;
+        return false;
+    }
+    let mut list = GatheredList {
+        record,
+        name,
+        page,
+        rules,
+        is_refresh,
+    };
+    list.assemble(parts);
+    *record != before
 }
 
-impl StoredRecord {
-    /// Takes one page's part of a list. Returns whether anything changed.
-    pub(super) fn gather(
-        &mut self,
-        name: &str,
-        page: &PageValues<'_>,
-        evidence: Option<u32>,
-        rules: &FillRules,
-    ) -> bool {
-        let is_missing = self.missing.iter().any(|one| one == name);
-        let source = self.sources.get(name).cloned();
-        // Nothing is added to the user's own list, or to one that a person has accepted.
-        if (source.is_none() && !is_missing) || self.is_final(name) {
-            return false;
-        }
-        let is_refresh = is_missing && source.is_some();
-        let same_mapping = source.clone();
-        let same_mapping = same_mapping.filter(|source| source["mapping"].as_str() == page.mapping);
-        let value = self.fields.get(name).cloned().unwrap_or_default();
-        let kept = same_mapping.map_or_else(Vec::new, |source| parts_of(source, &value));
-        let is_answered = |part: &Part| part.url == page.url && part.at == at_of(page);
-        if is_refresh && (page.is_reread || kept.iter().any(is_answered)) {
-            return false;
-        }
-        let before = self.clone();
-        let mut parts = self.take_candidates(name, page.mapping);
-        if !is_refresh {
-            parts.retain(|part| kept.iter().all(|kept| kept.url != part.url));
-            let is_own = kept.iter().any(|part| part.url == page.url);
-            parts.splice(0..0, kept);
-            // The same page, fetched again, does not compete with itself.
-            if is_own && !page.is_reread {
-                *self = before;
-                return false;
-            }
-        }
-        if !add(&mut parts, part_of(name, page, evidence)) {
-            *self = before;
-            return false;
-        }
-        self.assemble_field(name, parts, page, rules, is_refresh);
-        *self != before
-    }
+/// The list of one field, while a page's part is added to it.
+struct GatheredList<'g> {
+    record: &'g mut StoredRecord,
+    name: &'g str,
+    page: &'g PageValues<'g>,
+    rules: &'g FillRules,
+    is_refresh: bool,
+}
 
-    /// Decides what the parts of a list amount to.
-    fn assemble_field(
-        &mut self,
-        name: &str,
-        parts: Vec<Part>,
-        page: &PageValues<'_>,
-        rules: &FillRules,
-        is_refresh: bool,
-    ) {
-        let assembled = assemble(&parts, &self.urls);
+impl GatheredList<'_> {
+    /// Decides what the parts of the list amount to.
+    fn assemble(&mut self, parts: Vec<Part>) {
+        let (name, page) = (self.name, self.page);
+        let assembled = assemble(&parts, &self.record.urls);
         let awaited = match &assembled {
             Assembled::Incomplete(awaited) => &awaited[..],
             _ => &[],
         };
-        self.note_gaps(page.mapping, awaited, page.started_at_ms);
+        let at_ms = page.started_at_ms;
+        self.record.doubts.note_gaps(page.mapping, awaited, at_ms);
         match assembled {
-            Assembled::Complete(order) if self.may_be_list(name, &entries(&parts, &order)) => {
-                match self.may_replace(name, &parts[order[0]], rules, is_refresh) {
-                    true => self.set_list(name, parts, &order, page),
-                    false => self.store_parts_as_candidates(name, parts),
+            Assembled::Complete(order) if self.may_be_value(entries(&parts, &order)) => {
+                match self.may_replace(&parts[order[0]]) {
+                    true => self.set(parts, &order),
+                    false => store_parts_as_candidates(&mut self.record.candidates, name, parts),
                 }
             }
             unsettled => {
                 if unsettled == Assembled::Rivals {
-                    self.note_doubt(page, IdentityDoubt::Rivals);
+                    self.record.doubts.note(page, IdentityDoubt::Rivals);
                 }
-                let is_of_list = self
-                    .sources
-                    .get(name)
-                    .is_some_and(|source| source["mapping"].as_str() == page.mapping);
-                self.store_parts_as_candidates(name, parts);
-                if !is_refresh && is_of_list {
-                    self.remove_list(name, page);
+                let source = self.record.sources.get(name);
+                let is_of_list =
+                    source.is_some_and(|source| source["mapping"].as_str() == page.mapping);
+                store_parts_as_candidates(&mut self.record.candidates, name, parts);
+                if !self.is_refresh && is_of_list {
+                    self.remove();
                 }
             }
         }
     }
 
-    fn may_be_list(&self, name: &str, entries: &[Value]) -> bool {
-        !entries.is_empty() && !self.is_closed_to(name, &Value::Array(entries.to_vec()))
+    fn may_be_value(&self, entries: Vec<Value>) -> bool {
+        let doubts = &self.record.doubts;
+        !entries.is_empty() && !doubts.is_closed_to(self.name, &Value::Array(entries))
     }
 
     /// Whether a complete list that begins with this part takes precedence over the present value.
-    fn may_replace(&self, name: &str, first: &Part, rules: &FillRules, is_refresh: bool) -> bool {
-        let Some(source) = self.sources.get(name) else {
+    fn may_replace(&self, first: &Part) -> bool {
+        let Some(source) = self.record.sources.get(self.name) else {
             return true;
         };
-        let rank = rules.order.rank(first.mapping.as_deref());
-        let kept_rank = rules.order.rank(source["mapping"].as_str());
+        let rank = self.rules.order.rank(first.mapping.as_deref());
+        let kept_rank = self.rules.order.rank(source["mapping"].as_str());
         let is_of_list = source["mapping"].as_str() == first.mapping.as_deref();
         let is_more = evidence_weight(first.evidence) > evidence_weight(evidence_in(source));
-        rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || is_refresh))
+        rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || self.is_refresh))
     }
 
-    fn set_list(&mut self, name: &str, parts: Vec<Part>, order: &[usize], page: &PageValues<'_>) {
+    /// Gives the field the complete list.
+    fn set(&mut self, parts: Vec<Part>, order: &[usize]) {
+        let (name, page) = (self.name, self.page);
+        let record = &mut *self.record;
         let mut list = Value::Array(entries(&parts, order));
-        let source = self.sources.get(name).cloned();
-        let former = self.fields.get(name).cloned().unwrap_or_default();
-        if has_value(&former) && spelling::is_same_value(&former, &list) {
+        let source = record.sources.get(name).cloned();
+        let former = record.fields.get(name).cloned().unwrap_or_default();
+        if has_value(&former) && is_same_value(&former, &list) {
             list = former;
         } else if page.is_reread
             || source.as_ref().is_none_or(|source| source[PARTS].is_null())
-            || self.missing.iter().any(|one| one == name)
+            || record.missing.iter().any(|one| one == name)
         {
             // Otherwise the list has only grown by a page, and the former entries were not a value.
-            self.add_to_history(name, former, source, page.ended_at_ms);
+            record.history.add(name, former, source, page.ended_at_ms);
         }
         let first = &parts[order[0]];
         let mut source = json!({"url": first.url, "mapping": first.mapping, "at": first.at});
@@ -176,80 +180,64 @@ impl StoredRecord {
         let is_other = |(index, part)| (!order.contains(&index)).then_some(part);
         let others = parts.into_iter().enumerate().filter_map(is_other);
         let others: Vec<Part> = others.collect();
-        self.store_parts_as_candidates(name, others);
-        self.sources.insert(name.to_owned(), source);
-        self.fields.insert(name.to_owned(), list);
-        self.missing.retain(|missing| missing != name);
+        store_parts_as_candidates(&mut record.candidates, name, others);
+        record.sources.insert(name.to_owned(), source);
+        record.fields.insert(name.to_owned(), list);
+        record.missing.retain(|missing| missing != name);
     }
 
     /// Withdraws a list that has turned out to be incomplete.
-    fn remove_list(&mut self, name: &str, page: &PageValues<'_>) {
-        let source = self.sources.shift_remove(name);
-        let former = self.fields.insert(name.to_owned(), Value::Null);
+    fn remove(&mut self) {
+        let (name, record) = (self.name, &mut *self.record);
+        let source = record.sources.shift_remove(name);
+        let former = record.fields.insert(name.to_owned(), Value::Null);
         if source
             .as_ref()
             .is_some_and(|source| source[PARTS].is_null())
         {
             let former = former.unwrap_or_default();
-            self.add_to_history(name, former, source, page.ended_at_ms);
+            record
+                .history
+                .add(name, former, source, self.page.ended_at_ms);
         }
-        self.missing.push(name.to_owned());
+        record.missing.push(name.to_owned());
     }
+}
 
-    /// When a list is taken back, keeps its parts except those of one fetch.
-    pub(super) fn store_parts(
-        &mut self,
-        name: &str,
-        mut source: Value,
-        is_of_fetch: impl Fn(&Value) -> bool,
-    ) {
-        if let Value::Array(parts) = source[PARTS].take() {
-            let parts = parts.into_iter().filter(|part| !is_of_fetch(part));
-            let parts = parts.filter_map(|part| serde_json::from_value(part).ok());
-            self.store_parts_as_candidates(name, parts.collect());
-        }
+/// When a list is taken back, keeps its parts except those of one fetch.
+pub(super) fn store_parts(
+    candidates: &mut Candidates,
+    name: &str,
+    mut source: Value,
+    is_of_fetch: impl Fn(&Value) -> bool,
+) {
+    if let Value::Array(parts) = source[PARTS].take() {
+        let parts = parts.into_iter().filter(|part| !is_of_fetch(part));
+        let parts = parts.filter_map(|part| serde_json::from_value(part).ok());
+        store_parts_as_candidates(candidates, name, parts.collect());
     }
+}
 
-    /// Removes the parts of a list whose pages are to be fetched again.
-    pub(super) fn remove_parts(&mut self, name: &str) {
-        if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
-            candidates.retain(|candidate| !is_part(candidate));
-            if candidates.is_empty() {
-                self.candidates.shift_remove(name);
-            }
-        }
-    }
+/// Removes the parts of a list whose pages are to be fetched again.
+pub(super) fn remove_parts(candidates: &mut Candidates, name: &str) {
+    candidates.retain(name, |candidate| !is_part(candidate));
+}
 
-    /// Removes the parts of a mapping's list from the candidates, and returns them.
-    fn take_candidates(&mut self, name: &str, mapping: Option<&str>) -> Vec<Part> {
-        let Some(Value::Array(candidates)) = self.candidates.shift_remove(name) else {
-            return Vec::new();
-        };
-        let is_of_list = |one: &Value| is_part(one) && one["mapping"].as_str() == mapping;
-        let (parts, others): (Vec<Value>, Vec<Value>) =
-            candidates.into_iter().partition(is_of_list);
-        if !others.is_empty() {
-            self.candidates.insert(name.to_owned(), others.into());
-        }
-        let parts = parts.into_iter();
-        parts
-            .filter_map(|part| serde_json::from_value(part).ok())
-            .collect()
-    }
+/// Removes the parts of a mapping's list from the candidates, and returns them.
+fn take_parts(candidates: &mut Candidates, name: &str, mapping: Option<&str>) -> Vec<Part> {
+    let is_of_list = |one: &Value| is_part(one) && one["mapping"].as_str() == mapping;
+    let all = candidates.take(name).into_iter();
+    let (parts, others): (Vec<Value>, Vec<Value>) = all.partition(is_of_list);
+    candidates.set(name, others);
+    let parts = parts.into_iter();
+    parts
+        .filter_map(|part| serde_json::from_value(part).ok())
+        .collect()
+}
 
-    fn store_parts_as_candidates(&mut self, name: &str, parts: Vec<Part>) {
-        if parts.is_empty() {
-            return;
-        }
-        let candidates = self.candidates.entry(name).or_insert_with(|| json!([]));
-        if let Value::Array(candidates) = candidates {
-            candidates.extend(parts.into_iter().map(|part| json!(part)));
-        }
-    }
-
-    /// Whether the record has a list that further pages may extend.
-    pub(super) fn is_gathered(&self) -> bool {
-        self.sources.values().any(|source| !source[PARTS].is_null())
+fn store_parts_as_candidates(candidates: &mut Candidates, name: &str, parts: Vec<Part>) {
+    if !parts.is_empty() {
+        candidates.extend(name, parts.into_iter().map(|part| json!(part)));
     }
 }
 
@@ -336,8 +324,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     let mut orders = best.iter().map(|list| in_order(parts, list, own));
     let first = orders.next().unwrap_or_default();
     let list = Value::Array(entries(parts, &first));
-    let is_same =
-        |order: Vec<usize>| spelling::is_same_value(&Value::Array(entries(parts, &order)), &list);
+    let is_same = |order: Vec<usize>| is_same_value(&Value::Array(entries(parts, &order)), &list);
     match orders.all(is_same) {
         true => Assembled::Complete(first),
         false => Assembled::Rivals,

@@ -15,7 +15,11 @@
 use serde_json::{Map, Value, json};
 use webfill_urls::page_hash;
 
-use super::{INSTEAD_OF, Record, StoredRecord, has_value, spelling};
+use super::source::INSTEAD_OF;
+use super::spelling::has_value;
+use super::stored::StoredRecord;
+use super::urls::add_urls;
+use super::{Record, gathered, spelling};
 use crate::source_document::{DatasetRecord, FilledField};
 use crate::timestamp::iso_time;
 
@@ -54,7 +58,7 @@ impl StoredRecord {
         let (record, refresh) = (&input.record, &input.refresh);
         if entry.enters {
             // Doubts are reported for one crawl at a time.
-            self.clear_doubts();
+            self.doubts.clear();
         }
         self.take_input(input, entry, now_ms);
         let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
@@ -63,11 +67,11 @@ impl StoredRecord {
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
             for name in &again {
                 // Parts of lists from an earlier crawl are too old to be completed.
-                self.remove_parts(name);
+                gathered::remove_parts(&mut self.candidates, name);
             }
         }
         self.mark_for_refresh(&again);
-        self.add_urls(&input.urls);
+        add_urls(&mut self.urls, &input.urls);
         for name in &record.want {
             if !self.fields.get(name).is_some_and(has_value) && !self.missing.contains(name) {
                 self.missing.push(name.clone());
@@ -137,13 +141,13 @@ impl StoredRecord {
         if is_there && (is_repeated || self.has_written(name, value)) {
             return false;
         }
-        self.forget_decision(name);
+        self.doubts.forget_decision(name);
         let former = self.fields.insert(name.to_owned(), value.clone());
         let source = self.sources.shift_remove(name);
         let corrects = source.is_some();
-        self.candidates.shift_remove(name);
+        self.candidates.take(name);
         if let Some(former) = former {
-            self.add_to_history(name, former, source, now_ms);
+            self.history.add(name, former, source, now_ms);
         }
         self.missing.retain(|missing| missing != name);
         corrects
@@ -158,19 +162,19 @@ impl StoredRecord {
         if has_value(&kept) && !is_users || !has_value(&kept) && says_nothing {
             return;
         }
-        self.add_to_history(name, kept, None, now_ms);
+        self.history.add(name, kept, None, now_ms);
         self.fields.insert(name.to_owned(), value.clone());
     }
 
     /// Whether a page's value has replaced that of the input. For records whose earlier input is unknown.
     fn was_replaced_by_page(&self, name: &str, input: &Record) -> bool {
-        let others = [&self.history, &self.candidates].into_iter();
-        let others = others.filter_map(|values| values.get(name)?.as_array());
+        let history = self.history.of(name).iter();
+        let mut others = history.chain(self.candidates.of(name));
         let given = input.fields.get(name);
         let is_given = |other: &Value| {
             given.is_some_and(|given| spelling::is_same_spelling(&other["value"], given))
         };
-        self.sources.contains_key(name) && others.flatten().any(is_given)
+        self.sources.contains_key(name) && others.any(is_given)
     }
 
     fn is_corrected(&self, name: &str) -> bool {
@@ -198,7 +202,7 @@ impl StoredRecord {
     /// Marks for refreshing those of these fields that have a value.
     pub(super) fn mark_for_refresh(&mut self, names: &[String]) {
         for name in names {
-            if self.is_final(name) {
+            if self.doubts.is_final(name) {
                 continue;
             }
             let is_filled = self.fields.get(name).is_some_and(has_value);
@@ -255,14 +259,39 @@ impl StoredRecord {
         }
         let mut values = Vec::new();
         if let Some(said) = given.get(name).filter(|said| said["users"] == true) {
-            let history = self.history.get(name).and_then(Value::as_array);
-            let mut former = history.into_iter().flatten().map(|one| &one["value"]);
+            let history = self.history.of(name).iter();
+            let mut former = history.map(|one| &one["value"]);
             let known = said
                 .get("value")
                 .or_else(|| former.find(|value| is_from_input(said, value)));
             values.extend(known.cloned());
         }
         values
+    }
+
+    /// Those of `fields` that have a value from a page. Also, with null, those whose value was written but has turned
+    /// out to be in doubt.
+    pub(crate) fn filled_fields(&self, fields: &[String]) -> Vec<FilledField> {
+        let filled = |name: &String| {
+            let value = self.fields.get(name).filter(|value| has_value(value));
+            let is_taken_back = value.is_none() && self.written.contains_key(name);
+            if !is_taken_back && !self.sources.contains_key(name) {
+                return None;
+            }
+            let is_asked_again = !is_taken_back && self.missing.contains(name);
+            let others = self.replaceable(name);
+            if is_asked_again && !others.is_empty() {
+                // The value stays in the dataset until another one is found.
+                return None;
+            }
+            Some(FilledField {
+                name: name.clone(),
+                value: value.or(is_taken_back.then_some(&Value::Null))?.clone(),
+                is_asked_again,
+                others,
+            })
+        };
+        fields.iter().filter_map(filled).collect()
     }
 
     /// Notes values that are about to be written to the dataset. From now on they may be there.

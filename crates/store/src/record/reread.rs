@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{FillRules, PageValues, StoredRecord, has_value};
+use super::fill_rules::{FillRules, PageValues};
+use super::identity;
+use super::spelling::has_value;
+use super::stored::StoredRecord;
 use crate::reread::FieldChange;
 use crate::timestamp::iso_time;
 
@@ -14,7 +17,7 @@ impl StoredRecord {
         page: &PageValues<'_>,
         rules: &FillRules,
     ) -> Vec<FieldChange> {
-        let Ok(evidence) = self.evidence_of(page, rules) else {
+        let Ok(evidence) = identity::evidence_of(self, page, rules) else {
             self.fill(page, rules);
             return Vec::new();
         };
@@ -26,7 +29,7 @@ impl StoredRecord {
         self.missing
             .retain(|name| !is_asked_again(name) || is_continued(name));
         for (name, value) in page.fields {
-            if has_value(value) && !is_continued(name) && !self.is_closed_to(name, value) {
+            if has_value(value) && !is_continued(name) && !self.doubts.is_closed_to(name, value) {
                 self.replace_own(name, value, page, evidence);
             }
         }
@@ -59,8 +62,7 @@ impl StoredRecord {
         page: &PageValues<'_>,
         evidence: Option<u32>,
     ) {
-        let others = self.candidates.get(name).and_then(Value::as_array);
-        let others = others.cloned().unwrap_or_default();
+        let others = self.candidates.of(name).to_vec();
         let source = self.sources.get(name);
         let is_newer = self.fields.get(name) != Some(value)
             && source.is_some_and(|source| is_of_page(source, page));
@@ -71,11 +73,8 @@ impl StoredRecord {
             true => !is_newer,
             false => !is_of_page(other, page),
         };
-        let others: Vec<Value> = others.into_iter().filter(stays).collect();
-        match others.is_empty() {
-            true => self.candidates.shift_remove(name),
-            false => self.candidates.insert(name.to_owned(), others.into()),
-        };
+        let others = others.into_iter().filter(stays);
+        self.candidates.set(name, others.collect());
     }
 }
 
@@ -89,7 +88,7 @@ fn is_of_page(source: &Value, page: &PageValues<'_>) -> bool {
 mod tests {
     use serde_json::{Map, json};
 
-    use super::super::filling::NOWHERE;
+    use super::super::fill_rules::NOWHERE;
     use super::*;
 
     const URL: &str = "http://a.org/1";

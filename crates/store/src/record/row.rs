@@ -14,7 +14,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
+use super::fill_rules::FillRules;
+use super::spelling::{has_value, is_same_value};
+use super::stored::StoredRecord;
+use super::urls::add_urls;
 use crate::listing::KeyedRow;
 use crate::row_page::RowPage;
 use crate::timestamp::iso_time;
@@ -47,26 +50,7 @@ pub(crate) enum RowLoss {
     Row,
 }
 
-/// The member of a record's doubts that says that its pages list rows.
-const LISTS_ROWS: &str = "rows";
-
 impl StoredRecord {
-    /// Notes that the record's pages list rows. These pages are wanted even if the record itself is complete. Returns
-    /// whether this is new.
-    pub(super) fn note_rows(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
-        let is_new = !self.has_rows()
-            && (page.leads.lists_rows || self.urls.iter().any(|url| rules.is_of_rows(url)));
-        if is_new {
-            self.doubts.insert(LISTS_ROWS.to_owned(), true.into());
-        }
-        is_new
-    }
-
-    /// Whether the record's pages list rows; see [`StoredRecord::note_rows`].
-    pub(super) fn has_rows(&self) -> bool {
-        self.doubts.contains_key(LISTS_ROWS)
-    }
-
     /// Takes the values of a row. Returns whether anything has changed.
     pub(crate) fn put_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> bool {
         let at = iso_time(row.started_at_ms);
@@ -156,7 +140,7 @@ impl StoredRecord {
         self.urls
             .retain(|url| links.contains(url) || !former.iter().any(|one| one == url));
         let has_lost = self.urls.len() < before;
-        self.add_urls(links) || has_lost
+        add_urls(&mut self.urls, links) || has_lost
     }
 
     /// Adds fields that pages are to fill. Returns whether any of them is new.
@@ -177,12 +161,13 @@ impl StoredRecord {
 
     /// Takes back a value from the same fetch of the page. Returns whether there was one.
     fn retract_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
-        if self.sources.get(name) != Some(source) || self.is_final(name) {
+        if self.sources.get(name) != Some(source) || self.doubts.is_final(name) {
             return false;
         }
         let former = self.sources.remove(name);
         let kept = self.fields.insert(name.to_owned(), Value::Null);
-        self.add_to_history(name, kept.unwrap_or_default(), former, now_ms);
+        self.history
+            .add(name, kept.unwrap_or_default(), former, now_ms);
         true
     }
 
@@ -202,7 +187,7 @@ impl StoredRecord {
             }
             return is_new;
         }
-        if self.is_closed_to(name, value) {
+        if self.doubts.is_closed_to(name, value) {
             return false;
         }
         let former = self.sources.get(name).cloned();
@@ -212,18 +197,18 @@ impl StoredRecord {
             };
             let is_lesser =
                 rules.order.rank(row.mapping) > rules.order.rank(former["mapping"].as_str());
-            if is_lesser && !spelling::is_same_value(&kept, value) {
-                return self.add_candidate(name, value, source.clone());
+            if is_lesser && !is_same_value(&kept, value) {
+                return self.candidates.add(name, value, source.clone());
             }
-            if is_lesser || former == source && spelling::is_same_value(&kept, value) {
+            if is_lesser || former == source && is_same_value(&kept, value) {
                 return false;
             }
         }
-        if spelling::is_same_value(&kept, value) {
+        if is_same_value(&kept, value) {
             self.sources.insert(name.to_owned(), source.clone());
             return true;
         }
-        self.add_to_history(name, kept, former, row.started_at_ms);
+        self.history.add(name, kept, former, row.started_at_ms);
         self.fields.insert(name.to_owned(), value.clone());
         self.sources.insert(name.to_owned(), source.clone());
         self.missing.retain(|missing| missing != name);

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::gathered::MAX_PARTS;
-use super::identity::EVIDENCE;
+use super::source::{EVIDENCE, MAX_PARTS};
 use crate::timestamp::iso_time;
 
 /// The names of mappings, in the order of their priority. A mapping that is not listed comes last.

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::gathered::{PARTS, is_part};
-use super::identity::EVIDENCE;
-use super::{FillRules, MappingOrder, StoredRecord};
+use super::fill_rules::FillRules;
+use super::gathered;
+use super::source::{EVIDENCE, PARTS};
+use super::stored::StoredRecord;
 
 impl StoredRecord {
     /// Takes back the values of one fetch of a page. A field gets the best value of other pages instead, or its
@@ -19,12 +20,8 @@ impl StoredRecord {
         let before = self.clone();
         let is_of_fetch =
             |source: &Value| source["url"] == url && source["at"].as_str() == Some(started_at);
-        for others in [&mut self.candidates, &mut self.history] {
-            for values in others.values_mut().filter_map(Value::as_array_mut) {
-                values.retain(|value| !is_of_fetch(value));
-            }
-            others.retain(|_, values| *values != json!([]));
-        }
+        self.candidates.retract(is_of_fetch);
+        self.history.retract(is_of_fetch);
         let is_of_list = |source: &Value| {
             let mut parts = source[PARTS].as_array().into_iter().flatten();
             parts.any(is_of_fetch)
@@ -33,16 +30,17 @@ impl StoredRecord {
         let taken = sources.filter(|(_, source)| is_of_fetch(source) || is_of_list(source));
         let taken = taken.map(|(name, _)| name.clone());
         // What a person has accepted stays.
-        let taken: Vec<String> = taken.filter(|name| !self.is_final(name)).collect();
+        let taken: Vec<String> = taken.filter(|name| !self.doubts.is_final(name)).collect();
         for name in taken {
             if let Some(source) = self.sources.shift_remove(&name) {
-                self.store_parts(&name, source, is_of_fetch);
+                gathered::store_parts(&mut self.candidates, &name, source, is_of_fetch);
             }
-            match self.take_best_candidate(&name, &rules.order) {
+            match self.candidates.take_best(&name, &rules.order) {
                 Some(candidate) => self.restore_value(&name, candidate),
                 None => {
                     let former = self
-                        .take_former_value(&name)
+                        .history
+                        .take_last(&name)
                         .unwrap_or(json!({"value": null}));
                     self.restore_value(&name, former);
                     if !self.missing.contains(&name) {
@@ -56,29 +54,6 @@ impl StoredRecord {
         }
         self.update_resolved(now_ms);
         true
-    }
-
-    fn take_best_candidate(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
-        let candidates = self.candidates.get_mut(name)?.as_array_mut()?;
-        let rank = |candidate: &Value| order.rank(candidate["mapping"].as_str());
-        let is_whole = |index: &usize| !is_part(&candidates[*index]);
-        let best = (0..candidates.len())
-            .filter(is_whole)
-            .min_by_key(|index| rank(&candidates[*index]))?;
-        let best = candidates.remove(best);
-        if candidates.is_empty() {
-            self.candidates.shift_remove(name);
-        }
-        Some(best)
-    }
-
-    fn take_former_value(&mut self, name: &str) -> Option<Value> {
-        let history = self.history.get_mut(name)?.as_array_mut()?;
-        let last = history.pop();
-        if history.is_empty() {
-            self.history.shift_remove(name);
-        }
-        last
     }
 
     /// Gives the field a value from its candidates or its history.
@@ -100,7 +75,7 @@ mod tests {
     use serde_json::Map;
 
     use super::super::PageValues;
-    use super::super::filling::NOWHERE;
+    use super::super::fill_rules::NOWHERE;
     use super::*;
     use crate::timestamp::iso_time;
 

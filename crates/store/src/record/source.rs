@@ -1,0 +1,37 @@
+//! The members of a source: a page that gave a value, with the evidence for it and the parts of its list.
+
+use serde_json::Value;
+
+/// The member of a source that names the page whose value a refresh has replaced by this one.
+pub(super) const INSTEAD_OF: &str = "instead_of";
+
+/// The member of a source with the evidence for its page, if that was reached over links.
+pub(super) const EVIDENCE: &str = "evidence";
+
+/// The member of a source with the parts of its list, in the order of the pages.
+pub(super) const PARTS: &str = "parts";
+
+/// The member of a part with the pages that it leads to. Candidates with this member are parts.
+const FURTHER: &str = "further";
+
+/// The most pages of one list. A longer one stays incomplete.
+pub(super) const MAX_PARTS: usize = 200;
+
+/// The largest former value or candidate, in bytes of JSON, so that they do not make a record too large to store.
+pub(super) const MAX_CANDIDATE_BYTES: usize = 16 << 10;
+
+/// The weight of the evidence for a page. The record's own pages, which have none, weigh most: the user has named
+/// them.
+pub(super) fn evidence_weight(evidence: Option<u32>) -> u32 {
+    evidence.unwrap_or(u32::MAX)
+}
+
+/// The evidence in a source; see [`EVIDENCE`].
+pub(super) fn evidence_in(source: &Value) -> Option<u32> {
+    source[EVIDENCE].as_u64().map(|evidence| evidence as u32)
+}
+
+/// Whether a candidate is a part of a list rather than a value of its own.
+pub(super) fn is_part(candidate: &Value) -> bool {
+    !candidate[FURTHER].is_null()
+}
