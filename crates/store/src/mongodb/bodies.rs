@@ -17,7 +17,7 @@ use super::command::{Db, number, with_timeout};
 use super::conditions::replace_if_statement;
 use super::fault::Fault;
 use super::indexes;
-use super::members::{date, time};
+use super::members::{AT, BODIES, date, time};
 use super::value::binary;
 use crate::bodies::{
     BESIDE_BODY, Bodies, Body, BodyChange, DroppedBodies, MAX_KEPT_BYTES, page_key_range,
@@ -25,11 +25,6 @@ use crate::bodies::{
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::site_clock::clamp_to_i64;
-
-pub(super) const BODIES: &str = "bodies";
-
-/// The member by which the oldest bodies are found.
-pub(super) const AT: &str = "at";
 
 /// The most documents and bytes that are read in one step.
 const STEP: i64 = 64;

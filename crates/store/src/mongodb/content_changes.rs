@@ -13,11 +13,11 @@ use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, raw
 use serde_json::Value;
 
 use super::Mongo;
-use super::browse::ListQuery;
 use super::command::{Db, with_timeout};
 use super::conditions::replace_if_statement;
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::indexes::CHANGES_OF_CRAWL;
+use super::list_query::ListQuery;
 use super::members::{date, integer, time};
 use super::value::{self, binary, bson, or_null};
 use crate::browse::{ChangeListFilter, ListPage, Place};

@@ -24,10 +24,9 @@
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
-use super::bodies;
 use super::command::{Db, write_concern};
 use super::fault::Fault;
-use super::lists;
+use super::members::{AT, BODIES, GONE, HELD};
 use crate::cache::ROBOTS_KEPT_MS;
 use crate::open_mode::Uses;
 
@@ -45,11 +44,8 @@ pub(super) const CRAWLS_BY_START: &str = "started_at";
 pub(super) const CHANGES_OF_CRAWL: &str = "app_id_crawl_id";
 
 /// Collections whose old documents are dropped along with old pages, each with the member that holds the time.
-pub(super) const GO_WITH_PAGES: [(&str, &str); 3] = [
-    ("changes", "at"),
-    ("versions", "checked_at"),
-    (bodies::BODIES, bodies::AT),
-];
+pub(super) const GO_WITH_PAGES: [(&str, &str); 3] =
+    [("changes", "at"), ("versions", "checked_at"), (BODIES, AT)];
 
 /// The indexes that should exist, each with its collection.
 fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
@@ -58,8 +54,8 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let resolved = doc! {"name": OF_RECORDS, "key": {"crawls": 1, "resolved_at": 1}};
         let started = doc! {"name": "crawl_id_started_at", "key": {"crawl_id": 1, "started_at": 1}};
         let unwritten = doc! {"name": "unwritten", "key": {"unwritten": 1}, "sparse": true};
-        let held = doc! {"name": lists::HELD, "key": {lists::HELD: 1, "_id": 1}, "sparse": true};
-        let gone = doc! {"name": lists::GONE, "key": {lists::GONE: 1}, "sparse": true};
+        let held = doc! {"name": HELD, "key": {HELD: 1, "_id": 1}, "sparse": true};
+        let gone = doc! {"name": GONE, "key": {GONE: 1}, "sparse": true};
         let changed =
             doc! {"name": CHANGES_OF_CRAWL, "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
         // Covers all members that are counted for a run, so that no change has to be fetched.
@@ -94,8 +90,8 @@ pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
 
 /// Creates the index by which the oldest bodies are found, unless it exists.
 pub(super) async fn create_for_bodies(db: &Db) -> Result<(), Fault> {
-    let index = doc! {"name": bodies::AT, "key": {bodies::AT: 1}};
-    create_one(db, bodies::BODIES, index).await
+    let index = doc! {"name": AT, "key": {AT: 1}};
+    create_one(db, BODIES, index).await
 }
 
 /// Creates the indexes by which old pages, changes and versions are found, unless they exist.

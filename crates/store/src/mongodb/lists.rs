@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::members::date;
+use super::members::{GONE, date};
 use super::value;
 use super::{Mongo, records};
 use crate::crawl::CrawlId;
@@ -24,11 +24,6 @@ const STEP: i64 = 500;
 
 /// The most redirects in a row between a page of a list and the page that leads there.
 const MOST_REDIRECTS: usize = 10;
-
-/// The members of `records` with the lists that hold a row, and with the list that it is gone from. Each has an index
-/// of the same name.
-pub(super) const HELD: &str = "row.lists.url";
-pub(super) const GONE: &str = "row.gone.list";
 
 /// What the pages know about their lists, in stored form, which includes the first page of the list. It is the first
 /// page of the parent page's list, or else the page itself.

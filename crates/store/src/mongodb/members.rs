@@ -1,6 +1,15 @@
-//! Members of documents: times and integers.
+//! Members of documents: names that have an index, times and integers.
 
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, doc};
+
+/// The members of `records` with the lists that hold a row, and with the list that it is gone from. Each has an index
+/// of the same name.
+pub(super) const HELD: &str = "row.lists.url";
+pub(super) const GONE: &str = "row.gone.list";
+
+/// The collection of bodies, and the member by which the oldest are found.
+pub(super) const BODIES: &str = "bodies";
+pub(super) const AT: &str = "at";
 
 pub(super) fn date(at_ms: i64) -> DateTime {
     DateTime::from_millis(at_ms)

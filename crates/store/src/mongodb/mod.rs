@@ -28,6 +28,7 @@ mod health;
 mod indexes;
 mod journal;
 mod lease;
+mod list_query;
 mod lists;
 mod members;
 mod page_log;

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 
 use super::Mongo;
-use super::browse::ListQuery;
 use super::command::Db;
 use super::fault::Fault;
+use super::list_query::ListQuery;
 use super::members::{date, integer, time};
 use super::value::or_null;
 use crate::browse::{ListPage, Place};

@@ -1,21 +1,19 @@
 //! Browses the file ([`Browse`]), on a separate read-only connection.
 //!
-//! The indexes in [`INDEXES`] are not part of the file's format. SQLite keeps them up to date even for processes that
+//! The indexes in [`indexes`] are not part of the file's format. SQLite keeps them up to date even for processes that
 //! do not know them, and a file without them is read in the order of its rows.
 
 mod crawls;
+mod indexes;
 mod pages;
-mod prepare;
 mod records;
 #[cfg(test)]
 mod tests;
 
 use async_trait::async_trait;
-use rusqlite::Connection;
 use serde_json::Value;
 
 use super::Sqlite;
-use super::fault::Fault;
 use super::{changes as page_changes, content_changes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
@@ -31,7 +29,7 @@ use crate::site_state::SiteState;
 #[async_trait]
 impl Browse for Sqlite {
     async fn prepare(&self) -> Result<(), StoreError> {
-        prepare::prepare(&self.path).await
+        indexes::prepare(&self.path).await
     }
 
     async fn crawls(
@@ -157,10 +155,4 @@ impl Browse for Sqlite {
         let read = move |conn: &_| site_states::list(conn, from.as_ref(), rows_of(limit));
         self.browsing.read(read).await
     }
-}
-
-/// Whether this index exists, so that statements may use it.
-fn has_index(conn: &Connection, name: &str) -> Result<bool, Fault> {
-    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1";
-    Ok(conn.prepare_cached(sql)?.exists([name])?)
 }

@@ -5,16 +5,16 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use webfill_wire::Outcome;
 
-use super::{
-    ListQuery, MOST_EXAMINED, broken_entry_fault, condition_before, cursor_at, is_without_index,
-    key, read_list_page,
-};
 use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, Place};
 use crate::crawl::{Crawl, CrawlId};
 use crate::mongodb::command::{Db, number, with_timeout};
 use crate::mongodb::crawls;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{CRAWLS_BY_START, OF_RECORDS, PAGES_BY_OUTCOME};
+use crate::mongodb::list_query::{
+    ListQuery, MOST_EXAMINED, broken_entry_fault, condition_before, cursor_at, is_without_index,
+    key, read_list_page,
+};
 
 pub(super) async fn list(
     db: &Db,

@@ -3,13 +3,13 @@
 use mongodb::Collection;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::{ListQuery, broken_entry_fault, condition_before, cursor_at, key};
 use crate::browse::{
     ListOrder, ListPage, MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place,
 };
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{PAGES_BY_MAPPING, PAGES_BY_OUTCOME, PAGES_BY_SITE};
+use crate::mongodb::list_query::{ListQuery, broken_entry_fault, condition_before, cursor_at, key};
 use crate::mongodb::members::{integer, short_object};
 use crate::mongodb::value;
 

@@ -7,7 +7,6 @@ use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::{Map, Value};
 
 use super::crawls::count;
-use super::{ListQuery, SEARCH_TIME, condition_before, cursor_at, key};
 use crate::browse::{
     Count, DatasetRow, ListOrder, ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW,
     Place, RecordCondition, RecordFilter, RecordRow, WholeRecord, includes_app,
@@ -17,6 +16,7 @@ use crate::dataset_name::split_record_key;
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::RECORDS_BY_STATE;
+use crate::mongodb::list_query::{ListQuery, SEARCH_TIME, condition_before, cursor_at, key};
 use crate::mongodb::members::{short_object, time};
 use crate::mongodb::{export, value};
 use crate::record::RecordState;

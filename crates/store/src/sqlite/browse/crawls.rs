@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 use webfill_wire::Outcome;
 
-use super::has_index;
+use super::indexes::has_index;
 use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, Place};
 use crate::crawl::{Crawl, CrawlId};
 use crate::sqlite::crawls;

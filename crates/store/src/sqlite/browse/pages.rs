@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use super::has_index;
+use super::indexes::has_index;
 use crate::browse::{ListPage, MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place};
 use crate::crawl::CrawlId;
 use crate::sqlite::columns::time;

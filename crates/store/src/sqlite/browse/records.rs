@@ -5,7 +5,7 @@ use std::time::Instant;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use super::has_index;
+use super::indexes::has_index;
 use crate::browse::{
     Count, DatasetRow, ListOrder, ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW,
     Place, RecordCondition, RecordFilter, RecordRow, WholeRecord, includes_app,

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use webfill_wire::Outcome;
 
-use super::prepare::INDEXES;
+use super::indexes::INDEXES;
 use super::*;
 use crate::browse::ListOrder;
 use crate::open_mode::OpenMode;

@@ -1,11 +1,10 @@
-//! Creates the indexes for browsing a file.
+//! The indexes for browsing a file.
 
 use std::path::Path;
 use std::time::Instant;
 
 use rusqlite::Connection;
 
-use super::has_index;
 use crate::error::StoreError;
 use crate::open_mode::OpenMode;
 use crate::sqlite::connection::Db;
@@ -28,6 +27,12 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
 
 /// The number of rows from which on creating an index is logged, because it takes about five seconds.
 const MANY_ROWS: i64 = 1_000_000;
+
+/// Whether this index exists, so that statements may use it.
+pub(super) fn has_index(conn: &Connection, name: &str) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1";
+    Ok(conn.prepare_cached(sql)?.exists([name])?)
+}
 
 /// Creates missing indexes, each in its own transaction, so that writers get their turns in between.
 pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {

@@ -1,0 +1,129 @@
+//! Lists for browsing: each is read along an index, a page at a time.
+
+use std::time::{Duration, Instant};
+
+use mongodb::action::Find;
+use mongodb::bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::error::{Error, ErrorKind};
+use mongodb::{Collection, Cursor};
+
+use super::command::{Db, with_timeout};
+use super::fault::Fault;
+use super::members::date;
+use crate::browse::{ListPage, Place};
+
+/// The most documents that are checked for a slice, the longest time, and the most bytes.
+pub(super) const MOST_EXAMINED: u64 = 20_000;
+pub(super) const SEARCH_TIME: Duration = Duration::from_millis(100);
+const MOST_BYTES: usize = 4 << 20;
+
+/// The most documents in one answer of the server.
+const ANSWERED_AT_ONCE: usize = 500;
+
+/// The server's error code for a missing index.
+const NO_SUCH_INDEX: i32 = 2;
+
+/// What a list reads.
+pub(super) struct ListQuery<'a> {
+    pub(super) collection: &'a str,
+    pub(super) which: Document,
+    pub(super) order: Document,
+    /// The index that the list follows.
+    pub(super) index: &'a str,
+    /// The members to read; all if the document is empty.
+    pub(super) members: Document,
+    pub(super) wanted: usize,
+}
+
+impl ListQuery<'_> {
+    /// Reads a slice of the list. `read` returns the place of a document, and its row if the filter accepts it. `None`
+    /// if there is no such index.
+    pub(super) async fn read_list_page<T>(
+        self,
+        db: &Db,
+        read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
+    ) -> Result<Option<ListPage<T>>, Fault> {
+        let collection: Collection<RawDocumentBuf> = db.database.collection(self.collection);
+        let wanted = self.wanted;
+        let searching = async {
+            match self.find(&collection).await {
+                Ok(cursor) => read_list_page(cursor, wanted, read).await.map(Some),
+                Err(error) if is_without_index(&error) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        with_timeout(searching).await?.transpose()
+    }
+
+    fn find<'a>(&self, collection: &'a Collection<RawDocumentBuf>) -> Find<'a, RawDocumentBuf> {
+        let batch = (self.wanted + 1).min(ANSWERED_AT_ONCE) as u32;
+        let find = collection
+            .find(self.which.clone())
+            .sort(self.order.clone())
+            .hint(mongodb::options::Hint::Name(self.index.to_owned()))
+            .limit(MOST_EXAMINED as i64 + 1)
+            .batch_size(batch);
+        match self.members.is_empty() {
+            true => find,
+            false => find.projection(self.members.clone()),
+        }
+    }
+}
+
+pub(super) async fn read_list_page<T>(
+    mut cursor: Cursor<RawDocumentBuf>,
+    wanted: usize,
+    mut read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
+) -> mongodb::error::Result<Result<ListPage<T>, Fault>> {
+    let began = Instant::now();
+    let mut slice = ListPage::end();
+    let mut bytes = 0;
+    while cursor.advance().await? {
+        bytes += cursor.current().as_bytes().len();
+        let (place, found) = match read(cursor.current()) {
+            Ok(read) => read,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        slice.examined += 1;
+        slice.rows.extend(found);
+        let is_full = slice.rows.len() >= wanted
+            || slice.examined >= MOST_EXAMINED
+            || bytes >= MOST_BYTES
+            || began.elapsed() >= SEARCH_TIME;
+        if is_full {
+            slice.next = cursor.advance().await?.then_some(place);
+            break;
+        }
+    }
+    Ok(Ok(slice))
+}
+
+pub(super) fn is_without_index(error: &Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == NO_SUCH_INDEX)
+}
+
+/// The condition that a document comes after a place. The order is by a time, the latest first, and then by key. Few
+/// documents have the same time.
+pub(super) fn condition_before(time: &str, place: &Place) -> Document {
+    let at = date(place.number(0));
+    doc! {
+        time: {"$lte": at},
+        "$nor": [{time: at, "_id": {"$gte": place.part(1)}}],
+    }
+}
+
+/// The place of a document in the order of [`condition_before`].
+pub(super) fn cursor_at(at: DateTime, id: &str) -> Place {
+    Place::newest_first([at.timestamp_millis().to_string(), id.to_owned()])
+}
+
+/// The key of a document.
+pub(super) fn key(stored: &RawDocument) -> &str {
+    stored.get_str("_id").unwrap_or_default()
+}
+
+/// The fault of a document in which another program has left out a member.
+pub(super) fn broken_entry_fault(what: &str, stored: &RawDocument) -> Fault {
+    let key = key(stored);
+    Fault::InvalidEntry(format!("{what} {key:.200} is not as webfill writes it"))
+}
