@@ -16,10 +16,12 @@ mod authenticator;
 mod curve;
 mod endpoint;
 mod floods;
+mod frame;
 mod handshakes;
 mod open_socket;
 mod options;
 mod outgoing;
+mod spec;
 mod thread;
 
 use std::collections::BTreeMap;
@@ -28,178 +30,15 @@ use std::thread::JoinHandle;
 
 pub use curve::{CurveError, has_curve, key_pair_from_secret, new_key_pair};
 pub use endpoint::is_local;
+pub use frame::{
+    ArrivedFrame, FrameAttachment, FrameHandler, Peer, Subscription, TakenPart, Traffic,
+};
 pub use options::PUBLISHED_AHEAD;
+pub use spec::{Guard, Pattern, Place, SocketError, SocketName, SocketSpec};
 
-use crate::keys::{ClientKeys, Entry, ListChange, Role, ServerKeys};
+use crate::keys::ListChange;
 use outgoing::OutgoingFrame;
 use thread::{Command, CommandQueue, SocketThread};
-
-/// Names a socket within its process.
-pub type SocketName = u32;
-
-/// Identifies a connection to a router socket, so that it can be answered. All messages of a connection have the same
-/// value.
-pub type Peer = Vec<u8>;
-
-/// The messaging pattern of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
-    /// Exchanges messages with many dealers, each addressed by its [`Peer`].
-    Router,
-    /// Exchanges messages with one router.
-    Dealer,
-    Push,
-    Pull,
-    /// Sends requests to a router (a dealer with an empty delimiter frame).
-    Client,
-    /// Sends to all subscribers, see [`Outbox::publish`]. Receives their subscriptions, see [`Subscription`].
-    Publish,
-    /// Receives the messages of a publisher that it subscribes to, see [`SocketSpec::topics`].
-    Subscribe,
-}
-
-/// A frame that arrives on a publishing socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subscription<'a> {
-    /// At least one subscriber wants topics that begin with these bytes.
-    Wanted(&'a [u8]),
-    /// No subscriber wants topics that begin with these bytes any more.
-    Unwanted(&'a [u8]),
-    /// All subscribers were disconnected. Those that are still admitted reconnect.
-    AllGone,
-}
-
-impl<'a> Subscription<'a> {
-    /// Reads a frame as a subscription; `None` if it is something else.
-    pub fn read(frame: &'a [u8]) -> Option<Subscription<'a>> {
-        match frame.split_first() {
-            None => Some(Subscription::AllGone),
-            Some((1, topic)) => Some(Subscription::Wanted(topic)),
-            Some((0, topic)) => Some(Subscription::Unwanted(topic)),
-            Some(_) => None,
-        }
-    }
-}
-
-/// The endpoint that a socket binds or connects to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    Bind(String),
-    Connect(String),
-}
-
-/// How the two ends of a socket authenticate each other.
-#[derive(Debug, Clone)]
-pub enum Guard {
-    /// They do not. For Unix sockets and loopback only.
-    None,
-    /// Admits keys of the allow-list that have the role. A publishing socket does not admit keys that are limited to
-    /// applications: subscriptions are prefixes, so one to `a` would include all of `ab`.
-    Serve(ServerKeys, Role),
-    /// Connects only to the owner of a trusted key, and authenticates with this process's own key.
-    Call(ClientKeys),
-}
-
-/// A socket to open.
-#[derive(Debug, Clone)]
-pub struct SocketSpec {
-    pub name: SocketName,
-    pub pattern: Pattern,
-    pub place: Place,
-    pub guard: Guard,
-    /// For a subscribing socket: it receives messages whose topics begin with one of these.
-    pub topics: Vec<String>,
-    /// For a router: its peers may be any programs, and read and write as they like. libzmq's queue for each of them
-    /// is bounded, and a peer that does not read does not delay others.
-    pub is_for_clients: bool,
-}
-
-impl SocketSpec {
-    /// A socket that binds an endpoint, without a guard.
-    pub fn bind(name: SocketName, pattern: Pattern, endpoint: impl Into<String>) -> SocketSpec {
-        SocketSpec {
-            name,
-            pattern,
-            place: Place::Bind(endpoint.into()),
-            guard: Guard::None,
-            topics: Vec::new(),
-            is_for_clients: false,
-        }
-    }
-
-    /// A socket that connects to an endpoint, without a guard.
-    pub fn connect(name: SocketName, pattern: Pattern, endpoint: impl Into<String>) -> SocketSpec {
-        SocketSpec {
-            name,
-            pattern,
-            place: Place::Connect(endpoint.into()),
-            guard: Guard::None,
-            topics: Vec::new(),
-            is_for_clients: false,
-        }
-    }
-
-    /// Subscribes the socket to topics that begin with one of these.
-    pub fn topics(self, topics: Vec<String>) -> SocketSpec {
-        SocketSpec { topics, ..self }
-    }
-
-    /// Makes this a socket for clients.
-    pub fn for_clients(self) -> SocketSpec {
-        SocketSpec {
-            is_for_clients: true,
-            ..self
-        }
-    }
-
-    /// Makes the socket a guarded server, if there are keys.
-    pub fn with_server_keys(self, keys: Option<&ServerKeys>, role: Role) -> SocketSpec {
-        let guard = keys.map_or(Guard::None, |keys| Guard::Serve(keys.clone(), role));
-        SocketSpec { guard, ..self }
-    }
-
-    /// Makes the socket a guarded client, if there are keys.
-    pub fn call(self, keys: Option<&ClientKeys>) -> SocketSpec {
-        let guard = keys.map_or(Guard::None, |keys| Guard::Call(keys.clone()));
-        SocketSpec { guard, ..self }
-    }
-}
-
-/// A value kept with an outgoing frame. It is dropped when libzmq has taken the frame, or when the frame can never be
-/// read.
-pub trait FrameAttachment: Send {
-    /// Called if the frame's receiver is gone.
-    fn on_receiver_gone(&self);
-}
-
-/// Receives the arriving frames, on the thread that owns the sockets. It must not block.
-pub trait FrameHandler: Send + 'static {
-    /// Decides how much of a frame from a router's peer is taken. The rest is dropped before it is copied. So reading
-    /// a flood costs less than sending it, which matters because libzmq queues unread frames without a limit.
-    fn how_much_to_take(
-        &mut self,
-        _socket: SocketName,
-        _peer: &Peer,
-        _sender: Option<&Entry>,
-        _frame: &[u8],
-    ) -> TakenPart {
-        TakenPart::Whole
-    }
-
-    fn arrive(&mut self, arrived: ArrivedFrame);
-}
-
-/// How much of a frame is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakenPart {
-    Whole,
-    /// The frame counts as arrived, but its content is left out.
-    Arrival,
-    Nothing,
-    /// The frame belongs to a flood and is dropped. On a socket with keys the connection is closed, and its peer is
-    /// refused for a while. Without keys, peers are processes of this machine, and only their frames are dropped.
-    Flood,
-}
 
 /// Takes every frame.
 struct TakeAll<F>(F);
@@ -208,45 +47,6 @@ impl<F: FnMut(ArrivedFrame) + Send + 'static> FrameHandler for TakeAll<F> {
     fn arrive(&mut self, arrived: ArrivedFrame) {
         (self.0)(arrived);
     }
-}
-
-/// A frame that has arrived.
-#[derive(Debug)]
-pub struct ArrivedFrame {
-    pub socket: SocketName,
-    /// The sender, on a router socket. It is needed to answer.
-    pub peer: Option<Peer>,
-    /// The allow-list entry of the sender's key, on a guarded server socket that does not publish.
-    pub sender: Option<Arc<Entry>>,
-    /// The sender's address, on a router socket. For a Unix socket it is `:USER:GROUP:PROCESS`.
-    pub address: Option<String>,
-    /// The topic, on a subscribing socket.
-    pub topic: Option<Vec<u8>>,
-    pub frame: Vec<u8>,
-    /// The frame's content is left out ([`TakenPart::Arrival`]).
-    pub is_left_out: bool,
-}
-
-/// Why a socket could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum SocketError {
-    #[error("{endpoint} is in use by another process: choose another port or stop that process")]
-    InUse { endpoint: String },
-    #[error(
-        "{endpoint} can be reached by other machines and is not opened without keys: set `keys`"
-    )]
-    Unguarded { endpoint: String },
-    #[error("cannot open {endpoint}: {reason}")]
-    Open { endpoint: String, reason: String },
-    #[error("the socket thread cannot be started: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
-/// How many frames a socket has received and sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
-    pub received: u64,
-    pub sent: u64,
 }
 
 /// A handle for sending. Clones share the same thread.
@@ -383,14 +183,6 @@ impl Drop for Sockets {
                 event = "socket_thread_panicked",
                 "the socket thread panicked"
             );
-        }
-    }
-}
-
-impl Place {
-    pub fn endpoint(&self) -> &str {
-        match self {
-            Place::Bind(endpoint) | Place::Connect(endpoint) => endpoint,
         }
     }
 }

@@ -1,6 +1,16 @@
 //! Z85, the text form of keys: five characters for four bytes (ZeroMQ RFC 32).
 
-use super::{KEY_BYTES, KeyError};
+/// The length of a key in bytes.
+pub(super) const KEY_BYTES: usize = 32;
+
+/// Why a text is not a key. The error does not contain the text, which may be a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("a key has 40 characters, not {found}")]
+    Length { found: usize },
+    #[error("it has characters that no key has")]
+    Characters,
+}
 
 const ALPHABET: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
