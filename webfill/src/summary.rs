@@ -3,6 +3,7 @@
 mod failures;
 mod findings;
 mod lists;
+mod printing;
 mod repeating;
 mod scripts;
 mod seeds;
@@ -17,11 +18,13 @@ use serde_json::{Value, json};
 use webfill_store::{DatasetName, RecordCounts};
 use webfill_wire::{Outcome, TaskEnd};
 
+use self::printing::format_counts;
 use crate::shell;
 
 pub use failures::{Failure, Failures};
 pub use findings::{FieldsByMapping, Findings};
 pub use lists::ListCounts;
+pub use printing::printable;
 pub use repeating::Repeating;
 pub use scripts::Scripts;
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
@@ -402,31 +405,6 @@ impl Summary {
     fn quoted_state(&self) -> String {
         shell::quote(&self.state.display().to_string())
     }
-}
-
-/// A field's name without line breaks and control characters.
-pub fn printable(name: &str) -> String {
-    name.chars()
-        .take(40)
-        .collect::<String>()
-        .escape_debug()
-        .to_string()
-}
-
-/// Escapes line breaks and control characters.
-fn printable_text(text: &str) -> String {
-    text.escape_debug().to_string()
-}
-
-/// Counts as one line.
-fn format_counts(counts: &BTreeMap<String, u64>) -> String {
-    if counts.is_empty() {
-        return "none".into();
-    }
-    let mut sorted: Vec<_> = counts.iter().collect();
-    sorted.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
-    let parts = sorted.iter().map(|(name, count)| format!("{count} {name}"));
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// A duration in its two largest units.

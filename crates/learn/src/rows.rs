@@ -11,6 +11,7 @@ mod key;
 mod likeness;
 mod objects;
 mod paging;
+mod prepared_page;
 mod roots;
 mod select;
 mod shared;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use webfill_document::{Document, NodeRef};
 use webfill_urls::Url;
 
+use self::prepared_page::{ListPage, PreparedPage};
 use self::roots::Shape;
 use crate::conflicts;
 use crate::evaluate::{self, RowReader};
@@ -52,39 +54,6 @@ const SURE: f64 = 0.9;
 
 /// A mapping of rows learned from fewer records is a draft.
 const ENOUGH: usize = 3;
-
-/// A page, and the records on it.
-#[derive(Clone, Copy)]
-struct ListPage<'p> {
-    page: &'p Page,
-    rows: &'p [KnownRow],
-}
-
-/// A page prepared for learning.
-struct PreparedPage<'d> {
-    list: ListPage<'d>,
-    document: &'d Document,
-    places: Places<'d>,
-}
-
-impl KnownRow {
-    /// The values of the record, each once.
-    fn known_values(&self) -> Vec<KnownValue> {
-        let mut all: Vec<KnownValue> = Vec::new();
-        for one in self
-            .known
-            .values()
-            .flatten()
-            .take(100)
-            .filter_map(|value| KnownValue::new(value))
-        {
-            if !all.contains(&one) {
-                all.push(one);
-            }
-        }
-        all
-    }
-}
 
 /// Learns a mapping with `rows` for each group of pages of one site and layout that contain known records. `rows` are
 /// the records of each page. For `links` and `other_urls`, see [`crate::learn_with_links`].

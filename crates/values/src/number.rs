@@ -6,24 +6,18 @@
 //! numbers that could be meant instead. This module decides which mark begins the fraction.
 
 mod marks;
+mod notation;
 mod parts;
 mod rivals;
 mod signs;
 mod words;
 mod written;
 
+pub use notation::NumberNotation;
+
 use crate::decimal::Decimal;
 use marks::{Group, Notation};
 use written::{Brackets, WrittenNumber};
-
-/// The notation of numbers. Members that are `None` are inferred.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NumberNotation {
-    /// The character before the fraction.
-    pub decimal: Option<char>,
-    /// The characters between groups of digits. A space stands for any kind of space.
-    pub group: Option<Vec<char>>,
-}
 
 /// The result of reading a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

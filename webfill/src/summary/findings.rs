@@ -10,7 +10,7 @@ use webfill_health::{Alert, Warning};
 use webfill_store::{FieldCounts, MappingCounts, RowTotals};
 
 use super::lists::ListCounts;
-use super::printable;
+use super::printing::{format_counts, printable};
 
 mod rows;
 
@@ -196,7 +196,7 @@ impl Findings {
             if !by_field.is_empty() {
                 let records = by_field.iter();
                 let records = records.map(|(field, records)| (printable(field), *records));
-                let records = super::format_counts(&records.collect());
+                let records = format_counts(&records.collect());
                 let _ = writeln!(text, "  {name:<9} {records} (records, by field)");
             }
         }

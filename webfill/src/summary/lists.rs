@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_store::{CheckedRows, Doubt, ListPass, ListState};
 
-use super::printable;
+use super::printing::printable;
 
 /// The most doubtful lists that are named.
 const MOST_DOUBTED: usize = 5;

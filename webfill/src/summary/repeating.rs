@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::printable_text;
+use super::printing::printable_text;
 
 /// The number of sites with repeating pages, and the first few of them.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::printable_text;
+use super::printing::printable_text;
 
 /// The findings of the crawl about scripts.
 #[derive(Debug, Clone, Default, Deserialize)]

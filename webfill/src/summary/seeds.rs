@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::printable;
+use super::printing::printable;
 
 /// A seed that could not be read.
 #[derive(Debug, Clone)]

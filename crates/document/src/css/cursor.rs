@@ -1,6 +1,6 @@
 //! Reads the names, strings and numbers of a CSS selector.
 
-use super::SelectorError;
+use super::error::SelectorError;
 
 pub(crate) const SELECTOR_BYTES: usize = 4 * 1024;
 

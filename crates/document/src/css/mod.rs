@@ -4,12 +4,15 @@
 //! both have one evaluator, the same indexes and the same time budget.
 
 mod cursor;
+mod error;
 mod namespace;
 mod nth;
 mod parser;
 mod pseudo;
 mod selector;
 mod translate;
+
+pub use error::SelectorError;
 
 use crate::document::Document;
 use crate::node::NodeRef;
@@ -32,27 +35,6 @@ pub struct Selector {
     source: String,
     names: Names,
     plan: Plan,
-}
-
-/// Why a selector cannot be used, and where in it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}, at offset {offset} of {selector:?}")]
-pub struct SelectorError {
-    selector: String,
-    offset: usize,
-    reason: String,
-}
-
-impl SelectorError {
-    /// The position of the fault, in bytes from the beginning of the selector.
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// The fault, without the selector.
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
 }
 
 impl Selector {

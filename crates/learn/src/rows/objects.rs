@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use webfill_mapping::PageKind;
 
-use super::PreparedPage;
+use super::prepared_page::PreparedPage;
 use crate::evaluate::select_objects;
 use crate::fold::KnownValue;
 use crate::places::Places;

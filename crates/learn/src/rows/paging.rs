@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_document::{NodeRef, XPath};
 use webfill_urls::Url;
 
-use super::PreparedPage;
+use super::prepared_page::PreparedPage;
 use crate::anchors::literal;
 
 /// XPaths of links that sites name as leading to the next page, in the order in which they are tried.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use webfill_document::{NodeRef, XPath};
 
-use super::PreparedPage;
 use super::likeness::tokens;
+use super::prepared_page::PreparedPage;
 use super::standing::{Layout, RecordElements};
 use super::target::{Target, header_texts, number_of_tag};
 use crate::anchors::{is_valid_step_name, literal, own_anchors};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_document::Document;
 use webfill_urls::Url;
 
-use super::PreparedPage;
+use super::prepared_page::PreparedPage;
 use crate::field::learn_field;
 use crate::fold::{KnownValue, Spelling, folded};
 use crate::known;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_document::{NodeRef, XPath};
 
-use super::PreparedPage;
 use super::likeness::{Likeness, Model};
+use super::prepared_page::PreparedPage;
 use crate::fold::KnownValue;
 
 /// The most values of a record that are used, and the most elements for each value.

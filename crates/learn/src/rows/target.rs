@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use webfill_document::NodeRef;
 
-use super::PreparedPage;
 use super::likeness::{Likeness, is_empty};
+use super::prepared_page::PreparedPage;
 use super::standing::{Layout, RecordElements, WIDEST, kind, model, tag_path};
 use crate::fold::folded;
 

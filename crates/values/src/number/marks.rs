@@ -1,6 +1,6 @@
 //! The marks between digits: decimal marks and group marks.
 
-use super::NumberNotation;
+use super::notation::NumberNotation;
 
 /// A run of digits, and the mark before it.
 #[derive(Debug, Clone, PartialEq, Eq)]

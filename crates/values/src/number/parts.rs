@@ -1,8 +1,8 @@
 //! Recognises digits that are not a number of their own but part of a time of day, a coordinate, an internet address,
 //! a telephone number, a version and so on.
 
-use super::NumberNotation;
 use super::marks::{DigitRun, is_space};
+use super::notation::NumberNotation;
 use super::signs::word_before;
 use super::words::{Word, is_currency_sign, word_after};
 use super::written::is_digit;

@@ -1,8 +1,8 @@
 //! Finds the number of a text: its digits with the marks between them, and everything around it that changes its
 //! value.
 
-use super::NumberNotation;
 use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space};
+use super::notation::NumberNotation;
 use super::parts::{self, is_dash};
 use super::rivals::Rivals;
 use super::signs::{Prefix, brackets, has_point_currency};

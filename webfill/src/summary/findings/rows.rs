@@ -7,7 +7,8 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_store::{MappingCounts, RowFieldCounts, RowTotals};
 
-use super::{FIELDS_SHOWN, Findings, pages, printable, rounded, share, write_more};
+use super::{FIELDS_SHOWN, Findings, pages, rounded, share, write_more};
+use crate::summary::printing::printable;
 
 impl Findings {
     /// The counts of this mapping and dataset in the previous crawl.

@@ -1,0 +1,22 @@
+//! Faults of selectors.
+
+/// Why a selector cannot be used, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}, at offset {offset} of {selector:?}")]
+pub struct SelectorError {
+    pub(super) selector: String,
+    pub(super) offset: usize,
+    pub(super) reason: String,
+}
+
+impl SelectorError {
+    /// The position of the fault, in bytes from the beginning of the selector.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The fault, without the selector.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}

@@ -1,0 +1,28 @@
+//! Texts and counts as the summary prints them.
+
+use std::collections::BTreeMap;
+
+/// A field's name without line breaks and control characters.
+pub fn printable(name: &str) -> String {
+    name.chars()
+        .take(40)
+        .collect::<String>()
+        .escape_debug()
+        .to_string()
+}
+
+/// Escapes line breaks and control characters.
+pub(super) fn printable_text(text: &str) -> String {
+    text.escape_debug().to_string()
+}
+
+/// Counts as one line.
+pub(super) fn format_counts(counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return "none".into();
+    }
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+    let parts = sorted.iter().map(|(name, count)| format!("{count} {name}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
