@@ -15,10 +15,10 @@ use webfill_tests::site::Web;
 use webfill_tests::wall_clock;
 use webfill_tests::workplace::Workplace;
 
+use crate::egress::Routes;
 use crate::plan::Kind;
 use crate::proxy::Proxy;
 use crate::round::Round;
-use crate::ways::Routes;
 
 /// The lease of all rounds, in seconds.
 pub(crate) const LEASE_S: f64 = 1.0;

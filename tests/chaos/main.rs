@@ -9,6 +9,7 @@
 
 mod alone;
 mod crew;
+mod egress;
 mod graph;
 mod judge;
 mod mixed;
@@ -19,4 +20,3 @@ mod proxy;
 mod resources;
 mod round;
 mod trouble;
-mod ways;

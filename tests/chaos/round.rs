@@ -14,12 +14,12 @@ use webfill_tests::wall_clock;
 use webfill_tests::workplace::Workplace;
 
 use crate::crew::Crew;
+use crate::egress;
 use crate::graph::{self, Graph};
 use crate::judge::{self, Failures};
 use crate::plan::{Fault, Kind, PlannedFault};
 use crate::points;
 use crate::proxy::Weather;
-use crate::ways;
 
 const TICK: Duration = Duration::from_millis(20);
 
@@ -105,7 +105,7 @@ pub(crate) fn run(round: &Round) -> Report {
         Store::Mongodb => Some(fresh_database()),
     };
     let started = Instant::now();
-    let (web, work) = (ways::start_web(), Workplace::new());
+    let (web, work) = (egress::start_web(), Workplace::new());
     let mut rng = Rng::with_seed(round.seed);
     let graph = graph::serve(&web, round.sites, round.pages, &mut rng);
     work.write("seeds.txt", graph.roots.join("\n"));
@@ -134,7 +134,7 @@ pub(crate) fn run(round: &Round) -> Report {
         of_whole_hosts: round.gives_up,
     };
     let mut report = judge::report(graph, &failures, &scene.injected, &pages);
-    report.without_route = ways::urls_without_route(&scene.crew.folder).len();
+    report.without_route = egress::urls_without_route(&scene.crew.folder).len();
     report.wrong.append(&mut scene.wrong);
     let frontier = judge::check_frontier(&scene.crew.frontier(), graph);
     report.wrong.extend(frontier);
@@ -223,7 +223,7 @@ impl Scene {
 
     /// The URLs that were tried on a machine without a way out, or were in progress when it lost its way.
     fn urls_without_route(&self) -> BTreeSet<String> {
-        let mut urls = ways::urls_without_route(&self.crew.folder);
+        let mut urls = egress::urls_without_route(&self.crew.folder);
         for fault in &self.injected {
             if let Fault::LosesWay(_) = fault.planned.fault {
                 urls.extend(fault.held.iter().cloned());

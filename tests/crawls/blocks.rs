@@ -13,7 +13,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Site, Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
-mod taking_back;
+mod retraction;
 
 /// A challenge with a field, a link that the mapping selects, and a script that loads the page again.
 fn challenge() -> Page {

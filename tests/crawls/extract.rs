@@ -2,7 +2,7 @@
 
 mod archive;
 mod bounds;
-mod foreseen;
+mod dry_runs;
 mod many;
 mod rows;
 

@@ -5,7 +5,7 @@ mod bounds;
 mod made_site;
 mod repairing;
 mod rows;
-mod saying;
+mod statements;
 
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 //! Nothing is fetched. The command may run during a crawl, and can be repeated after an interruption.
 
 mod bodies;
+mod busy_store;
 mod candidate;
 mod documents;
-mod patiently;
 mod reading;
 mod report;
 mod seen;
@@ -20,7 +20,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
 use webfill_worker::{MappingSetRules, PageReader};
 
-pub use self::patiently::retry_while_busy;
+pub use self::busy_store::retry_while_busy;
 use self::reading::{PageRereader, Source};
 use self::report::Report;
 use crate::cli::id;

@@ -18,7 +18,7 @@ mod evidence;
 mod excerpt;
 mod form;
 mod former;
-mod judging;
+mod judgement;
 mod known;
 mod learning;
 mod linked;
@@ -28,7 +28,6 @@ mod number_style;
 mod options;
 mod overview;
 mod pages;
-mod passing;
 mod placeholders;
 mod plan;
 mod project;
@@ -40,6 +39,7 @@ mod stored_page;
 mod summary;
 mod table;
 mod tally;
+mod transient_ends;
 mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -53,7 +53,7 @@ use self::deciding::State;
 use self::doubts::Answers;
 pub use self::doubts::open as open_doubts;
 use self::evidence::Sources;
-use self::judging::Verdict;
+use self::judgement::Verdict;
 use self::mappings::Mappings;
 use self::nouns::counted;
 pub use self::options::FillOptions;
@@ -267,7 +267,7 @@ impl Fill {
                 reading::read_pages(table, pages, &mappings, &mut readings)?;
             }
             self.begin_step(Step::Judge, pages, None);
-            let verdict = judging::decide_values(table, pages, &mappings, &readings, precision);
+            let verdict = judgement::decide_values(table, pages, &mappings, &readings, precision);
             let tallies = Tallies::of(table, &verdict);
             self.overview(pages)
                 .write(project, Stage::Running, Some(&tallies), None)?;

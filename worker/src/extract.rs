@@ -34,10 +34,10 @@ use self::repeats::Repeats;
 
 mod listed;
 mod listings;
+mod refreshes;
 mod repeats;
-mod sent_on;
 
-pub(crate) use sent_on::end_if_sent_on;
+pub(crate) use refreshes::end_if_sent_on;
 
 /// A page to extract from, or a new set of mappings.
 pub enum Work {

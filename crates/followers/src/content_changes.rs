@@ -7,7 +7,7 @@
 //! other has stored. Stored changes are reported afterwards: in the log, on the firehose, and to the estimate of how
 //! often pages change. After a crash in between, only the store has them.
 
-mod judging;
+mod comparison;
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use webfill_store::{
 
 use crate::firehose::NotificationPublisher;
 use crate::follow::{Chunk, Follow, FollowerLoop, FollowerThread, Turn};
-use judging::{Batch, CheckComparer};
+use comparison::{Batch, CheckComparer};
 
 /// Limits of a chunk: the number of checks read at a time, and the bytes of their versions.
 const CHUNK_CHECKS: usize = 64;

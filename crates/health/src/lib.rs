@@ -9,6 +9,7 @@
 //! often alerts are false, and how soon they come. `docs/explanation/health.md` has the results.
 
 mod alert;
+mod alert_state;
 mod alternatives;
 mod deliveries;
 mod good_page;
@@ -16,13 +17,12 @@ mod kept;
 mod mapping_health;
 mod profile;
 mod recent;
+mod rechecked_pages;
 mod report;
-mod returning;
 mod rows;
 mod scope;
 mod series;
 mod sources;
-mod standing;
 mod template;
 
 pub use alert::{Alert, Event, FallenField, Sign, Warning, WarningKind};

@@ -3,7 +3,7 @@
 //! Each page is judged twice: among the pages of its template, and among all. A change inside a page shows in its
 //! template. A redesign founds a new template, and shows among all pages. Among all pages, those of a known template
 //! that never had the field give no evidence. While pages of known templates keep coming, a new template only causes a
-//! warning. `standing.rs` handles falls.
+//! warning. `alert_state.rs` handles falls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::has_value;
 use crate::kept::LastPages;
 use crate::profile::{Finding, Profile};
 use crate::recent::{Novelty, RecentPages};
-use crate::returning::RecheckedPages;
+use crate::rechecked_pages::RecheckedPages;
 use crate::rows::{PageEvidence, Rows};
 use crate::scope::Scope;
 use crate::series::{Series, Step, Witness, weight};

@@ -1,8 +1,8 @@
 //! The reading of a step: the nodes that a path or selector finds, or the matches of an expression.
 
 mod css_cures;
-mod names_there;
 mod near_miss;
+mod similar_names;
 mod written;
 mod xpath_cures;
 

@@ -127,7 +127,7 @@ impl Core {
             core.cx.frontier.crawls().touch(crawl);
         }
         outcomes::store_recent_crashed_pages(&mut core.cx, now_ms)?;
-        outcomes::taking_back::resume_retractions(&mut core.cx, now_ms)?;
+        outcomes::retraction::resume_retractions(&mut core.cx, now_ms)?;
         supervisors::restore_leases(&mut core.cx, now_ms)?;
         core.closing.restore_closing_crawls(&mut core.cx)?;
         core.pruning = core.cx.frontier.pruning().begin()?;

@@ -25,16 +25,16 @@ use self::schedule::Schedule;
 use crate::caller::Caller;
 use crate::frontier::{Clock, SiteId, TaskId, Turn, WokenSite};
 
+mod attribution;
 mod balance;
+mod deferral;
 mod egress;
 mod fleet;
 mod granting;
 mod groups;
 mod held;
-mod judging;
 mod leases;
 mod overdue;
-mod put_off;
 mod ready;
 mod schedule;
 mod session;

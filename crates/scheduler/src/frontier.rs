@@ -42,10 +42,12 @@ use crate::retry_table::RetryTable;
 use crate::seen::SeenUrls;
 
 mod app_tallies;
+mod attempts;
 mod awaited;
 mod backfill;
 mod backing_off;
 mod backoff;
+mod browser_handover;
 mod changes;
 mod closing;
 mod completion;
@@ -56,21 +58,17 @@ mod crawl;
 mod crawl_rows;
 mod crawls;
 mod crawls_in_memory;
-mod doubting;
 mod doubts;
 mod epochs;
 mod error;
 mod failures;
 mod feed;
 mod file_alone;
-mod forgiving;
 #[cfg(feature = "former-faults")]
 mod former_faults;
 mod give_back;
-mod handing_on;
 mod holding;
 mod journey_lines;
-mod judging;
 mod known_links;
 mod lanes;
 mod lease;
@@ -93,6 +91,7 @@ mod resolved;
 mod restore;
 mod retries;
 mod retrying;
+mod reversal;
 mod rules;
 mod schema;
 mod scripts;
@@ -100,6 +99,7 @@ mod site_queue;
 mod site_states;
 mod state_changes;
 mod stored_urls;
+mod suspected_pages;
 mod task_reports;
 mod task_rows;
 mod transactions;
@@ -110,14 +110,14 @@ mod unlinked;
 mod unreachable;
 
 mod application_limits;
+mod local_patience;
+mod retraction;
 mod sites;
 mod supervisors;
-mod taking_back;
 mod unsaved_crawls;
 mod unsaved_states;
 mod waiting;
 mod watches;
-mod within_patience;
 
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{HeldBy, HeldSites, HeldSitesScope};
@@ -148,10 +148,10 @@ pub use self::recovery::committed_at_ms;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
 pub use self::restore::forget_copy;
+pub use self::retraction::PendingRetraction;
 pub use self::site_states::SiteHealth;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
-pub use self::taking_back::PendingRetraction;
 pub use self::task_reports::{CrawlsAtSite, MOST_COUNTED, TaskReport, TaskStage, TasksAhead};
 pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
@@ -342,7 +342,7 @@ impl Frontier {
 
     /// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
     pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
-        handing_on::findings_for_worker(&self.0.cx, site, name)
+        browser_handover::findings_for_worker(&self.0.cx, site, name)
     }
 
     /// Whether a site is unreachable for a crawl with a patience, so that nothing is requested of it any more.

@@ -24,7 +24,6 @@ mod dispatch;
 pub mod effects;
 pub mod excluded_sites;
 pub mod frontier;
-mod in_words;
 pub mod intake;
 pub mod journal;
 pub mod local_crawl;
@@ -41,6 +40,7 @@ mod site_state;
 mod task_json;
 pub mod watch_reports;
 mod watch_sources;
+mod wording;
 
 pub use crate::core::{Core, CoreSettings, Environment};
 pub use application_limits::ApplicationLimits;

@@ -13,7 +13,7 @@
 //! | `end_of_seeds` | that the input is complete: an application may feed its crawl at any time |
 //! | `crawl_status` | the counters of several crawls as one, ten times a second, and whether something will still come of them; `info` is for one crawl, and reports why it waits |
 //! | `failed_urls`, `dead_records` | failed URLs counted by site and outcome, and all dead records, slice by slice |
-//! | `get_run`, `get_run_state`, `add_run_counts` | a watch with its passwords, and changes to the record of its run |
+//! | `get_run`, `get_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
 //! | `end` | that the dispatcher ends; `drain` ends supervisors |
 
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_wire::Outcome;
 
 use crate::frontier::{TaskReport, TaskStage};
-use crate::in_words::{format_time, pluralize, seconds};
+use crate::wording::{format_time, pluralize, seconds};
 
 /// The parts of an answer that come from the task's own row.
 pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {

@@ -5,16 +5,16 @@
 //! One thread serves all connections; it only reads and waits.
 
 pub mod body;
+mod connections;
 mod listener;
-mod places;
 mod protection;
 mod tls;
 mod tokens;
 mod unread;
 mod wrong_tokens;
 
+pub use self::connections::note_known_client;
 pub use self::listener::{Answer, AnswerBody, Peer, RequestHandler, complete_body, start};
-pub use self::places::note_known_client;
 pub use self::protection::{HttpFiles, Protection, SharedProtection};
 pub use self::tokens::{Bearer, TokenDigest, Tokens};
 pub use self::wrong_tokens::{PERIOD, WrongTokens};

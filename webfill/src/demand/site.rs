@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
-use super::site_here;
+use super::local_site;
 use super::table::{cell, pairs};
 use crate::cli::{duration, seconds};
 use crate::stdout::print;
@@ -72,7 +72,7 @@ impl SiteLane {
 pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
     let action = action(&options).map_err(Fault::usage)?;
     let answer = match &options.state {
-        Some(state) => site_here::act_locally(state, &action)?,
+        Some(state) => local_site::act_locally(state, &action)?,
         None => options.connection.connect()?.send_action(&action)?,
     };
     match options.json {

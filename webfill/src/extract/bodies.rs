@@ -5,8 +5,8 @@ use std::sync::Arc;
 use webfill_service::Fault;
 use webfill_store::{Bodies, CrawlId};
 
+use super::busy_store::retry_while_busy;
 use super::candidate::{Candidate, Content};
-use super::patiently::retry_while_busy;
 
 pub struct KeptBodies {
     crawl: CrawlId,

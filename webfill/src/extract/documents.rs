@@ -8,8 +8,8 @@ use serde_json::Value;
 use webfill_service::Fault;
 use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreError};
 
+use super::busy_store::retry_while_busy;
 use super::candidate::{Candidate, Content};
-use super::patiently::retry_while_busy;
 
 /// How many pages are checked at a time.
 const BATCH_PAGES: usize = 32;

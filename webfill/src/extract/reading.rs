@@ -16,8 +16,8 @@ use webfill_urls::content_hash;
 use webfill_wire::Outcome;
 use webfill_worker::{PageRead, PageReader, PageToRead};
 
+use super::busy_store::retry_while_busy;
 use super::candidate::Candidate;
-use super::patiently::retry_while_busy;
 use super::report::{Report, SkipReason};
 use super::seen::SeenPages;
 use super::{ExtractOptions, bodies, documents, warc};

@@ -23,8 +23,8 @@ use webfill_wire::keys::ClientKeys;
 
 use super::nouns::counted;
 use super::options::FillWebOptions;
-use super::passing;
 use super::project::Project;
+use super::transient_ends;
 use crate::cli::ProgressStyle;
 use crate::control_client::ControlClient;
 use crate::crawl::retry_actions;
@@ -171,7 +171,7 @@ impl FleetFetcher {
                 places.insert(place);
             }
         }
-        let ends = passing::ends()?;
+        let ends = transient_ends::ends()?;
         for &place in &places {
             for action in retry_actions(&ends, &self.crawls.app, &self.crawls.crawls[place]) {
                 dispatcher.request_until_answered(&action)?;

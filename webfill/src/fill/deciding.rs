@@ -1,4 +1,4 @@
-//! Decides for each cell what is filled, and states the result. The judgement is that of `judging.rs`.
+//! Decides for each cell what is filled, and states the result. The judgement is that of `judgement.rs`.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use webfill_mapping::MappingIndex;
 use webfill_truth::{Doubt, ItemJudgement, Judgement};
 use webfill_wire::Outcome;
 
-use super::judging::ValueNumbers;
+use super::judgement::ValueNumbers;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::reading::{Reading, agrees};

@@ -17,7 +17,7 @@ use webfill_truth::Judgement;
 
 use super::deciding::{Cell, State};
 use super::evidence::Sources;
-use super::judging::Verdict;
+use super::judgement::Verdict;
 use super::project::Project;
 use super::review::{self, Decision, ReviewAnswer};
 use super::table::{Change, Table};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_service::Fault;
 
 use super::deciding::Cell;
-use super::judging::Verdict;
+use super::judgement::Verdict;
 use super::mappings::Mappings;
 use super::pages::Pages;
 use super::project::{Project, write_file_atomically};

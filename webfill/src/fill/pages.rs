@@ -17,10 +17,10 @@ use super::by_fleet::{FetchOrder, FleetFetcher, WaitResult};
 use super::former::FormerPages;
 use super::nouns::counted;
 use super::options::FillWebOptions;
-use super::passing;
 use super::project::Project;
 use super::stored_page::StoredPage;
 use super::table::{Link, Table};
+use super::transient_ends;
 use crate::crawl::Crawl;
 use crate::extract::retry_while_busy;
 use crate::feeding::now_ms;
@@ -215,7 +215,7 @@ impl<'o> Pages<'o> {
         write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
         let mut options = self.options.of_crawl(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.failing.contains(url)) {
-            options.retry = passing::ends()?;
+            options.retry = transient_ends::ends()?;
             // The crawl asks all of them again.
             self.asked.extend(self.failing.iter().cloned());
         }

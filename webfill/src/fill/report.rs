@@ -14,7 +14,7 @@ use self::charts::{Bars, reason_bars};
 use self::html::{escaped, excerpt, link, shortened};
 use super::deciding::{Cell, State};
 use super::evidence::Sources;
-use super::judging::Verdict;
+use super::judgement::Verdict;
 use super::nouns::counted;
 use super::project::Project;
 use super::tally::Tallies;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use webfill_wire::Outcome;
 
-use super::passing;
+use super::transient_ends;
 
 /// A stored page without its body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,6 +31,6 @@ impl StoredPage {
     /// errors for too long, has no status.
     pub fn may_return(&self) -> bool {
         let is_unasked = self.outcome == Outcome::HttpError && self.status.is_none();
-        is_unasked || passing::ENDS.contains(&self.end().as_str())
+        is_unasked || transient_ends::ENDS.contains(&self.end().as_str())
     }
 }

@@ -6,7 +6,7 @@ use webfill_truth::{Interval, wilson};
 use webfill_urls::{Url, site};
 
 use super::deciding::{Cell, State};
-use super::judging::Verdict;
+use super::judgement::Verdict;
 use super::table::Table;
 
 /// Filled cells, gaps, and the sum of the confidences of the filled ones.

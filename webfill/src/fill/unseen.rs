@@ -10,7 +10,7 @@ use webfill_service::Fault;
 
 use super::deciding::{Cell, LEAST_UNASKED, State};
 use super::doubts::Answers;
-use super::judging::Verdict;
+use super::judgement::Verdict;
 use super::learning::{self, BySite};
 use super::mappings::Mappings;
 use super::pages::Pages;

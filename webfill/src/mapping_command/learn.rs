@@ -12,7 +12,7 @@ mod listed;
 pub mod output;
 pub mod records;
 mod report;
-mod said;
+mod statements;
 pub mod stored;
 mod web;
 
@@ -31,7 +31,7 @@ use self::folder::Folder;
 use self::gathered::{GatheredPage, PageGatherer, Pages};
 use self::listed::ListedRecords;
 use self::records::{KnownRecord, KnownRecords};
-use self::said::PageStatements;
+use self::statements::PageStatements;
 use self::stored::StoredCrawl;
 use crate::cli::MappingLearnOptions;
 use crate::settings::Settings;
@@ -64,7 +64,7 @@ pub fn runtime() -> Result<Runtime, Fault> {
 }
 
 fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
-    let said = said::read_statements(options)?;
+    let said = statements::read_statements(options)?;
     check(options, &said)?;
     let runtime = runtime()?;
     let (pages, records) = gather(options, &said, &runtime)?;

@@ -1,10 +1,10 @@
 //! `webfill mapping repair`: learns new chains for the fields that a changed layout has broken. The values extracted
 //! before the change serve as known values for the pages fetched after it. Nothing is written unless requested.
 
-mod anew;
 mod evidence;
 mod merge;
 mod reading;
+mod relearning;
 mod report;
 mod tally;
 
@@ -77,7 +77,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         .extend(of_rows.map(|name| (name.clone(), ROWS_STAY.to_owned())));
     for field in &fields {
         let pages = broken.pages(&evidence, &former, field);
-        match anew::relearn_field(&mapping, field, &pages) {
+        match relearning::relearn_field(&mapping, field, &pages) {
             Ok(new) => repair.accepted.push(new),
             Err(why) => repair.refused.push((field.clone(), why)),
         }

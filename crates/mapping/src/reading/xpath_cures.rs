@@ -2,8 +2,8 @@
 
 use webfill_document::NodeRef;
 
-use super::names_there::{attribute_names, children, descendants, similar_names, values};
 use super::near_miss::Break;
+use super::similar_names::{attribute_names, children, descendants, similar_names, values};
 use super::written::Piece;
 
 pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {

@@ -103,7 +103,7 @@ impl Core {
         open: &[String],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        outcomes::taking_back::on_page_retracted(&mut self.cx, (crawl, task), open, now_ms)
+        outcomes::retraction::on_page_retracted(&mut self.cx, (crawl, task), open, now_ms)
     }
 
     pub fn expire_recalls(&mut self, until_ms: i64) {

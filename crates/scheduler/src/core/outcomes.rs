@@ -20,8 +20,8 @@ use crate::frontier::{
 };
 use crate::site_state::backoff_end_seconds;
 
+pub(super) mod retraction;
 mod steps;
-pub(super) mod taking_back;
 
 /// Pages that killed their workers are written by the dispatcher itself, after the commit. A crash before the write
 /// loses it, so after a start all such pages of this period are written again.
@@ -182,7 +182,7 @@ fn handle_begun_backoffs(cx: &mut Context, now_ms: i64) -> Result<(), FrontierEr
         handing_out::wake_sites(cx, woken);
         cx.window.next_site_ms = Some(now_ms);
     }
-    taking_back::send_new_retractions(cx, now_ms)?;
+    retraction::send_new_retractions(cx, now_ms)?;
     for rest in cx.frontier.site_states().take_begun_backoffs() {
         if rest.until_ms.is_some() {
             *cx.counters.backoff.entry(rest.reason).or_default() += 1;

@@ -20,9 +20,9 @@ use super::supervisor::{Supervisor, SupervisorDetails};
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
+mod details;
 mod metrics;
-mod particulars;
-mod ways_out;
+mod offline_machines;
 
 pub use metrics::FleetMetrics;
 

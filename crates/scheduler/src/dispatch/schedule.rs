@@ -8,7 +8,7 @@
 //!   of the lane that it needs has credit (it waits in the queue of the lane);
 //! - *waiting in its group*: ready, but the address or the provider that it shares with other sites may get no more
 //!   requests now (the site waits in [`groups`](super::groups));
-//! - *put off*: it was granted but had nothing to hand out ([`put_off`](super::put_off));
+//! - *put off*: it was granted but had nothing to hand out ([`deferral`](super::deferral));
 //! - *changing owner*: its next task needs another owner, which it gets when no task of it is leased;
 //! - *full*: as many of its tasks are leased as its pace allows;
 //! - *idle*: no task can be handed out; it leaves the window when its last outcome has arrived.

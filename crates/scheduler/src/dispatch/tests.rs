@@ -3,6 +3,7 @@ use webfill_wire::{AddressBounds, Delivery, Lane, SiteClock};
 use super::*;
 use crate::frontier::{HeldLease, LeaseBatch, Leased, SavedSupervisor, SiteDue, SiteRule, Turn};
 
+mod deferral;
 mod granting;
 mod groups;
 mod handover;
@@ -10,7 +11,6 @@ mod lanes;
 mod large_fleet;
 mod machines;
 mod on_demand;
-mod put_off;
 mod sessions;
 
 const NOW: i64 = 1_000_000;

@@ -15,8 +15,8 @@ use super::parts::Tasks;
 use super::records::{ServedRecord, records_served_by};
 use super::task_rows::{HeldPage, HeldTask, held_task};
 use super::{
-    FrontierError, closing, crawl_rows, doubting, feed, handing_on, judging, page_checks,
-    releasing, resolved, retrying, trickles, unlinked,
+    FrontierError, attempts, browser_handover, closing, crawl_rows, feed, page_checks, releasing,
+    resolved, retrying, suspected_pages, trickles, unlinked,
 };
 
 /// How much lower than its page's priority a link's priority is.
@@ -39,17 +39,18 @@ impl Tasks<'_> {
                 resolved::mark_resolved(cx, record, now_ms)?;
             }
             cx.holding.note_end(task.site, report.task);
-            let disposition = match doubting::decide_suspected_block(cx, &task, report, now_ms)? {
-                Some(disposition) => disposition,
-                None => judging::apply_attempt(cx, &task, report, now_ms)?,
-            };
+            let disposition =
+                match suspected_pages::decide_suspected_block(cx, &task, report, now_ms)? {
+                    Some(disposition) => disposition,
+                    None => attempts::apply_attempt(cx, &task, report, now_ms)?,
+                };
             if report.outcome == Outcome::Blocked
                 && matches!(
                     disposition,
                     Disposition::SiteBackoffs(_) | Disposition::Ends
                 )
             {
-                doubting::requeue_doubtful_pages(cx, task.site, report)?;
+                suspected_pages::requeue_doubtful_pages(cx, task.site, report)?;
             }
             match disposition {
                 Disposition::SiteBackoffs(turn) => return Ok(Completion::SiteBackoffs(turn)),
@@ -59,7 +60,7 @@ impl Tasks<'_> {
                 }
                 Disposition::Own | Disposition::Ends => {}
             }
-            if handing_on::note_scripts(cx, &task, report, now_ms)? {
+            if browser_handover::note_scripts(cx, &task, report, now_ms)? {
                 retrying::requeue_leased(cx, &task, report.task, task.priority, now_ms + 1)?;
                 return Ok(Completion::HandedOn);
             }
@@ -72,7 +73,7 @@ impl Tasks<'_> {
                 now_ms,
             )?;
             add_page_counts(cx, &task, report)?;
-            doubting::note_doubt(cx, task.site, report)?;
+            suspected_pages::note_doubt(cx, task.site, report)?;
             let page = HeldPage {
                 crawl: task.crawl,
                 site: task.site,

@@ -16,8 +16,8 @@ use super::parts::Tasks;
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried};
 use super::schema::LEASED;
 use super::{
-    FrontierError, closing, crawl_rows, judging, lanes, rechecking, releasing, sites, tries, turns,
-    unreachable,
+    FrontierError, attempts, closing, crawl_rows, lanes, rechecking, releasing, sites, tries,
+    turns, unreachable,
 };
 
 /// The maximum number of tasks of ended crawls that one call closes, together with the crawls without tasks to hand
@@ -110,7 +110,7 @@ impl Tasks<'_> {
     ) -> std::result::Result<LeaseBatch, FrontierError> {
         self.0.run("hand out tasks", |cx| {
             let limit = cx.holding.limit(site, limit);
-            let mut run = LeaseRun::new(judging::leasable_tasks(cx, site, now_ms)?);
+            let mut run = LeaseRun::new(attempts::leasable_tasks(cx, site, now_ms)?);
             match run.leasable {
                 #[cfg(feature = "former-faults")]
                 Leasable::Unreachable if cx.backoff.unreachable_go_by_turns => {

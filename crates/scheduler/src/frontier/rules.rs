@@ -9,7 +9,7 @@ use super::context::Context;
 use super::lanes::SiteLane;
 use super::model::{SiteDue, SiteId, SiteRule};
 use super::parts::Sites;
-use super::{FrontierError, handing_on, releasing, sites, state_changes};
+use super::{FrontierError, browser_handover, releasing, sites, state_changes};
 
 /// The lanes that were set for sites.
 pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
@@ -64,7 +64,7 @@ impl Sites<'_> {
             update.execute(params![site, default_delay_ms])?;
             drop(update);
             state_changes::clear_backoff(cx, site)?;
-            handing_on::forget_scripts(cx, site)?;
+            browser_handover::forget_scripts(cx, site)?;
             let sql = "UPDATE site_rules SET most_pages = NULL WHERE site = ?1";
             cx.db.execute(sql, [site])?;
             if cx.lanes.rule(site).is_some() {
@@ -149,7 +149,7 @@ fn store_lane(cx: &mut Context, site: SiteId, lane: SiteLane) -> Result<()> {
     let values = params![site, lane.as_str()];
     cx.db.prepare_cached(sql)?.execute(values)?;
     cx.lanes.set_rule(site, lane);
-    handing_on::update_lane(cx, site);
+    browser_handover::update_lane(cx, site);
     cx.holding.changed_sites.push(site);
     Ok(())
 }

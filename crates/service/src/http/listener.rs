@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
-use crate::http::places::{ConnectionPermit, ConnectionPermits};
+use crate::http::connections::{ConnectionPermit, ConnectionPermits};
 use crate::http::protection::SharedProtection;
 use crate::http::tls;
 use crate::http::unread::WriteDeadline;

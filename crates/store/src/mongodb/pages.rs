@@ -17,7 +17,7 @@ use super::page_log;
 use super::records::{self, PutRowsResult};
 use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
-use super::{Mongo, call_interval, lists, taking_back, validators};
+use super::{Mongo, call_interval, lists, retraction, validators};
 use crate::error::StoreError;
 use crate::list::{PageLack, PageOfList};
 use crate::page::{MAX_ENTRY_BYTES, Page};
@@ -432,7 +432,7 @@ impl Pages for Mongo {
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
         let rules = self.rules();
-        let take_back = async move |db: Db| taking_back::take_back(&db, &saves, &rules).await;
+        let take_back = async move |db: Db| retraction::take_back(&db, &saves, &rules).await;
         self.call_for_each(count, take_back).await
     }
 

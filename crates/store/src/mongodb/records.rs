@@ -9,8 +9,8 @@
 
 mod deciding;
 mod filling;
+mod retraction;
 mod rows;
-mod taking_back;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -37,8 +37,8 @@ use crate::store::Records;
 use crate::timestamp::parse_iso_time;
 
 pub(super) use filling::{fill, fill_from_rereads, preview_changes};
+pub(super) use retraction::{RetractRequest, take_back};
 pub(super) use rows::{PutRowsResult, note_rows_missing_from_list, put_rows};
-pub(super) use taking_back::{RetractRequest, take_back};
 
 /// After how many rounds with conflicting writes a call fails as temporarily unavailable.
 const MAX_ROUNDS: u32 = 50;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Sqlite;
 use super::columns::{time, to_json};
 use super::fault::Fault;
-use super::slices::read_list_page;
+use super::list_pages::read_list_page;
 use crate::browse::{ChangeListFilter, ListPage, Place};
 use crate::change::{
     Change, ChangeFilter, ChangeKind, ComparedPosition, Comparison, KnownVersions,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use super::Sqlite;
 use super::columns::time;
 use super::fault::Fault;
-use super::slices::read_list_page;
+use super::list_pages::read_list_page;
 use crate::browse::{ListPage, Place};
 use crate::error::StoreError;
 use crate::site_state::SiteState;

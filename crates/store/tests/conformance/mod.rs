@@ -21,13 +21,13 @@ pub(crate) mod listing;
 pub(crate) mod lists;
 pub(crate) mod rereading;
 pub(crate) mod reserving;
+pub(crate) mod retraction;
 pub(crate) mod row_lists;
 pub(crate) mod rows;
 pub(crate) mod samples;
 pub(crate) mod saving;
 pub(crate) mod sharing;
 pub(crate) mod site_states;
-pub(crate) mod taking_back;
 pub(crate) mod users_values;
 pub(crate) mod writing_back;
 
@@ -198,8 +198,8 @@ macro_rules! conformance_tests {
             site_states: states_are_removed_alone_and_more_than_once,
             site_states: many_states_are_put_and_removed_at_once,
             site_states: hostile_texts_of_a_state_come_back_as_they_went_in,
-            taking_back: what_a_block_has_brought_is_taken_back,
-            taking_back: a_page_that_was_fetched_since_is_not_taken_back,
+            retraction: what_a_block_has_brought_is_taken_back,
+            retraction: a_page_that_was_fetched_since_is_not_taken_back,
             sharing: two_clients_see_what_the_other_kept,
             sharing: two_clients_fill_one_record_without_losing_a_field,
             sharing: two_clients_write_at_once_and_lose_nothing,

@@ -9,7 +9,7 @@ use webfill_service::Fault;
 use super::gathered::GatheredPage;
 use super::listed::ListedRecords;
 use super::records::KnownRecords;
-use super::said::PageStatements;
+use super::statements::PageStatements;
 use crate::demand::table::without_control_characters;
 
 pub fn join(

@@ -9,7 +9,7 @@ use webfill_urls::{Url, canonical, site};
 
 use super::gathered::{GatheredPage, PageGatherer, Pages};
 use super::records::{KnownRecord, KnownRecords};
-use super::said::PageStatements;
+use super::statements::PageStatements;
 use crate::cli::MappingLearnOptions;
 use crate::mapping_command::fetching::{PageProvider, PageUnavailable};
 use crate::mapping_command::page::kind_and_text;

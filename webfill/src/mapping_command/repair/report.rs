@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
 
 use super::BrokenMapping;
-use super::anew::NewChains;
 use super::evidence::Evidence;
 use super::reading::{Reader, shown};
+use super::relearning::NewChains;
 use crate::cli::{MappingRepairOptions, ReportFormat};
 use crate::demand::table::without_control_characters;
 use crate::mapping_command::difference::lines_that_differ;

@@ -7,7 +7,7 @@ use super::limits;
 use crate::core::context::Context;
 use crate::core::machines;
 use crate::frontier::{FrontierError, HeldBy, HeldSites, HeldSitesScope};
-use crate::in_words::pluralize;
+use crate::wording::pluralize;
 
 /// The maximum number of a crawl's sites read for one answer.
 pub(super) const MOST_SITES: usize = 10_000;

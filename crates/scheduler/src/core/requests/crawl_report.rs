@@ -9,7 +9,7 @@ use webfill_wire::CrawlKey;
 use super::{awaited, waits};
 use crate::core::context::Context;
 use crate::frontier::{FrontierError, TaskId};
-use crate::in_words::seconds;
+use crate::wording::seconds;
 
 /// The longest-running task of a crawl.
 pub(super) struct OldestLease {

@@ -5,7 +5,7 @@ use webfill_wire::{CrawlKey, Finding};
 
 use crate::core::context::Context;
 use crate::frontier::FrontierError;
-use crate::in_words::pluralize;
+use crate::wording::pluralize;
 
 /// The maximum number of sites with findings about scripts to report.
 const MOST_SCRIPTED: usize = 10;

@@ -15,7 +15,7 @@ use crate::core::requests::reports::ReportCache;
 use crate::core::window;
 use crate::dispatch::{Presence, SupervisorDetails};
 use crate::frontier::{FrontierError, MOST_WAITING_COUNTED};
-use crate::in_words::seconds;
+use crate::wording::seconds;
 
 pub(super) fn fleet_status(
     cx: &mut Context,

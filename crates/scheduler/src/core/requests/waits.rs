@@ -12,8 +12,8 @@ use crate::core::context::Context;
 use crate::core::machines;
 use crate::dispatch::SiteWait;
 use crate::frontier::{FrontierError, QueuedSite};
-use crate::in_words::{explain_backoff, format_duration, format_time, pluralize, seconds};
 use crate::site_state::UNTIL_WOKEN_MS;
+use crate::wording::{explain_backoff, format_duration, format_time, pluralize, seconds};
 
 /// Why the tasks of a crawl at a site wait. The answer lists the reasons in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

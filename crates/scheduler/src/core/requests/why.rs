@@ -13,9 +13,9 @@ use crate::core::context::Context;
 use crate::frontier::{
     FrontierError, MOST_COUNTED, QueuedSite, TaskReport, TaskStage, TasksAhead, ignore_pruned,
 };
-use crate::in_words::{explain_backoff, format_duration, format_time, pluralize, seconds};
 use crate::site_state::UNTIL_WOKEN_MS;
 use crate::task_json::{explain_end, task_json};
+use crate::wording::{explain_backoff, format_duration, format_time, pluralize, seconds};
 
 /// The maximum number of crawls searched for one answer. The next request continues after them.
 const CRAWLS_AT_ONCE: usize = 10_000;

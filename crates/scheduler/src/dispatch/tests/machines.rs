@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use webfill_wire::{Evidence, Outcome, TaskDone};
 
 use super::*;
-use crate::dispatch::judging::MachineFindings;
+use crate::dispatch::attribution::MachineFindings;
 use crate::frontier::SiteHealth;
 
 const WELL: SiteHealth = SiteHealth {

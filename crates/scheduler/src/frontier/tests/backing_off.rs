@@ -445,7 +445,7 @@ fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     fixture.feed(&["http://soft.example/1"]);
     let task = fixture.lease_all().remove(0);
     fixture.report(&report(&task));
-    taking_back::request_retraction(&mut fixture.frontier.0.cx, task.task).unwrap();
+    retraction::request_retraction(&mut fixture.frontier.0.cx, task.task).unwrap();
     fixture
         .frontier
         .reopening()

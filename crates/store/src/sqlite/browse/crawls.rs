@@ -8,7 +8,7 @@ use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, Place};
 use crate::crawl::{Crawl, CrawlId};
 use crate::sqlite::crawls;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::slices::read_list_page;
+use crate::sqlite::list_pages::read_list_page;
 use crate::timestamp::iso_time;
 
 /// The order of the list. Without its index, which is created before browsing, all crawls are sorted.

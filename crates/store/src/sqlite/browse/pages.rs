@@ -8,7 +8,7 @@ use crate::browse::{ListPage, MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow
 use crate::crawl::CrawlId;
 use crate::sqlite::columns::time;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::slices::read_list_page;
+use crate::sqlite::list_pages::read_list_page;
 
 /// The columns of a page that are not long.
 const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,

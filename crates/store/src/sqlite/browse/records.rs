@@ -15,8 +15,8 @@ use crate::record::RecordState;
 use crate::sqlite::columns::{from_json, time};
 use crate::sqlite::export::RECORD_COLUMNS;
 use crate::sqlite::fault::Fault;
+use crate::sqlite::list_pages::{SEARCH_TIME, read_list_page};
 use crate::sqlite::objects::row_object;
-use crate::sqlite::slices::{SEARCH_TIME, read_list_page};
 
 const OPEN: &str = "INDEXED BY records_by_state
     WHERE dataset = ?1 AND resolved_at IS NULL AND record_id >= ?2 AND record_id < ?3

@@ -12,7 +12,7 @@ use super::parts::SiteStates;
 use super::site_states::StoredState;
 use super::task_rows::HeldTask;
 use super::{
-    crawl_rows, releasing, retries, retrying, sites, state_changes, tries, turns, within_patience,
+    crawl_rows, local_patience, releasing, retries, retrying, sites, state_changes, tries, turns,
 };
 use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::Patience;
@@ -81,7 +81,7 @@ pub(super) fn apply_failure(
             stored.since_ms = now_ms;
             stored.suspects.clear();
         }
-        verdict = within_patience::limit_by_patience(
+        verdict = local_patience::limit_by_patience(
             cx,
             task,
             report,
@@ -176,7 +176,7 @@ pub(super) fn store_failure(
         Phase::Open => return Ok(()),
         Phase::BackingOff { until_ms } => Some(until_ms),
         Phase::Unreachable => {
-            within_patience::make_retries_due(cx, site)?;
+            local_patience::make_retries_due(cx, site)?;
             None
         }
     };

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::doubts::DoubtfulPage;
 use super::model::SiteId;
 use super::task_rows::HeldTask;
-use super::{crawl_rows, judging, retrying, state_changes, taking_back};
+use super::{attempts, crawl_rows, retraction, retrying, state_changes};
 use crate::site_state::Phase;
 
 /// Updates the doubtful pages of a site after a task has ended.
@@ -51,7 +51,7 @@ pub(super) fn requeue_doubtful_pages(
     for page in probable_blocks(pages, sign) {
         match page.fields {
             0 => cx.backoff.add_suspects(vec![page.task]),
-            _ => taking_back::request_retraction(cx, page.task)?,
+            _ => retraction::request_retraction(cx, page.task)?,
         }
     }
     Ok(())
@@ -84,7 +84,7 @@ pub(super) fn decide_suspected_block(
     {
         return Ok(Some(Disposition::Ends));
     }
-    judging::note_try(cx, report, now_ms)?;
+    attempts::note_try(cx, report, now_ms)?;
     let delay_ms = i64::from(report.clock.delay_ms.unwrap_or(0));
     let not_before_ms = now_ms + 2 * delay_ms + WAIT_MS;
     retrying::requeue_leased(cx, task, report.task, task.priority, not_before_ms)?;
