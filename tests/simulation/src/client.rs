@@ -3,13 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::coordinator::EPOCH_MS;
+use crate::names::{CRAWLS, url};
 use crate::plan::Plan;
-use crate::worker::url;
-use crate::world::{Event, World};
-
-/// The crawls' ids.
-pub(crate) const CRAWLS: [&str; 4] = ["crawl", "other", "third", "fourth"];
+use crate::settings::EPOCH_MS;
 
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -78,14 +74,14 @@ impl Client {
     }
 
     /// When the client acts next.
-    fn next_action_ms(&self) -> u64 {
+    pub(crate) fn next_action_ms(&self) -> u64 {
         let next = self.next_crawl().map(|next| &self.crawls[next]);
         let next = next.filter(|crawl| crawl.key.is_some());
         next.map_or(0, |crawl| crawl.feeds_at_ms)
     }
 
     /// The client's next request.
-    fn next_request(&self) -> Value {
+    pub(crate) fn next_request(&self) -> Value {
         let Some(crawl) = self.next_crawl().map(|next| &self.crawls[next]) else {
             let keys: Vec<Option<u64>> = self.crawls.iter().map(|crawl| crawl.key).collect();
             return json!({"action": "crawl_status", "crawls": keys});
@@ -130,33 +126,4 @@ fn seeds(plan: &Plan, crawl: usize) -> Vec<Value> {
     let sites = 0..plan.sites.len();
     let seed = |site| json!({"url": url(site, 0), "records": plan.seed_records(crawl, site)});
     sites.map(seed).collect()
-}
-
-impl World {
-    pub(crate) fn run_client(&mut self) {
-        let acts_at_ms = self.client.next_action_ms();
-        if acts_at_ms > self.now_ms {
-            return self.schedule_at(acts_at_ms, Event::ClientAsks);
-        }
-        let request = self.client.next_request();
-        if self.has_standbys() {
-            let next_ms = self
-                .send_client_request_to_node(&request)
-                .max(self.client_interval_ms());
-            return self.schedule_in(next_ms, Event::ClientAsks);
-        }
-        let request = request.to_string();
-        match self.send_client_request(request.as_bytes()) {
-            Some(answer) => self.client.handle_answer(&answer),
-            None => self.trace(|_| "the client gets no answer".into()),
-        }
-        self.schedule_in(self.client_interval_ms(), Event::ClientAsks);
-    }
-
-    fn client_interval_ms(&self) -> u64 {
-        match self.client.ended {
-            true => (self.plan.estimate_ms / 200).clamp(100, 600_000),
-            false => 50,
-        }
-    }
 }

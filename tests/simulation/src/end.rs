@@ -8,13 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use webfill_wire::CrawlKey;
 
-use crate::client::CRAWLS;
-use crate::lost_ways::is_failure;
+use crate::faults::is_failure;
+use crate::names::{CRAWLS, site_and_page_of, url};
 use crate::plan::Plan;
 use crate::robots::RobotsState;
 use crate::sites::{FAILS_FOR_GOOD, PageFailure, PagePlan, SitePlan};
 use crate::store::Store;
-use crate::worker::{site_and_page_of, url};
 use crate::world::World;
 
 /// How each URL of a crawl ended.

@@ -1,8 +1,9 @@
-//! The planned faults of processes and of the network between them.
+//! Faults of processes, of the network between them, and of the machines' ways out to the web.
+
+use webfill_wire::Outcome;
 
 use crate::dice::Dice;
-use crate::lost_ways::EgressFailure;
-use crate::plan::Plan;
+use crate::request::Response;
 
 /// How messages travel between supervisors and the dispatcher.
 #[derive(Debug, Clone)]
@@ -73,76 +74,6 @@ pub(crate) enum Fault {
     },
 }
 
-const HOUR_MS: i64 = 3_600_000;
-
-impl Plan {
-    /// In some worlds, restarts the machine on which everything runs, and sets its clock. Without a shared cache,
-    /// only the dispatcher's stored state is known after that.
-    pub(crate) fn add_reboot(&mut self, dice: &mut Dice) {
-        if !dice.once_in(4) {
-            return;
-        }
-        self.cache_fails = true;
-        let at_ms = dice.between(0, self.estimate_ms);
-        let down_ms = dice.log_uniform(1_000, 300_000);
-        let ahead_ms = HOUR_MS;
-        self.faults.push((at_ms, Fault::ClockIsSet { ahead_ms }));
-        self.faults.push((at_ms, Fault::DispatcherDies { down_ms }));
-        for supervisor in 0..self.supervisors {
-            let dies = Fault::SupervisorDies {
-                supervisor,
-                down_ms,
-            };
-            self.faults.push((at_ms, dies));
-        }
-    }
-
-    pub(crate) fn draw_fault(&self, dice: &mut Dice) -> Fault {
-        let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
-        let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
-        // Either a short moment, or long enough for the sites to be given to others.
-        let hand_over_ms = self.lease_ms + self.longest_request_ms;
-        let for_ms = match dice.once_in(3) {
-            true => dice.between(hand_over_ms, 4 * hand_over_ms),
-            false => dice.log_uniform(20, hand_over_ms),
-        };
-        let down_ms = for_ms;
-        match dice.between(0, 11) {
-            0 => Fault::DispatcherDies { down_ms },
-            1 => Fault::SupervisorDies {
-                supervisor,
-                down_ms,
-            },
-            2 => Fault::SupervisorLeaves {
-                supervisor,
-                down_ms,
-            },
-            3 => Fault::WorkerDies { supervisor, slot },
-            4 => Fault::DispatcherStops { for_ms },
-            5 => Fault::SupervisorStops { supervisor, for_ms },
-            6 => Fault::WorkerStops {
-                supervisor,
-                slot,
-                for_ms,
-            },
-            7 | 8 => {
-                let (up, down) = dice.one_of(&[(true, false), (false, true), (true, true)]);
-                Fault::Offline {
-                    supervisor,
-                    up,
-                    down,
-                    for_ms,
-                }
-            }
-            9 => Fault::Reconnects { supervisor },
-            10 => Fault::ClockIsSet {
-                ahead_ms: dice.one_of(&[0, HOUR_MS]),
-            },
-            _ => Fault::Namesake { supervisor, for_ms },
-        }
-    }
-}
-
 impl NetworkPlan {
     pub(crate) fn draw(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
         NetworkPlan {
@@ -163,4 +94,55 @@ impl NetworkPlan {
             reorders: false,
         }
     }
+}
+
+/// How requests fail on such a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EgressFailure {
+    /// The operating system knows no route.
+    NoRoute,
+    /// The name servers do not answer.
+    NoNames,
+    /// Nothing is answered.
+    Silence,
+}
+
+/// How long name look-ups wait for an answer.
+const NAMES_ARE_AWAITED_MS: u64 = 5_000;
+
+impl EgressFailure {
+    /// The result of a request, as a worker sees it.
+    pub(crate) fn response(self) -> Response {
+        let (outcome, error, no_route) = match self {
+            EgressFailure::NoRoute => (Outcome::NetworkError, "Network is unreachable", true),
+            EgressFailure::NoNames => (Outcome::DnsError, "no answer within 5 s", true),
+            EgressFailure::Silence => (Outcome::Timeout, "no answer in time", false),
+        };
+        Response {
+            error: Some(error.to_owned()),
+            no_route,
+            is_lost: true,
+            ..Response::without_answer(outcome)
+        }
+    }
+
+    /// How long a request takes to fail.
+    pub(crate) fn takes_ms(self, longest_request_ms: u64) -> u64 {
+        match self {
+            EgressFailure::NoRoute => 1,
+            EgressFailure::NoNames => NAMES_ARE_AWAITED_MS.min(longest_request_ms),
+            EgressFailure::Silence => longest_request_ms,
+        }
+    }
+}
+
+/// Whether a task that was tried without a way out may have this outcome.
+pub(crate) fn is_failure(outcome: &str) -> bool {
+    [
+        "network_error",
+        "dns_error",
+        "timeout",
+        "robots_unreachable",
+    ]
+    .contains(&outcome)
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use webfill_supervisor::supervisor::{Supervisor, Terms};
 use webfill_wire::codec::{OLDEST_VERSION, WIRE_VERSION};
-use webfill_wire::{
-    Credit, Delivery, Lane, SupervisorOutcomes, SupervisorToDispatcher, WorkerToSupervisor,
-};
+use webfill_wire::{Credit, Delivery, Lane, WorkerToSupervisor};
 
-use crate::lost_ways::EgressFailure;
+use crate::dice::Dice;
+use crate::event::MessageToDispatcher;
+use crate::faults::EgressFailure;
+use crate::names::PageOfCrawl;
 use crate::plan::Plan;
 use crate::worker::Worker;
 
@@ -38,13 +39,6 @@ pub(crate) struct Machine {
     /// The latest arrivals on each way, for networks that keep the order.
     pub(crate) last_arrival_ms: [u64; 3],
     boot_ms: u64,
-}
-
-/// A message to the dispatcher.
-#[derive(Debug, Clone)]
-pub(crate) enum MessageToDispatcher {
-    Word(SupervisorToDispatcher),
-    Outcomes(SupervisorOutcomes),
 }
 
 impl Machine {
@@ -136,5 +130,27 @@ impl Machine {
     pub(crate) fn has_drained(&self) -> bool {
         let is_drained = self.core.as_ref().is_some_and(Supervisor::is_drained);
         is_drained && !self.workers.iter().any(|worker| worker.is_alive)
+    }
+}
+
+/// The effects of lost ways out.
+#[derive(Debug)]
+pub(crate) struct EgressLoss {
+    pub(crate) dice: Dice,
+    /// The pages of tasks that were tried without a way out.
+    pub(crate) tried: BTreeSet<PageOfCrawl>,
+}
+
+impl EgressLoss {
+    pub(crate) fn new(seed: u64) -> EgressLoss {
+        EgressLoss {
+            dice: Dice::new(seed ^ 0x7057),
+            tried: BTreeSet::new(),
+        }
+    }
+
+    /// Whether a task of this page was tried without a way out.
+    pub(crate) fn was_tried_offline(&self, page: PageOfCrawl) -> bool {
+        self.tried.contains(&page)
     }
 }

@@ -16,13 +16,10 @@ use std::collections::BTreeMap;
 use webfill_store::RobotsEntry;
 use webfill_worker::Answer;
 
-use crate::plan::LONGEST_WAIT_MS;
+use crate::request::{Process, Request, Response};
 use crate::robots::{MOST_REDIRECTS, RobotsPlan, RobotsState};
+use crate::settings::LONGEST_WAIT_MS;
 use crate::sites::SitePlan;
-use crate::web::{Request, Response};
-
-/// A worker process: machine, index, incarnation.
-pub(crate) type Process = (usize, u16, u32);
 
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::robots::RobotsPlan;
 use crate::run_with_observer;
 use crate::sites::{PageFailure, PagePlan, SitePlan, estimate_ms};
+use crate::turns;
 use crate::world::World;
 
 const SITES_EACH: usize = 12;
@@ -128,7 +129,7 @@ impl Observer {
             return;
         }
         self.next_check_ms = world.now_ms + CHECK_EVERY_MS;
-        let asked = world.send_client_request(br#"{"action": "status"}"#);
+        let asked = turns::send_client_request(world, br#"{"action": "status"}"#);
         if let Some(status) = asked {
             self.check(world.now_ms, &status);
         }

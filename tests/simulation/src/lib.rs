@@ -54,18 +54,31 @@ mod client;
 mod coordinator;
 mod dead_hosts;
 mod dice;
+mod drawing;
+mod drawn_faults;
+mod drawn_orders;
+mod drawn_sites;
 mod end;
+mod event;
+mod events;
 mod faults;
 mod fleet;
+mod group_bounds;
 mod judge;
 mod large;
 mod lost_ways;
 mod machines;
+mod names;
+mod network;
+mod observations;
 mod operator;
 mod orders;
 mod plan;
+mod request;
 mod robots;
 mod sabotage;
+mod sabotaged;
+mod settings;
 pub mod several;
 mod shared_servers;
 mod site_states;
@@ -76,6 +89,7 @@ mod store;
 mod suited;
 mod supervisors;
 mod trouble;
+mod turns;
 mod web;
 mod witness;
 mod worker;
@@ -84,10 +98,12 @@ mod world;
 
 use crate::end::check_end;
 pub use crate::large::{LargeFleet, large_fleet};
-use crate::plan::{MOST_BACKOFFS, Plan};
+use crate::plan::Plan;
 use crate::robots::RobotsState;
 pub use crate::sabotage::Sabotage;
+use crate::settings::MOST_BACKOFFS;
 use crate::sites::SitePlan;
+use crate::standbys::file_checks;
 pub use crate::standbys::{StandbySabotage, StandbysReport};
 use crate::world::World;
 
@@ -126,7 +142,7 @@ pub fn is_found_with_standbys(sabotage: StandbySabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_standby_sabotage(sabotage, seed);
         let mut world = World::new(seed, plan, None, false);
-        world.sabotage_standbys(sabotaged);
+        world.standbys_mut().set_sabotage(sabotaged);
         run_standbys(world).is_ok()
     };
     !passes(Some(sabotage)) && passes(None)
@@ -135,7 +151,7 @@ pub fn is_found_with_standbys(sabotage: StandbySabotage, seed: u64) -> bool {
 fn run_standbys(mut world: World) -> Result<StandbysReport, Vec<String>> {
     let faults = run_until_fault(&mut world, |_| {});
     match faults.is_empty() {
-        true => Ok(world.standbys_report()),
+        true => Ok(file_checks::standbys_report(&mut world)),
         false => Err(faults),
     }
 }
@@ -164,7 +180,7 @@ fn run_with_observer(
 /// Runs a world to its end, and returns the faults found.
 fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<String> {
     let limit_ms = patience_ms(&world.plan);
-    while world.step() {
+    while events::step(world) {
         watch(world);
         if !world.web.judge.faults.is_empty() || !world.faults.is_empty() {
             break;
@@ -177,9 +193,9 @@ fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<
             break;
         }
     }
-    world.check_conservation();
+    turns::check_conservation(world);
     check_end(world);
-    world.check_files();
+    file_checks::check_files(world);
     let mut faults = std::mem::take(&mut world.web.judge.faults);
     faults.append(&mut world.faults);
     faults

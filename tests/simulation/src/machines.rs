@@ -7,14 +7,14 @@
 //!   as long as there is work;
 //! - it is not open again before a probe was answered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use webfill_wire::{Outcome, SupervisorOutcomes, Task, TaskDone};
 
-use crate::backoff::Lease;
-use crate::lost_ways::is_failure;
-use crate::worker::site_number;
+use crate::faults::is_failure;
+use crate::names::site_number;
+use crate::observations::{ObservedCutOff, ObservedMachine};
 use crate::world::World;
 
 /// How many healthy sites must fail, within which time, to show that a machine is offline.
@@ -35,54 +35,6 @@ const MANY_TASKS: usize = 30;
 
 /// After this long the dispatcher may open a machine again without an answer.
 const LONGEST_OFFLINE_MS: u64 = 6 * 3_600_000;
-
-#[derive(Debug, Default)]
-pub(crate) struct ObservedMachines {
-    /// The machines, by the name of the supervisor.
-    of_names: BTreeMap<String, ObservedMachine>,
-    /// The machine that had a request answered, as the dispatcher is about to learn.
-    answering: Option<String>,
-    /// The machine whose attempts the dispatcher is about to learn of.
-    attempting: Option<String>,
-    /// Whether the dispatcher is about to learn of attempts, or a machine joins.
-    pub(crate) is_attentive: bool,
-    /// How often any machine was offline.
-    pub(crate) outages: u64,
-}
-
-impl ObservedMachines {
-    /// Whether the dispatcher's report about the machines matters now.
-    pub(crate) fn needs_report(&self) -> bool {
-        self.is_attentive || self.of_names.values().any(|seen| seen.offline.is_some())
-    }
-
-    /// Forgets all machines, because a new dispatcher knows nothing of them.
-    pub(crate) fn clear(&mut self) {
-        self.of_names.clear();
-    }
-}
-
-#[derive(Debug, Default)]
-struct ObservedMachine {
-    offline: Option<ObservedCutOff>,
-    /// Whether the machine was offline earlier in this session, so that some sites may be excused.
-    was_offline: bool,
-    answered_ms: u64,
-    /// The machine's failures at healthy sites since the last answer: site, task, and time.
-    failed: Vec<(usize, u64, u64)>,
-}
-
-/// A cut-off that the dispatcher has reported.
-#[derive(Debug)]
-struct ObservedCutOff {
-    since_ms: u64,
-    /// When the last probe was sent; before the first one, when the cut-off began.
-    probed_ms: u64,
-    /// The probes of the last round.
-    probes: Vec<Lease>,
-    /// The number of other machines' tasks that could have been probes.
-    tasks_of_others: usize,
-}
 
 /// Attempts with valid leases, reported by a supervisor.
 #[derive(Default)]
@@ -110,204 +62,203 @@ fn has_no_name(done: &TaskDone) -> bool {
     done.outcome == Outcome::DnsError && !no_route
 }
 
-impl World {
-    /// What outcomes show about the machine that they come from.
-    pub(crate) fn attempts(&mut self, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
-        if !self.plan.loses_egress() {
-            return None;
-        }
-        let mut attempts = Attempts {
-            supervisor: outcomes.supervisor.clone(),
-            ..Attempts::default()
+/// What outcomes show about the machine that they come from.
+pub(crate) fn attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
+    if !world.plan.loses_egress() {
+        return None;
+    }
+    let mut attempts = Attempts {
+        supervisor: outcomes.supervisor.clone(),
+        ..Attempts::default()
+    };
+    for done in &outcomes.done {
+        let lease = world
+            .coordinator
+            .open_witness()
+            .site_of(done.task, done.delivery.number);
+        let Some((site, was_well)) = lease else {
+            continue;
         };
-        for done in &outcomes.done {
-            let lease = self
-                .coordinator
-                .open_witness()
-                .site_of(done.task, done.delivery.number);
-            let Some((site, was_well)) = lease else {
-                continue;
+        attempts.has_answer |= is_answered(done);
+        if is_unanswered(done) {
+            attempts.is_unclear |= !was_well || has_no_name(done);
+            attempts.failed.push((site_number(&site), done.task));
+        }
+    }
+    let answering = attempts.has_answer.then(|| attempts.supervisor.clone());
+    world.machines_seen.answering = answering;
+    world.machines_seen.attempting = Some(attempts.supervisor.clone());
+    world.machines_seen.is_attentive = true;
+    Some(attempts)
+}
+
+/// Judges the dispatcher's reaction to a supervisor's report.
+pub(crate) fn check_machine(world: &mut World, attempts: Option<Attempts>) {
+    world.machines_seen.answering = None;
+    world.machines_seen.attempting = None;
+    world.machines_seen.is_attentive = false;
+    let Some(attempts) = attempts else {
+        return;
+    };
+    let (now_ms, name) = (world.now_ms, attempts.supervisor.clone());
+    // A new dispatcher does not know since when nothing was answered.
+    let unknown = || ObservedMachine {
+        answered_ms: now_ms,
+        ..ObservedMachine::default()
+    };
+    let seen = world.machines_seen.of_names.entry(name.clone());
+    let seen = seen.or_insert_with(unknown);
+    let is_offline = seen.offline.is_some();
+    seen.failed.retain(|(.., at_ms)| at_ms + WITHIN_MS > now_ms);
+    let failed = attempts.failed.iter();
+    let failed = failed.map(|(site, task)| (*site, *task, now_ms));
+    if is_offline {
+        let before = std::mem::take(&mut seen.failed);
+        let failed = before.into_iter().chain(failed);
+        return check_excused(world, &name, failed.map(|(_, task, _)| task));
+    }
+    if attempts.has_answer {
+        seen.answered_ms = now_ms;
+        seen.failed.clear();
+    } else if !attempts.is_unclear {
+        seen.failed.extend(failed);
+    }
+    let sites: BTreeSet<usize> = seen.failed.iter().map(|(site, ..)| *site).collect();
+    let is_clear = sites.len() >= ENOUGH_SITES && seen.answered_ms + QUIET_MS < now_ms;
+    if is_clear && !seen.was_offline {
+        let fault = format!("{name} is not cut off, and fails at {sites:?} at {now_ms}");
+        world.faults.push(fault);
+    }
+}
+
+/// Checks that none of these tasks has ended with a failure. A crawl that has ended retries nothing, so it is not
+/// checked.
+fn check_excused(world: &mut World, machine: &str, tasks: impl Iterator<Item = u64>) {
+    for task in tasks {
+        let ended = world.coordinator.open_witness().outcome_of(task);
+        if let Some((crawl, outcome)) = ended
+            && is_failure(&outcome)
+            && !world.plan.has_stop_of(crawl as usize - 1)
+        {
+            let fault = format!("{machine} is offline, and task {task} ended as {outcome}");
+            world.faults.push(fault);
+        }
+    }
+}
+
+/// Notes the dispatcher's report about all machines, which precedes any other message.
+pub(crate) fn note_status(world: &mut World, status: &Value) {
+    let supervisors = status["supervisors"].as_array();
+    let supervisors = supervisors.expect("a status has supervisors").iter();
+    let offline = supervisors
+        .clone()
+        .filter(|reported| reported["egress"] == "offline");
+    let offline: BTreeSet<&str> = offline
+        .filter_map(|reported| reported["id"].as_str())
+        .collect();
+    for name in &offline {
+        let seen = world.machines_seen.of_names.entry((*name).to_owned());
+        let seen = seen.or_default();
+        if seen.offline.is_none() {
+            // A machine that has just joined is offline because of earlier attempts, so its probe may be due
+            // already.
+            let is_new = world.machines_seen.attempting.as_deref() == Some(name);
+            let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
+            seen.was_offline = true;
+            seen.offline = Some(ObservedCutOff {
+                since_ms: world.now_ms,
+                probed_ms: world.now_ms.saturating_sub(passed_ms),
+                probes: Vec::new(),
+                tasks_of_others: 0,
+            });
+            world.machines_seen.outages += 1;
+            world.backoff.may_be_over = true;
+        }
+    }
+    // The report leaves out machines that have not come back yet, but a cut-off of theirs also ends backoffs.
+    if supervisors.clone().count() < world.plan.supervisors {
+        world.backoff.may_be_over |= world.plan.loses_egress();
+    }
+    let is_connected = |name: &str| supervisors.clone().any(|reported| reported["id"] == name);
+    world
+        .machines_seen
+        .of_names
+        .retain(|name, _| is_connected(name));
+    for (name, seen) in &mut world.machines_seen.of_names {
+        if offline.contains(name.as_str()) {
+            continue;
+        }
+        if let Some(before) = seen.offline.take()
+            && world.machines_seen.answering.as_ref() != Some(name)
+            && world.now_ms - before.since_ms < LONGEST_OFFLINE_MS
+        {
+            let fault = format!("{name} is open without an answer at {}", world.now_ms);
+            world.faults.push(fault);
+        }
+    }
+}
+
+pub(crate) fn is_offline(world: &World, name: &str) -> bool {
+    let seen = world.machines_seen.of_names.get(name);
+    seen.is_some_and(|seen| seen.offline.is_some())
+}
+
+/// Judges the tasks that the dispatcher sends to a supervisor.
+pub(crate) fn check_tasks(world: &mut World, name: &str, tasks: &[Task]) {
+    let now_ms = world.now_ms;
+    let patience_ms = PROBED_AFTER_MS + 2 * (world.plan.lease_ms + world.plan.longest_request_ms);
+    let lanes: Vec<_> = world.plan.lanes.iter().flatten().collect();
+    let is_one_lane = lanes.windows(2).all(|pair| pair[0] == pair[1]);
+    let machines = &world.machines_seen.of_names;
+    let is_open =
+        |(other, seen): (&String, &ObservedMachine)| other != name && seen.offline.is_none();
+    let most = match is_one_lane && machines.iter().any(is_open) {
+        true => 1,
+        false => PROBES_IN_A_ROUND,
+    };
+    let witness = world.coordinator.open_witness();
+    for (other, seen) in &mut world.machines_seen.of_names {
+        let Some(offline) = &mut seen.offline else {
+            continue;
+        };
+        let waited_ms = now_ms - offline.probed_ms;
+        if other == name {
+            // A round continues until one of its probes has ended.
+            let goes_on = offline.probes.iter().all(|probe| witness.is_leased(*probe));
+            if !goes_on || waited_ms >= PROBES_EVERY_MS {
+                offline.probes.retain(|probe| witness.is_leased(*probe));
+            }
+            let begins = !goes_on || offline.probes.is_empty();
+            let is_too_soon = begins && waited_ms < PROBES_EVERY_MS;
+            let leases = tasks
+                .iter()
+                .map(|task| (task.task as i64, task.delivery.number));
+            offline.probes.extend(leases);
+            if offline.probes.len() > most || is_too_soon {
+                let fault = format!(
+                    "{name} is offline, and gets {} tasks after {waited_ms} ms at {now_ms}",
+                    tasks.len()
+                );
+                world.faults.push(fault);
+            }
+            offline.probed_ms = now_ms;
+            offline.tasks_of_others = 0;
+            continue;
+        }
+        if is_one_lane && waited_ms > LONGEST_PAUSE_MS + world.plan.longest_request_ms {
+            let is_well = |task: &&Task| {
+                let site = witness.site_of(task.task, task.delivery.number);
+                site.is_some_and(|(_, is_well)| is_well)
             };
-            attempts.has_answer |= is_answered(done);
-            if is_unanswered(done) {
-                attempts.is_unclear |= !was_well || has_no_name(done);
-                attempts.failed.push((site_number(&site), done.task));
-            }
+            offline.tasks_of_others += tasks.iter().filter(is_well).count();
         }
-        let answering = attempts.has_answer.then(|| attempts.supervisor.clone());
-        self.machines_seen.answering = answering;
-        self.machines_seen.attempting = Some(attempts.supervisor.clone());
-        self.machines_seen.is_attentive = true;
-        Some(attempts)
-    }
-
-    /// Judges the dispatcher's reaction to a supervisor's report.
-    pub(crate) fn check_machine(&mut self, attempts: Option<Attempts>) {
-        self.machines_seen.answering = None;
-        self.machines_seen.attempting = None;
-        self.machines_seen.is_attentive = false;
-        let Some(attempts) = attempts else {
-            return;
-        };
-        let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
-        // A new dispatcher does not know since when nothing was answered.
-        let unknown = || ObservedMachine {
-            answered_ms: now_ms,
-            ..ObservedMachine::default()
-        };
-        let seen = self.machines_seen.of_names.entry(name.clone());
-        let seen = seen.or_insert_with(unknown);
-        let is_offline = seen.offline.is_some();
-        seen.failed.retain(|(.., at_ms)| at_ms + WITHIN_MS > now_ms);
-        let failed = attempts.failed.iter();
-        let failed = failed.map(|(site, task)| (*site, *task, now_ms));
-        if is_offline {
-            let before = std::mem::take(&mut seen.failed);
-            let failed = before.into_iter().chain(failed);
-            return self.check_excused(&name, failed.map(|(_, task, _)| task));
-        }
-        if attempts.has_answer {
-            seen.answered_ms = now_ms;
-            seen.failed.clear();
-        } else if !attempts.is_unclear {
-            seen.failed.extend(failed);
-        }
-        let sites: BTreeSet<usize> = seen.failed.iter().map(|(site, ..)| *site).collect();
-        let is_clear = sites.len() >= ENOUGH_SITES && seen.answered_ms + QUIET_MS < now_ms;
-        if is_clear && !seen.was_offline {
-            let fault = format!("{name} is not cut off, and fails at {sites:?} at {now_ms}");
-            self.faults.push(fault);
-        }
-    }
-
-    /// Checks that none of these tasks has ended with a failure. A crawl that has ended retries nothing, so it is not
-    /// checked.
-    fn check_excused(&mut self, machine: &str, tasks: impl Iterator<Item = u64>) {
-        for task in tasks {
-            let ended = self.coordinator.open_witness().outcome_of(task);
-            if let Some((crawl, outcome)) = ended
-                && is_failure(&outcome)
-                && !self.plan.has_stop_of(crawl as usize - 1)
-            {
-                let fault = format!("{machine} is offline, and task {task} ended as {outcome}");
-                self.faults.push(fault);
-            }
-        }
-    }
-
-    /// Notes the dispatcher's report about all machines, which precedes any other message.
-    pub(crate) fn note_status(&mut self, status: &Value) {
-        let supervisors = status["supervisors"].as_array();
-        let supervisors = supervisors.expect("a status has supervisors").iter();
-        let offline = supervisors
-            .clone()
-            .filter(|reported| reported["egress"] == "offline");
-        let offline: BTreeSet<&str> = offline
-            .filter_map(|reported| reported["id"].as_str())
-            .collect();
-        for name in &offline {
-            let seen = self.machines_seen.of_names.entry((*name).to_owned());
-            let seen = seen.or_default();
-            if seen.offline.is_none() {
-                // A machine that has just joined is offline because of earlier attempts, so its probe may be due
-                // already.
-                let is_new = self.machines_seen.attempting.as_deref() == Some(name);
-                let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
-                seen.was_offline = true;
-                seen.offline = Some(ObservedCutOff {
-                    since_ms: self.now_ms,
-                    probed_ms: self.now_ms.saturating_sub(passed_ms),
-                    probes: Vec::new(),
-                    tasks_of_others: 0,
-                });
-                self.machines_seen.outages += 1;
-                self.backoff.may_be_over = true;
-            }
-        }
-        // The report leaves out machines that have not come back yet, but a cut-off of theirs also ends backoffs.
-        if supervisors.clone().count() < self.plan.supervisors {
-            self.backoff.may_be_over |= self.plan.loses_egress();
-        }
-        let is_connected = |name: &str| supervisors.clone().any(|reported| reported["id"] == name);
-        self.machines_seen
-            .of_names
-            .retain(|name, _| is_connected(name));
-        for (name, seen) in &mut self.machines_seen.of_names {
-            if offline.contains(name.as_str()) {
-                continue;
-            }
-            if let Some(before) = seen.offline.take()
-                && self.machines_seen.answering.as_ref() != Some(name)
-                && self.now_ms - before.since_ms < LONGEST_OFFLINE_MS
-            {
-                let fault = format!("{name} is open without an answer at {}", self.now_ms);
-                self.faults.push(fault);
-            }
-        }
-    }
-
-    pub(crate) fn is_offline(&self, name: &str) -> bool {
-        let seen = self.machines_seen.of_names.get(name);
-        seen.is_some_and(|seen| seen.offline.is_some())
-    }
-
-    /// Judges the tasks that the dispatcher sends to a supervisor.
-    pub(crate) fn check_tasks(&mut self, name: &str, tasks: &[Task]) {
-        let now_ms = self.now_ms;
-        let patience_ms = PROBED_AFTER_MS + 2 * (self.plan.lease_ms + self.plan.longest_request_ms);
-        let lanes: Vec<_> = self.plan.lanes.iter().flatten().collect();
-        let is_one_lane = lanes.windows(2).all(|pair| pair[0] == pair[1]);
-        let machines = &self.machines_seen.of_names;
-        let is_open =
-            |(other, seen): (&String, &ObservedMachine)| other != name && seen.offline.is_none();
-        let most = match is_one_lane && machines.iter().any(is_open) {
-            true => 1,
-            false => PROBES_IN_A_ROUND,
-        };
-        let witness = self.coordinator.open_witness();
-        for (other, seen) in &mut self.machines_seen.of_names {
-            let Some(offline) = &mut seen.offline else {
-                continue;
-            };
-            let waited_ms = now_ms - offline.probed_ms;
-            if other == name {
-                // A round continues until one of its probes has ended.
-                let goes_on = offline.probes.iter().all(|probe| witness.is_leased(*probe));
-                if !goes_on || waited_ms >= PROBES_EVERY_MS {
-                    offline.probes.retain(|probe| witness.is_leased(*probe));
-                }
-                let begins = !goes_on || offline.probes.is_empty();
-                let is_too_soon = begins && waited_ms < PROBES_EVERY_MS;
-                let leases = tasks
-                    .iter()
-                    .map(|task| (task.task as i64, task.delivery.number));
-                offline.probes.extend(leases);
-                if offline.probes.len() > most || is_too_soon {
-                    let fault = format!(
-                        "{name} is offline, and gets {} tasks after {waited_ms} ms at {now_ms}",
-                        tasks.len()
-                    );
-                    self.faults.push(fault);
-                }
-                offline.probed_ms = now_ms;
-                offline.tasks_of_others = 0;
-                continue;
-            }
-            if is_one_lane && waited_ms > LONGEST_PAUSE_MS + self.plan.longest_request_ms {
-                let is_well = |task: &&Task| {
-                    let site = witness.site_of(task.task, task.delivery.number);
-                    site.is_some_and(|(_, is_well)| is_well)
-                };
-                offline.tasks_of_others += tasks.iter().filter(is_well).count();
-            }
-            let mut probes = offline.probes.iter();
-            if offline.tasks_of_others > MANY_TASKS
-                && waited_ms > patience_ms
-                && !probes.any(|probe| witness.is_leased(*probe))
-            {
-                let fault = format!("{other} is not tried again at {now_ms}");
-                self.faults.push(fault);
-            }
+        let mut probes = offline.probes.iter();
+        if offline.tasks_of_others > MANY_TASKS
+            && waited_ms > patience_ms
+            && !probes.any(|probe| witness.is_leased(*probe))
+        {
+            let fault = format!("{other} is not tried again at {now_ms}");
+            world.faults.push(fault);
         }
     }
 }

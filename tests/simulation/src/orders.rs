@@ -1,8 +1,8 @@
-//! The planned orders of the operator, with their times.
+//! The orders of the operator.
 
-use crate::dice::Dice;
-use crate::faults::Fault;
-use crate::plan::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_wire::CrawlKey;
 
 /// An order about a crawl or a site.
 #[derive(Debug, Clone, Copy)]
@@ -61,98 +61,29 @@ impl Order {
     }
 }
 
-impl Plan {
-    pub(crate) fn add_orders(&mut self, dice: &mut Dice) {
-        let most_orders = dice.one_of(&[0, 1, 6]);
-        for _ in 0..dice.between(0, most_orders) {
-            let at_ms = dice.between(0, self.estimate_ms);
-            let for_ms = dice.log_uniform(100, self.estimate_ms);
-            let (site, crawl) = self.subject(dice);
-            self.add_order(dice, at_ms, for_ms, site, crawl);
-        }
-    }
-
-    /// Gives orders to supervisors or workers that cannot receive them, because they are stopped or cut off for no
-    /// longer than a lease. They violate the order if they still start tasks.
-    pub(crate) fn add_unreceived_orders_sometimes(&mut self, dice: &mut Dice) {
-        if dice.once_in(4) {
-            self.add_unreceived_order(dice);
-        }
-    }
-
-    pub(crate) fn add_unreceived_order(&mut self, dice: &mut Dice) {
-        let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
-        let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
-        let at_ms = dice.between(0, self.estimate_ms);
-        let for_ms = dice.log_uniform(2_000, self.lease_ms);
-        let fault = match dice.between(0, 2) {
-            0 => Fault::SupervisorStops { supervisor, for_ms },
-            1 => Fault::WorkerStops {
-                supervisor,
-                slot,
-                for_ms,
-            },
-            _ => Fault::Offline {
-                supervisor,
-                up: dice.once_in(2),
-                down: true,
-                for_ms,
-            },
-        };
-        self.faults.push((at_ms, fault));
-        let ordered_at_ms = at_ms + dice.between(0, for_ms / 2);
-        let holds_ms = 2 * self.lease_ms;
-        let (site, crawl) = self.subject(dice);
-        let (order, taken_back_by) = match dice.between(0, 2) {
-            0 => block(site, 2 * holds_ms),
-            1 if crawl > 0 => (Order::Stop { crawl }, None),
-            _ => pause(crawl, holds_ms),
-        };
-        self.push_order(ordered_at_ms, order, taken_back_by);
-    }
-
-    fn subject(&self, dice: &mut Dice) -> (usize, usize) {
-        let site = dice.between(0, self.sites.len() as u64 - 1) as usize;
-        let crawl = dice.between(0, self.priorities.len() as u64 - 1) as usize;
-        (site, crawl)
-    }
-
-    fn add_order(&mut self, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
-        let (order, taken_back_by) = match dice.between(0, 7) {
-            0..=2 => pause(crawl, for_ms),
-            3 if crawl > 0 => (Order::Stop { crawl }, None),
-            3 | 4 => {
-                let delay_ms = dice.one_of(&[0, 20, 1_000, 20_000]);
-                (Order::Delay { site, delay_ms }, None)
-            }
-            5 => block(site, for_ms),
-            6 => {
-                let pages = dice.between(0, 3);
-                let order = Order::Limit {
-                    site,
-                    pages,
-                    for_ms,
-                };
-                (order, Some(Order::NoLimit { site }))
-            }
-            _ => (Order::Forget { site }, None),
-        };
-        self.push_order(at_ms, order, taken_back_by);
-    }
-
-    pub(crate) fn push_order(&mut self, at_ms: u64, order: Order, taken_back_by: Option<Order>) {
-        self.orders.push((at_ms, order));
-        self.orders
-            .extend(taken_back_by.map(|order| (at_ms, order)));
-    }
+/// The orders given so far, and the requests that they rule out.
+#[derive(Debug, Default)]
+pub(crate) struct Operator {
+    pub(crate) answered: BTreeSet<usize>,
+    /// When each order was first given.
+    pub(crate) given_ms: BTreeMap<usize, u64>,
+    /// Orders whose answers show nothing, because a later order may have changed their effect.
+    pub(crate) overtaken: BTreeSet<usize>,
+    pub(crate) paused: BTreeSet<CrawlKey>,
+    pub(crate) stopped: BTreeSet<CrawlKey>,
+    /// Blocked sites, with the end of the block.
+    pub(crate) blocked: BTreeMap<usize, u64>,
 }
 
-pub(crate) fn pause(crawl: usize, for_ms: u64) -> (Order, Option<Order>) {
-    let order = Order::Pause { crawl, for_ms };
-    (order, Some(Order::Resume { crawl }))
-}
+impl Operator {
+    /// Whether the answers so far permit a request for a page.
+    pub(crate) fn permits(&self, crawl: CrawlKey, site: usize, now_ms: u64) -> bool {
+        let is_blocked = self.blocked.get(&site).is_some_and(|until| now_ms < *until);
+        !is_blocked && !self.paused.contains(&crawl) && !self.stopped.contains(&crawl)
+    }
 
-fn block(site: usize, for_ms: u64) -> (Order, Option<Order>) {
-    let order = Order::Block { site, for_ms };
-    (order, Some(Order::Unblock { site }))
+    /// Whether an order was answered, so that nobody waits for it any more.
+    pub(crate) fn is_answered(&self, number: u64) -> bool {
+        self.answered.contains(&(number as usize))
+    }
 }

@@ -1,15 +1,15 @@
 //! The plan of a seed: the web, the fleet, the network and the faults.
 
-use webfill_scheduler::{BackoffTable, GroupBounds, RetryTable};
+use std::collections::BTreeSet;
+
+use webfill_scheduler::{ApplicationLimits, BackoffTable, GroupBounds, RetryTable};
 use webfill_wire::Lane;
 use webfill_worker::PolitenessConfig;
 
-use crate::dead_hosts::DeadHosts;
-use crate::dice::Dice;
 use crate::faults::{Fault, NetworkPlan};
 use crate::orders::Order;
-use crate::robots::add_robots;
-use crate::sites::{self, SitePlan};
+use crate::settings::{LONGEST_WAIT_MS, MOST_BACKOFFS, REST_S, RETRY_AFTER_S};
+use crate::sites::SitePlan;
 use crate::standbys::StandbyPlan;
 
 /// Everything decided by chance before the start.
@@ -60,121 +60,28 @@ pub(crate) struct Plan {
     pub(crate) standbys: Option<StandbyPlan>,
 }
 
-/// The longest wait that a server can demand (`politeness.max_delay`).
-pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
+/// Hosts that are unreachable, and the crawls that are held back there.
+#[derive(Debug)]
+pub(crate) struct DeadHosts {
+    /// A site is unreachable after this many consecutive backoffs.
+    pub(crate) most_backoffs: usize,
+    /// When each crawl is fed. All are opened at the beginning.
+    pub(crate) feeds_at_ms: Vec<u64>,
+    /// When each crawl expires; `None`: it does not.
+    pub(crate) expires_at_ms: Vec<Option<u64>>,
+    pub(crate) limits: ApplicationLimits,
+}
 
-/// The waits before the two further attempts of a page.
-pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
-
-/// The duration of a backoff, and the number of consecutive ones.
-pub(crate) const REST_S: f64 = 30.0;
-pub(crate) const MOST_BACKOFFS: usize = 20;
+/// The first of the crawls that belong to an application with limits.
+const FIRST_LIMITED: usize = 2;
 
 impl Plan {
-    /// The plan of a seed for ordinary runs.
-    pub(crate) fn from_seed(seed: u64) -> Plan {
-        let mut plan = Plan::without_dead_hosts(seed);
-        plan.add_dead_hosts_sometimes(&mut Dice::new(seed ^ 0xDEAD));
-        plan
-    }
-
-    /// The plan of a seed for sabotages, which unreachable hosts would only hide.
-    pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
-        let mut dice = Dice::new(seed);
-        let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
-        let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
-        let mut sites = sites::draw_sites(&mut dice, longest_request_ms);
-        add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
-        sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
-        let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
-        // A lease must not be too short: there are ten heartbeats per lease, and each takes time to simulate.
-        let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
-        let lease_ms = dice.log_uniform(shortest_lease_ms, shortest_lease_ms * 10);
-        let mut plan = Plan {
-            lease_ms,
-            longest_request_ms,
-            default_delay_ms,
-            window_sites: dice.one_of(&[1, 3, 100]),
-            supervisors: dice.between(1, 4) as usize,
-            workers: dice.between(1, 3) as u16,
-            queue: dice.log_uniform(1, 60),
-            sites,
-            network: NetworkPlan::draw(&mut dice, lease_ms),
-            faults: Vec::new(),
-            cache_fails: dice.once_in(4),
-            deaths_in_turn: dice.one_of(&[0, 0, 300, 3_000]),
-            estimate_ms,
-            priorities: vec![50],
-            crawl_lanes: Vec::new(),
-            records: vec![0],
-            retries_unreachable: dice.once_in(3),
-            backoff: !Dice::new(seed ^ 0x2E57).once_in(3),
-            lanes: Vec::new(),
-            orders: Vec::new(),
-            slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
-            group_bounds: None,
-            dead_hosts: None,
-            turns_between_checks: 64,
-            judges_standstill: true,
-            standbys: None,
-        };
-        let most_faults = dice.one_of(&[0, 1, 4, 20]);
-        for _ in 0..dice.between(0, most_faults) {
-            let at_ms = dice.between(0, estimate_ms + lease_ms);
-            let fault = plan.draw_fault(&mut dice);
-            plan.faults.push((at_ms, fault));
-        }
-        if most_faults == 0 {
-            plan.network = NetworkPlan::perfect();
-            plan.deaths_in_turn = 0;
-        }
-        // These use dice of their own, so that everything above is the same with and without them.
-        plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
-        plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
-        if most_faults > 0 {
-            plan.add_unreceived_orders_sometimes(&mut Dice::new(seed ^ 0xDEAF));
-            plan.add_reboot(&mut Dice::new(seed ^ 0xB007));
-            plan.add_egress_losses(&mut Dice::new(seed ^ 0x1057));
-        }
-        plan.add_group_bounds(&mut Dice::new(seed ^ 0x6011));
-        if plan.backoff {
-            plan.add_blocks(&mut Dice::new(seed ^ 0xB10C));
-        }
-        plan
-    }
-
-    /// Adds, in some worlds, a second crawl, records, and orders of an operator.
-    fn add_demand(&mut self, dice: &mut Dice) {
-        if dice.once_in(2) {
-            self.priorities.push(dice.one_of(&[40, 50, 50, 90]));
-        }
-        let crawls = 0..self.priorities.len();
-        self.records = crawls.map(|_| dice.one_of(&[0, 0, 1, 3])).collect();
-        self.add_orders(dice);
-    }
-
     /// The records that the first page of a site serves, as a seed of a crawl.
     pub(crate) fn seed_records(&self, crawl: usize, site: usize) -> Vec<String> {
         match self.records[crawl] {
             0 => Vec::new(),
             count => vec![format!("record {}", site % count)],
         }
-    }
-
-    /// In some worlds, gives browsers to some supervisors, one of which always has them, and lets some crawls require
-    /// them.
-    fn add_lanes(&mut self, dice: &mut Dice) {
-        let crawls = self.priorities.len();
-        if dice.once_in(2) {
-            self.crawl_lanes = vec![Lane::Http; crawls];
-            self.lanes = vec![[Lane::Http; 2]; self.supervisors];
-            return;
-        }
-        let mut lane = || dice.one_of(&[Lane::Http, Lane::Browser]);
-        self.crawl_lanes = (0..crawls).map(|_| lane()).collect();
-        self.lanes = (0..self.supervisors).map(|_| [lane(), lane()]).collect();
-        let always = dice.between(0, self.supervisors as u64 - 1) as usize;
-        self.lanes[always] = [Lane::Browser; 2];
     }
 
     /// Whether a crawl is stopped at any time.
@@ -252,5 +159,44 @@ impl Plan {
     pub(crate) fn has_clock_fault(&self) -> bool {
         let sets = |(_, fault): &(u64, Fault)| matches!(fault, Fault::ClockIsSet { .. });
         self.standbys.is_some() || self.faults.iter().any(sets)
+    }
+
+    /// The application of a crawl.
+    pub(crate) fn app(&self, crawl: usize) -> &'static str {
+        match crawl < FIRST_LIMITED {
+            true => "app",
+            false => "limited",
+        }
+    }
+
+    pub(crate) fn feeds_at_ms(&self, crawl: usize) -> u64 {
+        let dead_hosts = self.dead_hosts.as_ref();
+        dead_hosts.map_or(0, |dead_hosts| dead_hosts.feeds_at_ms[crawl])
+    }
+
+    pub(crate) fn expires_at_ms(&self, crawl: usize) -> Option<u64> {
+        self.dead_hosts.as_ref()?.expires_at_ms[crawl]
+    }
+
+    /// Whether a crawl ends before everything in it was tried.
+    pub(crate) fn ends_early(&self, crawl: usize) -> bool {
+        self.has_stop_of(crawl) || self.expires_at_ms(crawl).is_some()
+    }
+
+    pub(crate) fn loses_egress_twice(&self) -> bool {
+        let loses = |(_, fault): &&(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
+        let at_ms: BTreeSet<u64> = self
+            .faults
+            .iter()
+            .filter(loses)
+            .map(|(at_ms, _)| *at_ms)
+            .collect();
+        at_ms.len() > 1
+    }
+
+    /// Whether any machine loses its way out at any time.
+    pub(crate) fn loses_egress(&self) -> bool {
+        let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
+        self.faults.iter().any(loses)
     }
 }

@@ -1,12 +1,10 @@
 //! The planned robots.txt of the simulated sites: files, redirects and failures, each for a while.
 
 use webfill_wire::Outcome;
-use webfill_worker::Answer;
 
 use crate::dice::Dice;
-use crate::plan::LONGEST_WAIT_MS;
-use crate::sites::SitePlan;
-use crate::web::Response;
+use crate::request::Response;
+use crate::settings::LONGEST_WAIT_MS;
 
 /// A site's answers for robots.txt over time.
 #[derive(Debug, Clone)]
@@ -103,6 +101,20 @@ impl RobotsPlan {
                 state: RobotsState::File(file),
             }],
         }
+    }
+
+    /// A robots.txt that changes, fails, moves and forbids.
+    pub(crate) fn draw(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsPlan {
+        let lasts_ms = pages as u64 * crawl_delay_ms.unwrap_or(1_000);
+        let mut phases = Vec::new();
+        let mut from_ms = 0;
+        for _ in 0..dice.between(1, 5) {
+            let state = draw_state(dice, crawl_delay_ms, pages);
+            phases.push(Phase { from_ms, state });
+            // Some changes come while the previous file is still remembered, some long after that.
+            from_ms += dice.log_uniform(1_000, lasts_ms.max(4_000_000));
+        }
+        RobotsPlan { phases }
     }
 
     /// A robots.txt that is never answered successfully.
@@ -204,30 +216,6 @@ fn phase_of(body: &str) -> usize {
         .expect("a file of ours")
 }
 
-/// In some worlds, lets robots.txt change, fail, move and forbid.
-pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
-    if dice.once_in(2) {
-        return;
-    }
-    for site in sites {
-        if dice.once_in(3) {
-            continue;
-        }
-        let crawl_delay_ms = site.robots.state(0).crawl_delay_ms();
-        let pages = site.pages.len();
-        let lasts_ms = pages as u64 * crawl_delay_ms.unwrap_or(1_000);
-        let mut phases = Vec::new();
-        let mut from_ms = 0;
-        for _ in 0..dice.between(1, 5) {
-            let state = draw_state(dice, crawl_delay_ms, pages);
-            phases.push(Phase { from_ms, state });
-            // Some changes come while the previous file is still remembered, some long after that.
-            from_ms += dice.log_uniform(1_000, lasts_ms.max(4_000_000));
-        }
-        site.robots = RobotsPlan { phases };
-    }
-}
-
 fn draw_state(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsState {
     match dice.between(0, 12) {
         0 => RobotsState::Missing,
@@ -264,11 +252,4 @@ fn draw_file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> Robo
 /// The wait that an overloaded site demands, or none.
 pub(crate) fn draw_retry_after_ms(dice: &mut Dice) -> Option<u64> {
     dice.once_in(2).then(|| dice.log_uniform(500, 7_200_000))
-}
-
-/// What an overload means to the crawler.
-pub(crate) fn overload(retry_after_ms: Option<u64>) -> Answer {
-    Answer::Overloaded {
-        retry_after: retry_after_ms.map(std::time::Duration::from_millis),
-    }
 }

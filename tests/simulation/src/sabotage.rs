@@ -1,10 +1,6 @@
 //! Deliberate faults, which show that the simulation finds faults. Each disables something that protects sites or
 //! enforces an operator's orders.
 
-use webfill_wire::{SupervisorOutcomes, SupervisorToWorker};
-
-use crate::world::World;
-
 /// The deliberate faults. Each has a test in `tests/worlds.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
@@ -55,61 +51,4 @@ pub enum Sabotage {
     /// An unreachable site serves its crawls in turns, as in former versions, so that its older tasks wait behind
     /// newer ones.
     UnreachableSitesGoByTurns,
-}
-
-/// The number of turns after which handing out stops. By then a fleet is at work.
-const TURNS_BEFORE_IT_STOPS: u64 = 200;
-
-impl World {
-    /// Whether the dispatcher hands out tasks in this turn.
-    pub(crate) fn hands_out(&self, turn: u64) -> bool {
-        !self.is_sabotaged_by(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
-    }
-
-    pub(crate) fn is_sabotaged_by(&self, sabotage: Sabotage) -> bool {
-        self.sabotage == Some(sabotage)
-    }
-
-    /// Applies the sabotage to outcomes on their way to the dispatcher.
-    pub(crate) fn sabotage_outcomes(&self, mut outcomes: SupervisorOutcomes) -> SupervisorOutcomes {
-        let is_offline = self.is_offline(&outcomes.supervisor);
-        for done in &mut outcomes.done {
-            match self.sabotage {
-                Some(Sabotage::FailuresEndTasks) => done.evidence = None,
-                Some(Sabotage::CutOffMachinesKeepTheirSites) if is_offline => {
-                    let evidence = done.evidence.iter_mut();
-                    evidence.for_each(|seen| seen.status_code = Some(200));
-                }
-                _ => {}
-            }
-        }
-        outcomes
-    }
-
-    /// Applies the sabotage to a message to a worker.
-    pub(crate) fn sabotage_message(
-        &self,
-        machine: usize,
-        message: SupervisorToWorker,
-    ) -> Option<SupervisorToWorker> {
-        let now_ms = self.machines[machine].boot_ms(self.now_ms);
-        match (self.sabotage, message) {
-            (Some(Sabotage::LeasesAreIgnored), SupervisorToWorker::LeaseUntil { .. }) => {
-                Some(SupervisorToWorker::LeaseUntil { boot_ms: u64::MAX })
-            }
-            (Some(Sabotage::AnswersStretchTheLease), SupervisorToWorker::LeaseUntil { .. }) => {
-                let boot_ms = now_ms + self.plan.lease_ms;
-                Some(SupervisorToWorker::LeaseUntil { boot_ms })
-            }
-            (Some(Sabotage::RecallsAreIgnored), SupervisorToWorker::Recall { .. })
-            | (Some(Sabotage::NothingIsInherited), SupervisorToWorker::Inherited { .. }) => None,
-            (Some(Sabotage::LastRequestsAreNotSent), SupervisorToWorker::Tasks(mut tasks)) => {
-                for task in &mut tasks {
-                    task.last_request_ago_ms = None;
-                }
-                Some(SupervisorToWorker::Tasks(tasks))
-            }
-            (_, message) => Some(message),
-        }
-    }
 }

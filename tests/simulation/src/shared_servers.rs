@@ -7,10 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use webfill_scheduler::GroupBounds;
 
-use crate::dice::Dice;
-use crate::plan::Plan;
-use crate::sites::PagePlan;
-use crate::web::Request;
+use crate::names::SERVERS;
+use crate::request::Request;
 
 /// The address of all sites that are not below a provider's suffix.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -18,47 +16,9 @@ const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The dispatcher hands out tasks less than this long before the group's next start.
 const LOOKAHEAD_MS: u64 = 1_000;
 
-/// The two servers that the sites of the company share.
-const SERVERS: [&str; 2] = ["provider", "address"];
-
-pub(crate) fn site_name(number: usize) -> String {
-    match number % SERVERS.len() {
-        0 => format!("s{number}.github.io"),
-        _ => format!("s{number}.example"),
-    }
-}
-
 /// A name server's answer for a site that does not share a provider's limits.
 pub(crate) fn addresses() -> [IpAddr; 1] {
     [ADDRESS]
-}
-
-impl Plan {
-    /// In some worlds, puts limits on groups in force, and in some of those adds many sites.
-    pub(crate) fn add_group_bounds(&mut self, dice: &mut Dice) {
-        if !dice.once_in(4) {
-            return;
-        }
-        let bounds = GroupBounds {
-            delay_ms: dice.one_of(&[0, 0, 200, 3_000]),
-            in_flight: dice.between(1, 4) as u32,
-            of_private: true,
-        };
-        if dice.once_in(3) {
-            self.add_healthy_sites(dice, 40);
-        }
-        self.group_bounds = Some(bounds);
-        self.estimate_ms = self.estimate_ms.max(self.estimate_of_groups_ms(bounds));
-    }
-
-    /// The duration of the crawl if each request of a group waits for the others.
-    fn estimate_of_groups_ms(&self, bounds: GroupBounds) -> u64 {
-        let site_ms = |site: &crate::sites::SitePlan| {
-            let requests = site.pages.iter().map(PagePlan::attempts).sum::<u32>() + 1;
-            u64::from(requests) * (u64::from(bounds.delay_ms) + site.answers_within_ms)
-        };
-        self.sites.iter().map(site_ms).sum()
-    }
 }
 
 /// The requests to the sites of the provider and of the address, as these see them.

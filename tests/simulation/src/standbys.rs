@@ -19,14 +19,18 @@
 //! # What is judged besides
 //!
 //! Nothing leaves a dispatcher once another one has the lease. The journal has no gap, and no record of an earlier
-//! epoch after one of a later. At the end all files are equal ([`judge`]). [`StandbySabotage`] lists deliberate faults.
+//! epoch after one of a later. At the end all files are equal ([`file_checks`]). [`StandbySabotage`] lists deliberate faults.
 //! Each of them must be found.
 
+mod drawing;
 mod faults;
-mod following;
+pub(crate) mod file_checks;
+pub(crate) mod following;
 mod journal;
-mod judge;
+pub(crate) mod journalling;
 mod node;
+pub(crate) mod node_events;
+mod node_trouble;
 mod plan;
 mod sabotage;
 mod serving;
@@ -35,17 +39,14 @@ use std::collections::BTreeMap;
 
 use webfill_scheduler::Caller;
 use webfill_scheduler::effects::{BackfillWrite, SiteStatesWrite};
-use webfill_scheduler::journal::{JournalAnswer, JournalRequest};
+use webfill_scheduler::journal::{JournalAnswer, JournalReader, JournalRequest};
 
 use crate::dice::Dice;
-use crate::fleet::MessageToDispatcher;
+use crate::event::{MessageToDispatcher, Place};
 use crate::plan::Plan;
-use crate::world::{Place, World};
 
 pub(crate) use self::faults::NodeFault;
-use self::following::Following;
 use self::journal::Journal;
-use self::judge::Reference;
 use self::node::Node;
 pub(crate) use self::plan::StandbyPlan;
 pub use self::sabotage::StandbySabotage;
@@ -195,56 +196,26 @@ impl Standbys {
         }))
     }
 
+    pub(crate) fn set_sabotage(&mut self, sabotage: Option<StandbySabotage>) {
+        self.sabotage = sabotage;
+    }
+
     fn is_sabotaged_by(&self, sabotage: StandbySabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
 }
 
-impl World {
-    pub(crate) fn has_standbys(&self) -> bool {
-        self.standbys.is_some()
-    }
+/// The dispatcher that a machine talks to, and since when it has not heard from it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Following {
+    node: usize,
+    since_ms: u64,
+}
 
-    pub(crate) fn sabotage_standbys(&mut self, sabotage: Option<StandbySabotage>) {
-        self.standbys_mut().sabotage = sabotage;
-    }
-
-    /// The dispatchers of a world that has several.
-    fn standbys_mut(&mut self) -> &mut Standbys {
-        self.standbys.as_mut().expect("a world with standbys")
-    }
-
-    pub(crate) fn handle_standby_event(&mut self, event: StandbyEvent) {
-        match event {
-            StandbyEvent::Starts(node) => self.start_node(node),
-            StandbyEvent::Ticks { node, life } => self.tick_node(node, life),
-            StandbyEvent::JournalGets {
-                node,
-                life,
-                request,
-                wall_ms,
-            } => self.execute_at_journal(node, life, (request, wall_ms)),
-            StandbyEvent::JournalSays { node, life, answer } => {
-                self.handle_journal_answer(node, life, answer);
-            }
-            StandbyEvent::AnswerIsMissed {
-                node,
-                life,
-                first,
-                count,
-            } => self.miss_answer(node, life, (first, count)),
-            StandbyEvent::StoreGets {
-                node,
-                life,
-                epoch,
-                write,
-            } => self.store_states_of(node, (life, epoch), *write),
-            StandbyEvent::Fault(fault) => self.inject_node_fault(fault),
-            StandbyEvent::Wakes { .. }
-            | StandbyEvent::FromMachine { .. }
-            | StandbyEvent::FromClient { .. }
-            | StandbyEvent::StatesConfirmed { .. }
-            | StandbyEvent::Applied { .. } => self.deliver_to_node(event),
-        }
-    }
+/// The file that applies the journal as it is written: it stands where the one file of the other worlds is.
+struct Reference {
+    file: rusqlite::Connection,
+    reader: JournalReader,
+    /// Whether the last record was a part of a commit, with more to come.
+    is_unfinished: bool,
 }

@@ -1,9 +1,12 @@
-//! The simulated store: the saved pages, and the complete records. A page completes either every record that it
-//! serves or none.
+//! The simulated store: the saved pages, the complete records, and the copy of the states of sites in trouble. A page
+//! completes either every record that it serves or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_scheduler::effects::BackfillWrite;
+use webfill_scheduler::effects::{BackfillWrite, SiteStatesWrite};
+use webfill_store::{SitePhase, SiteState};
+
+use crate::dice::Dice;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
@@ -49,5 +52,52 @@ impl Store {
 
     pub(crate) fn is_resolved(&self, record: &str) -> bool {
         self.resolved.contains(record)
+    }
+}
+
+/// When the backoff of a site ends, by the dispatcher's clock.
+pub(crate) type BackoffEnd = i64;
+
+pub(crate) const UNREACHABLE: BackoffEnd = -1;
+pub(crate) const UNTIL_WOKEN: BackoffEnd = i64::MAX;
+
+#[derive(Debug)]
+pub(crate) struct SiteStates {
+    pub(crate) dice: Dice,
+    /// The maximum time that the store takes for a batch.
+    pub(crate) takes_ms: u64,
+    pub(crate) in_trouble: BTreeMap<String, BackoffEnd>,
+}
+
+impl SiteStates {
+    pub(crate) fn new(seed: u64) -> SiteStates {
+        let mut dice = Dice::new(seed ^ 0x57A7);
+        SiteStates {
+            takes_ms: dice.one_of(&[20, 200, 60_000]),
+            dice,
+            in_trouble: BTreeMap::new(),
+        }
+    }
+
+    /// How long the store takes for the next batch.
+    pub(crate) fn takes_ms(&mut self) -> u64 {
+        self.dice.log_uniform(1, self.takes_ms)
+    }
+
+    pub(crate) fn apply(&mut self, write: SiteStatesWrite) {
+        for state in write.in_trouble {
+            let rest = backoff_of(&state);
+            self.in_trouble.insert(state.site, rest);
+        }
+        for site in write.open {
+            self.in_trouble.remove(&site);
+        }
+    }
+}
+
+fn backoff_of(state: &SiteState) -> BackoffEnd {
+    match state.phase {
+        SitePhase::Unreachable => UNREACHABLE,
+        SitePhase::BackingOff => state.until_ms.unwrap_or(UNTIL_WOKEN),
     }
 }

@@ -4,12 +4,11 @@
 use webfill_wire::Lane;
 
 use crate::dice::Dice;
-use crate::faults::{Fault, NetworkPlan};
-use crate::lost_ways::EgressFailure;
+use crate::faults::{EgressFailure, Fault, NetworkPlan};
 use crate::plan::Plan;
 use crate::robots::RobotsPlan;
 use crate::sabotage::Sabotage;
-use crate::sites;
+use crate::{dead_hosts, drawn_orders, drawn_sites, sites};
 
 impl Plan {
     /// The world of a seed, changed so that the sabotage matters in it.
@@ -35,7 +34,7 @@ impl Plan {
     fn use_healthy_sites_only(&mut self, dice: &mut Dice) {
         self.sites.clear();
         self.supervisors = 2;
-        self.add_healthy_sites(dice, 24);
+        drawn_sites::add_healthy_sites(self, dice, 24);
         (self.window_sites, self.queue) = (100, 60);
         self.network = NetworkPlan::perfect();
         self.deaths_in_turn = 0;
@@ -108,7 +107,7 @@ impl Plan {
     fn add_dead_hosts_only(&mut self, dice: &mut Dice) {
         self.use_healthy_sites_only(dice);
         self.backoff = true;
-        self.have_dead_hosts(dice);
+        dead_hosts::have_dead_hosts(self, dice);
     }
 
     /// Gives orders that supervisors and workers do not receive, though they have waiting tasks that the orders
@@ -118,7 +117,7 @@ impl Plan {
         self.use_healthy_sites_only(dice);
         self.lease_ms = dice.log_uniform(5_000, 20_000);
         for _ in 0..6 {
-            self.add_unreceived_order(dice);
+            drawn_orders::add_unreceived_order(self, dice);
         }
     }
 }

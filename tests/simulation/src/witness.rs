@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension};
 use webfill_scheduler::frontier::FILE_NAME;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
-use crate::backoff::Lease;
-use crate::lost_ways::is_failure;
-use crate::site_states::{UNREACHABLE, UNTIL_WOKEN};
+use crate::faults::is_failure;
+use crate::store::{UNREACHABLE, UNTIL_WOKEN};
+use crate::worker::Lease;
 
 /// How the dispatcher stores the end of a backoff that only a person ends.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;

@@ -18,19 +18,22 @@ use webfill_worker::{
     site_clock,
 };
 
-use crate::backoff::Lease;
 use crate::cache::{CacheUnavailable, SharedCache};
-use crate::judge::{Judge, Process};
-use crate::lost_ways::{EgressFailure, PageOfCrawl, page_of_crawl};
+use crate::faults::EgressFailure;
+use crate::judge::Judge;
+use crate::names::{PageOfCrawl, page_of, page_of_crawl, site_name, site_number};
+use crate::request::{Process, Request, Response};
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
-use crate::shared_servers::{addresses, site_name};
-use crate::web::{Request, Response};
+use crate::shared_servers::addresses;
 
 mod runner;
 
 /// How often clocks are written to the shared cache, as in the real worker.
 const CLOCKS_EVERY_MS: u64 = 2_000;
+
+/// A leased task and the number of its delivery.
+pub(crate) type Lease = (i64, u32);
 
 /// One worker process.
 #[derive(Default)]
@@ -314,32 +317,6 @@ fn unstarted_return(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
         clock,
         address: None,
     }
-}
-
-pub(crate) fn url(site: usize, page: usize) -> String {
-    format!("http://{}/{page}", site_name(site))
-}
-
-pub(crate) fn site_number(name: &str) -> usize {
-    let number = name
-        .strip_prefix('s')
-        .and_then(|rest| rest.split('.').next());
-    number
-        .and_then(|number| number.parse().ok())
-        .expect("a site of ours")
-}
-
-/// The number of the page at the end of a simulated URL.
-pub(crate) fn page_of(url: &str) -> usize {
-    let page = url.rsplit('/').next();
-    page.and_then(|page| page.parse().ok())
-        .expect("a page of ours")
-}
-
-/// The site and the page of a simulated URL.
-pub(crate) fn site_and_page_of(url: &str) -> (usize, usize) {
-    let host = url.split('/').nth(2).expect("a URL of ours");
-    (site_number(host), page_of(url))
 }
 
 fn page_number(task: &Task) -> usize {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use webfill_supervisor::supervisor::OutgoingMessage;
 use webfill_wire::{Outcome, SiteClock, SupervisorToWorker, Task, TaskDone};
 
-use crate::fleet::MessageToDispatcher;
-use crate::worker::{site_and_page_of, url};
+use crate::event::MessageToDispatcher;
+use crate::names::{site_and_page_of, url};
 
 use super::machine::{SiteAction, empty_message};
 use super::world::{Event, World};

@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use webfill_scheduler::frontier::FILE_NAME;
 use webfill_wire::{Delivery, Task};
 
+use crate::names::site_and_page_of;
 use crate::witness::DatabaseObserver;
-use crate::worker::site_and_page_of;
 
 use super::Passed;
 use super::message::{CrawlNumber, Message};

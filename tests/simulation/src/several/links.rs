@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use webfill_scheduler::frontier::Candidate;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
-use crate::worker::site_and_page_of;
+use crate::names::site_and_page_of;
 
 use super::dispatcher::Dispatcher;
 use super::message::{CrawlNumber, Link, Message};

@@ -9,8 +9,8 @@ use webfill_wire::{
     WorkerToSupervisor,
 };
 
-use crate::fleet::MessageToDispatcher;
-use crate::worker::site_number;
+use crate::event::MessageToDispatcher;
+use crate::names::site_number;
 
 use super::message::CrawlNumber;
 use super::plan::{CRAWLS, Plan};

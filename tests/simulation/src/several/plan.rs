@@ -1,8 +1,8 @@
 //! The plan of a seed: the web, the crawls, the network between the dispatchers and their deaths.
 
 use crate::dice::Dice;
-use crate::shared_servers::site_name;
-use crate::worker::url;
+use crate::names::site_name;
+use crate::names::url;
 
 use super::message::CrawlNumber;
 use super::sabotage::Sabotage;

@@ -8,9 +8,9 @@ use webfill_scheduler::effects::{Client as Asker, OutgoingMessage};
 use webfill_wire::codec::WIRE_VERSION;
 use webfill_wire::{DispatcherToSupervisor, Task};
 
-use crate::coordinator::EPOCH_MS;
 use crate::dice::Dice;
-use crate::fleet::MessageToDispatcher;
+use crate::event::MessageToDispatcher;
+use crate::settings::EPOCH_MS;
 
 use super::client::Client;
 use super::dispatcher::Dispatcher;

@@ -7,13 +7,15 @@ use webfill_scheduler::frontier::{
 use webfill_scheduler::journal::ReadCommit;
 use webfill_scheduler::{Core, CoreSettings, Mappings, control};
 
-use crate::fleet::MessageToDispatcher;
-use crate::worker::{site_and_page_of, url};
-use crate::world::{Event, World};
+use crate::event::{Event, MessageToDispatcher};
+use crate::names::{site_and_page_of, url};
+use crate::turns;
+use crate::world::World;
 
-use super::node::Process;
-use super::sabotage::StandbySabotage;
-use super::{Asker, StandbyEvent};
+use super::{
+    Asker, StandbyEvent, file_checks, following, journalling, node::Process,
+    sabotage::StandbySabotage,
+};
 
 /// The maximum number of dispatchers' deaths within turns, so that each world ends.
 const MOST_DEATHS_IN_TURN: u64 = 100;
@@ -29,362 +31,358 @@ impl Process {
     }
 }
 
-impl World {
-    /// Opens the core on the file, which is at the journal's end.
-    pub(super) fn serve(&mut self, node: usize, life: u32, begins: Option<ReadCommit>) {
-        let true_ms = self.now_ms;
-        let settings = CoreSettings {
-            default_delay_ms: self.plan.default_delay_ms as u32,
-            group_bounds: self.plan.group_bounds,
-            lease_ms: self.plan.lease_ms,
-            window_sites: self.plan.window_sites,
-        };
-        let config = FrontierConfig {
-            retries: self.plan.retry_table(),
-            backoff: self.plan.backoff_table(),
-            seen_memory_bytes: 1 << 20,
-            page_cache_bytes: 2 << 20,
-            journalled: true,
-            ..FrontierConfig::default()
-        };
-        let standbys = self.standbys_mut();
-        let nobody_is_awaited = standbys.is_sabotaged_by(StandbySabotage::NobodyIsAwaited);
-        standbys.report.takeovers += 1;
-        let folder = standbys.nodes[node].folder.path().to_owned();
-        let Some(process) = standbys.process(node, life) else {
-            return;
-        };
-        let begins: Vec<ReadCommit> = begins.into_iter().collect();
-        process.apply(&begins).expect("the file is healthy");
-        if nobody_is_awaited && let Some(file) = &mut process.file {
-            let lose = "UPDATE supervisors SET silent_ms = 1000000000";
-            file.execute_batch(lose).expect("the file is healthy");
-        }
-        // The clock of a tenure begins where the former one's has ended, if the machine's own is behind.
-        if let Some(file) = process.file.take() {
-            let committed_ms = committed_at_ms(&file).expect("the file is healthy");
-            let ahead_ms = committed_ms.unwrap_or(0) - true_ms as i64;
-            process.ahead_ms = process.ahead_ms.max(ahead_ms);
-        }
-        let now_ms = process.now_ms(true_ms);
-        let opened = Frontier::open(&folder, config, now_ms)
-            .and_then(|frontier| Core::open(frontier, settings, Mappings::default(), now_ms));
-        process.core = Some(Box::new(opened.expect("it opens")));
-        process.kept_ms = true_ms;
-        self.trace(|_| format!("dispatcher {node} serves"));
-        self.run_node_turn(node, |_, _| Ok(()));
+/// Opens the core on the file, which is at the journal's end.
+pub(super) fn serve(world: &mut World, node: usize, life: u32, begins: Option<ReadCommit>) {
+    let true_ms = world.now_ms;
+    let settings = CoreSettings {
+        default_delay_ms: world.plan.default_delay_ms as u32,
+        group_bounds: world.plan.group_bounds,
+        lease_ms: world.plan.lease_ms,
+        window_sites: world.plan.window_sites,
+    };
+    let config = FrontierConfig {
+        retries: world.plan.retry_table(),
+        backoff: world.plan.backoff_table(),
+        seen_memory_bytes: 1 << 20,
+        page_cache_bytes: 2 << 20,
+        journalled: true,
+        ..FrontierConfig::default()
+    };
+    let standbys = world.standbys_mut();
+    let nobody_is_awaited = standbys.is_sabotaged_by(StandbySabotage::NobodyIsAwaited);
+    standbys.report.takeovers += 1;
+    let folder = standbys.nodes[node].folder.path().to_owned();
+    let Some(process) = standbys.process(node, life) else {
+        return;
+    };
+    let begins: Vec<ReadCommit> = begins.into_iter().collect();
+    process.apply(&begins).expect("the file is healthy");
+    if nobody_is_awaited && let Some(file) = &mut process.file {
+        let lose = "UPDATE supervisors SET silent_ms = 1000000000";
+        file.execute_batch(lose).expect("the file is healthy");
     }
-
-    /// Passes an event to a process, or keeps it until the process can handle it.
-    pub(super) fn deliver_to_node(&mut self, event: StandbyEvent) {
-        let now_ms = self.now_ms;
-        let standbys = self.standbys_mut();
-        let keeps_every_ms = standbys.plan.keeps_every_ms;
-        let (node, life) = match event {
-            StandbyEvent::Wakes { node, life }
-            | StandbyEvent::FromMachine { node, life, .. }
-            | StandbyEvent::FromClient { node, life, .. }
-            | StandbyEvent::StatesConfirmed { node, life, .. }
-            | StandbyEvent::Applied { node, life, .. } => (node, life),
-            _ => return,
-        };
-        let Some(process) = standbys.process(node, life) else {
-            return;
-        };
-        if process.core.is_none() {
-            return;
-        }
-        if process.is_busy(keeps_every_ms, now_ms) || !process.deferred.is_empty() {
-            process.deferred.push_back(event);
-            return;
-        }
-        self.handle_at_node(node, event);
+    // The clock of a tenure begins where the former one's has ended, if the machine's own is behind.
+    if let Some(file) = process.file.take() {
+        let committed_ms = committed_at_ms(&file).expect("the file is healthy");
+        let ahead_ms = committed_ms.unwrap_or(0) - true_ms as i64;
+        process.ahead_ms = process.ahead_ms.max(ahead_ms);
     }
+    let now_ms = process.now_ms(true_ms);
+    let opened = Frontier::open(&folder, config, now_ms)
+        .and_then(|frontier| Core::open(frontier, settings, Mappings::default(), now_ms));
+    process.core = Some(Box::new(opened.expect("it opens")));
+    process.kept_ms = true_ms;
+    world.trace(|_| format!("dispatcher {node} serves"));
+    run_node_turn(world, node, |_, _| Ok(()));
+}
 
-    fn handle_at_node(&mut self, node: usize, event: StandbyEvent) {
-        match event {
-            StandbyEvent::Wakes { .. } => {
-                let now_ms = self.now_ms;
-                let process = self.standbys_mut().nodes[node].process.as_mut();
-                // A wake may be outdated, because an earlier one has replaced it.
-                if process.is_some_and(|process| now_ms >= process.wakes_at_ms) {
-                    self.set_wake(node, u64::MAX);
-                    self.run_node_turn(node, |_, _| Ok(()));
+/// Passes an event to a process, or keeps it until the process can handle it.
+pub(super) fn deliver_to_node(world: &mut World, event: StandbyEvent) {
+    let now_ms = world.now_ms;
+    let standbys = world.standbys_mut();
+    let keeps_every_ms = standbys.plan.keeps_every_ms;
+    let (node, life) = match event {
+        StandbyEvent::Wakes { node, life }
+        | StandbyEvent::FromMachine { node, life, .. }
+        | StandbyEvent::FromClient { node, life, .. }
+        | StandbyEvent::StatesConfirmed { node, life, .. }
+        | StandbyEvent::Applied { node, life, .. } => (node, life),
+        _ => return,
+    };
+    let Some(process) = standbys.process(node, life) else {
+        return;
+    };
+    if process.core.is_none() {
+        return;
+    }
+    if process.is_busy(keeps_every_ms, now_ms) || !process.deferred.is_empty() {
+        process.deferred.push_back(event);
+        return;
+    }
+    handle_at_node(world, node, event);
+}
+
+fn handle_at_node(world: &mut World, node: usize, event: StandbyEvent) {
+    match event {
+        StandbyEvent::Wakes { .. } => {
+            let now_ms = world.now_ms;
+            let process = world.standbys_mut().nodes[node].process.as_mut();
+            // A wake may be outdated, because an earlier one has replaced it.
+            if process.is_some_and(|process| now_ms >= process.wakes_at_ms) {
+                set_wake(world, node, u64::MAX);
+                run_node_turn(world, node, |_, _| Ok(()));
+            }
+        }
+        StandbyEvent::FromMachine { peer, message, .. } => {
+            run_node_turn(world, node, |core, now_ms| match message {
+                MessageToDispatcher::Word(word) => {
+                    core.handle_supervisor_message(&peer, word, now_ms)
                 }
-            }
-            StandbyEvent::FromMachine { peer, message, .. } => {
-                self.run_node_turn(node, |core, now_ms| match message {
-                    MessageToDispatcher::Word(word) => {
-                        core.handle_supervisor_message(&peer, word, now_ms)
+                MessageToDispatcher::Outcomes(outcomes) => core.handle_outcomes(outcomes, now_ms),
+            });
+        }
+        // A repeated order that arrives after its answer would undo the orders since.
+        StandbyEvent::FromClient {
+            asker: Asker::Operator(order),
+            ..
+        } if world.operator.is_answered(order) => {}
+        StandbyEvent::FromClient { asker, frame, .. } => {
+            run_node_turn(world, node, |core, now_ms| {
+                let client = match asker {
+                    Asker::Client(question) => {
+                        Client::Socket(question.to_le_bytes().to_vec().into())
                     }
-                    MessageToDispatcher::Outcomes(outcomes) => {
-                        core.handle_outcomes(outcomes, now_ms)
-                    }
-                });
-            }
-            // A repeated order that arrives after its answer would undo the orders since.
-            StandbyEvent::FromClient {
-                asker: Asker::Operator(order),
-                ..
-            } if self.operator.is_answered(order) => {}
-            StandbyEvent::FromClient { asker, frame, .. } => {
-                self.run_node_turn(node, |core, now_ms| {
-                    let client = match asker {
-                        Asker::Client(question) => {
-                            Client::Socket(question.to_le_bytes().to_vec().into())
-                        }
-                        Asker::Operator(order) => Client::Http(order.into()),
-                    };
-                    core.handle_request(client, control::parse_request(&frame, now_ms), now_ms)
-                });
-            }
-            StandbyEvent::StatesConfirmed { last, .. } => {
-                self.run_node_turn(node, |core, _| core.on_site_states_written(last));
-            }
-            StandbyEvent::Applied { application, .. } => {
-                let page = &application.page;
-                let (site, number) = site_and_page_of(&page.url);
-                let planned = &self.plan.sites[site].pages[number];
-                let (resolved, follows) = self.store.apply(&application, planned.completes);
-                let links = planned.links.iter().filter(|_| follows);
-                let links: Vec<String> = links.map(|(site, page)| url(*site, *page)).collect();
-                self.run_node_turn(node, |core, now_ms| {
-                    core.on_backfill_applied(&application, resolved, &links, now_ms)
-                });
-            }
-            _ => {}
+                    Asker::Operator(order) => Client::Http(order.into()),
+                };
+                core.handle_request(client, control::parse_request(&frame, now_ms), now_ms)
+            });
         }
+        StandbyEvent::StatesConfirmed { last, .. } => {
+            run_node_turn(world, node, |core, _| core.on_site_states_written(last));
+        }
+        StandbyEvent::Applied { application, .. } => {
+            let page = &application.page;
+            let (site, number) = site_and_page_of(&page.url);
+            let planned = &world.plan.sites[site].pages[number];
+            let (resolved, follows) = world.store.apply(&application, planned.completes);
+            let links = planned.links.iter().filter(|_| follows);
+            let links: Vec<String> = links.map(|(site, page)| url(*site, *page)).collect();
+            run_node_turn(world, node, |core, now_ms| {
+                core.on_backfill_applied(&application, resolved, &links, now_ms)
+            });
+        }
+        _ => {}
     }
+}
 
-    fn set_wake(&mut self, node: usize, at_ms: u64) {
-        if let Some(process) = &mut self.standbys_mut().nodes[node].process {
-            process.wakes_at_ms = at_ms;
-        }
+fn set_wake(world: &mut World, node: usize, at_ms: u64) {
+    if let Some(process) = &mut world.standbys_mut().nodes[node].process {
+        process.wakes_at_ms = at_ms;
     }
+}
 
-    /// Runs one turn of a dispatcher's loop around `work`. It may die before or after its record is on its way.
-    fn run_node_turn(
-        &mut self,
-        node: usize,
-        work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>,
-    ) {
-        let true_ms = self.now_ms;
-        let deaths_in_turn = self.plan.deaths_in_turn;
-        let standbys = self.standbys_mut();
-        let once_in = match standbys.deaths_in_turn < MOST_DEATHS_IN_TURN {
-            true => deaths_in_turn,
-            false => 0,
-        };
-        let dies_early = standbys.dice.once_in(once_in);
-        let dies_late = standbys.dice.once_in(once_in);
-        let down_ms = standbys.dice.log_uniform(20, 60_000);
-        let is_early = standbys.is_sabotaged_by(StandbySabotage::FilesAreAhead);
-        let Some(process) = standbys.nodes[node].process.as_mut() else {
-            return;
-        };
-        let now_ms = process.now_ms(true_ms);
-        let Some(core) = &mut process.core else {
-            return;
-        };
-        let worked = work(core, now_ms)
-            .and_then(|()| core.on_tick(now_ms))
-            .and_then(|()| core.hand_out(now_ms))
-            .and_then(|()| core.commit(now_ms));
-        let committed = worked.expect("the database is healthy");
-        if dies_early {
-            standbys.deaths_in_turn += 1;
-            return self.kill_node(node, down_ms);
-        }
-        let mut number = process.member.appended();
-        for changes in &committed.changes {
-            number = process.member.add_commit(changes, true_ms);
-        }
-        process.held.push_back((number, committed));
-        if is_early {
-            let epoch = process.member.epoch().unwrap_or(0);
-            keep(core, Applied { number, epoch });
-        }
-        self.send_requests(node);
-        if dies_late {
-            self.standbys_mut().deaths_in_turn += 1;
-            return self.kill_node(node, down_ms);
-        }
-        self.release_effects(node);
-        self.schedule_nodes_wake(node);
+/// Runs one turn of a dispatcher's loop around `work`. It may die before or after its record is on its way.
+fn run_node_turn(
+    world: &mut World,
+    node: usize,
+    work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>,
+) {
+    let true_ms = world.now_ms;
+    let deaths_in_turn = world.plan.deaths_in_turn;
+    let standbys = world.standbys_mut();
+    let once_in = match standbys.deaths_in_turn < MOST_DEATHS_IN_TURN {
+        true => deaths_in_turn,
+        false => 0,
+    };
+    let dies_early = standbys.dice.once_in(once_in);
+    let dies_late = standbys.dice.once_in(once_in);
+    let down_ms = standbys.dice.log_uniform(20, 60_000);
+    let is_early = standbys.is_sabotaged_by(StandbySabotage::FilesAreAhead);
+    let Some(process) = standbys.nodes[node].process.as_mut() else {
+        return;
+    };
+    let now_ms = process.now_ms(true_ms);
+    let Some(core) = &mut process.core else {
+        return;
+    };
+    let worked = work(core, now_ms)
+        .and_then(|()| core.on_tick(now_ms))
+        .and_then(|()| core.hand_out(now_ms))
+        .and_then(|()| core.commit(now_ms));
+    let committed = worked.expect("the database is healthy");
+    if dies_early {
+        standbys.deaths_in_turn += 1;
+        return journalling::kill_node(world, node, down_ms);
     }
-
-    fn schedule_nodes_wake(&mut self, node: usize) {
-        let true_ms = self.now_ms;
-        let Some(process) = &mut self.standbys_mut().nodes[node].process else {
-            return;
-        };
-        let Some(core) = &process.core else {
-            return;
-        };
-        let tick_ms = core.next_tick_ms();
-        let next_ms = core.next_ready_ms().unwrap_or(tick_ms).min(tick_ms);
-        let at_ms = (next_ms - process.ahead_ms).max(true_ms as i64 + 1) as u64;
-        if at_ms < process.wakes_at_ms {
-            process.wakes_at_ms = at_ms;
-            let life = process.life;
-            self.schedule_at(at_ms, Event::Standby(StandbyEvent::Wakes { node, life }));
-        }
+    let mut number = process.member.appended();
+    for changes in &committed.changes {
+        number = process.member.add_commit(changes, true_ms);
     }
-
-    /// Called when records were added: effects leave, the file is brought up to date, and what was deferred happens.
-    pub(super) fn continue_serving(&mut self, node: usize) {
-        self.release_effects(node);
-        self.commit_file_if_due(node);
-        loop {
-            let now_ms = self.now_ms;
-            let standbys = self.standbys_mut();
-            let keeps_every_ms = standbys.plan.keeps_every_ms;
-            let Some(process) = &mut standbys.nodes[node].process else {
-                return;
-            };
-            if process.is_busy(keeps_every_ms, now_ms) {
-                break;
-            }
-            let Some(event) = process.deferred.pop_front() else {
-                break;
-            };
-            self.handle_at_node(node, event);
-        }
-        self.send_requests(node);
+    process.held.push_back((number, committed));
+    if is_early {
+        let epoch = process.member.epoch().unwrap_or(0);
+        keep(core, Applied { number, epoch });
     }
+    journalling::send_requests(world, node);
+    if dies_late {
+        world.standbys_mut().deaths_in_turn += 1;
+        return journalling::kill_node(world, node, down_ms);
+    }
+    release_effects(world, node);
+    schedule_nodes_wake(world, node);
+}
 
-    /// Commits to the file of the dispatcher, if everything in it is in the journal and that is due.
-    fn commit_file_if_due(&mut self, node: usize) {
-        let now_ms = self.now_ms;
-        let standbys = self.standbys_mut();
+fn schedule_nodes_wake(world: &mut World, node: usize) {
+    let true_ms = world.now_ms;
+    let Some(process) = &mut world.standbys_mut().nodes[node].process else {
+        return;
+    };
+    let Some(core) = &process.core else {
+        return;
+    };
+    let tick_ms = core.next_tick_ms();
+    let next_ms = core.next_ready_ms().unwrap_or(tick_ms).min(tick_ms);
+    let at_ms = (next_ms - process.ahead_ms).max(true_ms as i64 + 1) as u64;
+    if at_ms < process.wakes_at_ms {
+        process.wakes_at_ms = at_ms;
+        let life = process.life;
+        world.schedule_at(at_ms, Event::Standby(StandbyEvent::Wakes { node, life }));
+    }
+}
+
+/// Called when records were added: effects leave, the file is brought up to date, and what was deferred happens.
+pub(super) fn continue_serving(world: &mut World, node: usize) {
+    release_effects(world, node);
+    commit_file_if_due(world, node);
+    loop {
+        let now_ms = world.now_ms;
+        let standbys = world.standbys_mut();
         let keeps_every_ms = standbys.plan.keeps_every_ms;
         let Some(process) = &mut standbys.nodes[node].process else {
             return;
         };
-        let (Some(core), Some(epoch)) = (&mut process.core, process.member.epoch()) else {
+        if process.is_busy(keeps_every_ms, now_ms) {
+            break;
+        }
+        let Some(event) = process.deferred.pop_front() else {
+            break;
+        };
+        handle_at_node(world, node, event);
+    }
+    journalling::send_requests(world, node);
+}
+
+/// Commits to the file of the dispatcher, if everything in it is in the journal and that is due.
+fn commit_file_if_due(world: &mut World, node: usize) {
+    let now_ms = world.now_ms;
+    let standbys = world.standbys_mut();
+    let keeps_every_ms = standbys.plan.keeps_every_ms;
+    let Some(process) = &mut standbys.nodes[node].process else {
+        return;
+    };
+    let (Some(core), Some(epoch)) = (&mut process.core, process.member.epoch()) else {
+        return;
+    };
+    if !process.member.is_idle() {
+        return;
+    }
+    if process.hands_over || now_ms >= process.kept_ms + keeps_every_ms {
+        let number = process.member.appended();
+        keep(core, Applied { number, epoch });
+        process.kept_ms = now_ms;
+    }
+    if process.hands_over && process.held.is_empty() {
+        process.member.hand_over();
+        journalling::send_requests(world, node);
+        journalling::kill_node(world, node, STARTS_AGAIN_MS);
+    }
+}
+
+pub(super) fn begin_hand_over(world: &mut World, node: usize) {
+    if let Some(process) = &mut world.standbys_mut().nodes[node].process {
+        process.hands_over = true;
+        commit_file_if_due(world, node);
+    }
+}
+
+/// Lets effects leave whose records are in the journal, while the tenure is in force.
+pub(super) fn release_effects(world: &mut World, node: usize) {
+    loop {
+        let now_ms = world.now_ms;
+        let standbys = world.standbys_mut();
+        let early = standbys.is_sabotaged_by(StandbySabotage::EffectsPrecedeTheRecord);
+        let endless = standbys.is_sabotaged_by(StandbySabotage::TenuresDoNotEnd);
+        let Some(process) = &mut standbys.nodes[node].process else {
             return;
         };
-        if !process.member.is_idle() {
+        let member = &process.member;
+        let is_in_force = endless || member.may_leave(0, now_ms);
+        let is_due = |(number, _): &(u64, Committed)| early || *number <= member.appended();
+        if !is_in_force {
             return;
         }
-        if process.hands_over || now_ms >= process.kept_ms + keeps_every_ms {
-            let number = process.member.appended();
-            keep(core, Applied { number, epoch });
-            process.kept_ms = now_ms;
+        if !process.held.front().is_some_and(is_due) {
+            return;
         }
-        if process.hands_over && process.held.is_empty() {
-            process.member.hand_over();
-            self.send_requests(node);
-            self.kill_node(node, STARTS_AGAIN_MS);
-        }
-    }
-
-    pub(super) fn begin_hand_over(&mut self, node: usize) {
-        if let Some(process) = &mut self.standbys_mut().nodes[node].process {
-            process.hands_over = true;
-            self.commit_file_if_due(node);
-        }
-    }
-
-    /// Lets effects leave whose records are in the journal, while the tenure is in force.
-    pub(super) fn release_effects(&mut self, node: usize) {
-        loop {
-            let now_ms = self.now_ms;
-            let standbys = self.standbys_mut();
-            let early = standbys.is_sabotaged_by(StandbySabotage::EffectsPrecedeTheRecord);
-            let endless = standbys.is_sabotaged_by(StandbySabotage::TenuresDoNotEnd);
-            let Some(process) = &mut standbys.nodes[node].process else {
-                return;
-            };
-            let member = &process.member;
-            let is_in_force = endless || member.may_leave(0, now_ms);
-            let is_due = |(number, _): &(u64, Committed)| early || *number <= member.appended();
-            if !is_in_force {
-                return;
-            }
-            if !process.held.front().is_some_and(is_due) {
-                return;
-            }
-            let Some((_, committed)) = process.held.pop_front() else {
-                return;
-            };
-            self.send_effects(node, committed);
-        }
-    }
-
-    fn send_effects(&mut self, node: usize, committed: Committed) {
-        let Some(process) = &self.standbys_mut().nodes[node].process else {
+        let Some((_, committed)) = process.held.pop_front() else {
             return;
         };
-        let life = process.life;
-        let epoch = process.member.epoch().unwrap_or(0);
-        let speaks = !committed.outgoing.is_empty() || !committed.store_writes.is_empty();
-        if speaks {
-            self.judge_speaker(node, epoch);
-        }
-        for write in committed.store_writes {
-            match write {
-                StoreWrite::Backfill(application) => {
-                    let application = Box::new(application);
-                    let applied = StandbyEvent::Applied {
-                        node,
-                        life,
-                        application,
-                    };
-                    let takes_ms = self.standbys_mut().dice.between(1, 200);
-                    self.schedule_in(takes_ms, Event::Standby(applied));
-                }
-                StoreWrite::SiteStates(write) => {
-                    let write = Box::new(write);
-                    let gets = StandbyEvent::StoreGets {
-                        node,
-                        life,
-                        epoch,
-                        write,
-                    };
-                    let takes_ms = self.site_states.takes_ms();
-                    self.schedule_in(takes_ms, Event::Standby(gets));
-                }
-                // As with one dispatcher, these have no effect here.
-                StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
-            }
-        }
-        for message in committed.outgoing {
-            match message {
-                OutgoingMessage::ToSupervisor(peer, message) => {
-                    if self.reaches_fleet(node) {
-                        self.send_down(&peer, message);
-                    }
-                }
-                OutgoingMessage::ToClient(client, answer) => {
-                    if self.reaches_fleet(node) {
-                        self.handle_node_answer(&client, answer);
-                    }
-                }
-                OutgoingMessage::FinishedPage(_) | OutgoingMessage::Notification { .. } => {}
-            }
-        }
+        send_effects(world, node, committed);
     }
+}
 
-    /// Stores states of sites, if their writer still has the lease: the store compares its epoch in the same
-    /// transaction.
-    pub(super) fn store_states_of(
-        &mut self,
-        node: usize,
-        (life, epoch): (u32, u64),
-        write: SiteStatesWrite,
-    ) {
-        let standbys = self.standbys_mut();
-        let is_fenced = !standbys.is_sabotaged_by(StandbySabotage::LateWritesCount);
-        if is_fenced && standbys.journal.lease.epoch != epoch {
-            return;
-        }
-        let last = write.last;
-        let confirms_ms = standbys.dice.between(1, 20);
-        self.site_states.apply(write);
-        let confirmed = StandbyEvent::StatesConfirmed { node, life, last };
-        self.schedule_in(confirms_ms, Event::Standby(confirmed));
+fn send_effects(world: &mut World, node: usize, committed: Committed) {
+    let Some(process) = &world.standbys_mut().nodes[node].process else {
+        return;
+    };
+    let life = process.life;
+    let epoch = process.member.epoch().unwrap_or(0);
+    let speaks = !committed.outgoing.is_empty() || !committed.store_writes.is_empty();
+    if speaks {
+        file_checks::judge_speaker(world, node, epoch);
     }
+    for write in committed.store_writes {
+        match write {
+            StoreWrite::Backfill(application) => {
+                let application = Box::new(application);
+                let applied = StandbyEvent::Applied {
+                    node,
+                    life,
+                    application,
+                };
+                let takes_ms = world.standbys_mut().dice.between(1, 200);
+                world.schedule_in(takes_ms, Event::Standby(applied));
+            }
+            StoreWrite::SiteStates(write) => {
+                let write = Box::new(write);
+                let gets = StandbyEvent::StoreGets {
+                    node,
+                    life,
+                    epoch,
+                    write,
+                };
+                let takes_ms = world.site_states.takes_ms();
+                world.schedule_in(takes_ms, Event::Standby(gets));
+            }
+            // As with one dispatcher, these have no effect here.
+            StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
+        }
+    }
+    for message in committed.outgoing {
+        match message {
+            OutgoingMessage::ToSupervisor(peer, message) => {
+                if following::reaches_fleet(world, node) {
+                    turns::send_down(world, &peer, message);
+                }
+            }
+            OutgoingMessage::ToClient(client, answer) => {
+                if following::reaches_fleet(world, node) {
+                    following::handle_node_answer(world, &client, answer);
+                }
+            }
+            OutgoingMessage::FinishedPage(_) | OutgoingMessage::Notification { .. } => {}
+        }
+    }
+}
+
+/// Stores states of sites, if their writer still has the lease: the store compares its epoch in the same
+/// transaction.
+pub(super) fn store_states_of(
+    world: &mut World,
+    node: usize,
+    (life, epoch): (u32, u64),
+    write: SiteStatesWrite,
+) {
+    let standbys = world.standbys_mut();
+    let is_fenced = !standbys.is_sabotaged_by(StandbySabotage::LateWritesCount);
+    if is_fenced && standbys.journal.lease.epoch != epoch {
+        return;
+    }
+    let last = write.last;
+    let confirms_ms = standbys.dice.between(1, 20);
+    world.site_states.apply(write);
+    let confirmed = StandbyEvent::StatesConfirmed { node, life, last };
+    world.schedule_in(confirms_ms, Event::Standby(confirmed));
 }
 
 /// Commits to the dispatcher's own file.

@@ -1,0 +1,137 @@
+//! The checks of the journal, of who speaks, and that all files are equal.
+
+use webfill_scheduler::frontier::{apply_commits, open_file, shared_rows};
+use webfill_scheduler::journal::{Content, JournalReader, Record};
+
+use crate::turns;
+use crate::world::World;
+
+use super::{Reference, Standbys, StandbysReport};
+
+/// The tables are checked whenever this many records were added.
+const RECORDS_BETWEEN_CHECKS: u64 = 64;
+
+pub(super) fn begin_reference(world: &mut World) {
+    let file = open_file(world.coordinator.folder()).expect("its file opens");
+    world.standbys_mut().reference = Some(Reference {
+        file,
+        reader: JournalReader::after(0, 0),
+        is_unfinished: false,
+    });
+}
+
+/// Notes a record that was added to the journal.
+pub(super) fn apply_to_reference(world: &mut World, record: Record) {
+    let standbys = world.standbys_mut();
+    standbys.report.records += 1;
+    standbys.report.record_bytes += record.bytes() as u64;
+    let Some(reference) = &mut standbys.reference else {
+        return;
+    };
+    let begins = record.content == Content::Begins;
+    standbys.report.unfinished += u64::from(begins && reference.is_unfinished);
+    reference.is_unfinished =
+        matches!(record.content, Content::Changes { is_last, .. } if !is_last);
+    let read = reference.reader.take(record);
+    let applied = read.map_err(|fault| fault.to_string()).and_then(|commit| {
+        let applied = commit.map(|commit| apply_commits(&mut reference.file, &[commit]));
+        applied.transpose().map_err(|error| error.to_string())
+    });
+    let is_check_due = standbys
+        .report
+        .records
+        .is_multiple_of(RECORDS_BETWEEN_CHECKS);
+    if let Err(why) = applied {
+        world
+            .faults
+            .push(format!("the journal does not add up: {why}"));
+    } else if is_check_due {
+        turns::check_conservation(world);
+    }
+}
+
+/// Judges that nothing leaves a dispatcher once another one has the lease.
+pub(super) fn judge_speaker(world: &mut World, node: usize, epoch: u64) {
+    let now_ms = world.now_ms;
+    let lease = world.standbys_mut().journal.lease;
+    if lease.epoch != epoch {
+        let fault = format!(
+            "dispatcher {node} speaks in epoch {epoch} at {now_ms}, and the lease is in epoch {}",
+            lease.epoch
+        );
+        world.faults.push(fault);
+    }
+}
+
+/// Judges at the end that all files are equal, each as far as it has applied the journal.
+pub(crate) fn check_files(world: &mut World) {
+    let Some(mut standbys) = world.standbys.take() else {
+        return;
+    };
+    let Standbys {
+        nodes,
+        journal,
+        reference,
+        ..
+    } = &mut *standbys;
+    for (number, node) in nodes.iter_mut().enumerate() {
+        let Some(process) = &mut node.process else {
+            continue;
+        };
+        if process.core.is_some() && !process.is_at_end(journal.last()) {
+            // Some of its commits are not in the journal yet, or it does not know that it was replaced.
+            continue;
+        }
+        let rows = match &mut process.core {
+            Some(core) => core.frontier().run_in_transaction(shared_rows).ok(),
+            None => {
+                let rest = journal.records_after(process.member.last_read());
+                if let Err(why) = process.apply_rest(rest) {
+                    let fault = format!("dispatcher {number} cannot apply: {why}");
+                    world.faults.push(fault);
+                }
+                process
+                    .file
+                    .as_ref()
+                    .and_then(|file| shared_rows(file).ok())
+            }
+        };
+        let expected = reference
+            .as_ref()
+            .and_then(|reference| shared_rows(&reference.file).ok());
+        if rows != expected {
+            let differ = first_difference(&rows, &expected);
+            world
+                .faults
+                .push(format!("file {number} differs: {differ}"));
+        }
+    }
+    world.standbys = Some(standbys);
+}
+
+pub(crate) fn standbys_report(world: &mut World) -> StandbysReport {
+    let (ms, tasks) = (
+        world.now_ms,
+        world.coordinator.open_witness().counters().done as u64,
+    );
+    let report = world.standbys_mut().report;
+    StandbysReport {
+        ms,
+        tasks,
+        ..report
+    }
+}
+
+fn first_difference(rows: &Option<Vec<String>>, expected: &Option<Vec<String>>) -> String {
+    let (Some(rows), Some(expected)) = (rows, expected) else {
+        return String::from("it cannot be read");
+    };
+    let mut differing = rows
+        .iter()
+        .zip(expected)
+        .filter(|(one, other)| one != other);
+    match differing.next() {
+        Some((one, other)) => format!("{one} instead of {other}"),
+        None => format!("{} rows instead of {}", rows.len(), expected.len()),
+    }
+}
