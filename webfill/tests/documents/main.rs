@@ -1,11 +1,13 @@
 //! Tests that the documents are true. Tables are compared with the program's help, settings and closed lists; mappings,
 //! sessions and SQL are run. Every file and every name in the code that a document mentions must exist. The example
-//! settings file holds every key at its default. Every page of the manual shows how its command ends.
+//! settings file holds every key at its default. Every page of the manual shows how its command ends. No type and no
+//! circle of files is too large.
 
 mod architecture;
 mod example_settings;
 mod manual;
 mod markdown;
+mod modules;
 mod names;
 mod plain_words;
 mod program;
@@ -14,3 +16,4 @@ mod readme;
 mod reference;
 mod repository;
 mod sessions;
+mod structure;
