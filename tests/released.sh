@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The released commit; empty as long as there is none.
-COMMIT=24248422fcd7a090ac7d5eadf6669fd1dd70192e
+COMMIT=2596160010896e6153d3973db82fbe760d7e132f
 
 folder=.cache/released
 if [ -z "$COMMIT" ]; then
