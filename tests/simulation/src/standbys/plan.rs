@@ -3,6 +3,7 @@
 use webfill_scheduler::journal::MemberTerms;
 
 use super::faults::NodeFault;
+use crate::dice::Dice;
 
 /// After this long a request to the journal is made again.
 pub(super) const MISSED_AFTER_MS: u64 = 250;
