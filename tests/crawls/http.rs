@@ -100,7 +100,20 @@ fn charset_cases() -> Vec<(&'static str, Page, &'static str)> {
         (
             "/wrong-charset",
             document("text/html; charset=utf-8", heading("", b"Zo\xeb")),
-            "Zo\u{fffd}",
+            "Zoë",
+        ),
+        (
+            "/wrong-charset-latin",
+            document(
+                "text/html; charset=iso-8859-1",
+                heading("", "Zoë".as_bytes()),
+            ),
+            "Zoë",
+        ),
+        (
+            "/damaged-utf-8",
+            document("text/html; charset=utf-8", heading("", b"Zo\xc3\xab \xeb")),
+            "Zoë \u{fffd}",
         ),
         (
             "/xhtml",

@@ -40,8 +40,9 @@ pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// 5. later declaration, at which a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
-/// A declaration that the body refutes is not followed, as browsers do: windows-1252 (or ISO-8859-1) of a body with
-/// non-ASCII characters that is valid UTF-8, and UTF-8 of one of which no non-ASCII byte is.
+/// A browser would follow a declaration that the body refutes, and show wrong characters. Here it is not followed:
+/// windows-1252 (or ISO-8859-1) if the body has non-ASCII characters and is valid UTF-8, and UTF-8 if none of its
+/// non-ASCII bytes is.
 ///
 /// JSON is always UTF-8 (RFC 8259, 8.1).
 pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'static Encoding {
