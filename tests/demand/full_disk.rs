@@ -81,8 +81,9 @@ fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
     fleet.start_dispatcher();
     let kept = tasks(&fleet);
     let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
-    // The list without an answer may have been stored, too.
-    assert!(kept == accepted || kept == accepted + length, "{what}");
+    // The list without an answer may have been stored, too: a slow machine commits parts of it.
+    let possible = accepted..=accepted + length;
+    assert!(possible.contains(&kept), "{what}");
 }
 
 /// Feeds a list. Returns `None` if the dispatcher ended before it answered.
