@@ -388,7 +388,7 @@ mod tests {
             ("$129.00", "$219.50"),
             ("6-11", "6-10"),
             ("Readings", "Reading it"),
-            // The same number, of which the page writes less or in another way.
+            // The page writes the same number without a part of it, or in another notation.
             ("-12345", "12345"),
             ("12345", "\u{2212}12345"),
             ("-1234.50", "1234.50-"),

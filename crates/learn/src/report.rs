@@ -344,8 +344,9 @@ fn least_read(
     expected: Option<usize>,
     accepts: impl Fn(&str) -> bool,
 ) -> Option<usize> {
-    /// So many equal numbers show how many values a page has, and so many different ones the fewest.
+    /// If all known pages have the same number of values, this many of them prove it.
     const EQUAL: usize = 3;
+    /// If their numbers differ, it takes this many to prove the smallest one.
     const DIFFERENT: usize = 15;
     if found.multiple || expected.is_some() {
         return None;

@@ -1,7 +1,7 @@
 //! The journal of a fleet with standbys, and the lease of the dispatcher that serves, as MongoDB keeps them. Who may
 //! append what, and when, is decided by `webfill_scheduler::journal`; the store adds and compares.
 //!
-//! A *group* is the dispatchers of one fleet, of which one serves. Groups share collections and nothing else.
+//! A *group* is all dispatchers of one fleet; one of them serves. Groups share collections and nothing else.
 
 use serde::{Deserialize, Serialize};
 

@@ -31,7 +31,7 @@ const MISSED_AFTER_MS: u64 = 2_000;
 /// The most bytes of a record. A document of MongoDB may have 16 MB.
 const PART_BYTES: usize = 8 << 20;
 
-/// With so many bytes on their way into the journal, the loop takes no more events.
+/// The loop takes no more events while this many bytes are on their way to the journal.
 const PENDING_BYTES: usize = 16 << 20;
 
 /// The longest wait for an answer, so that signals are noticed.

@@ -18,7 +18,7 @@ pub struct MemberTerms {
     pub missed_after_ms: u64,
     /// The most bytes of a record; longer commits are divided.
     pub part_bytes: usize,
-    /// With so many bytes on their way into the journal, the next commit waits.
+    /// The next commit waits while this many bytes are on their way to the journal.
     pub pending_bytes: usize,
 }
 

@@ -122,7 +122,7 @@ pub(super) fn key(stored: &RawDocument) -> &str {
     stored.get_str("_id").unwrap_or_default()
 }
 
-/// The fault of a document in which another program has left out a member.
+/// The error for a document without a member that webfill always writes.
 pub(super) fn broken_entry_fault(what: &str, stored: &RawDocument) -> Fault {
     let key = key(stored);
     Fault::InvalidEntry(format!("{what} {key:.200} is not as webfill writes it"))

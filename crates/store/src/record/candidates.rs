@@ -72,7 +72,7 @@ impl Candidates {
         self.retain(name, |one| !is_same_value(&one["value"], value));
     }
 
-    /// Keeps only the candidates of a field for which the condition holds.
+    /// Removes the candidates of a field that do not meet a condition.
     pub(super) fn retain(&mut self, name: &str, keeps: impl Fn(&Value) -> bool) {
         if let Some(Value::Array(candidates)) = self.0.get_mut(name) {
             candidates.retain(keeps);

@@ -46,8 +46,8 @@ impl IdentityDoubt {
     }
 }
 
-/// Under `pages`: URL to `{why, mapping, at}`, for pages that did not fill the record. Under `forks`: mappings of
-/// which the record's pages lead to several pages. Under `decided`: what people have decided.
+/// Under `pages`: URL to `{why, mapping, at}`, for pages that did not fill the record. Under `forks`: mappings with
+/// several pages that the record's pages link to. Under `decided`: what people have decided.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Doubts(Map<String, Value>);
@@ -75,7 +75,7 @@ impl Doubts {
         is_new
     }
 
-    /// The mappings of which the record's pages lead to several pages.
+    /// The mappings with several pages that this record's pages link to: each may be about another record.
     pub(super) fn forks(&self) -> &[Value] {
         let forks = self.0.get("forks").and_then(Value::as_array);
         forks.map_or(&[], Vec::as_slice)

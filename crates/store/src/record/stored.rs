@@ -93,8 +93,8 @@ impl StoredRecord {
         by_pages.map(|value| value["value"].clone()).collect()
     }
 
-    /// Takes values from a page, with their source: for missing fields, and for fields for which the page has more
-    /// evidence than the source of the present value. Returns whether anything changed.
+    /// Fills missing fields from a page, and replaces values that have less evidence than the page's. The page becomes
+    /// the source of both. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
         let mut changed = self.doubts.note_forks(page);
         changed |= self.note_rows(page, rules);
