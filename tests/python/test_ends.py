@@ -19,10 +19,10 @@ print("filled")
 """
 
 
-def start(site):
+def start(site, script=SCRIPT):
     path = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, site.resolve],
+        [sys.executable, "-c", script, site.resolve],
         env={**os.environ, "PYTHONPATH": path, "MARK": str(os.getpid()) + site.resolve},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -110,6 +110,59 @@ def test_an_error_of_a_callback_ends_the_run_and_is_raised(site):
     with pytest.raises(RuntimeError, match="no more"):
         webfill.fill(made_site.rows(), **site.options(progress=fail))
     assert_resumed(site, "an error")
+
+
+def test_an_interrupt_that_a_callback_raises_drains(site):
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        webfill.fill(made_site.rows(), **site.options(progress=interrupt))
+    assert_resumed(site, "an interrupt of a callback")
+
+
+LIVING = """
+import os, signal, sys, threading, made_site, webfill
+left = []
+for moment in range(30):
+    try:
+        threading.Timer(moment * 0.0007, os.kill, [os.getpid(), signal.SIGINT]).start()
+        webfill.fill(made_site.rows(), name=f"t{moment}", delay=0.05, allow_private_networks=True, keep="note",
+                     progress=False, resolve=sys.argv[1])
+        raise AssertionError("not interrupted")
+    except KeyboardInterrupt:
+        pass
+    # `children` has those that have ended and were not waited for, too.
+    left.append(open(f"/proc/self/task/{os.getpid()}/children").read())
+print(left)
+assert not any(left)
+"""
+
+
+def test_an_interrupt_while_the_program_starts_leaves_no_process_to_a_living_interpreter(site):
+    path = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
+    ended = subprocess.run(
+        [sys.executable, "-c", LIVING, site.resolve],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_an_interrupt_reaches_a_call_in_another_thread(site):
+    site.answers = 5
+    script = SCRIPT.replace("webfill.fill(", "import asyncio\nasyncio.run(asyncio.to_thread(webfill.fill, ").replace(")\nprint", "))\nprint")
+    process = start(site, script)
+    wait_for("a page is held", lambda: len(site.asked) > 5)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    site.answers = 10**9
+    _, said = process.communicate(timeout=90)
+    assert said.rstrip().endswith(b"KeyboardInterrupt") and process.returncode != 0, said
+    assert len(site.asked) < 2 * made_site.BOOKS
+    assert_resumed(site, "an interrupt")
 
 
 def test_errors_have_sentence_and_code(tmp_path):

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Optional, Union
 
-from ._command import Ended, arguments_of, run
+from ._command import Ended, Interrupts, arguments_of, is_main_thread, run
 from ._errors import RequestsRefusedError, error_of, flag, path_in
 
 Requests = Union[Mapping[str, Any], Iterable[Mapping[str, Any]]]
@@ -304,13 +304,18 @@ class Follower(Iterator[dict[str, Any]]):
 
     def __init__(self, arguments: list[str]) -> None:
         self._stderr = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            arguments_of(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            start_new_session=True,
-        )
+        try:
+            with Interrupts():
+                self._process = subprocess.Popen(
+                    arguments_of(arguments),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=self._stderr,
+                    start_new_session=is_main_thread(),
+                )
+        except BaseException:
+            self.__del__()
+            raise
 
     def __iter__(self) -> Follower:
         return self
