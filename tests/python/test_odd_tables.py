@@ -11,6 +11,7 @@ import numpy
 import pandas
 import polars
 import pyarrow
+import pyarrow.parquet
 import pytest
 import webfill
 
@@ -137,6 +138,53 @@ def test_a_filled_cell_of_an_odd_column_fits_the_others(site):
         assert filled["pages"][book] == made_site.truth(book)["pages"] and type(filled["pages"][book]) is int, book
         assert list(filled["tags"][book]) == made_site.truth(book)["tags"]
     assert filled["pages"][47] == 2**70
+
+
+def test_an_enum_of_polars_gets_the_values_that_gaps_were_filled_with(site):
+    frame = polars.DataFrame(made_site.rows())
+    titles = polars.Enum(frame["title"].drop_nulls().unique().sort())
+    tags = polars.List(polars.Enum(frame["tags"].explode().drop_nulls().unique().sort()))
+    frame = frame.cast({"title": titles, "tags": tags})
+    done = webfill.fill(frame, **site.options())
+    filled = done.to_polars()
+    assert filled["title"].to_list() == TITLES
+    assert filled["title"].dtype.categories.to_list()[: len(titles.categories)] == titles.categories.to_list()
+    assert polars.read_parquet(done.path)["title"].to_list() == TITLES
+    # All words of tags are known.
+    assert filled["tags"].to_list() == [made_site.truth(book)["tags"] for book in range(ROWS)]
+    assert filled.schema["tags"] == tags
+    assert list(filled.columns) == list(frame.columns)
+
+
+@pytest.mark.parametrize("digits", [3, 9])
+def test_decimals_with_more_digits_than_pages_show(site, digits):
+    prices = [made_site.truth(book)["price"] for book in range(ROWS)]
+    given = pyarrow.Table.from_pylist(made_site.rows())
+    kind = pyarrow.decimal128(18, digits)
+    place = given.column_names.index("price")
+    given = given.set_column(place, "price", given["price"].cast(kind))
+    filled = webfill.fill(given, **site.options()).to_arrow()
+    assert filled.schema == given.schema and filled["price"].to_pylist() == prices
+    rows = made_site.rows()
+    for row in rows:
+        row["price"] = row["price"] and row["price"].quantize(Decimal(1).scaleb(-digits))
+    assert [row["price"] for row in webfill.fill(rows, **site.options()).to_dicts()] == prices
+
+
+def test_decimals_of_pandas_have_room_for_larger_ones(site):
+    frame = pandas.DataFrame(made_site.rows())
+    known = [price if price is not None and price < 30 else None for price in frame["price"]]
+    frame["price"] = pandas.Series(known, dtype=object)
+    done = webfill.fill(frame, **site.options(precision=0.5))
+    assert pyarrow.parquet.read_schema(done.path).field("price").type == pyarrow.decimal128(38, 2)
+    shelf = list(done.to_pandas()["price"])[: made_site.BOOKS]
+    assert shelf == [made_site.truth(book)["price"] for book in range(made_site.BOOKS)]
+
+
+def test_half_of_a_character_is_refused(tmp_path):
+    for row in ({"note": "a\ud800"}, {"n\udc80": 1}, {"note": [{"a": "\udfff"}]}):
+        with pytest.raises(TypeError, match="the column 'n.*half of a surrogate pair"):
+            webfill.fill([{"url": "http://a.example/", **row}], folder=tmp_path)
 
 
 def test_pyarrow_with_columns_of_every_type(site):
@@ -293,7 +341,7 @@ NO_TABLES = {
         pyarrow.table({"r": pyarrow.RunEndEncodedArray.from_arrays([1], ["a"])}),
         "cannot be stored as Parquet",
     ),
-    "a plan of polars": (polars.DataFrame({"url": ["http://a.example/"]}).lazy(), "a LazyFrame is no table"),
+    "a plan of polars": (polars.DataFrame({"url": ["http://a.example/"]}).lazy(), r"a LazyFrame is no table: give its collect\(\)"),
     "duckdb with a name twice": (
         duckdb.sql("SELECT 'http://a.example/' AS a, 2 AS a"),
         "two columns are named 'a'",

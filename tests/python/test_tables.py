@@ -1,6 +1,7 @@
 """Whatever speaks Arrow goes in, and comes out with the same types and every value."""
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -162,6 +163,88 @@ def test_lists_of_dicts_of_pandas(site):
     for _ in range(3):
         polars.DataFrame(plain)
     assert not plain._sources
+
+
+def test_a_later_call_for_another_table_does_not_replace_a_result_unseen(site):
+    rows = made_site.rows()
+    first = webfill.fill(rows[:24], **site.options())
+    titles = [row["title"] for row in first.to_dicts()]
+    # The same table again is no other one.
+    assert webfill.fill(rows[:24], **site.options()).complete and first.to_dicts()[0]["title"] == titles[0]
+    second = webfill.fill(rows[24:], **site.options())
+    assert second.to_dicts()[0]["title"] == made_site.truth(24)["title"]
+    for read in (first.to_dicts, first.to_arrow, first.to_pandas, first.to_polars, first.__arrow_c_stream__,
+                 first.evidence.to_dicts, first.doubts.to_polars):
+        with pytest.raises(webfill.WebfillError, match="is another table now.*a `name` of its own"):
+            read()
+    frames = [webfill.fill(pandas.DataFrame(rows[part]), name=f"part {part.start}", **site.options())
+              for part in (slice(0, 24), slice(24, 48))]
+    assert [title for done in frames for title in done.to_pandas()["title"]] == [
+        made_site.truth(book)["title"] for book in range(48)
+    ]
+
+
+def test_two_calls_at_once(site):
+    rows = made_site.rows()
+    site.answers = 3
+    results = {}
+
+    def fill(number, rows, **others):
+        try:
+            results[number] = webfill.fill(rows, **site.options(**others))
+        except webfill.WebfillError as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=fill, args=(0, rows[:24]))]
+    threads[0].start()
+    while len(site.asked) <= 3:
+        time.sleep(0.02)
+    # The table of the first call is not replaced under it.
+    fill(1, rows[24:])
+    assert "is in use by another call" in results[1].message and results[1].exit_code == 1, results[1]
+    threads.append(threading.Thread(target=fill, args=(2, rows[24:]), kwargs={"name": "other"}))
+    threads[1].start()
+    site.answers = 10**9
+    for thread in threads:
+        thread.join()
+    filled = results[0].to_dicts() + results[2].to_dicts()
+    assert [row["title"] for row in filled] == [made_site.truth(book)["title"] for book in range(48)]
+
+
+@pytest.mark.parametrize("error", [None, Path], ids=["none", "an object that is no file"])
+def test_a_service_may_have_no_standard_error(site, monkeypatch, error):
+    monkeypatch.setattr("sys.stderr", error)
+    assert webfill.fill(made_site.rows(), **site.options(progress=None)).complete
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(webfill.UsageError, match="cannot write the table into .*file.*: choose another `folder`") as caught:
+        webfill.fill([{"url": "http://a.example/", "name": None}], folder=tmp_path / "file")
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["-books.csv", "B\u00fccher 'n\" 1.CSV", "Books.Parquet", "-b/--c.jsonl"])
+def test_names_of_files_are_no_options_and_endings_may_be_in_capitals(site, name):
+    frame = pandas.DataFrame(made_site.rows()).drop(columns="tags")
+    Path(name).parent.mkdir(exist_ok=True)
+    if name.endswith("Parquet"):
+        frame.to_parquet(name)
+    elif name.endswith("jsonl"):
+        frame.astype(str).to_json(name, orient="records", lines=True)
+    else:
+        frame.to_csv(name, index=False)
+    done = webfill.fill(name, **site.options())
+    assert done.to_dicts()[1]["title"] and done.to_polars().height == 48 and done.evidence.to_dicts()
+
+
+def test_a_file_that_is_compressed_with_zstd(site):
+    text = pandas.DataFrame(made_site.rows()).drop(columns="tags").to_csv(index=False)
+    with pyarrow.CompressedOutputStream("books.csv.zst", "zstd") as file:
+        file.write(text.encode())
+    done = webfill.fill("books.csv.zst", **site.options())
+    assert done.path == Path("books.filled.csv.zst")
+    assert [row["title"] for row in done.to_dicts()] == [made_site.truth(book)["title"] for book in range(48)]
 
 
 @pytest.mark.parametrize(("name", "encoding"), [("b.csv.gz", "utf-8"), ("b.csv", "utf-16"), ("c.csv", "cp1252")])

@@ -108,11 +108,15 @@ class Pyarrow:
 class Polars:
     def __init__(self) -> None:
         self.pl: Any = import_module("polars")
+        # Of the table that was written: an Enum that is read from a file has nulls for values that it lacks.
+        self.schema: Any = {}
 
     def write(self, table: Any, path: Path) -> None:
         if not isinstance(table, self.pl.DataFrame):
             table = self.pl.DataFrame(table)
-        table.write_parquet(path, compression="zstd")
+        self.schema = table.schema
+        texts = {name: self._without_enums(dtype) for name, dtype in table.schema.items()}
+        table.cast(texts).write_parquet(path, compression="zstd")
 
     def stream(self, path: Path, is_ours: bool) -> Any:
         return self.read(path, is_ours)
@@ -120,7 +124,38 @@ class Polars:
     def read(self, path: Path, is_ours: bool) -> Any:
         """Return a DataFrame. JSON, which polars reads as bytes, is text."""
         frame = self.pl.read_parquet(path)
-        return frame.cast({self.pl.Binary: self.pl.String}) if is_ours else frame
+        if is_ours:
+            return frame.cast({self.pl.Binary: self.pl.String})
+        if frame.columns == list(self.schema):
+            given = [self._as_given(frame[name], dtype) for name, dtype in self.schema.items()]
+            frame = self.pl.DataFrame(given)
+        return frame
+
+    def _without_enums(self, dtype: Any) -> Any:
+        """Return a type with texts in place of every Enum."""
+        pl = self.pl
+        if isinstance(dtype, pl.Enum):
+            return pl.String
+        if isinstance(dtype, pl.List):
+            return pl.List(self._without_enums(dtype.inner))
+        if isinstance(dtype, pl.Array):
+            return pl.Array(self._without_enums(dtype.inner), dtype.size)
+        if isinstance(dtype, pl.Struct):
+            return pl.Struct({field.name: self._without_enums(field.dtype) for field in dtype.fields})
+        return dtype
+
+    def _as_given(self, column: Any, dtype: Any) -> Any:
+        """Return a column in the type that it had. An Enum also gets the values that gaps were filled with."""
+        if column.dtype == dtype or column.dtype != self._without_enums(dtype):
+            return column
+        try:
+            return column.cast(dtype)
+        except self.pl.exceptions.PolarsError:
+            if not isinstance(dtype, self.pl.Enum):
+                return column
+        known = dtype.categories.to_list()
+        new = [text for text in column.drop_nulls().unique(maintain_order=True) if text not in known]
+        return column.cast(self.pl.Enum([*known, *new]))
 
     def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
         if not rows:

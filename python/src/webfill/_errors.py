@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 _PREFIX = "webfill: "
 # A path such as `$.priority: ...` in a request, or `fields.price[1]: ...` in a file.
@@ -148,6 +149,16 @@ def flag(name: str, value: object) -> list[str]:
     if value is None or value is False:
         return []
     return [f"--{name}"] if value is True else [f"--{name}={value}"]
+
+
+def operand(path: Union[str, os.PathLike[str]]) -> str:
+    """Return the argument for a file, which must not look like an option.
+
+    >>> operand("books.csv"), operand("-books.csv")
+    ('books.csv', './-books.csv')
+    """
+    text = os.fspath(path)
+    return f"./{text}" if text.startswith("-") else text
 
 
 def columns(name: str, value: object) -> list[str]:

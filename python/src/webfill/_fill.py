@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import filecmp
 import hashlib
 import html
@@ -9,13 +11,14 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+from typing import IO, TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _rows
 from ._command import run
 from ._engines import Row, engine_for, library_of, unique
-from ._errors import columns, flag
+from ._errors import FatalError, UsageError, WebfillError, columns, flag, operand
 from ._pandas import PandasTable
 from ._progress import Progress
 from ._tables import Table
@@ -60,12 +63,13 @@ class Filled(Table):
     text: str
 
     def __init__(self, given: _Given, *, complete: bool, text: str) -> None:
-        super().__init__(given.beside(f".filled{given.endings}"), engine=given.engine)
+        current = given.require_current
+        super().__init__(given.beside(f".filled{given.endings}"), engine=given.engine, require_current=current)
         self._given = given
         lines = given.beside(".evidence.jsonl")
         evidence = given.beside(".evidence.parquet")
-        self.evidence = Table(evidence, lines=lines, engine=given.engine, is_ours=True)
-        self.doubts = Table(given.beside(".doubts.csv"), engine=given.engine)
+        self.evidence = Table(evidence, lines=lines, engine=given.engine, is_ours=True, require_current=current)
+        self.doubts = Table(given.beside(".doubts.csv"), engine=given.engine, require_current=current)
         self.report = given.beside(".html")
         overview = given.beside(".webfill") / "overview.json"
         self.summary = json.loads(overview.read_text(encoding="utf-8"))
@@ -87,8 +91,11 @@ class Filled(Table):
             If the file is Parquet, and there is none of pyarrow, polars and DuckDB.
         TypeError
             If the file is in a format that only other libraries read, such as XLSX.
+        WebfillError
+            If a later call has filled another table under the same name.
         """
         if self._given.rows is not None:
+            self._given.require_current()
             return _rows.FilledRows(self._given.rows, self.path).read()
         return super().to_dicts()
 
@@ -106,6 +113,8 @@ class Filled(Table):
         ------
         ImportError
             If pandas or pyarrow is not installed.
+        WebfillError
+            If a later call has filled another table under the same name.
         """
         if self._given.pandas is None:
             return super().to_pandas()
@@ -160,7 +169,7 @@ class _Given:
     @property
     def endings(self) -> str:
         """The endings of the name, as the program counts them: ``.csv.gz`` is one."""
-        packed = self.path.suffix if self.path.suffix in {".gz", ".zst"} else ""
+        packed = self.path.suffix if self.path.suffix.lower() in {".gz", ".zst"} else ""
         return Path(self.path.name[: len(self.path.name) - len(packed)]).suffix + packed
 
     def beside(self, ending: str) -> Path:
@@ -172,6 +181,7 @@ class _Given:
         self.rows: Optional[list[Mapping[str, Any]]] = None
         self.engine: Any = None
         self.pandas: Optional[PandasTable] = None
+        self._stored: Optional[_Stored] = None
         if isinstance(table, (str, os.PathLike)):
             self.path = Path(table)
             return
@@ -180,22 +190,36 @@ class _Given:
             if not all(isinstance(row, Mapping) for row in rows):
                 raise TypeError("a list of something else than dicts is no table")
             names = unique([str(key) for key in dict.fromkeys(key for row in rows for key in row)])
-            self.path = _write(folder, name, ".jsonl", lambda path: _rows.write(rows, path), lambda _: names)
+            self._keep(_Stored(folder, name, ".jsonl", lambda path: _rows.write(rows, path), lambda _: names))
             self.rows = rows
             return
         if not any(hasattr(table, way) for way in ("__arrow_c_stream__", "__arrow_c_array__", "write_parquet")):
+            way = "its collect()" if hasattr(table, "collect") else "something with __arrow_c_stream__, such as a DataFrame"
             raise TypeError(
-                f"a {type(table).__name__} is no table: give something with __arrow_c_stream__, such as a DataFrame, "
-                "a list of dicts, or the path of a file"
+                f"a {type(table).__name__} is no table: give {way}, a list of dicts, or the path of a file"
             )
         self.engine = engine_for(table)
         if library_of(table) == "pandas":
             if not hasattr(table, "columns"):
                 raise TypeError(f"a {type(table).__name__} of pandas is no table: give a DataFrame")
             self.pandas = PandasTable(table)
-        self.path = _write(folder, name, ".parquet", lambda path: self._store(table, path), self.engine.names)
+        self._keep(_Stored(folder, name, ".parquet", lambda path: self._write(table, path), self.engine.names))
 
-    def _store(self, table: Any, path: Path) -> None:
+    def _keep(self, stored: _Stored) -> None:
+        self._stored = stored
+        self.path = stored.path
+
+    def require_current(self) -> None:
+        """Raise an error if a later call has stored another table under the same name, so that the outputs are its own."""
+        if self._stored is not None:
+            self._stored.require_current()
+
+    def close(self) -> None:
+        """Let other calls fill a table of this name."""
+        if self._stored is not None:
+            self._stored.close()
+
+    def _write(self, table: Any, path: Path) -> None:
         try:
             self.engine.write(table if self.pandas is None else self.pandas.storable(table), path)
         except (OSError, ImportError, MemoryError):
@@ -209,26 +233,78 @@ def _name_of(names: Sequence[str]) -> str:
     return "table-" + hashlib.sha256("\0".join(names).encode()).hexdigest()[:8]
 
 
-def _write(
-    folder: Union[str, os.PathLike[str]],
-    name: Optional[str],
-    suffix: str,
-    write: Callable[[Path], object],
-    names: Callable[[Path], Sequence[str]],
-) -> Path:
-    """Write the table as a whole. A file that is the same stays, so that a run that uses it goes on."""
-    if name is not None and (not name or name.startswith(".") or "/" in name or "\0" in name):
-        raise ValueError(f"the name {name!r} is no name of a file")
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    new = Path(folder) / f".new-{os.getpid()}-{threading.get_ident()}{suffix}"
+class _Stored:
+    """The file of a table in the folder. As long as it is locked, no other call replaces it."""
+
+    path: Path
+
+    def __init__(
+        self,
+        folder: Union[str, os.PathLike[str]],
+        name: Optional[str],
+        suffix: str,
+        write: Callable[[Path], object],
+        names: Callable[[Path], Sequence[str]],
+    ) -> None:
+        if name is not None and (not name or name.startswith(".") or "/" in name or "\0" in name):
+            raise ValueError(f"the name {name!r} is no name of a file")
+        new = Path(folder) / f".new-{os.getpid()}-{threading.get_ident()}{suffix}"
+        self._lock: Optional[IO[bytes]] = None
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            try:
+                write(new)
+                name = name or _name_of([suffix, *unique(names(new))])
+                self.path = Path(folder) / f"{name}{suffix}"
+                self._lock = _locked(Path(folder) / f".{name}.lock", self.path)
+                # A file that is the same stays, so that a run that uses it continues.
+                if not (self.path.exists() and filecmp.cmp(new, self.path, shallow=False)):
+                    new.replace(self.path)
+            finally:
+                new.unlink(missing_ok=True)
+        except OSError as error:
+            self.close()
+            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                raise FatalError(f"cannot write {folder}: {error.strerror}", exit_code=17) from error
+            sentence = f"cannot write the table into {folder}: {error.strerror or error}: choose another `folder`"
+            raise UsageError(sentence, exit_code=2) from error
+        self._version = self._version_now()
+
+    def require_current(self) -> None:
+        now = self._version_now()
+        if now is not None and now != self._version:
+            raise WebfillError(
+                f"{self.path} is another table now, which a later call of fill has stored there: fill each table under a "
+                "`name` of its own"
+            )
+
+    def _version_now(self) -> Optional[tuple[int, int, int]]:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def close(self) -> None:
+        """Unlock the file."""
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _locked(lock: Path, table: Path) -> IO[bytes]:
+    """Return the file that is locked until it is closed."""
+    file = lock.open("ab")
     try:
-        write(new)
-        path = Path(folder) / f"{name or _name_of([suffix, *unique(names(new))])}{suffix}"
-        if not (path.exists() and filecmp.cmp(new, path, shallow=False)):
-            new.replace(path)
-        return path
-    finally:
-        new.unlink(missing_ok=True)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise WebfillError(
+            f"{table} is in use by another call of fill: wait for it, or give this table a `name` of its own"
+        ) from None
+    except OSError:
+        # This file system has no locks. That of the program remains.
+        pass
+    return file
 
 
 def fill(
@@ -315,9 +391,9 @@ def fill(
     Raises
     ------
     UsageError
-        If the table or an argument cannot be used; nothing was requested.
+        If the table, the folder or an argument cannot be used; nothing was requested.
     WebfillError
-        If the run failed; its message is the program's sentence.
+        If the run failed, and its message is the program's sentence; or if another call fills a table of this name.
     TypeError
         If ``table`` is no table, or Parquet cannot hold one of its types, or two columns have the same name.
     ValueError
@@ -335,39 +411,39 @@ def fill(
         ...
     webfill.UsageError: the table has no column of links: name it with --url
     """
-    given = _Given(table, folder, name)
-    hosts = [resolve] if isinstance(resolve, str) else list(resolve)
-    arguments = [
-        "fill",
-        os.fspath(given.path),
-        f"--report={given.beside('.html')}",
-        *flag("contact", contact),
-        *flag("id", id),
-        *columns("url", url),
-        *columns("fields", fields),
-        *columns("keep", keep),
-        *flag("sample", sample),
-        *flag("precision", precision),
-        *flag("check", check),
-        *flag("doubts", doubts),
-        *flag("delay", delay),
-        *flag("lane", lane),
-        *flag("workers", workers),
-        *flag("ignore-robots", ignore_robots),
-        *flag("allow-private-networks", allow_private_networks),
-        *flag("proxy", proxy),
-        *(argument for host in hosts for argument in flag("resolve", host)),
-        *flag("ca-file", ca_file),
-        *flag("patience", patience),
-        *flag("refresh-after", refresh_after),
-        *flag("dispatcher", dispatcher),
-        *flag("keys", keys),
-        # With a fleet, the store is not an argument, because an address may hold a password.
-        *flag("store", store if dispatcher is None else None),
-        *flag("app", app),
-        *flag("config", config),
-        *flag("progress", "none" if progress is False else "json"),
-    ]
-    environment = environment_of(store if dispatcher is not None else None)
-    ended = run(arguments, progress=progress, environment=environment).expect(_DONE, _LIMIT)
-    return Filled(given, complete=ended.code == _DONE, text=ended.stdout)
+    with closing(_Given(table, folder, name)) as given:
+        hosts = [resolve] if isinstance(resolve, str) else list(resolve)
+        arguments = [
+            "fill",
+            operand(given.path),
+            f"--report={given.beside('.html')}",
+            *flag("contact", contact),
+            *flag("id", id),
+            *columns("url", url),
+            *columns("fields", fields),
+            *columns("keep", keep),
+            *flag("sample", sample),
+            *flag("precision", precision),
+            *flag("check", check),
+            *flag("doubts", doubts),
+            *flag("delay", delay),
+            *flag("lane", lane),
+            *flag("workers", workers),
+            *flag("ignore-robots", ignore_robots),
+            *flag("allow-private-networks", allow_private_networks),
+            *flag("proxy", proxy),
+            *(argument for host in hosts for argument in flag("resolve", host)),
+            *flag("ca-file", ca_file),
+            *flag("patience", patience),
+            *flag("refresh-after", refresh_after),
+            *flag("dispatcher", dispatcher),
+            *flag("keys", keys),
+            # With a fleet, the store is not an argument, because an address may hold a password.
+            *flag("store", store if dispatcher is None else None),
+            *flag("app", app),
+            *flag("config", config),
+            *flag("progress", "none" if progress is False else "json"),
+        ]
+        environment = environment_of(store if dispatcher is not None else None)
+        ended = run(arguments, progress=progress, environment=environment).expect(_DONE, _LIMIT)
+        return Filled(given, complete=ended.code == _DONE, text=ended.stdout)

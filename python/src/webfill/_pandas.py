@@ -38,14 +38,24 @@ class PandasTable:
             if type(dtype).__name__ == "SparseDtype":
                 stored[self.names[position]] = stored.iloc[:, position].astype(dtype.subtype)
         try:
-            return pyarrow.Table.from_pandas(stored)
+            return self._with_wide_decimals(pyarrow.Table.from_pandas(stored))
         except (TypeError, ValueError, ArithmeticError, NotImplementedError):
             self.texts = {position for position, cells in self.objects.items() if not _has_arrow_type(pyarrow, cells)}
             if not self.texts:
                 raise
         for position in self.texts:
             stored[self.names[position]] = [_text(cell) for cell in self.objects[position]]
-        return pyarrow.Table.from_pandas(stored)
+        return self._with_wide_decimals(pyarrow.Table.from_pandas(stored))
+
+    def _with_wide_decimals(self, table: Any) -> Any:
+        """Return the table with room for larger numbers in columns of ``Decimal``, which have the digits of no type."""
+        pyarrow = Pyarrow().pa
+        for position in self.objects:
+            field = table.schema.field(position)
+            if pyarrow.types.is_decimal128(field.type):
+                wide = pyarrow.decimal128(38, field.type.scale)
+                table = table.set_column(position, field.with_type(wide), table.column(position).cast(wide))
+        return table
 
     def restored(self, table: Any) -> pandas.DataFrame:
         """Return a filled table as the given one was, with its gaps filled."""

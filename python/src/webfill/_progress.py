@@ -33,7 +33,10 @@ def display(progress: Progress) -> Optional[Display]:
         return None
     if callable(progress):
         return _Called(progress)
-    if _is_notebook() or sys.stderr.isatty():
+    # A service or a window may have no standard error, or an object that is only written to.
+    if sys.stderr is None:
+        return None
+    if _is_notebook() or getattr(sys.stderr, "isatty", bool)():
         try:
             with warnings.catch_warnings():
                 # Without ipywidgets, the bar is text, which is good enough.

@@ -40,7 +40,9 @@ def _encoded(value: Any) -> Any:
         return [_encoded(one) for one in value]
     if isinstance(value, Mapping):
         return encoded(value)
-    if isinstance(value, (Decimal, UUID, timedelta)):
+    if isinstance(value, Decimal):
+        return _decimal_text(value)
+    if isinstance(value, (UUID, timedelta)):
         return str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()
@@ -50,6 +52,16 @@ def _encoded(value: Any) -> Any:
     if hasattr(value, "tolist"):  # a value of NumPy
         return _encoded(value.tolist())
     raise TypeError(f"a value of the type {type(value).__name__} cannot be in a list of dicts")
+
+
+def _decimal_text(value: Decimal) -> str:
+    """Return the digits, without zeros behind the second one after the point: 1.250 could be 1250 in a text.
+
+    >>> [_decimal_text(Decimal(text)) for text in ("1.50", "1.250", "1.125", "2.000", "3E+2")]
+    ['1.50', '1.25', '1.125', '2.00', '300']
+    """
+    whole, point, fraction = f"{value:f}".partition(".")
+    return f"{whole}{point}{fraction[:2]}{fraction[2:].rstrip('0')}"
 
 
 class FilledRows:
@@ -130,4 +142,13 @@ def write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write rows as JSON lines."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(encoded(row), ensure_ascii=False, allow_nan=False) + "\n")
+            try:
+                file.write(json.dumps(encoded(row), ensure_ascii=False, allow_nan=False) + "\n")
+            except UnicodeEncodeError:
+                [name, *_] = [name for name in row if _has_half_a_character({name: row[name]})]
+                raise TypeError(f"the column {name!r}: a text has half of a surrogate pair, which UTF-8 lacks") from None
+
+
+def _has_half_a_character(row: Mapping[str, Any]) -> bool:
+    text = json.dumps(encoded(row), ensure_ascii=False)
+    return any("\ud800" <= character <= "\udfff" for character in text)

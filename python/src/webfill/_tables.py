@@ -8,8 +8,10 @@ import html
 import io
 import json
 import re
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ._engines import DuckdbStream, Engine, Polars, Pyarrow, Row, engine_for
 
@@ -44,8 +46,11 @@ class Table:
         lines: Optional[Path] = None,
         engine: Optional[Engine] = None,
         is_ours: bool = False,
+        require_current: Callable[[], None] = lambda: None,
     ) -> None:
         self.path = path
+        # Raises an error once the file has the contents of another table.
+        self._require_current = require_current
         self._is_ours = is_ours
         self._lines = lines if lines is not None or _ending_of(path) not in {".jsonl", ".ndjson"} else path
         self._engine = engine
@@ -105,9 +110,10 @@ class Table:
         ImportError
             If polars is not installed.
         """
-        engine = Polars()
+        engine = self._engine if isinstance(self._engine, Polars) else Polars()
         frame: polars.DataFrame
-        if self.path.suffix == ".parquet":
+        self._require_current()
+        if self._is_parquet():
             frame = engine.read(self.path, self._is_ours)
         else:
             frame = engine.stream_of_rows(*self._rows_and_names())
@@ -127,7 +133,8 @@ class Table:
             If pyarrow is not installed.
         """
         engine = self._engine if isinstance(self._engine, Pyarrow) else Pyarrow()
-        if self.path.suffix == ".parquet":
+        self._require_current()
+        if self._is_parquet():
             return engine.read(self.path)
         return engine.stream_of_rows(*self._rows_and_names())
 
@@ -146,9 +153,10 @@ class Table:
         TypeError
             If the file is in a format that only other libraries read, such as XLSX.
         """
+        self._require_current()
         if self._lines is not None:
             return [json.loads(line) for line in _text_of(self._lines).split("\n") if line.strip()]
-        if self.path.suffix == ".parquet":
+        if self._is_parquet():
             return self._reader().rows(self.path, self._is_ours)
         if _ending_of(self.path) == ".json":
             rows: list[Row] = json.loads(_text_of(self.path))
@@ -158,7 +166,8 @@ class Table:
         raise TypeError(f"{self.path} is read by other libraries only")
 
     def _arrow(self) -> Any:
-        if self.path.suffix == ".parquet":
+        self._require_current()
+        if self._is_parquet():
             return self._reader().stream(self.path, self._is_ours)
         return self._reader().stream_of_rows(*self._rows_and_names())
 
@@ -168,6 +177,9 @@ class Table:
         if not rows and _ending_of(self.path) in _DELIMITED:
             return rows, list(_csv_rows(self.path).fieldnames or ())
         return rows, list(dict.fromkeys(name for row in rows for name in row))
+
+    def _is_parquet(self) -> bool:
+        return self.path.suffix.lower() == ".parquet"
 
     def _reader(self) -> Engine:
         return self._engine or engine_for()
@@ -193,20 +205,34 @@ def _shown(value: object) -> str:
 
 
 def _ending_of(path: Path) -> str:
-    return Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower()
+    return Path(path.stem if path.suffix.lower() in {".gz", ".zst"} else path.name).suffix.lower()
 
 
 def _text_of(path: Path) -> str:
     """The program writes a table in the encoding in which it was given."""
     data = path.read_bytes()
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         data = gzip.decompress(data)
+    elif path.suffix.lower() == ".zst":
+        data = _zstd_decompressed(data)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("cp1252", errors="replace")
+
+
+def _zstd_decompressed(data: bytes) -> bytes:
+    # Python has it from 3.14 on.
+    if find_spec("compression") is not None:
+        found: bytes = import_module("compression.zstd").decompress(data)
+        return found
+    if find_spec("pyarrow") is None:
+        raise ImportError("reading a table that is compressed with zstd needs this: pip install pyarrow")
+    with import_module("pyarrow").CompressedInputStream(io.BytesIO(data), "zstd") as stream:
+        found = stream.read()
+    return found
 
 
 def _csv_rows(path: Path) -> csv.DictReader[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
 from ._command import run
-from ._errors import error_of, flag
+from ._errors import error_of, flag, operand
 from ._rows import encoded
 from ._uri import environment_of, uri_of
 
@@ -108,7 +108,7 @@ def check(*paths: _PathLike) -> list[Fault]:
     >>> [(fault.line, fault.path, fault.message) for fault in webfill.mapping.check(file)][0]
     (1, 'fieldz', 'unknown key `fieldz`, did you mean `fields`?')
     """
-    ended = run(["mapping", "check", *(os.fspath(path) for path in paths)])
+    ended = run(["mapping", "check", *map(operand, paths)])
     is_good = ended.code == 0
     faults: list[Fault] = []
     for text in ended.stderr.splitlines():
@@ -167,8 +167,8 @@ def test(
     arguments = [
         "mapping",
         "test",
-        os.fspath(mapping),
-        *(os.fspath(page) for page in pages),
+        operand(mapping),
+        *map(operand, pages),
         "--format=json",
         *flag("mapping", name),
         *(f"--field={field}" for field in fields),
@@ -301,7 +301,7 @@ def repair(
         arguments = [
             "mapping",
             "repair",
-            os.fspath(mapping),
+            operand(mapping),
             *flag("mapping", name),
             *flag("crawl", crawl),
             *flag("pages", pages),
