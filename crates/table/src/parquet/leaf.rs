@@ -288,10 +288,17 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(padded))
 }
 
+/// The digits that remain of the fraction even if they are zeros.
+const KEPT_DIGITS: usize = 2;
+
+/// The type decides how many digits the fraction has. Further zeros are dropped: the text 5.050 could also be 5,050 with
+/// a point between thousands, and then it would not match 5.05 on a page.
 fn format_decimal(value: i128, scale: i32) -> String {
     let scale = scale.max(0) as usize;
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
+    let significant = fraction.trim_end_matches('0').len();
+    let fraction = &fraction[..significant.max(KEPT_DIGITS).min(scale)];
     let sign = if value < 0 { "-" } else { "" };
     match fraction.is_empty() {
         true => format!("{sign}{whole}"),
