@@ -41,6 +41,35 @@ def test_a_table_is_refreshed_every_night(site, monkeypatch):
     assert len(site.asked) == 2 * made_site.BOOKS
 
 
+@pytest.mark.skipif(find_spec("prefect") is None, reason="Prefect, a hundred packages, is not installed: pip install prefect")
+def test_a_task_of_prefect_is_attempted_again_unless_an_argument_is_wrong(site, monkeypatch, tmp_path):
+    for name, value in {
+        "PREFECT_HOME": str(tmp_path / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    }.items():
+        monkeypatch.setenv(name, value)
+    fill, failures, calls = webfill.fill, [None], []
+
+    def attempt(table, **given):
+        calls.append(table)
+        failure = failures.pop() if failures else None
+        if failure is not None:
+            raise failure
+        return fill(table, **{**site.options(), **given, "contact": None})
+
+    monkeypatch.setattr(webfill, "fill", attempt)
+    names = {}
+    exec(recipe("from prefect import").replace("3600", "0"), names)
+    with pytest.raises(webfill.UsageError, match="No such file"):
+        names["nightly"]()
+    assert len(calls) == 1
+    polars.DataFrame(made_site.rows()).write_parquet("books.parquet")
+    failures.extend([webfill.WebfillError("a site is down", exit_code=1)] * 2)
+    names["nightly"]()
+    assert len(calls) == 4 and polars.read_parquet("books.filled.parquet")["title"].null_count() == 0
+
+
 def a_store(site, path):
     store = crawl(site, path, dataset="people").store
     Path("books.db").rename("webfill.db")
