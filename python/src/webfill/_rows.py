@@ -12,7 +12,12 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from ._engines import Row
-from ._tables import Table
+
+
+# Types of JSON of which every value is one.
+_PLAIN = frozenset({str, int, bool, type(None)})
+# Kept, because `json.dumps` would make one for each row.
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def encoded(row: Mapping[str, Any]) -> Row:
@@ -21,7 +26,7 @@ def encoded(row: Mapping[str, Any]) -> Row:
     >>> encoded({"price": Decimal("1.50"), "on": date(2026, 1, 2), "tags": ["a"], "note": None})
     {'price': '1.50', 'on': '2026-01-02', 'tags': ['a'], 'note': None}
     """
-    return {str(name): _cell(name, value) for name, value in row.items()}
+    return {str(name): value if type(value) in _PLAIN else _cell(name, value) for name, value in row.items()}
 
 
 def _cell(name: object, value: Any) -> Any:
@@ -77,21 +82,31 @@ class FilledRows:
         # Names that are no texts are texts in the file.
         names = {str(name): name for row in self._rows for name in row}
         filled: list[Row] = []
-        for given, now in zip(self._rows, Table(self._path).to_dicts()):
-            row, before = dict(given), encoded(given)
-            for name, value in now.items():
-                if name in before and before[name] == value:
-                    continue
-                if name not in readers:
-                    readers[name] = self._reader_of(names.get(name, name))
-                row[names.get(name, name)] = _read(readers[name], value)
-            filled.append(row)
+        # Line by line, because as many rows again may not fit into memory.
+        with self._path.open(encoding="utf-8", newline="\n") as lines:
+            for given, line in zip(self._rows, lines):
+                row = dict(given)
+                for name, value in json.loads(line).items():
+                    own = names.get(name, name)
+                    if own in row and _is_same(own, row[own], value):
+                        continue
+                    if name not in readers:
+                        readers[name] = self._reader_of(own)
+                    row[own] = _read(readers[name], value)
+                filled.append(row)
         return filled
 
     def _reader_of(self, name: Any) -> Optional[Callable[[str], Any]]:
         """Return what reads the values of a column, if all its values are of one such type."""
         kinds = {type(row[name]) for row in self._rows if not _is_gap(row.get(name))}
         return _reader_of(kinds.pop()) if len(kinds) == 1 else None
+
+
+def _is_same(name: object, given: Any, now: Any) -> bool:
+    """Whether a value of the file is one that was given."""
+    if type(given) in _PLAIN:
+        return bool(given == now)
+    return bool(_cell(name, given) == now)
 
 
 def _read(reader: Optional[Callable[[str], Any]], value: Any) -> Any:
@@ -143,7 +158,7 @@ def write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             try:
-                file.write(json.dumps(encoded(row), ensure_ascii=False, allow_nan=False) + "\n")
+                file.write(_as_json(encoded(row)) + "\n")
             except UnicodeEncodeError:
                 [name, *_] = [name for name in row if _has_half_a_character({name: row[name]})]
                 raise TypeError(f"the column {name!r}: a text has half of a surrogate pair, which UTF-8 lacks") from None
