@@ -6,11 +6,13 @@ import time
 from pathlib import Path
 
 import jsonschema
+import jupyter_client
 import made_site
 import nbclient
 import nbformat
 import pytest
 import webfill
+from test_ends import wait_for
 
 REPOSITORY = Path(__file__).parents[2]
 NOTEBOOKS = sorted((REPOSITORY / "docs/examples").glob("*.ipynb"))
@@ -54,6 +56,52 @@ def test_a_cell_shows_progress_and_a_summary_with_pictures(tmp_path):
 
 def plain(rows):
     return [{name: value if value in (None, "") or isinstance(value, list) else str(value) for name, value in row.items()} for row in rows]
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    manager = jupyter_client.KernelManager()
+    manager.kernel_spec.argv[0] = sys.executable
+    manager.start_kernel(cwd=str(tmp_path))
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    try:
+        yield manager, client
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def reply_of(client, message):
+    """The reply to a cell, whose output nobody reads."""
+    while True:
+        reply = client.get_shell_msg(timeout=90)
+        if reply["parent_header"]["msg_id"] == message:
+            return reply["content"]
+
+
+@pytest.mark.parametrize("way", ["webfill.fill(rows, **options)", "await asyncio.to_thread(webfill.fill, rows, **options)"])
+def test_the_button_that_interrupts_a_cell_drains_and_the_same_cell_resumes(kernel, tmp_path, way):
+    manager, client = kernel
+    with made_site.served(answers=5) as site:
+        options = site.options(progress=None)
+        cell = f"import asyncio, json, webfill\nrows = json.loads({json.dumps(json.dumps(plain(made_site.rows())))})\n"
+        cell += f"options = {options!r}\ndone = {way}"
+        message = client.execute(cell)
+        wait_for("a page is held", lambda: len(site.asked) > 5)
+        manager.interrupt_kernel()
+        time.sleep(0.5)
+        site.answers = 10**9
+        content = reply_of(client, message)
+        assert content["status"] == "error" and content["ename"] in {"KeyboardInterrupt", "CancelledError"}, content
+        children = f"/proc/{manager.provisioner.pid}/task/{manager.provisioner.pid}/children"
+        wait_for("no process is left", lambda: not Path(children).read_text(), seconds=15)
+        drained = len(site.asked)
+        assert drained < 2 * made_site.BOOKS
+        content = reply_of(client, client.execute(cell + "\nassert done.complete and '115 of 115' in repr(done)"))
+        assert content["status"] == "ok", content
+        assert len(site.asked) == len(set(site.asked)) == 2 * made_site.BOOKS
 
 
 def test_events_follow_the_schema(site):
