@@ -141,7 +141,7 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
     let work = Workplace::new();
     let run = unattended(&work, &web).arg("http://gone.example/").finish();
     let reported = run.expect_code(1);
-    let reason = "nothing fetched of 1 URLs: see the outcomes above (--fail-on)";
+    let reason = "nothing fetched of 1 URLs: 1 http_error (--fail-on)";
     assert!(reported.stderr.contains(reason), "{}", reported.stderr);
     let run = unattended(&work, &web).arg("http://gone.example/");
     run.args(["--fail-on", "never"]).finish().expect_code(0);

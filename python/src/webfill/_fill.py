@@ -359,7 +359,7 @@ def fill(
     sample : int, default 30
         Pages of each site and kind of URL to learn from.
     precision : float, default 0.95
-        Fill only values that are right with at least this probability, between 0 and 1.
+        Fill only values that are right with at least this probability, from 0.5 to below 1.
     check : {"none", "sample", "all"}, default "sample"
         Rows whose known values are compared with their pages, beside those with gaps.
     doubts : path, optional

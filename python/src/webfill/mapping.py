@@ -93,12 +93,12 @@ def check(*paths: _PathLike) -> list[Fault]:
     Returns
     -------
     list of Fault
-        Every fault and every warning; empty if there is none.
+        Every fault and every warning, also of files that cannot be read; empty if there is none.
 
     Raises
     ------
     WebfillError
-        If a file cannot be read.
+        If the name of a file does not end with ``.json`` and it has a fault.
 
     Examples
     --------

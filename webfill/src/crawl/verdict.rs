@@ -78,7 +78,11 @@ fn nothing_fetched(counters: &Counters) -> Option<String> {
             "nothing fetched: all {tried} URLs only redirect; see the reasons of the skipped links above"
         ),
         false => {
-            format!("nothing fetched of {tried} URLs: see the outcomes above")
+            let counts = counters.outcomes.iter();
+            let counts: Vec<String> = counts
+                .map(|(name, count)| format!("{count} {name}"))
+                .collect();
+            format!("nothing fetched of {tried} URLs: {}", counts.join(", "))
         }
     })
 }
