@@ -1,6 +1,9 @@
 """Whatever speaks Arrow goes in, and comes out with the same types and every value."""
 
+import csv
+import io
 import os
+import pickle
 import threading
 import time
 from pathlib import Path
@@ -184,6 +187,15 @@ def test_a_later_call_for_another_table_does_not_replace_a_result_unseen(site):
     ]
 
 
+@pytest.mark.parametrize("kind", [list, pandas.DataFrame, polars.DataFrame, pyarrow.Table.from_pylist])
+def test_a_result_can_be_passed_between_processes(site, kind):
+    done = webfill.fill(kind(made_site.rows()), **site.options())
+    assert (done.summary["all"]["filled"], done.complete) == (115, True)
+    passed = pickle.loads(pickle.dumps(done))
+    assert passed.to_dicts() == done.to_dicts() and passed.summary == done.summary
+    assert passed.to_pandas().equals(done.to_pandas()) and passed.evidence.to_dicts() == done.evidence.to_dicts()
+
+
 def test_two_calls_at_once(site):
     rows = made_site.rows()
     site.answers = 3
@@ -245,6 +257,55 @@ def test_a_file_that_is_compressed_with_zstd(site):
     done = webfill.fill("books.csv.zst", **site.options())
     assert done.path == Path("books.filled.csv.zst")
     assert [row["title"] for row in done.to_dicts()] == [made_site.truth(book)["title"] for book in range(48)]
+
+
+COMMAS = ["id, or so, or, not", "link", "title", "pages", "price, in, some, currency", "published", "seen", "note"]
+UNUSUAL = {
+    "no header": {"header": None},
+    "semicolons below commas": {"header": COMMAS, "delimiter": ";"},
+    "commas below semicolons": {"header": [name.replace(",", ";") for name in COMMAS]},
+    "backslashes": {"doublequote": False, "escapechar": "\\", "quoting": csv.QUOTE_ALL},
+    "carriage returns": {"lineterminator": "\r"},
+    "UTF-16 without a mark": {"encoding": "utf-16-le"},
+    "UTF-16, semicolons, Windows": {"encoding": "utf-16", "delimiter": ";", "lineterminator": "\r\n"},
+    "a blank line first": {"edit": lambda text: "\n" + text},
+    "blank lines": {"edit": lambda text: text.replace("\nb", "\n\nb")},
+    "quotes that are no quotes": {"delimiter": "\t", "edit": lambda text: text.replace('""', "''").replace('"', "").replace("''", '"')},
+    "rows with more cells": {"edit": lambda text: text.replace(",mine\n", ",mine,and,more\n")},
+    "rows with fewer cells": {"edit": lambda text: text.replace(",mine\n", "\n")},
+    "a name twice": {"header": ["id", "link", "title", "pages", "price", "published", "note", "note"]},
+    "a line for spreadsheets": {"delimiter": "^", "edit": lambda text: "sep=^\n" + text},
+    "a cell of a megabyte": {"edit": lambda text: text.replace(",mine\n", f",{'x' * 1_000_000}\n", 1)},
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_a_file_is_read_as_the_program_reads_it(site, kind):
+    dialect = {"lineterminator": "\n", **UNUSUAL[kind]}
+    header, edit, encoding = (dialect.pop(name, default) for name, default in
+                              [("header", list(made_site.rows()[0])), ("edit", str), ("encoding", "utf-8")])
+    rows = [{name: value for name, value in row.items() if name != "tags"} for row in made_site.rows()]
+    for row in rows[::7]:
+        row["note"] = 'a "b" c'
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, **dialect)
+    if header is not None:
+        writer.writerow([name for name in header if name != "tags"])
+    writer.writerows([["" if value is None else str(value) for value in row.values()] for row in rows])
+    Path("books.csv").write_bytes(edit(file.getvalue()).encode(encoding))
+    done = webfill.fill("books.csv", **site.options(keep=None, fields="column3" if header is None else "title"))
+    read = done.to_dicts()
+    if "cells" in kind:
+        # The program leaves such rows as they are.
+        assert [row["id"] for row in read] == [row["id"] for row in rows]
+        read, rows = ([row for row, given in zip(some, made_site.rows()) if given["note"] != "mine"] for some in (read, rows))
+    titles = [list(row.values())[2] for row in read]
+    assert titles == [made_site.truth(int(row["id"][1:]))["title"] for row in rows], done.text
+    assert [list(row.values())[0] for row in read] == [row["id"] for row in rows]
+    if "a cell" not in kind and "name" not in kind:
+        assert [list(row.values())[7] for row in read] == [row["note"] or "" for row in rows]
+    assert done.to_polars().height == 48 and done.to_arrow().num_rows == 48
+    assert done.to_polars().columns == done.to_arrow().column_names == list(read[0])
 
 
 @pytest.mark.parametrize(("name", "encoding"), [("b.csv.gz", "utf-8"), ("b.csv", "utf-16"), ("c.csv", "cp1252")])

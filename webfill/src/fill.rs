@@ -16,6 +16,7 @@ mod deciding;
 mod doubts;
 mod evidence;
 mod excerpt;
+mod file_form;
 mod form;
 mod former;
 mod judgement;

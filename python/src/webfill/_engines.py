@@ -37,12 +37,20 @@ class Engine(Protocol):
 
 class Pyarrow:
     def __init__(self) -> None:
-        self.pa: Any = import_module("pyarrow")
-        self.parquet: Any = import_module("pyarrow.parquet")
+        import_module("pyarrow.parquet")
         # The entries of lists keep the name of their field.
         self.options: Any = {"compression": "zstd", "use_compliant_nested_type": False}
         # Of the table that was written: Parquet lacks some types, such as times in whole seconds.
         self.schema: Any = None
+
+    # Properties, because results, which are passed between processes, cannot take modules along.
+    @property
+    def pa(self) -> Any:
+        return import_module("pyarrow")
+
+    @property
+    def parquet(self) -> Any:
+        return import_module("pyarrow.parquet")
 
     def write(self, table: Any, path: Path) -> None:
         if not hasattr(table, "__arrow_c_stream__"):
@@ -107,9 +115,13 @@ class Pyarrow:
 
 class Polars:
     def __init__(self) -> None:
-        self.pl: Any = import_module("polars")
+        import_module("polars")
         # Of the table that was written: an Enum that is read from a file has nulls for values that it lacks.
         self.schema: Any = {}
+
+    @property
+    def pl(self) -> Any:
+        return import_module("polars")
 
     def write(self, table: Any, path: Path) -> None:
         if not isinstance(table, self.pl.DataFrame):
@@ -172,9 +184,13 @@ class Polars:
 
 class _Duckdb:
     def __init__(self) -> None:
-        self.duckdb: Any = import_module("duckdb")
+        import_module("duckdb")
         # Of the table that was written: Parquet lacks some types, such as HUGEINT and ENUM.
         self.types: dict[str, str] = {}
+
+    @property
+    def duckdb(self) -> Any:
+        return import_module("duckdb")
 
     def write(self, table: Any, path: Path) -> None:
         if library_of(table) != "duckdb":

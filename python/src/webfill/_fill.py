@@ -64,15 +64,17 @@ class Filled(Table):
 
     def __init__(self, given: _Given, *, complete: bool, text: str) -> None:
         current = given.require_current
-        super().__init__(given.beside(f".filled{given.endings}"), engine=given.engine, require_current=current)
+        overview = given.beside(".webfill") / "overview.json"
+        self.summary = json.loads(overview.read_text(encoding="utf-8"))
+        form = self.summary.get("form")
+        path = given.beside(f".filled{given.endings}")
+        super().__init__(path, engine=given.engine, form=form, require_current=current)
         self._given = given
         lines = given.beside(".evidence.jsonl")
         evidence = given.beside(".evidence.parquet")
         self.evidence = Table(evidence, lines=lines, engine=given.engine, is_ours=True, require_current=current)
         self.doubts = Table(given.beside(".doubts.csv"), engine=given.engine, require_current=current)
         self.report = given.beside(".html")
-        overview = given.beside(".webfill") / "overview.json"
-        self.summary = json.loads(overview.read_text(encoding="utf-8"))
         self.complete = complete
         self.text = text
 
@@ -289,6 +291,7 @@ class _Stored:
         """Unlock the file."""
         if self._lock is not None:
             self._lock.close()
+            self._lock = None
 
 
 def _locked(lock: Path, table: Path) -> IO[bytes]:

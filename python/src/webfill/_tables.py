@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import html
-import io
-import json
-import re
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ._engines import DuckdbStream, Engine, Polars, Pyarrow, Row, engine_for
+from ._texts import TextTable
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-_DELIMITERS = ",;\t|"
-_DELIMITED = {".csv", ".tsv", ".txt"}
 _SHOWN_ROWS = 20
 _SHOWN_CHARS = 80
 
@@ -46,13 +39,15 @@ class Table:
         lines: Optional[Path] = None,
         engine: Optional[Engine] = None,
         is_ours: bool = False,
-        require_current: Callable[[], None] = lambda: None,
+        form: Optional[Mapping[str, Any]] = None,
+        require_current: Optional[Callable[[], None]] = None,
     ) -> None:
         self.path = path
         # Raises an error once the file has the contents of another table.
-        self._require_current = require_current
+        self._given_check = require_current
         self._is_ours = is_ours
-        self._lines = lines if lines is not None or _ending_of(path) not in {".jsonl", ".ndjson"} else path
+        # `lines` has the same rows as lines of JSON, which are read where no library is needed.
+        self._text = TextTable(lines or path, form)
         self._engine = engine
         # The source of a DuckDB stream, which must live as long as the stream. Other streams own their sources.
         self._sources: list[Any] = []
@@ -154,15 +149,10 @@ class Table:
             If the file is in a format that only other libraries read, such as XLSX.
         """
         self._require_current()
-        if self._lines is not None:
-            return [json.loads(line) for line in _text_of(self._lines).split("\n") if line.strip()]
+        if self._text.is_known:
+            return self._text.rows()
         if self._is_parquet():
             return self._reader().rows(self.path, self._is_ours)
-        if _ending_of(self.path) == ".json":
-            rows: list[Row] = json.loads(_text_of(self.path))
-            return rows
-        if _ending_of(self.path) in _DELIMITED:
-            return list(_csv_rows(self.path))
         raise TypeError(f"{self.path} is read by other libraries only")
 
     def _arrow(self) -> Any:
@@ -174,12 +164,15 @@ class Table:
     def _rows_and_names(self) -> tuple[list[Row], list[str]]:
         """The columns are those of all rows; a file of CSV without rows has them, too."""
         rows = self.to_dicts()
-        if not rows and _ending_of(self.path) in _DELIMITED:
-            return rows, list(_csv_rows(self.path).fieldnames or ())
-        return rows, list(dict.fromkeys(name for row in rows for name in row))
+        names = self._text.names() if self._text.is_known and not rows else None
+        return rows, list(dict.fromkeys(names or (name for row in rows for name in row)))
 
     def _is_parquet(self) -> bool:
         return self.path.suffix.lower() == ".parquet"
+
+    def _require_current(self) -> None:
+        if self._given_check is not None:
+            self._given_check()
 
     def _reader(self) -> Engine:
         return self._engine or engine_for()
@@ -202,43 +195,3 @@ class Table:
 def _shown(value: object) -> str:
     text = "" if value is None else str(value)
     return html.escape(text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…")
-
-
-def _ending_of(path: Path) -> str:
-    return Path(path.stem if path.suffix.lower() in {".gz", ".zst"} else path.name).suffix.lower()
-
-
-def _text_of(path: Path) -> str:
-    """The program writes a table in the encoding in which it was given."""
-    data = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        data = gzip.decompress(data)
-    elif path.suffix.lower() == ".zst":
-        data = _zstd_decompressed(data)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
-
-
-def _zstd_decompressed(data: bytes) -> bytes:
-    # Python has it from 3.14 on.
-    if find_spec("compression") is not None:
-        found: bytes = import_module("compression.zstd").decompress(data)
-        return found
-    if find_spec("pyarrow") is None:
-        raise ImportError("reading a table that is compressed with zstd needs this: pip install pyarrow")
-    with import_module("pyarrow").CompressedInputStream(io.BytesIO(data), "zstd") as stream:
-        found = stream.read()
-    return found
-
-
-def _csv_rows(path: Path) -> csv.DictReader[str]:
-    text = _text_of(path)
-    # The line names the delimiter to spreadsheets.
-    named = re.match(r"sep=(.)\r?\n", text)
-    text = text[named.end() :] if named else text
-    delimiter = named[1] if named else max(_DELIMITERS, key=text.partition("\n")[0].count)
-    return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)

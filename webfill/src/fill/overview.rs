@@ -6,6 +6,7 @@ use webfill_service::Fault;
 use webfill_store::iso_time;
 
 use super::deciding::State;
+use super::file_form;
 use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
@@ -82,6 +83,7 @@ impl Overview<'_> {
         let (stored, failing) = (self.pages.len(), self.pages.failing());
         let mut overview = json!({
             "table": name.to_string_lossy(),
+            "form": file_form::of(&self.table.understanding),
             "stage": match stage {
                 Stage::Running => "running",
                 Stage::Complete => "complete",

@@ -1,0 +1,45 @@
+//! How the file of a table is written, for programs that read the filled table: it has the form of the given one, and
+//! they would guess differently.
+
+use serde_json::{Value, json};
+use webfill_table::{Compression, Encoding, Escape, Format, TextForm, Understanding};
+
+/// The form of a text; null for formats that describe themselves.
+pub fn of(understanding: &Understanding) -> Value {
+    let (text, dialect) = match &understanding.format {
+        Format::Delimited(text, dialect) => (text, Some(dialect)),
+        Format::JsonLines(text) | Format::JsonArray(text) => (text, None),
+        Format::Parquet | Format::Xlsx { .. } => return Value::Null,
+    };
+    let character = |byte: u8| char::from(byte).to_string();
+    json!({
+        "encoding": encoding(text),
+        "compression": match text.compression {
+            Compression::None => Value::Null,
+            Compression::Gzip => json!("gzip"),
+            Compression::Zstd => json!("zstd"),
+        },
+        "delimited": dialect.map(|dialect| json!({
+            "columns": understanding.columns.iter().map(|column| &column.name).collect::<Vec<_>>(),
+            "delimiter": character(dialect.delimiter),
+            "quote": dialect.quote.map(character),
+            "escape": match dialect.escape {
+                Escape::Doubled => Value::Null,
+                Escape::Backslash => json!("\\"),
+            },
+            "ends_with_cr": dialect.ends_with_cr,
+            "skips_blanks": dialect.skips_blanks,
+            "has_header": dialect.has_header,
+            "has_separator_line": dialect.has_separator_line,
+        })),
+    })
+}
+
+fn encoding(text: &TextForm) -> &'static str {
+    match text.encoding {
+        Encoding::Utf8 => "utf-8",
+        Encoding::Utf16Le => "utf-16-le",
+        Encoding::Utf16Be => "utf-16-be",
+        Encoding::Windows1252 => "windows-1252",
+    }
+}
