@@ -31,6 +31,7 @@ CONTENTS = {
         "tests/bench",
         "tests/fleet/README",
         "tests/simulation/several",
+        "tests/simulation/standbys",
         "tests/bench/extraction/README",
         "tests/fuzz/README",
         "etl-mappings/golden/README",
