@@ -70,6 +70,8 @@ pub struct Dialect {
     pub has_header: bool,
     /// The first line tells spreadsheets the delimiter: `sep=;`.
     pub has_separator_line: bool,
+    /// Rows above the header that are no part of the table, such as its title and the date of an export.
+    pub notes: u32,
 }
 
 /// How a quote within quotes is written.
@@ -117,6 +119,11 @@ impl Display for Dialect {
         }
         if self.escape == Escape::Backslash {
             f.write_str(", backslash escapes")?;
+        }
+        match self.notes {
+            0 => {}
+            1 => f.write_str(", 1 line above the table")?,
+            notes => write!(f, ", {notes} lines above the table")?,
         }
         match self.has_header {
             true => Ok(()),

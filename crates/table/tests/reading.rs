@@ -390,6 +390,36 @@ fn json_is_read_in_both_layouts() {
 }
 
 #[test]
+fn lines_above_the_table_are_no_rows_of_it() {
+    check(vec![
+        case(
+            "a.csv",
+            "Books 2024\nExported on 3 May\n\nid,name,year\n1,x,1990\n2,y,1991\n3,z,1992\n",
+            "CSV, 2 lines above the table, UTF-8",
+            &["id", "name", "year"],
+            &[
+                "5: 1 \u{b7} x \u{b7} 1990",
+                "6: 2 \u{b7} y \u{b7} 1991",
+                "7: 3 \u{b7} z \u{b7} 1992",
+            ],
+            &[],
+        ),
+        case(
+            "a.csv",
+            "List of books;;\n;;\nid;name;year\n1;x;1990\n2;y;1991\n3;z;1992\n",
+            "CSV with semicolons, 2 lines above the table, UTF-8",
+            &["id", "name", "year"],
+            &[
+                "4: 1 \u{b7} x \u{b7} 1990",
+                "5: 2 \u{b7} y \u{b7} 1991",
+                "6: 3 \u{b7} z \u{b7} 1992",
+            ],
+            &[],
+        ),
+    ]);
+}
+
+#[test]
 fn tables_without_rows_and_odd_headers_are_tables() {
     check(vec![
         case(

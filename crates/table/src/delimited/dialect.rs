@@ -33,6 +33,7 @@ pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Diale
         skips_blanks: false,
         has_header: true,
         has_separator_line: false,
+        notes: 0,
     };
     if let Some(delimiter) = separator_line(sample) {
         base.delimiter = delimiter;

@@ -1,5 +1,7 @@
 //! Whether the first row is a header, and the names of the columns.
 
+use std::collections::BTreeMap;
+
 use super::split::{Split, split};
 use super::texts;
 use crate::cell::Column;
@@ -13,6 +15,35 @@ const ROWS: usize = 200;
 /// numbers, or a link above links, is not a header.
 pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
     is_header(&first_rows(beginning, dialect, encoding))
+}
+
+/// How many rows above the table are notes: they have hardly any of the cells that nearly all other rows have. A header
+/// that lacks the name of one column is none of them.
+pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> u32 {
+    /// Fewer columns or rows show nothing.
+    const COLUMNS: usize = 3;
+    const LEAST_ROWS: usize = 3;
+    const MOST_NOTES: usize = 20;
+    let rows = first_rows(beginning, dialect, encoding);
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for row in &rows {
+        *counts.entry(row.len()).or_default() += 1;
+    }
+    let usual = counts.iter().max_by_key(|(_, rows)| **rows);
+    let columns = usual.map_or(0, |(columns, _)| *columns);
+    let is_note = |row: &&Vec<String>| {
+        let filled = row.iter().filter(|cell| !cell.trim().is_empty()).count();
+        filled < 2 || row.len() < columns && filled * 2 <= columns
+    };
+    let notes = rows.iter().take_while(is_note).count();
+    let table = &rows[notes..];
+    let whole = table.iter().filter(|row| row.len() == columns).count();
+    let is_table = table.len() >= LEAST_ROWS && whole * 10 >= table.len() * 9;
+    // In a table without a header, the first rows may have a single value.
+    match is_table && columns >= COLUMNS && notes <= MOST_NOTES && is_header(table) {
+        true => notes as u32,
+        false => 0,
+    }
 }
 
 /// Whether the first of these rows is a header.
@@ -59,13 +90,17 @@ fn first_rows(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> Vec<Ve
     let mut rows = Vec::new();
     let mut rest = beginning;
     let mut skip_line = dialect.has_separator_line;
+    let mut notes = dialect.notes;
     while rows.len() <= ROWS && !rest.is_empty() {
         let Split::Row(row) = split(rest, true, dialect, &mut spans) else {
             break;
         };
         let is_blank = matches!(spans.as_slice(), [span] if span.start == span.end);
         if !is_blank && !skip_line {
-            rows.push(texts(rest, &spans, dialect, encoding).collect());
+            match notes {
+                0 => rows.push(texts(rest, &spans, dialect, encoding).collect()),
+                _ => notes -= 1,
+            }
         }
         skip_line = false;
         rest = &rest[row.bytes.max(1)..];

@@ -40,6 +40,8 @@ pub(crate) struct DelimitedRows {
     line: u64,
     spans: Vec<Span>,
     at: Section,
+    /// How many of the notes above the table are still to be read.
+    notes: u32,
     /// How many bytes may still be examined in vain.
     patience: usize,
     /// Only ASCII was read so far. A text without a byte order mark counts as UTF-8 until a character proves
@@ -67,6 +69,7 @@ impl DelimitedRows {
         let encoding = form.encoding;
         let dialect = known.unwrap_or_else(|| {
             let mut dialect = sniff(buffer.bytes(), buffer.is_at_end(), hint);
+            dialect.notes = header::count_notes(buffer.bytes(), &dialect, encoding);
             dialect.has_header = header::has_header(buffer.bytes(), &dialect, encoding);
             dialect
         });
@@ -82,6 +85,7 @@ impl DelimitedRows {
             line: 1,
             spans: Vec::new(),
             at,
+            notes: dialect.notes,
             patience: VAIN_BYTES,
             is_ascii_so_far: true,
         };
@@ -95,11 +99,16 @@ impl DelimitedRows {
             true => line_bytes(self.buffer.bytes(), true, &self.dialect).unwrap_or(0),
             false => 0,
         };
+        let mut notes = self.dialect.notes;
         loop {
             let bytes = &self.buffer.bytes()[skipped..];
             let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
             match split(bytes, is_whole, &self.dialect, &mut self.spans) {
                 Split::Row(row) if is_blank(&self.spans) && row.bytes > 0 => skipped += row.bytes,
+                Split::Row(row) if notes > 0 => {
+                    skipped += row.bytes;
+                    notes -= 1;
+                }
                 Split::Row(_) => {
                     let cells = texts(bytes, &self.spans, &self.dialect, self.form.encoding);
                     return Ok(header::columns(cells, self.dialect.has_header));
@@ -265,7 +274,7 @@ impl TextRows for DelimitedRows {
                 self.at = Section::Header;
                 self.whole_line().map(Some)
             }
-            Section::Header if !self.dialect.has_header => {
+            Section::Header if self.notes == 0 && !self.dialect.has_header => {
                 self.at = Section::Rows;
                 self.next_row()
             }
@@ -325,7 +334,7 @@ impl TextRows for DelimitedRows {
 }
 
 impl DelimitedRows {
-    /// The next piece before the first row: the header, or an empty line before it.
+    /// The next piece before the first row: a note, the header, or an empty line before it.
     fn header_piece(&mut self) -> io::Result<Piece> {
         let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
         let split = split(
@@ -337,8 +346,10 @@ impl DelimitedRows {
         let Split::Row(row) = split else {
             return Err(io::Error::other("a quote in its header is not closed"));
         };
-        if !is_blank(&self.spans) {
-            self.at = Section::Rows;
+        match (is_blank(&self.spans), self.notes) {
+            (true, _) => {}
+            (false, 0) => self.at = Section::Rows,
+            (false, _) => self.notes -= 1,
         }
         Ok(self.take_piece(row.bytes, 1 + row.inner_lines, Content::Between))
     }

@@ -269,6 +269,7 @@ mod tests {
         skips_blanks: false,
         has_header: true,
         has_separator_line: false,
+        notes: 0,
     };
 
     fn cells(text: &str, dialect: &Dialect) -> (Vec<String>, SplitRow) {

@@ -148,8 +148,10 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
         columns.filter(holds_links).collect()
     };
     let mut found = holding(link_at_start);
-    if found.is_empty() {
-        found = holding(links_within);
+    for links in [links_within, page_without_scheme] {
+        if found.is_empty() {
+            found = holding(links);
+        }
     }
     let distinctive = found
         .iter()
@@ -160,8 +162,51 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     } else {
         distinctive
     };
+    let chosen = without_websites(sample, shapes, chosen);
     let column = |column: usize| url_column(sample, column);
     chosen.into_iter().map(column).collect()
+}
+
+/// Leaves out the columns of websites, which some rows lack: nearly each of them is a site of its own, while another
+/// column has a page of each row on a few sites. They are values to be filled.
+fn without_websites(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> Vec<usize> {
+    /// Fewer links show nothing.
+    const LEAST: usize = 5;
+    let counts = |column: usize| {
+        let cells = sample
+            .values(column)
+            .filter(|cell| !shapes[column].is_gap(cell));
+        let links: Vec<&str> = cells.flat_map(texts).collect();
+        let sites: HashSet<&str> = links.iter().map(|link| site_of(link)).collect();
+        (links.len(), sites.len())
+    };
+    let has_gaps = |column: usize| {
+        let cells = sample
+            .values(column)
+            .filter(|cell| !shapes[column].is_gap(cell));
+        cells.count() < sample.rows.len()
+    };
+    let is_of_pages = |column: &usize| {
+        let (links, sites) = counts(*column);
+        !has_gaps(*column) && links >= LEAST && sites * 5 <= links
+    };
+    if !columns.iter().any(is_of_pages) {
+        return columns;
+    }
+    let is_of_websites = |column: &usize| {
+        let (links, sites) = counts(*column);
+        has_gaps(*column) && links >= LEAST && sites * 2 >= links
+    };
+    columns
+        .into_iter()
+        .filter(|column| !is_of_websites(column))
+        .collect()
+}
+
+/// The host of a link, as it is written.
+fn site_of(link: &str) -> &str {
+    let rest = link.split_once("://").map_or(link, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 fn texts(cell: &Cell) -> Vec<&str> {
@@ -175,6 +220,16 @@ fn texts(cell: &Cell) -> Vec<&str> {
 fn link_at_start(text: &str) -> Vec<String> {
     let is_link = begins_link(text);
     is_link.then(|| text.to_owned()).into_iter().collect()
+}
+
+/// A text that is a host and a path: `shelf.example/book/1`.
+fn page_without_scheme(text: &str) -> Vec<String> {
+    let (host, path) = text.split_once('/').unwrap_or((text, ""));
+    let name = host.rsplit('.').next().unwrap_or_default();
+    let is_name = name.len() >= 2 && name.chars().all(char::is_alphabetic);
+    let is_page = is_name && !path.is_empty() && !text.contains(char::is_whitespace);
+    let link = is_page.then(|| with_scheme(text.to_owned())).flatten();
+    link.into_iter().collect()
 }
 
 /// `links_of`: the links of a text.
