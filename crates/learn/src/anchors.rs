@@ -5,7 +5,7 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
-use crate::places::{PlaceKind, Places, Root, ScriptNotation};
+use crate::places::{ParsedQuote, PlaceKind, Places, Root, ScriptNotation};
 use crate::steps::{absolute_paths, relative_paths};
 use crate::survival::Anchor;
 
@@ -81,23 +81,48 @@ fn routes_from(
     leaks: &Leaks,
 ) -> Vec<Route> {
     match &page.all[index].at {
-        PlaceKind::JsonLd(kind, path) => json_routes(
-            Anchor::JsonLd,
-            path,
-            |path| json!({"type": "json_ld", "parameters": {"type": kind, "expression": path}}),
-        ),
+        PlaceKind::JsonLd(kind, path) => {
+            let mut routes = json_routes(
+                Anchor::JsonLd,
+                path,
+                |path| json!({"type": "json_ld", "parameters": {"type": kind, "expression": path}}),
+            );
+            if page.has_several_linked(kind) {
+                let of_first: Vec<Route> = routes
+                    .iter()
+                    .map(|route| of_first_object(route, kind))
+                    .collect();
+                routes.extend(of_first);
+            }
+            routes
+        }
         PlaceKind::Json(path) => json_routes(
             Anchor::Json,
             path,
             |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
         ),
-        PlaceKind::ScriptKey(key, written) => {
-            let mut routes = vec![script_route(key, *written)];
+        PlaceKind::ParsedJson(path, quote) => {
+            let routes = json_routes(
+                Anchor::Json,
+                path,
+                |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
+            );
+            let routes = routes.into_iter();
+            routes.map(|route| in_parsed_json(route, *quote)).collect()
+        }
+        PlaceKind::ScriptKey(key, written, owner) => {
+            let mut notations = vec![*written];
             if *written == ScriptNotation::InDoubleQuotes {
                 // The value may have escapes on other pages.
-                routes.push(script_route(key, ScriptNotation::WithEscapes));
+                notations.push(ScriptNotation::WithEscapes);
             }
-            routes
+            let owner = owner.as_deref().filter(|owner| !leaks.holds(owner));
+            let owners = [None].into_iter().chain(owner.map(Some));
+            let route = |owner| {
+                let routes = notations.iter();
+                routes.map(move |written| script_route(owner, key, *written))
+            };
+            owners.flat_map(route).collect()
         }
         PlaceKind::Attribute(owner, name) => {
             let mut routes = match root {
@@ -157,6 +182,37 @@ fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Ve
     paths.into_iter().map(route).collect()
 }
 
+/// The same route into the first object of this type: others are those of related things, which a page also has if its
+/// own lacks the value.
+fn of_first_object(route: &Route, kind: &str) -> Route {
+    let path = &route.select["parameters"]["expression"];
+    Route {
+        anchor: route.anchor,
+        select: json!({"type": "json_ld", "parameters": {"type": kind}}),
+        then: vec![
+            json!({"type": "first"}),
+            json!({"type": "jsonpath", "parameters": {"expression": path}}),
+        ],
+        is_text: true,
+        burden: route.burden + 0.03,
+    }
+}
+
+/// The same route into the JSON that a script parses.
+fn in_parsed_json(mut route: Route, quote: ParsedQuote) -> Route {
+    let pattern = json!({"type": "regex", "parameters": {"pattern": quote.pattern()}});
+    let path = std::mem::replace(&mut route.select, pattern);
+    if quote == ParsedQuote::Double {
+        // The text itself is JSON, too.
+        route
+            .then
+            .push(json!({"type": "jsonpath", "parameters": {"expression": "$"}}));
+    }
+    route.then.push(path);
+    route.burden += 0.1;
+    route
+}
+
 /// The path with `[*]` in place of each index.
 fn with_any_index(path: &str) -> String {
     let mut every = String::new();
@@ -174,9 +230,12 @@ fn with_any_index(path: &str) -> String {
     every + rest
 }
 
-fn script_route(key: &str, written: ScriptNotation) -> Route {
+/// `owner`: the name of the object that has the key. A script may have the same key in other objects.
+fn script_route(owner: Option<&str>, key: &str, written: ScriptNotation) -> Route {
     let value = written.pattern();
-    let pattern = format!(r#"["']?\b{key}["']?\s*[:=]\s*{value}"#);
+    let object = owner.map(|owner| format!(r#"\b{owner}["']?\s*[:=]\s*\{{[^{{}}]*?"#));
+    let object = object.unwrap_or_default();
+    let pattern = format!(r#"{object}["']?\b{key}["']?\s*[:=]\s*{value}"#);
     // It reads all that the one without escapes does.
     let (then, burden) = match written {
         ScriptNotation::WithEscapes => {
@@ -185,6 +244,7 @@ fn script_route(key: &str, written: ScriptNotation) -> Route {
         }
         _ => (Vec::new(), 0.3),
     };
+    let burden = burden + if owner.is_some() { 0.03 } else { 0.0 };
     Route {
         anchor: Anchor::ScriptKey,
         select: json!({"type": "regex", "parameters": {"pattern": pattern}}),

@@ -357,7 +357,10 @@ fn number_conversion(wanted: &KnownValue, text: &str, column: &Column) -> Option
     let comma = number.contains('.') && text.rfind(',') > text.rfind('.');
     let groups =
         number.len() > 3 && !number.contains('.') && text.contains('.') && !text.contains(',');
-    Some(vec![if comma || groups {
+    let has_apostrophe = text.contains(['\'', '\u{2019}']);
+    Some(vec![if has_apostrophe && !comma {
+        json!({"type": "number", "parameters": {"decimal": ".", "group": "'\u{2019}"}})
+    } else if comma || groups {
         json!({"type": "number", "parameters": {"decimal": ",", "group": ". "}})
     } else {
         json!({"type": "number", "parameters": {"decimal": ".", "group": ", "}})

@@ -25,6 +25,8 @@ const LONGEST: usize = 2_000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) values: Vec<Spelling>,
+    /// How often each of these is read.
+    pub(crate) times: Vec<usize>,
     /// The number of values, including repetitions.
     pub(crate) count: usize,
 }
@@ -218,6 +220,7 @@ pub(crate) fn reading_from_value(value: &Value) -> Reading {
     };
     let mut reading = Reading {
         values: Vec::new(),
+        times: Vec::new(),
         count: values.len(),
     };
     let mut bytes = 0;
@@ -230,8 +233,12 @@ pub(crate) fn reading_from_value(value: &Value) -> Reading {
         if bytes > MOST_BYTES {
             break;
         }
-        if !reading.values.contains(&spelling) {
-            reading.values.push(spelling);
+        match reading.values.iter().position(|value| *value == spelling) {
+            Some(place) => reading.times[place] += 1,
+            None => {
+                reading.values.push(spelling);
+                reading.times.push(1);
+            }
         }
     }
     reading

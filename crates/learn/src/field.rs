@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::candidates::{Candidate, Candidates, Column};
 use crate::evaluate::{self, Reading, RowReader};
 use crate::fold::KnownValue;
+use crate::foreign_parts;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
@@ -165,6 +166,17 @@ fn learn_as(
         readings.extend(group.read_all(&unions));
         candidates.extend(unions);
     }
+    let ranking = Scores::new(&candidates, &readings, &labels, multiple).ranking(None);
+    let kept_out = foreign_parts::chains_without_them(
+        group,
+        &candidates,
+        &readings,
+        &ranking,
+        &labels,
+        multiple,
+    );
+    readings.extend(group.read_all(&kept_out));
+    candidates.extend(kept_out);
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
     let doubted = stale::outdated_labels(&scores, &ranking, group);

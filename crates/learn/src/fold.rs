@@ -1,6 +1,9 @@
 //! When two spellings mean the same value: white space, case, compatibility forms, numbers, dates, the digits of
 //! telephone numbers.
 
+use std::borrow::Cow;
+
+use crate::clock::minutes_of_day;
 use crate::dates;
 pub(crate) use webfill_values::collapsed;
 
@@ -64,6 +67,8 @@ pub(crate) struct KnownValue {
     pub(crate) number: Option<String>,
     /// The day of a date, in ISO 8601.
     pub(crate) day: Option<String>,
+    /// The minutes since midnight of a time of day.
+    pub(crate) minutes: Option<u32>,
     pub(crate) digits: Option<String>,
 }
 
@@ -76,15 +81,17 @@ impl KnownValue {
             return None;
         }
         let day = dates::day_of(&text);
+        let plain = without_group_marks(&text);
         let is_number = day.is_none()
             && !is_code(&text)
-            && text
+            && plain
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"-.,".contains(&b));
         Some(KnownValue {
             number: is_number.then(|| number_in(&text)).flatten(),
             digits: phone_digits(&text).filter(|_| day.is_none()),
             day,
+            minutes: minutes_of_day(&text),
             given: value.to_owned(),
             text,
             folded,
@@ -141,6 +148,7 @@ impl KnownValue {
             || (self.number.is_some() && self.number == read.number)
             || (self.digits.is_some() && self.digits == read.digits)
             || (self.day.is_some() && self.day == read.day)
+            || (self.minutes.is_some() && self.minutes == read.minutes)
     }
 }
 
@@ -168,6 +176,7 @@ pub(crate) struct Spelling {
     number: Option<String>,
     digits: Option<String>,
     day: Option<String>,
+    minutes: Option<u32>,
 }
 
 /// Two spellings of the same text are equal.
@@ -181,7 +190,7 @@ impl Spelling {
     pub(crate) fn new(read: &str) -> Spelling {
         let is_short = read.len() <= 40 && read.bytes().any(|b| b.is_ascii_digit());
         let plain = is_short
-            && read
+            && without_group_marks(read)
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"+-., ".contains(&b));
         Spelling {
@@ -190,6 +199,7 @@ impl Spelling {
             number: if plain { number_in(read) } else { None },
             digits: if is_short { phone_digits(read) } else { None },
             day: dates::day_of(&collapsed(read)),
+            minutes: minutes_of_day(read),
         }
     }
 }
@@ -258,8 +268,41 @@ fn decoded(value: &str) -> String {
     })
 }
 
+/// Whether a character may part groups of digits beside commas and points: `1'234.50` in Switzerland, `1 234,50` in
+/// France.
+fn is_group_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\'' | '\u{2019}' | ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}'
+    )
+}
+
+/// The text without such marks between at most three digits and three more.
+fn without_group_marks(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_group_mark) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let after = text[at + c.len_utf8()..].bytes();
+        let before = text[..at].bytes().rev().take_while(u8::is_ascii_digit);
+        let is_group = || {
+            (1..=3).contains(&before.count())
+                && after.take_while(u8::is_ascii_digit).count() == 3
+                && !plain
+                    .trim_start_matches(|c: char| !c.is_ascii_digit())
+                    .starts_with('0')
+        };
+        if !is_group_mark(c) || !is_group() {
+            plain.push(c);
+        }
+    }
+    Cow::Owned(plain)
+}
+
 /// The only number in a text, in a normal form: no groups, no trailing zeros in the fraction.
 pub(crate) fn number_in(text: &str) -> Option<String> {
+    let text = &*without_group_marks(text);
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut runs = text
         .split(|c: char| !is_part(c))
@@ -327,6 +370,11 @@ mod tests {
         assert!(is_same("Caf\u{e9} &amp; Bar", "  CAFE\u{301}  & bar"));
         assert!(is_same("1234.5", "1,234.50"));
         assert!(is_same("1234567", "1.234.567"));
+        assert!(
+            is_same("1234567", "1'234'567")
+                && is_same("1234567", "1 234 567")
+                && is_same("1234.5", "1\u{2019}234.50")
+        );
         assert!(is_same("+1 (325) 674-2000", "1.325.674.2000"));
         assert!(is_same("2010-05-25", "May 25, 2010"));
         assert!(is_same("25 May 2010", "2010-05-25"));

@@ -14,6 +14,7 @@ use crate::dates;
 use crate::fold::{KnownValue, folded};
 use crate::labels::Leaks;
 use crate::places::Places;
+use crate::truth_words;
 
 /// How many pages must show a form.
 pub(crate) const SHOWN_BY: usize = 2;
@@ -41,7 +42,21 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue, leaks: &Leaks) -> Vec
     let mut found = find_by_numbers(page, &wanted.text, leaks);
     found.extend(find_reordered_name(page, &wanted.text));
     found.extend(find_without_affixes(page, &wanted.text));
+    found.extend(find_truth_words(page, &wanted.text));
     found
+}
+
+/// Finds the words and signs that pages have in place of `true` and `false`.
+fn find_truth_words(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
+    let Some((words, map)) = truth_words::page_words(value) else {
+        return Vec::new();
+    };
+    let places = words.iter().flat_map(|word| page.find_text(&folded(word)));
+    let formed = places.map(|&place| ConvertedPlace {
+        place,
+        processors: vec![map.clone()],
+    });
+    formed.take(MOST_PLACES).collect()
 }
 
 fn replace_processor(find: &str, with: &str) -> Value {

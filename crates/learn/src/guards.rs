@@ -1,13 +1,15 @@
 //! Guards: if the known values look alike, the values that a chain reads must look like them. A page that lacks the
 //! value may have something else in its place, and then it is better to read nothing.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::evaluate::Reading;
-use crate::field::LearnedField;
+use crate::field::{Group, LearnedField};
 use crate::fold::{Spelling, is_cut_off};
-use crate::score::reads_truncated;
+use crate::score::{Label, reads_truncated, trusted_labels};
 use crate::shape::{self, Lengths};
 
 /// How many distinct values are needed to show a common form.
@@ -72,6 +74,76 @@ fn against_truncation(found: &LearnedField, one: usize) -> Option<Guard> {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
         accepts: Box::new(|text| !is_cut_off(text)),
     })
+}
+
+/// A guard that drops texts of the layout, such as those of breadcrumbs: they also stand on nearly all pages that have
+/// another, known value.
+pub(crate) fn against_layout(found: &LearnedField, one: usize, group: &Group<'_>) -> Option<Guard> {
+    /// Fewer pages show nothing.
+    const LEAST: usize = 5;
+    const SHARE: f64 = 0.8;
+    const MOST_TEXTS: usize = 5;
+    const LONGEST: usize = 60;
+    if group.rows.is_some() {
+        return None;
+    }
+    let known: Vec<&Label> = trusted_labels(&found.labels);
+    let is_known = |value: &Spelling| {
+        let mut wanted = known.iter().flat_map(|label| &label.wanted);
+        wanted.any(|wanted| wanted.matches(value))
+    };
+    let is_of_layout = |value: &Spelling| {
+        let pages = known.iter().filter(|label| {
+            let page = &group.pages[label.page];
+            !page.find_text(&value.folded).is_empty()
+        });
+        pages.count() as f64 >= SHARE * known.len() as f64
+    };
+    let unlabelled =
+        (0..group.pages.len()).filter(|page| known.iter().all(|label| label.page != *page));
+    let read = unlabelled.map(|page| &found.readings[one][page]);
+    let mut texts: Vec<&str> = read
+        .flat_map(first_or_all(found))
+        .filter(|value| value.text.len() <= LONGEST && !is_known(value) && is_of_layout(value))
+        .map(|value| value.text.as_str())
+        .collect();
+    texts.sort_unstable();
+    // On a single page, it may be the value of that page, which others show among their related things.
+    texts = texts
+        .chunk_by(|a, b| a == b)
+        .filter(|same| same.len() > 1)
+        .map(|same| same[0])
+        .collect();
+    if known.len() < LEAST || texts.is_empty() {
+        return None;
+    }
+    let texts: Vec<String> = texts
+        .into_iter()
+        .take(MOST_TEXTS)
+        .map(regex::escape)
+        .collect();
+    let pattern = format!("^(?!(?:{})$)", texts.join("|"));
+    let regex = Regex::new(&format!("^(?:{})$", texts.join("|"))).ok()?;
+    Some(Guard {
+        processor: json!({"type": "validate", "parameters": {"pattern": pattern}}),
+        accepts: Box::new(move |text| !regex.is_match(text)),
+    })
+}
+
+/// Whether the known values are alike, as codes and mail addresses are. Then other values are recognised by their shape,
+/// wherever they stand.
+pub(crate) fn have_a_shape(labels: &[Label]) -> bool {
+    let values = labels.iter().flat_map(|label| &label.wanted);
+    let values: BTreeSet<&str> = values.map(|value| value.text.as_str()).collect();
+    let is_of_type = |(_, accepts): &(&str, IsOfType)| values.iter().all(|value| accepts(value));
+    values.len() >= ENOUGH
+        && (TYPES.iter().any(is_of_type)
+            || shape::code_pattern(values.iter().copied(), Lengths::Proven).is_some())
+}
+
+/// Whether a processor is the one that drops texts which are cut off.
+pub fn drops_cut_off(processor: &Value) -> bool {
+    processor["parameters"]["pattern"] == WHOLE
 }
 
 /// Matches a text that does not end in a mark of truncation.

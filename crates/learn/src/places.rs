@@ -8,6 +8,7 @@ use serde_json::Value;
 use webfill_document::{Document, NodeRef};
 use webfill_mapping::{PageKind, value_text};
 
+use crate::clock::minutes_of_day;
 use crate::dates::{self, DateInterpretation};
 use crate::fold::{KnownValue, Spelling, collapsed, folded};
 use crate::sentences::is_word_of_sentence;
@@ -57,8 +58,10 @@ pub(crate) enum PlaceKind<'d> {
     JsonLd(String, String),
     /// A path in the data of scripts, or in a JSON page.
     Json(String),
-    /// A text or number after a key, in a script that is not JSON.
-    ScriptKey(String, ScriptNotation),
+    /// A path in the JSON that a script parses: `JSON.parse("{...}")`.
+    ParsedJson(String, ParsedQuote),
+    /// A text or number after a key, in a script that is not JSON; and the name of the object that has the key.
+    ScriptKey(String, ScriptNotation, Option<String>),
 }
 
 /// How a script writes a value.
@@ -69,6 +72,35 @@ pub(crate) enum ScriptNotation {
     AsNumber,
     /// A JSON string with escapes, such as `B\u00f6ll`.
     WithEscapes,
+}
+
+/// The quotes around the JSON that a script parses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParsedQuote {
+    Double,
+    Single,
+}
+
+impl ParsedQuote {
+    const ALL: [ParsedQuote; 2] = [ParsedQuote::Double, ParsedQuote::Single];
+
+    /// The regular expression, whose only group is the JSON; in double quotes with them, because it has escapes.
+    pub(crate) fn pattern(self) -> &'static str {
+        match self {
+            ParsedQuote::Double => r#"JSON\.parse\(\s*("(?:[^"\\\n]|\\.)*")\s*\)"#,
+            ParsedQuote::Single => r"JSON\.parse\(\s*'([^'\\\n]*)'\s*\)",
+        }
+    }
+
+    fn json(self, text: &str) -> Option<Value> {
+        match self {
+            ParsedQuote::Single => serde_json::from_str(text).ok(),
+            ParsedQuote::Double => {
+                let text: String = serde_json::from_str(text).ok()?;
+                serde_json::from_str(&text).ok()
+            }
+        }
+    }
 }
 
 impl ScriptNotation {
@@ -96,8 +128,10 @@ impl PlaceKind<'_> {
         match self {
             PlaceKind::Text(_) | PlaceKind::Element(_) | PlaceKind::Attribute(..) => 0,
             PlaceKind::JsonLd(kind, path) => kind.len() + path.len(),
-            PlaceKind::Json(path) => path.len(),
-            PlaceKind::ScriptKey(key, _) => key.len(),
+            PlaceKind::Json(path) | PlaceKind::ParsedJson(path, _) => path.len(),
+            PlaceKind::ScriptKey(key, _, owner) => {
+                key.len() + owner.as_ref().map_or(0, String::len)
+            }
         }
     }
 }
@@ -126,6 +160,8 @@ pub(crate) struct Places<'d> {
     /// Elements by tag and whole class, in page order.
     pub(crate) by_class: BTreeMap<(&'d str, &'d str), Vec<usize>>,
     by_text: HashMap<String, Vec<usize>>,
+    /// How many objects of linked data there are, by type.
+    linked: BTreeMap<String, usize>,
     bytes: usize,
 }
 
@@ -139,6 +175,7 @@ impl<'d> Places<'d> {
             texts: Vec::new(),
             by_class: BTreeMap::new(),
             by_text: HashMap::new(),
+            linked: BTreeMap::new(),
             bytes: 0,
         }
     }
@@ -263,7 +300,22 @@ impl<'d> Places<'d> {
         } else if declared.starts_with("application/json") {
             self.read_json(text);
         } else if !declared.contains("template") {
+            self.read_parsed(text);
             self.read_keys(text);
+        }
+    }
+
+    /// Reads the JSON that a script parses.
+    fn read_parsed(&mut self, script: &str) {
+        if !script.contains("JSON.parse") {
+            return;
+        }
+        for (quote, pattern) in ParsedQuote::ALL.iter().zip(PARSED.iter()) {
+            for found in pattern.captures_iter(script).take(100) {
+                if let Some(value) = quote.json(&found[1]) {
+                    self.read_members(&value, "$", 0, &|path| PlaceKind::ParsedJson(path, *quote));
+                }
+            }
         }
     }
 
@@ -297,6 +349,7 @@ impl<'d> Places<'d> {
                         .next()
                         .unwrap_or(kind)
                         .to_owned();
+                    *self.linked.entry(kind.clone()).or_default() += 1;
                     self.read_members(value, "$", 0, &|path| PlaceKind::JsonLd(kind.clone(), path));
                 }
                 let nested = object.values().filter(|member| !member.is_string());
@@ -343,7 +396,9 @@ impl<'d> Places<'d> {
     }
 
     fn read_keys(&mut self, script: &str) {
+        let mut objects = OpenObjects::new(script);
         for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
+            let owner = objects.name_at(found.get(0).map_or(0, |found| found.start()));
             let ways = ScriptNotation::ALL.iter().zip(2..);
             let value = ways.filter_map(|(written, group)| Some((*written, found.get(group)?)));
             for (written, value) in value {
@@ -352,7 +407,8 @@ impl<'d> Places<'d> {
                     _ => Some(value.as_str().to_owned()),
                 };
                 if let Some(text) = text {
-                    self.add(PlaceKind::ScriptKey(found[1].to_owned(), written), &text);
+                    let (key, owner) = (found[1].to_owned(), owner.map(str::to_owned));
+                    self.add(PlaceKind::ScriptKey(key, written, owner), &text);
                 }
             }
         }
@@ -374,9 +430,17 @@ impl<'d> Places<'d> {
         if let Some(day) = &wanted.day {
             find(day_key(day));
         }
+        if let Some(minutes) = wanted.minutes {
+            find(minutes_key(minutes));
+        }
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Whether the page has several objects of this type in its linked data.
+    pub(crate) fn has_several_linked(&self, kind: &str) -> bool {
+        self.linked.get(kind).is_some_and(|count| *count > 1)
     }
 
     /// The places that have this folded text.
@@ -390,7 +454,10 @@ impl<'d> Places<'d> {
             PlaceKind::Text(text) => text.parent(),
             PlaceKind::Element(element) => Some(element),
             PlaceKind::Attribute(owner, _) => Some(owner),
-            PlaceKind::JsonLd(..) | PlaceKind::Json(_) | PlaceKind::ScriptKey(..) => None,
+            PlaceKind::JsonLd(..)
+            | PlaceKind::Json(_)
+            | PlaceKind::ParsedJson(..)
+            | PlaceKind::ScriptKey(..) => None,
         }
     }
 
@@ -490,6 +557,9 @@ fn lookup_keys(text: &str) -> Vec<String> {
             keys.push(format!("\u{2}{digits}"));
         }
     }
+    if let Some(minutes) = minutes_of_day(text) {
+        keys.push(minutes_key(minutes));
+    }
     let mut days: Vec<String> = dates::date_interpretations(text)
         .into_iter()
         .map(|way| way.day)
@@ -503,6 +573,10 @@ fn lookup_keys(text: &str) -> Vec<String> {
 
 fn day_key(day: &str) -> String {
     format!("\u{3}{day}")
+}
+
+fn minutes_key(minutes: u32) -> String {
+    format!("\u{4}{minutes}")
 }
 
 /// The JSONPath of a member; `None` if its name cannot be written in a path.
@@ -547,6 +621,70 @@ fn is_text_of_lines(node: NodeRef<'_>) -> bool {
         ends_line || WITHIN_LINES.contains(&tag)
     }) && has_lines
 }
+
+/// The objects of a script that are open at a place, read from its beginning on.
+struct OpenObjects<'s> {
+    script: &'s str,
+    at: usize,
+    quote: Option<u8>,
+    /// The name of each, if it has one.
+    names: Vec<Option<&'s str>>,
+}
+
+impl<'s> OpenObjects<'s> {
+    fn new(script: &'s str) -> OpenObjects<'s> {
+        OpenObjects {
+            script,
+            at: 0,
+            quote: None,
+            names: Vec::new(),
+        }
+    }
+
+    /// The name of the innermost object at a later place.
+    fn name_at(&mut self, place: usize) -> Option<&'s str> {
+        let bytes = self.script.as_bytes();
+        while self.at < place {
+            match (bytes[self.at], self.quote) {
+                (b'\\', Some(_)) => self.at += 1,
+                (byte, Some(quote)) if byte == quote => self.quote = None,
+                (_, Some(_)) => {}
+                (quote @ (b'"' | b'\''), None) => self.quote = Some(quote),
+                (b'{', None) => {
+                    let before = &self.script[..self.at];
+                    let name = NAME_OF_OBJECT.captures(last_bytes(before, LONGEST_NAME_OF_OBJECT));
+                    self.names
+                        .push(name.and_then(|name| name.get(1)).map(|name| name.as_str()));
+                }
+                (b'}', None) => drop(self.names.pop()),
+                _ => {}
+            }
+            self.at += 1;
+        }
+        self.names.last().copied().flatten()
+    }
+}
+
+/// The end of a text, at most so many bytes.
+fn last_bytes(text: &str, most: usize) -> &str {
+    let mut from = text.len().saturating_sub(most);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+const LONGEST_NAME_OF_OBJECT: usize = 60;
+
+static NAME_OF_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"\b([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*$"#).expect("a constant pattern")
+});
+
+static PARSED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let patterns = ParsedQuote::ALL.iter().map(|quote| quote.pattern());
+    let compiled = patterns.map(|pattern| Regex::new(pattern).expect("constant patterns"));
+    compiled.collect()
+});
 
 static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     let values = ScriptNotation::ALL.map(ScriptNotation::pattern).join("|");

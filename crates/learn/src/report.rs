@@ -75,15 +75,14 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
         return report;
     }
     let guard = guards::for_readings(found, best);
+    let layout = guards::against_layout(found, best, group);
+    let guards = || guard.iter().chain(&layout);
     let chain = |one: usize| -> Value {
         let mut processors = found.candidates[one].processors.clone();
-        processors.extend(guard.as_ref().map(|guard| guard.processor.clone()));
+        processors.extend(guards().map(|guard| guard.processor.clone()));
         processors.into()
     };
-    let is_guarded = |one: &usize| {
-        let mut guard = guard.iter();
-        guard.all(|guard| guard.keeps_correct_values(found, *one))
-    };
+    let is_guarded = |one: &usize| guards().all(|guard| guard.keeps_correct_values(found, *one));
     report.processors = Some(chain(best));
     // Other values are next to a missing one in a row. A chain without a name, or one that filters by shape, may read
     // one of them.
@@ -96,7 +95,7 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     let alternatives = alternatives.into_iter().filter(is_guarded).filter(is_named);
     let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
-    let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
+    let accepts = |text: &str| guards().all(|guard| guard.accepts(text));
     report.reads = count_reads(found, best, accepts);
     report.least = least_read(found, best, report.reads, accepts);
     report.disputed = disputed_pages(found, best, group, report.reads, accepts);
@@ -356,8 +355,10 @@ fn least_read(
         !label.wanted.is_empty() && label.credit(reading, false) >= 0.99
     });
     let counts = known.map(|label| {
-        let values = found.readings[best][label.page].values.iter();
-        values.filter(|value| accepts(&value.text)).count()
+        let reading = &found.readings[best][label.page];
+        let values = reading.values.iter().zip(&reading.times);
+        let accepted = values.filter(|(value, _)| accepts(&value.text));
+        accepted.map(|(_, times)| times).sum::<usize>()
     });
     let counts: Vec<usize> = counts.collect();
     let least = counts.iter().copied().min().filter(|least| *least > 1)?;

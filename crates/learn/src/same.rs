@@ -33,6 +33,7 @@ pub fn common_form(value: &str) -> String {
     };
     let kinds = [
         ("day", wanted.day),
+        ("minute", wanted.minutes.map(|minutes| minutes.to_string())),
         ("number", wanted.number),
         ("telephone", wanted.digits),
     ];

@@ -9,11 +9,14 @@ pub(crate) struct Step {
     tag: String,
     number: usize,
     of: usize,
+    /// It is the chosen one of a list to choose from.
+    is_selected: bool,
 }
 
 impl Step {
     fn written(&self, with_number: bool) -> String {
         match with_number && self.of > 1 {
+            true if self.is_selected => format!("/{}[@selected]", self.tag),
             true => format!("/{}[{}]", self.tag, self.number),
             false => format!("/{}", self.tag),
         }
@@ -46,6 +49,7 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
             tag: tag.to_owned(),
             number,
             of,
+            is_selected: tag == "option" && node.attribute("selected").is_some(),
         });
         node = parent;
     }

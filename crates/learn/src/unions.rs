@@ -61,6 +61,7 @@ fn join_readings(one: &Reading, other: &Reading) -> Reading {
     for value in &other.values {
         if !both.values.contains(value) {
             both.values.push(value.clone());
+            both.times.push(1);
         }
     }
     both
@@ -86,7 +87,8 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
     })
 }
 
-fn xpath(candidate: &Candidate) -> Option<&str> {
+/// The expression of a chain that begins with an XPath.
+pub(crate) fn xpath(candidate: &Candidate) -> Option<&str> {
     let first: &Value = candidate.processors.first()?;
     (first["type"] == "xpath")
         .then(|| first["parameters"]["expression"].as_str())

@@ -318,7 +318,7 @@ fn identify_slot(
         }
         PlaceKind::Attribute(owner, name) => identify_attribute(*owner, name, text),
         PlaceKind::JsonLd(kind, path) => Some(identify_linked(kind, path)),
-        PlaceKind::Json(_) | PlaceKind::ScriptKey(..) => None,
+        PlaceKind::Json(_) | PlaceKind::ParsedJson(..) | PlaceKind::ScriptKey(..) => None,
     }
 }
 

@@ -1,0 +1,404 @@
+//! Parts of pages that are about another thing: boxes of related products, previous and next articles, old prices. A
+//! page that lacks its own value often has one there. So the chains that read such parts get a condition that leaves
+//! them out, such as `[not(ancestor::aside)]`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use webfill_document::{NodeRef, XPath, XValue};
+
+use crate::anchors::{is_valid_step_name, literal};
+use crate::candidates::Candidate;
+use crate::evaluate::Reading;
+use crate::field::Group;
+use crate::fold::{Spelling, collapsed};
+use crate::generated::looks_generated;
+use crate::guards;
+use crate::labels::Leaks;
+use crate::places::Places;
+use crate::score::Label;
+use crate::unions::xpath;
+
+/// The likeliest chains that are examined, those of each kind of anchor in any case, and chains that read most known
+/// values, but not as the first ones.
+const MOST_CHAINS: usize = 12;
+const MOST_OF_KIND: usize = 3;
+const MOST_OF_LATER: usize = 8;
+
+/// The most conditions of one chain.
+const MOST_CONDITIONS: usize = 3;
+
+/// The most places of a chain on a page, and headings of a page, that are compared.
+const MOST_PLACES: usize = 40;
+const MOST_HEADINGS: usize = 100;
+
+/// The longest text of a heading that becomes a condition, in bytes.
+const LONGEST_HEADING: usize = 60;
+
+/// A condition must hold for foreign values on this many pages. One page may be odd.
+const SHOWN_BY: usize = 2;
+
+/// How likely it may be that only pages without a known value have a feature by chance.
+const BY_CHANCE: f64 = 0.05;
+
+/// Elements that often hold what a page is not about.
+const ASIDE: [&str; 10] = [
+    "aside", "footer", "nav", "header", "dialog", "template", "form", "del", "s", "strike",
+];
+
+/// How much better a chain is with its conditions: enough to decide between two that read the same.
+const WORTH: f64 = 0.01;
+
+/// A feature of a place, by which a condition can tell it from others. The first kinds last longest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Feature {
+    /// Within an element of this class.
+    Class(String, String),
+    Id(String),
+    Property(String, String),
+    /// Within such an element.
+    Element(String),
+    /// After a heading with this text.
+    AfterText(String, String),
+    /// Within an element that begins with a heading of this level.
+    Headed(String, String),
+    /// After a heading of this level.
+    After(String),
+}
+
+impl Feature {
+    /// As part of an XPath condition; `None` if the names or texts cannot be written.
+    fn condition(&self) -> Option<String> {
+        Some(match self {
+            Feature::Class(tag, token) => {
+                let token = literal(&format!(" {token} "))?;
+                format!(
+                    "ancestor-or-self::{tag}[contains(concat(' ', normalize-space(@class), ' '), {token})]"
+                )
+            }
+            Feature::Id(id) => format!("ancestor-or-self::*[@id={}]", literal(id)?),
+            Feature::Property(tag, name) => {
+                format!("ancestor::{tag}[@itemprop={}]", literal(name)?)
+            }
+            Feature::Element(tag) => format!("ancestor-or-self::{tag}"),
+            Feature::AfterText(tag, text) => {
+                format!("preceding::{tag}[normalize-space(.)={}]", literal(text)?)
+            }
+            Feature::Headed(tag, heading) => format!("ancestor::{tag}[{heading}]"),
+            Feature::After(tag) => format!("preceding::{tag}"),
+        })
+    }
+
+    /// Whether it is a feature of the elements around a place, not of what precedes them.
+    fn is_around(&self) -> bool {
+        !matches!(self, Feature::AfterText(..) | Feature::After(_))
+    }
+}
+
+/// A place that a chain reads.
+struct ReadPlace {
+    is_known: bool,
+    features: BTreeSet<Feature>,
+}
+
+/// The places that a chain reads on a page.
+struct PageOfChain {
+    has_label: bool,
+    places: Vec<ReadPlace>,
+}
+
+/// The headings of a page, each with its level and text.
+type Headings<'d> = Vec<(NodeRef<'d>, &'d str, String)>;
+
+/// For the likeliest chains that also read foreign parts of pages, the same chains without these parts.
+pub(crate) fn chains_without_them(
+    group: &Group<'_>,
+    candidates: &[Candidate],
+    readings: &[Vec<Reading>],
+    ranking: &[usize],
+    labels: &[Label],
+    multiple: bool,
+) -> Vec<Candidate> {
+    if group.rows.is_some() {
+        return Vec::new();
+    }
+    let headings: Vec<Headings<'_>> = group.pages.iter().map(headings_of).collect();
+    let has_shape = guards::have_a_shape(labels);
+    let chosen = chains_to_examine(candidates, readings, ranking, labels);
+    let chosen = chosen.into_iter().filter_map(|one| {
+        let candidate = &candidates[one];
+        let expression = xpath(candidate)?;
+        let pages = pages_of_chain(group, candidate, expression, labels, &headings)?;
+        let conditions = choose_conditions(&pages, multiple, has_shape);
+        with_conditions(candidate, expression, &conditions)
+    });
+    chosen.collect()
+}
+
+fn chains_to_examine(
+    candidates: &[Candidate],
+    readings: &[Vec<Reading>],
+    ranking: &[usize],
+    labels: &[Label],
+) -> BTreeSet<usize> {
+    let mut of_kind = BTreeMap::new();
+    let likeliest = ranking.iter().enumerate().filter(|(place, one)| {
+        let number = of_kind.entry(candidates[**one].anchor).or_insert(0);
+        *number += 1;
+        *place < MOST_CHAINS || *number <= MOST_OF_KIND
+    });
+    let mut chosen: BTreeSet<usize> = likeliest.map(|(_, &one)| one).collect();
+    let reads_later = |one: usize| {
+        let pages = labels.iter().filter(|label| {
+            let mut values = readings[one][label.page].values.iter().skip(1);
+            values.any(|value| label.wanted.iter().any(|wanted| wanted.matches(value)))
+        });
+        pages.count()
+    };
+    let others = (0..candidates.len()).filter(|one| !candidates[*one].counts_positions());
+    let mut later: Vec<(usize, usize)> = others.map(|one| (reads_later(one), one)).collect();
+    later.retain(|(pages, _)| *pages >= SHOWN_BY);
+    later.sort_by_key(|(pages, one)| (std::cmp::Reverse(*pages), *one));
+    chosen.extend(later.into_iter().take(MOST_OF_LATER).map(|(_, one)| one));
+    chosen
+}
+
+fn with_conditions(
+    candidate: &Candidate,
+    expression: &str,
+    conditions: &[Feature],
+) -> Option<Candidate> {
+    let written = conditions.iter().map(Feature::condition);
+    let written: Vec<String> = written.collect::<Option<_>>()?;
+    if written.is_empty() {
+        return None;
+    }
+    let condition = format!("[not({})]", written.join(" or "));
+    let expression = match expression.contains(" | ") {
+        true => format!("({expression}){condition}"),
+        false => format!("{expression}{condition}"),
+    };
+    let mut kept_out = candidate.clone();
+    kept_out.processors[0] = json!({"type": "xpath", "parameters": {"expression": expression}});
+    kept_out.burden -= WORTH;
+    Some(kept_out)
+}
+
+fn headings_of<'d>(page: &Places<'d>) -> Headings<'d> {
+    let nodes = page.document.root().descendants();
+    let headings = nodes.filter_map(|node| {
+        let tag = node.tag()?;
+        let text = || collapsed(node.text());
+        matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6").then(|| (node, tag, text()))
+    });
+    headings.take(MOST_HEADINGS).collect()
+}
+
+/// The places of a chain on all pages; `None` if they cannot be found.
+fn pages_of_chain(
+    group: &Group<'_>,
+    candidate: &Candidate,
+    expression: &str,
+    labels: &[Label],
+    headings: &[Headings<'_>],
+) -> Option<Vec<PageOfChain>> {
+    let xpath = XPath::compile(expression).ok()?;
+    // Later processors may take the value out of the text of its place.
+    let is_part = candidate.processors.len() > 2;
+    let of_page = |(number, page): (usize, &Places<'_>)| {
+        let label = labels.iter().find(|label| label.page == number);
+        let label = label.filter(|label| !label.wanted.is_empty());
+        let found = page.document.evaluate(&xpath).ok()?;
+        let places = found.iter().take(MOST_PLACES).map(|value| {
+            let (node, text) = match value {
+                XValue::Node(node) => (*node, node.text()),
+                XValue::Attribute(attribute) => (attribute.owner(), attribute.value()),
+                _ => return None,
+            };
+            let read = Spelling::new(&collapsed(text));
+            let is_known = label.is_some_and(|label| {
+                let mut wanted = label.wanted.iter();
+                wanted.any(|wanted| {
+                    wanted.matches(&read) || is_part && read.folded.contains(&wanted.folded)
+                })
+            });
+            Some(ReadPlace {
+                is_known,
+                features: features_of(node, &headings[number], &group.leaks),
+            })
+        });
+        let places: Vec<ReadPlace> = places.collect::<Option<_>>()?;
+        // A page on which no known value is read may be right, and its record wrong.
+        let has_label = places.iter().any(|place| place.is_known);
+        let is_unclear = label.is_some() && !has_label;
+        Some(PageOfChain {
+            has_label,
+            places: if is_unclear { Vec::new() } else { places },
+        })
+    };
+    group.pages.iter().enumerate().map(of_page).collect()
+}
+
+fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTreeSet<Feature> {
+    let mut features = BTreeSet::new();
+    let is_name =
+        |name: &&str| !name.is_empty() && name.len() <= LONGEST_HEADING && !looks_generated(name);
+    let is_good = |name: &&str| is_name(name) && !leaks.holds(name);
+    let mut next = Some(node);
+    while let Some(around) = next {
+        next = around.parent();
+        let Some(tag) = around.tag().filter(|tag| is_valid_step_name(tag)) else {
+            continue;
+        };
+        if matches!(tag, "body" | "html") {
+            break;
+        }
+        let class = around.attribute("class").unwrap_or_default();
+        for token in class.split_whitespace().filter(is_good) {
+            features.insert(Feature::Class(tag.to_owned(), token.to_owned()));
+        }
+        if let Some(id) = around.attribute("id").filter(is_good) {
+            features.insert(Feature::Id(id.to_owned()));
+        }
+        if ASIDE.contains(&tag) {
+            features.insert(Feature::Element(tag.to_owned()));
+        }
+        if around == node {
+            continue;
+        }
+        if let Some(name) = around.attribute("itemprop").filter(is_good) {
+            features.insert(Feature::Property(tag.to_owned(), name.to_owned()));
+        }
+        let first = around.children().find_map(NodeRef::tag);
+        if let Some(first) = first.filter(|first| is_heading(first)) {
+            features.insert(Feature::Headed(tag.to_owned(), first.to_owned()));
+        }
+    }
+    let before = headings
+        .iter()
+        .filter(|(heading, ..)| heading.position() < node.position() && !heading.contains(node));
+    for (_, tag, text) in before {
+        features.insert(Feature::After((*tag).to_owned()));
+        if !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.holds(text) {
+            features.insert(Feature::AfterText((*tag).to_owned(), text.clone()));
+        }
+    }
+    features
+}
+
+fn is_heading(tag: &str) -> bool {
+    matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6")
+}
+
+/// The features that are left out: of places that are not known to be right, and of none that is.
+fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> Vec<Feature> {
+    let mut chosen: Vec<Feature> = Vec::new();
+    while chosen.len() < MOST_CONDITIONS {
+        let best = best_feature(pages, &chosen, multiple);
+        let foreign = || foreign_feature(pages, &chosen, multiple);
+        let Some(feature) = best.or_else(|| foreign().filter(|_| !has_shape)) else {
+            break;
+        };
+        chosen.push(feature);
+    }
+    chosen
+}
+
+/// The places of a page that are left.
+fn left<'p>(
+    page: &'p PageOfChain,
+    chosen: &'p [Feature],
+    more: Option<&'p Feature>,
+) -> impl Iterator<Item = &'p ReadPlace> {
+    page.places.iter().filter(move |place| {
+        let mut conditions = chosen.iter().chain(more);
+        !conditions.any(|feature| place.features.contains(feature))
+    })
+}
+
+/// How many known values a page still yields, and how many others.
+fn read_there(
+    page: &PageOfChain,
+    chosen: &[Feature],
+    more: Option<&Feature>,
+    multiple: bool,
+) -> (usize, usize) {
+    let others = left(page, chosen, more).filter(|place| !place.is_known);
+    let known = left(page, chosen, more).filter(|place| place.is_known);
+    let is_first = || {
+        left(page, chosen, more)
+            .next()
+            .is_some_and(|place| place.is_known)
+    };
+    match multiple {
+        true => (known.count(), others.count()),
+        false => (usize::from(is_first()), others.count()),
+    }
+}
+
+/// The feature that takes most other values away from pages with a known one, which they all keep.
+fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
+    let labelled: Vec<&PageOfChain> = pages.iter().filter(|page| page.has_label).collect();
+    let before: Vec<(usize, usize)> = labelled
+        .iter()
+        .map(|page| read_there(page, chosen, None, multiple))
+        .collect();
+    let mut features: BTreeMap<&Feature, usize> = BTreeMap::new();
+    for page in &labelled {
+        let others = left(page, chosen, None).filter(|place| !place.is_known);
+        let of_page: BTreeSet<&Feature> = others.flat_map(|place| &place.features).collect();
+        for feature in of_page {
+            *features.entry(feature).or_default() += 1;
+        }
+    }
+    let mut best: Option<(usize, &Feature)> = None;
+    for (feature, _) in features.into_iter().filter(|(_, pages)| *pages >= SHOWN_BY) {
+        let mut gain = 0;
+        let keeps_all = labelled.iter().zip(&before).all(|(page, (known, others))| {
+            let (known_left, others_left) = read_there(page, chosen, Some(feature), multiple);
+            gain += (known_left - (*known).min(known_left)) * MOST_PLACES + others - others_left;
+            known_left >= *known
+        });
+        if keeps_all && gain > best.map_or(0, |(gain, _)| gain) {
+            best = Some((gain, feature));
+        }
+    }
+    best.map(|(_, feature)| feature.clone())
+}
+
+/// A feature that many pages without a known value have around what is read there, and no page with one: these pages
+/// lack their own value.
+fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
+    let (labelled, others): (Vec<&PageOfChain>, Vec<&PageOfChain>) =
+        pages.iter().partition(|page| page.has_label);
+    let right = labelled.iter().flat_map(|page| left(page, chosen, None));
+    let right: BTreeSet<&Feature> = right
+        .filter(|place| place.is_known)
+        .flat_map(|place| &place.features)
+        .collect();
+    let read: Vec<&PageOfChain> = others
+        .into_iter()
+        .filter(|page| left(page, chosen, None).next().is_some())
+        .collect();
+    let mut counts: BTreeMap<&Feature, usize> = BTreeMap::new();
+    for page in &read {
+        let most = if multiple { MOST_PLACES } else { 1 };
+        let places = left(page, chosen, None).take(most);
+        let of_page: BTreeSet<&Feature> = places.flat_map(|place| &place.features).collect();
+        for feature in of_page
+            .into_iter()
+            .filter(|one| one.is_around() && !right.contains(one))
+        {
+            *counts.entry(feature).or_default() += 1;
+        }
+    }
+    let is_foreign = |count: usize| {
+        let by_chance = (0..count)
+            .map(|one| (read.len() - one) as f64 / (read.len() + labelled.len() - one) as f64);
+        count >= SHOWN_BY && by_chance.product::<f64>() < BY_CHANCE
+    };
+    let foreign = counts.into_iter().filter(|(_, count)| is_foreign(*count));
+    // Of equal ones, the first kind.
+    let best = foreign.rev().max_by_key(|(_, count)| *count);
+    best.map(|(feature, _)| feature.clone())
+}
