@@ -145,6 +145,193 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
     });
 }
 
+/// One of few values.
+fn maker(thing: usize) -> String {
+    truth(thing)[3].clone()
+}
+
+/// Pages whose own maker stands in a row of a table, and other things behind it.
+fn with_row(thing: usize, others: &str) -> String {
+    let own = match is_odd(thing) {
+        true => String::new(),
+        false => row_of_maker(thing),
+    };
+    format!(
+        "<h1>{}</h1><table><tr><th>Kind</th><td>thing</td></tr>{own}</table>{others}",
+        title(thing)
+    )
+}
+
+fn row_of_maker(thing: usize) -> String {
+    format!(
+        "<tr><th>Maker</th><td>{}</td></tr>",
+        maker(thing).replace('&', "&amp;")
+    )
+}
+
+fn card(thing: usize) -> String {
+    format!(
+        "<h3>{}</h3><table>{}</table>",
+        title(thing),
+        row_of_maker(thing)
+    )
+}
+
+fn object(thing: usize, has_maker: bool) -> String {
+    let maker = match has_maker {
+        true => format!(r#""maker":"{}","#, maker(thing)),
+        false => String::new(),
+    };
+    format!(r#"{{"@type":"Product",{maker}"name":"{}"}}"#, title(thing))
+}
+
+/// Layouts in which a page shows other things with the same label, also if it lacks its own value.
+const LAYOUTS: [(&str, fn(usize) -> String); 7] = [
+    ("boxes of related things", |thing| {
+        let others = [thing + 5, thing + 17]
+            .map(|other| format!("<div class=related>{}</div>", card(other)));
+        with_row(thing, &others.concat())
+    }),
+    ("a list behind a heading", |thing| {
+        let others: String = (0..thing % 4)
+            .map(|other| card(thing + other * 5 + 3))
+            .collect();
+        with_row(thing, &format!("<h2>You may also like</h2>{others}"))
+    }),
+    ("a box in place of the value", |thing| {
+        let other = format!("<div class=instead>{}</div>", card(thing + 5));
+        with_row(thing, if is_odd(thing) { &other } else { "" })
+    }),
+    ("things that were seen before", |thing| {
+        let seen = |thing| {
+            format!(
+                "<li><span class=maker>{}</span></li>",
+                maker(thing).replace('&', "&amp;")
+            )
+        };
+        let own = match is_odd(thing) {
+            true => String::new(),
+            false => seen(thing).replace("li>", "p>"),
+        };
+        let others: String = (0..thing % 4)
+            .map(|other| seen(thing + other * 5 + 3))
+            .collect();
+        format!(
+            "<main><h1>{}</h1>{own}</main><aside><ul>{others}</ul></aside>",
+            title(thing)
+        )
+    }),
+    ("linked data of related things", |thing| {
+        let mut objects = vec![object(thing, !is_odd(thing))];
+        objects.extend((0..1 + thing % 3).map(|other| object(thing + other * 5 + 3, true)));
+        let objects = objects.join(",");
+        format!(
+            "<h1>{}</h1><script type='application/ld+json'>{{\"@graph\":[{objects}]}}</script>",
+            title(thing)
+        )
+    }),
+    ("a script with several objects", |thing| {
+        let own = object(thing, !is_odd(thing));
+        let others = [object(thing + 5, true), object(thing + 17, true)].join(",");
+        format!(
+            "<h1>{}</h1><script>var item = {own}; var related = [{others}];</script>",
+            title(thing)
+        )
+    }),
+    ("breadcrumbs", |thing| {
+        let own = match is_odd(thing) {
+            true => String::new(),
+            false => format!(
+                "<li><a href=/m>{}</a></li>",
+                maker(thing).replace('&', "&amp;")
+            ),
+        };
+        format!(
+            "<ul><li><a href=/>Home</a></li>{own}<li><a href=/t>Things</a></li></ul><h1>{}</h1>",
+            title(thing)
+        )
+    }),
+];
+
+#[test]
+fn a_page_without_its_value_has_none_of_another_thing_in_a_column_of_few_values() {
+    for (name, layout) in LAYOUTS {
+        let page = move |thing| format!("<html><body>{}</body></html>", layout(thing)).into_bytes();
+        fill(maker, page).assert(name, |thing| match is_odd(thing) {
+            true => String::new(),
+            false => maker(thing),
+        });
+    }
+}
+
+#[test]
+fn a_list_that_is_not_all_on_its_page_is_not_filled() {
+    let names = |thing: usize| -> Vec<String> {
+        let all = 2 + usize::from(thing.is_multiple_of(3)) + usize::from(is_odd(thing)) * 2;
+        (0..all)
+            .map(|other| truth(thing + other)[1].clone())
+            .collect()
+    };
+    let page = move |thing: usize| {
+        let mut items = names(thing);
+        if items.len() > 3 {
+            items.truncate(3);
+            items.push(String::from("more\u{2026}"));
+        }
+        let items: String = items
+            .iter()
+            .map(|item| format!("<li>{item}</li>"))
+            .collect();
+        html(thing, &format!("<ul>{items}</ul>")).into_bytes()
+    };
+    fill(move |thing| names(thing).join(" | "), page).assert("more", |thing| match is_odd(thing) {
+        true => String::new(),
+        false => names(thing).join(" | "),
+    });
+}
+
+#[test]
+fn letters_and_times_of_day_are_written_as_their_column_has_them() {
+    let words = |thing: usize| {
+        format!(
+            "{} {}",
+            truth(thing)[1],
+            ["Street", "Road", "Lane"][thing % 3]
+        )
+    };
+    let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
+    fill(words, capitals).assert("capitals", words);
+    // Nobody knows where the capitals of these are.
+    let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
+    let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
+    fill(mixed, capitals).assert("mixed", |_| String::new());
+    let minutes = |thing: usize| (thing * 7 % 24, thing * 11 % 60);
+    let long = move |thing: usize| format!("{:02}:{:02}", minutes(thing).0, minutes(thing).1);
+    let short = move |thing: usize| {
+        let (hour, minute) = minutes(thing);
+        let half = if hour < 12 { "am" } else { "pm" };
+        format!("{}:{minute:02} {half}", (hour + 11) % 12 + 1)
+    };
+    fill(long, move |thing| html(thing, &short(thing)).into_bytes()).assert("24 hours", long);
+    fill(short, move |thing| html(thing, &long(thing)).into_bytes()).assert("12 hours", short);
+}
+
+#[test]
+fn apostrophes_part_groups_of_digits() {
+    let plain = |thing: usize| (number(thing) * 97).to_string();
+    let grouped = move |thing: usize| {
+        let digits = plain(thing);
+        let (front, last) = digits.split_at(digits.len() - 3);
+        let (first, middle) = front.split_at(front.len().saturating_sub(3));
+        let groups = [first, middle, last]
+            .into_iter()
+            .filter(|group| !group.is_empty());
+        groups.collect::<Vec<_>>().join("'")
+    };
+    let page = move |thing: usize| html(thing, &grouped(thing)).into_bytes();
+    fill(plain, page).assert("apostrophes", plain);
+}
+
 #[test]
 fn one_page_under_many_urls_is_of_no_row() {
     let page = |thing| match thing % 4 {
@@ -233,4 +420,60 @@ fn a_page_may_declare_another_encoding_than_it_has() {
         text.chars().map(|c| c as u8).collect()
     };
     fill(known, page).assert("ISO-8859-1 as UTF-8", known);
+}
+
+#[test]
+fn a_list_of_which_the_first_few_are_shown_is_not_filled() {
+    let names = |thing: usize| -> Vec<String> {
+        let all = 1 + thing % 5;
+        (0..all)
+            .map(|other| truth(thing + other)[1].clone())
+            .collect()
+    };
+    let page = move |thing: usize| {
+        let items = names(thing).into_iter().take(3);
+        let items: String = items.map(|item| format!("<li>{item}</li>")).collect();
+        html(thing, &format!("<ul>{items}</ul>")).into_bytes()
+    };
+    let filled = fill(move |thing| names(thing).join(" | "), page);
+    for (thing, value) in &filled.values {
+        assert!(
+            value.is_empty() || *value == names(*thing).join(" | "),
+            "{thing}: {value}"
+        );
+    }
+}
+
+#[test]
+fn ticks_options_and_parsed_json_are_read() {
+    let known = |thing: usize| (thing * 7 % 5 > 2).to_string();
+    let sign = move |thing: usize| {
+        if known(thing) == "true" {
+            "\u{2713}"
+        } else {
+            "\u{2717}"
+        }
+    };
+    fill(known, move |thing| html(thing, sign(thing)).into_bytes()).assert("ticks", known);
+    let options = ["Small", "Medium", "Large"];
+    let known = move |thing: usize| options[thing * 7 % 5 % 3].to_owned();
+    let page = move |thing: usize| {
+        let option = |option: &str| match option == known(thing) {
+            true => format!("<option selected>{option}</option>"),
+            false => format!("<option>{option}</option>"),
+        };
+        html(
+            thing,
+            &format!("<select>{}</select>", options.map(option).concat()),
+        )
+        .into_bytes()
+    };
+    fill(known, page).assert("options", known);
+    let page = |thing: usize| {
+        let json =
+            serde_json::json!({"thing": {"title": title(thing), "value": name(thing)}}).to_string();
+        let text = serde_json::Value::from(json).to_string();
+        format!("<html><title>Things</title><div id=app></div><script>window.state = JSON.parse({text});</script>").into_bytes()
+    };
+    fill(name, page).assert("JSON.parse", name);
 }

@@ -11,6 +11,8 @@
 //! outputs.
 
 mod by_fleet;
+mod casing;
+mod clock_style;
 mod collection;
 mod deciding;
 mod doubts;
@@ -36,6 +38,7 @@ mod reading;
 mod report;
 mod review;
 mod sample;
+mod shortened_lists;
 mod stored_page;
 mod summary;
 mod table;
@@ -172,6 +175,7 @@ impl Fill {
 
     fn run(mut self) -> Result<ExitStatus, Fault> {
         let mut pages = Pages::open(&self.options.web, &self.project)?;
+        pages.allow_http(&self.table);
         let plan = Plan::new(
             &self.table,
             self.options.check,

@@ -12,6 +12,7 @@ use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
 use super::placeholders;
 use super::reading::{FieldReading, Reading, Readings, agrees, contains_value, is_misspelt};
+use super::shortened_lists;
 use super::table::{Refused, Table};
 
 /// See the module.
@@ -279,6 +280,7 @@ pub fn decide_values(
         }
     }
     placeholders::withdraw(table, &mut cells);
+    shortened_lists::withdraw(table, &mut cells);
     Verdict {
         cells,
         judgement,

@@ -160,6 +160,10 @@ impl Mappings {
                 && let Some(fields) = mapping["fields"].as_array_mut()
             {
                 for field in fields {
+                    if field["multiple"] == true {
+                        // A text such as `more ...` shows that a list is not all there.
+                        keep_cut_off(field);
+                    }
                     field["multiple"] = true.into();
                 }
             }
@@ -380,6 +384,22 @@ impl Mappings {
         }
         // Last: a mapping without its origin would count as a person's.
         write_atomically(&file, text.as_bytes())
+    }
+}
+
+/// Removes the processors that drop texts which are cut off.
+fn keep_cut_off(field: &mut Value) {
+    let is_kept = |processor: &Value| !webfill_learn::drops_cut_off(processor);
+    let without = |chain: &mut Value| {
+        if let Some(chain) = chain.as_array_mut() {
+            chain.retain(is_kept);
+        }
+    };
+    let alternatives = field.get_mut("alternatives").and_then(Value::as_array_mut);
+    if let Some(alternatives) = alternatives {
+        alternatives.iter_mut().for_each(without);
+    } else if let Some(chain) = field.get_mut("processors") {
+        without(chain);
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Pages<'o> {
     fetched_in: HashMap<String, usize>,
     /// URLs for whose pages the fleet was not waited for any longer, because their sites do not answer.
     unanswered: BTreeSet<String>,
+    /// For links without a scheme, which got `https`, the same with `http`: older sites answer nothing else.
+    http_instead: BTreeMap<String, String>,
     /// How the last crawl ended, if not by finishing.
     pub cut_short: Option<ExitStatus>,
     pub requested: usize,
@@ -80,6 +82,7 @@ impl<'o> Pages<'o> {
             urls: HashMap::new(),
             fetched_in: HashMap::new(),
             unanswered: BTreeSet::new(),
+            http_instead: BTreeMap::new(),
             cut_short: None,
             requested: 0,
             asked: BTreeSet::new(),
@@ -87,6 +90,27 @@ impl<'o> Pages<'o> {
         };
         pages.load_stored_pages()?;
         Ok(pages)
+    }
+
+    /// Allows `http` for the links of a table that have no scheme, where `https` is not answered.
+    pub fn allow_http(&mut self, table: &Table) {
+        let without_scheme = table.links.iter().filter(|link| link.is_without_scheme);
+        let with_http = without_scheme.filter_map(|link| {
+            let rest = link.url.strip_prefix("https")?;
+            Some((link.url.clone(), format!("http{rest}")))
+        });
+        self.http_instead = with_http.collect();
+    }
+
+    /// The URL to be asked in place of this one, if that was asked in vain.
+    fn http_instead(&self, url: &str) -> Option<&str> {
+        let instead = self.http_instead.get(url)?;
+        let is_answered = |url: &str| {
+            self.stored
+                .get(url)
+                .is_some_and(|page| page.status.is_some())
+        };
+        (!is_answered(url)).then_some(instead)
     }
 
     /// The stored page of a URL, which may be a redirect.
@@ -97,6 +121,12 @@ impl<'o> Pages<'o> {
     /// The URL and the page at the end of redirects.
     pub fn target<'u>(&'u self, url: &'u str) -> Option<(&'u str, &'u StoredPage)> {
         let mut at = url;
+        if let Some(instead) = self
+            .http_instead(url)
+            .filter(|url| self.stored.contains_key(*url))
+        {
+            at = instead;
+        }
         let mut page = self.stored.get(at)?;
         for _ in 0..MOST_HOPS {
             let Some(next) = &page.redirect else { break };
@@ -136,6 +166,10 @@ impl<'o> Pages<'o> {
 
     /// The request for the page of a URL that is not there yet, is old, or failed for a reason that may have passed.
     fn url_to_request<'u>(&'u self, url: &'u str) -> Option<&'u str> {
+        let instead = self
+            .http_instead(url)
+            .filter(|url| self.stored.contains_key(*url));
+        let url = instead.unwrap_or(url);
         let is_failing = |url: &str| self.failing.contains(url);
         let asked = match self.stored.get(url) {
             None => url,
@@ -150,6 +184,13 @@ impl<'o> Pages<'o> {
 
     /// Fetches these URLs, as far as is needed. Nothing is requested if all their pages are there.
     pub fn fetch(&mut self, urls: &[String]) -> Result<(), Fault> {
+        self.fetch_as_they_are(urls)?;
+        let instead = urls.iter().filter_map(|url| self.http_instead(url));
+        let instead: Vec<String> = instead.map(str::to_owned).collect();
+        self.fetch_as_they_are(&instead)
+    }
+
+    fn fetch_as_they_are(&mut self, urls: &[String]) -> Result<(), Fault> {
         if self.cut_short.is_some() {
             return Ok(());
         }

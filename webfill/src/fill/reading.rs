@@ -9,6 +9,7 @@ use webfill_mapping::{Engine, Limits, MappingIndex, PageInput, RequestedParts};
 use webfill_service::Fault;
 
 use super::excerpt::{PlainText, Stands};
+use super::form::is_cut_off;
 use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
 use super::table::Table;
@@ -147,6 +148,11 @@ pub fn read_pages(
             }
             // `n/a` on a page means what it means in the table.
             values.retain(|value| !field.means_gap(value));
+            // A list that ends in `more ...` is not all of it.
+            if !takes_first && field.lacks_cut_off() && values.iter().any(|value| is_cut_off(value))
+            {
+                return None;
+            }
             let first = values.first()?;
             let number = extraction
                 .alternatives

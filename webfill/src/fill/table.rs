@@ -12,6 +12,8 @@ use webfill_service::Fault;
 use webfill_table::{Cell, ColumnChoices, Format, GapWords, Kind, Sample, Understanding};
 use webfill_urls::{Url, canonical, site};
 
+use super::casing::{Casing, cased, casing};
+use super::clock_style::ClockStyle;
 use super::form;
 use super::known::KnownValues;
 use super::number_style::{NumberStyle, number_style};
@@ -85,6 +87,10 @@ pub struct Field {
     gap_words: GapWords,
     /// How nearly all known texts write commas between words.
     comma: Option<&'static str>,
+    /// How all known texts write letters.
+    casing: Option<Casing>,
+    /// How nearly all known texts write times of day.
+    clock: Option<ClockStyle>,
     /// Nearly all known texts are one number with a sign.
     has_amounts: bool,
     /// What nearly all of these have between the number and its sign.
@@ -114,6 +120,8 @@ pub struct Row {
 pub struct Link {
     pub url: String,
     pub site: Arc<str>,
+    /// Its cell had no scheme.
+    pub is_without_scheme: bool,
 }
 
 /// The places of links by the hash of their URL: the URLs themselves are in the links.
@@ -139,6 +147,14 @@ impl LinkIndex {
             Entry::Vacant(free) => drop(free.insert(place)),
             Entry::Occupied(_) => drop(self.others.insert(url.to_owned(), place)),
         }
+    }
+}
+
+/// Whether a link of a cell has a scheme.
+fn has_scheme(cell: &Cell) -> bool {
+    match cell {
+        Cell::List(cells) => cells.iter().any(has_scheme),
+        cell => cell.text().is_some_and(|text| text.contains("://")),
     }
 }
 
@@ -181,12 +197,20 @@ impl Field {
                 true => form::in_utc(value)?,
                 false => value,
             };
+            let value = match &self.clock {
+                Some(style) => style.written(value),
+                None => value,
+            };
             if !change.is_accepted {
                 self.require_likeness(&value)?;
             }
             let value = match self.numbers {
                 Some(style) => style.written(value),
                 None => value,
+            };
+            let value = match change.is_accepted {
+                true => value,
+                false => cased(value, self.casing)?,
             };
             let value = form::padded(value, self.decimals);
             let value = form::with_amount_space(value, self.amount_space.as_deref());
@@ -222,6 +246,11 @@ impl Field {
             )),
             false => Ok(values),
         }
+    }
+
+    /// Whether no known value ends as texts do that are cut off.
+    pub fn lacks_cut_off(&self) -> bool {
+        !self.has_cut_off
     }
 
     /// Whether a text would mean a gap if it were a value of this column.
@@ -319,6 +348,8 @@ impl Table {
                 years: None,
                 gap_words: GapWords::default(),
                 comma: None,
+                casing: None,
+                clock: None,
                 has_amounts: false,
                 amount_space: None,
                 has_cut_off: false,
@@ -403,6 +434,8 @@ impl Table {
                 field.has_letters = form::has_letters(known);
                 field.numbers = number_style(known);
                 field.comma = form::comma(known);
+                field.casing = casing(known);
+                field.clock = ClockStyle::of_column(known);
                 field.has_amounts = form::has_amounts(known);
                 field.amount_space = form::amount_space(known).filter(|_| field.has_amounts);
             }
@@ -429,14 +462,17 @@ impl Table {
         let number = cells.number;
         let mut places = Vec::new();
         let columns = &self.understanding.urls;
-        let links: Vec<String> = columns
-            .iter()
-            .flat_map(|column| column.links(&cells.cells[column.column]))
-            .collect();
-        for text in links {
+        let links = columns.iter().flat_map(|column| {
+            let cell = &cells.cells[column.column];
+            let is_without_scheme = !has_scheme(cell);
+            let links = column.links(cell).into_iter();
+            links.map(move |link| (link, is_without_scheme))
+        });
+        let links: Vec<(String, bool)> = links.collect();
+        for (text, is_without_scheme) in links {
             match canonical(&text, None) {
                 Ok(url) => {
-                    let place = self.intern_link(&url, sites);
+                    let place = self.intern_link(&url, is_without_scheme, sites);
                     if !places.contains(&place) {
                         places.push(place);
                     }
@@ -463,7 +499,12 @@ impl Table {
         });
     }
 
-    fn intern_link(&mut self, url: &Url, sites: &mut HashMap<String, Arc<str>>) -> u32 {
+    fn intern_link(
+        &mut self,
+        url: &Url,
+        is_without_scheme: bool,
+        sites: &mut HashMap<String, Arc<str>>,
+    ) -> u32 {
         if let Some(place) = self.by_url.place(url.as_str(), &self.links) {
             return place;
         }
@@ -476,6 +517,7 @@ impl Table {
         self.links.push(Link {
             url: url.as_str().to_owned(),
             site: Arc::clone(site),
+            is_without_scheme,
         });
         place
     }

@@ -1,0 +1,139 @@
+//! The case of letters in a column: many pages write in capitals or in small letters what the table does not.
+
+/// Fewer known values show nothing.
+const LEAST: usize = 8;
+
+/// A single shorter word in capitals may be an abbreviation.
+const LONGEST_ABBREVIATION: usize = 5;
+
+/// How the known values of a column write letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Casing {
+    /// Each word begins with a capital.
+    Words,
+    /// The first word does.
+    Sentence,
+    /// Each value has a capital and a small letter. Where the capitals are depends on the words.
+    Mixed,
+}
+
+/// What all known values that have letters show; `None`: some are in capitals, or in small letters, by themselves.
+pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casing> {
+    let known = || known().filter(|value| value.contains(char::is_alphabetic));
+    let are = |is: &dyn Fn(&String) -> bool| known().all(|value| is(&value));
+    if known().take(LEAST).count() < LEAST || !are(&|value| has_small(value) && has_capital(value))
+    {
+        return None;
+    }
+    let has_words = known().any(|value| value.contains(' '));
+    match () {
+        () if are(&|value| words_capitalised(value) == *value) => Some(Casing::Words),
+        () if has_words && are(&|value| first_capitalised(value) == *value) => {
+            Some(Casing::Sentence)
+        }
+        () => Some(Casing::Mixed),
+    }
+}
+
+/// A value as its column writes letters, or why it cannot be. One in capitals and small letters stays as it is.
+pub fn cased(value: String, casing: Option<Casing>) -> Result<String, String> {
+    let letters = value.chars().filter(|c| c.is_alphabetic());
+    let letters = letters.count();
+    let may_be_abbreviation = !value.contains(' ') && letters <= LONGEST_ABBREVIATION;
+    let is_address =
+        value.contains(['@', '/', '_']) || value.contains(|c: char| c.is_ascii_digit());
+    let is_of_one_case = has_capital(&value) != has_small(&value);
+    if !is_of_one_case || may_be_abbreviation && has_capital(&value) || is_address {
+        return Ok(value);
+    }
+    match casing {
+        None => Ok(value),
+        Some(Casing::Words) => Ok(words_capitalised(&value)),
+        Some(Casing::Sentence) => Ok(first_capitalised(&value)),
+        Some(Casing::Mixed) => Err(String::from(
+            "all its letters are of one case, and those of no known value of the column are",
+        )),
+    }
+}
+
+fn has_small(value: &str) -> bool {
+    value.contains(char::is_lowercase)
+}
+
+fn has_capital(value: &str) -> bool {
+    value.contains(char::is_uppercase)
+}
+
+fn words_capitalised(value: &str) -> String {
+    let mut is_first = true;
+    let letters = value.chars().flat_map(|c| {
+        let written: Vec<char> = match is_first {
+            true => c.to_uppercase().collect(),
+            false => c.to_lowercase().collect(),
+        };
+        is_first = !c.is_alphanumeric() && !matches!(c, '\'' | '\u{2019}');
+        written
+    });
+    letters.collect()
+}
+
+fn first_capitalised(value: &str) -> String {
+    let mut letters = value.chars();
+    match letters.next() {
+        Some(first) => first
+            .to_uppercase()
+            .chain(letters.as_str().to_lowercase().chars())
+            .collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_gets_the_case_of_its_column_or_is_refused() {
+        let of = |words: &[&str]| {
+            let known = words
+                .iter()
+                .cycle()
+                .take(LEAST)
+                .map(|word| (*word).to_owned());
+            let known: Vec<String> = known.collect();
+            casing(|| known.iter().cloned())
+        };
+        let words = of(&["Ada Lovelace", "Jean-Luc Picard", "Curie"]);
+        let sentence = of(&["Quiet river", "Empty stone garden"]);
+        let mixed = of(&["The Engine of Winter", "Ian McDonald"]);
+        assert_eq!(
+            (words, sentence),
+            (Some(Casing::Words), Some(Casing::Sentence))
+        );
+        assert_eq!(mixed, Some(Casing::Mixed));
+        assert_eq!(of(&["ADA", "Grace"]), None);
+        assert_eq!(of(&["ada", "Grace"]), None);
+        let table = [
+            ("MARY SHELLEY", words, Some("Mary Shelley")),
+            ("jean-luc godard", words, Some("Jean-Luc Godard")),
+            ("Mary de la Cruz", words, Some("Mary de la Cruz")),
+            ("IBM", words, Some("IBM")),
+            ("ibm", words, Some("Ibm")),
+            ("AB-1204", words, Some("AB-1204")),
+            ("QUIET RIVER", sentence, Some("Quiet river")),
+            ("QUIET RIVER", mixed, None),
+            ("quiet river", mixed, None),
+            ("QUIET RIVER", None, Some("QUIET RIVER")),
+            ("1204", words, Some("1204")),
+            (
+                "\u{65e5}\u{672c}\u{8a9e}",
+                words,
+                Some("\u{65e5}\u{672c}\u{8a9e}"),
+            ),
+        ];
+        for (value, casing, expected) in table {
+            let written = cased(value.to_owned(), casing).ok();
+            assert_eq!(written.as_deref(), expected, "{value} as {casing:?}");
+        }
+    }
+}
