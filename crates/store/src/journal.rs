@@ -1,12 +1,15 @@
-//! The journal of a fleet with standbys, and the lease of the dispatcher that serves, as MongoDB keeps them. Who may
+//! The journal of a fleet with standbys, its snapshots, and the lease of the dispatcher that serves, as MongoDB keeps
+//! them. Who may
 //! append what, and when, is decided by `webfill_scheduler::journal`; the store adds and compares.
 //!
 //! A *group* is all dispatchers of one fleet; one of them serves. Groups share collections and nothing else.
 
 use serde::{Deserialize, Serialize};
 
+use crate::crawl::Crawl;
 use crate::error::StoreError;
 use crate::mongodb::{Mongo, MongoUri};
+use crate::site_state::SiteState;
 
 /// One record. The first has the number 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +102,102 @@ pub struct JournalExtent {
     pub epoch: u64,
 }
 
+/// A copy of a dispatcher's file in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The last record that the copy has applied, and its epoch.
+    pub number: u64,
+    pub epoch: u64,
+    /// The instance that made it.
+    pub maker: u64,
+    pub parts: u64,
+    /// The size of the file.
+    pub bytes: u64,
+}
+
+/// What a dispatcher of a group reports about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatcherReport {
+    pub instance: u64,
+    /// The machine.
+    pub name: String,
+    /// The last record that it has applied or added.
+    pub record: u64,
+    pub serves: bool,
+}
+
+/// The last report of a dispatcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenDispatcher {
+    pub report: DispatcherReport,
+    /// Its age by the server's clock.
+    pub seen_ago_ms: u64,
+}
+
+/// The state of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survey {
+    /// `None`: there is no record.
+    pub extent: Option<JournalExtent>,
+    pub journal_bytes: u64,
+    pub snapshot: Option<Snapshot>,
+    /// The epoch whose holder was asked last to hand over; 0: none.
+    pub hand_over_asked: u64,
+    pub dispatchers: Vec<SeenDispatcher>,
+}
+
+/// The answer to a write that only the dispatcher that serves may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FencedWrite {
+    Written,
+    /// Another dispatcher has begun to write: nothing was changed.
+    Replaced,
+}
+
+/// The states of crawls and sites, as one dispatcher may write them. Writes are refused once a later epoch has begun.
+pub struct FencedStates {
+    mongo: Mongo,
+    group: String,
+    epoch: u64,
+}
+
+impl FencedStates {
+    pub async fn connect(
+        uri: &MongoUri,
+        group: &str,
+        epoch: u64,
+    ) -> Result<FencedStates, StoreError> {
+        Ok(FencedStates {
+            mongo: Mongo::connect(uri).await?,
+            group: group.to_owned(),
+            epoch,
+        })
+    }
+
+    /// Refuses the writes of earlier epochs from now on. Comes before the first write.
+    pub async fn begin(&self) -> Result<FencedWrite, StoreError> {
+        self.mongo.raise_fence(&self.group, self.epoch).await
+    }
+
+    pub async fn put_crawl(&self, crawl: Crawl) -> Result<FencedWrite, StoreError> {
+        let writer = (self.group.as_str(), self.epoch);
+        self.mongo.put_fenced_crawl(writer, crawl).await
+    }
+
+    /// Stores the states of sites in trouble, and removes those of sites that are open.
+    pub async fn change_site_states(
+        &self,
+        in_trouble: Vec<SiteState>,
+        open: Vec<String>,
+    ) -> Result<FencedWrite, StoreError> {
+        let writer = (self.group.as_str(), self.epoch);
+        let changed = self
+            .mongo
+            .change_fenced_site_states(writer, in_trouble, open);
+        changed.await
+    }
+}
+
 /// A connection to the journal and the lease of one group.
 pub struct JournalStore {
     mongo: Mongo,
@@ -150,6 +249,51 @@ impl JournalStore {
     /// Renews the lease. Returns false if it has another epoch by now, or was given up.
     pub async fn renew_lease(&self, epoch: u64) -> Result<bool, StoreError> {
         self.mongo.renew_lease(&self.group, epoch).await
+    }
+
+    /// Asks the holder of this epoch to hand over. Returns false if it has not the lease any more.
+    pub async fn ask_hand_over(&self, epoch: u64) -> Result<bool, StoreError> {
+        self.mongo.ask_hand_over(&self.group, epoch).await
+    }
+
+    /// Reports about the own dispatcher, if there is one, and reads the state of the group.
+    pub async fn survey(&self, own: Option<DispatcherReport>) -> Result<Survey, StoreError> {
+        self.mongo.survey_dispatchers(&self.group, own).await
+    }
+
+    /// The newest complete snapshot.
+    pub async fn newest_snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
+        self.mongo.newest_snapshot(&self.group).await
+    }
+
+    /// Adds a part of the snapshot of this record by this instance. It is not complete before it is
+    /// [finished](JournalStore::finish_snapshot).
+    pub async fn put_snapshot_part(
+        &self,
+        (number, maker): (u64, u64),
+        part: u64,
+        contents: Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let snapshot = (number, maker);
+        let put = self
+            .mongo
+            .put_snapshot_part(&self.group, snapshot, part, contents);
+        put.await
+    }
+
+    /// Makes a snapshot whose parts were added the newest one, and removes earlier ones. Returns false if there is one
+    /// of this record or of a later one: then its parts are removed.
+    pub async fn finish_snapshot(&self, snapshot: Snapshot) -> Result<bool, StoreError> {
+        self.mongo.finish_snapshot(&self.group, snapshot).await
+    }
+
+    /// A part of a snapshot; `None`: a later one has replaced it.
+    pub async fn snapshot_part(
+        &self,
+        snapshot: Snapshot,
+        part: u64,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.mongo.snapshot_part(&self.group, snapshot, part).await
     }
 
     /// Gives the lease up, if it still has this epoch.

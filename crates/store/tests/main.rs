@@ -11,5 +11,6 @@ mod mongodb_faults;
 mod mongodb_journal;
 mod mongodb_page_log;
 mod mongodb_refusals;
+mod mongodb_standby;
 mod sqlite;
 mod sqlite_files;

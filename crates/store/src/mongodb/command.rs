@@ -315,6 +315,13 @@ fn insert_command(collection: &str, documents: &[RawDocumentBuf]) -> RawDocument
 }
 
 impl UpdateResult {
+    /// The results of a command that was sent whole.
+    pub(super) fn of(answer: &Document) -> UpdateResult {
+        let mut updated = UpdateResult::default();
+        updated.add(answer, 0);
+        updated
+    }
+
     /// Adds the answer to a message. `first` is the index of the message's first statement.
     fn add(&mut self, answer: &Document, first: usize) {
         self.matched += number(answer, "n");

@@ -17,8 +17,16 @@ use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
 use crate::store::Crawls;
 
-/// Stores a crawl. The first start time is kept.
+pub(super) const CRAWLS: &str = "crawls";
+
+/// Stores a crawl.
 pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
+    let statement = put_statement(crawl)?;
+    db.upsert(CRAWLS, &[statement]).await?.into_result()
+}
+
+/// Replaces a crawl, except for its first start time.
+pub(super) fn put_statement(crawl: &Crawl) -> Result<RawDocumentBuf, Fault> {
     let set = rawdoc! {
         "app_id": crawl.id.app_id.as_str(),
         "crawl_id": crawl.id.crawl_id.as_str(),
@@ -28,17 +36,16 @@ pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
         "updated_at": date(crawl.updated_at_ms),
         "finished_at": or_null(crawl.finished_at_ms.map(date)),
     };
-    let statement = rawdoc! {
+    Ok(rawdoc! {
         "q": {"_id": crawl.id.to_string()},
         "u": {"$set": set, "$setOnInsert": {"started_at": date(crawl.started_at_ms)}},
         "upsert": true,
-    };
-    db.upsert("crawls", &[statement]).await?.into_result()
+    })
 }
 
 /// The crawl with this key.
 pub(super) async fn get(db: &Db, id: &CrawlId) -> Result<Option<Crawl>, Fault> {
-    let stored = db.find_one("crawls", &id.to_string()).await?;
+    let stored = db.find_one(CRAWLS, &id.to_string()).await?;
     stored.as_deref().map(read).transpose()
 }
 

@@ -24,7 +24,7 @@ use super::members::integer;
 use crate::error::StoreError;
 use crate::journal::{AppendAnswer, Content, JournalExtent, JournalPage, Record};
 
-const JOURNAL: &str = "dispatcher_journal";
+pub(super) const JOURNAL: &str = "dispatcher_journal";
 
 /// The format of the records that this version writes, and the only one that it can read.
 const FORMAT: i32 = 1;
@@ -194,7 +194,7 @@ async fn end(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fau
     Ok(found.and_then(|found| number_and_epoch(&found)))
 }
 
-async fn extent(db: &Db, group: &str) -> Result<Option<JournalExtent>, Fault> {
+pub(super) async fn extent(db: &Db, group: &str) -> Result<Option<JournalExtent>, Fault> {
     let (first, last) = (end(db, group, 1).await?, end(db, group, -1).await?);
     let ends = first.zip(last);
     Ok(ends.map(|((first, _), (last, epoch))| JournalExtent { first, last, epoch }))
@@ -282,7 +282,7 @@ async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-fn key(group: &str, number: u64) -> Document {
+pub(super) fn key(group: &str, number: u64) -> Document {
     doc! {"group": group, "number": number as i64}
 }
 
@@ -295,7 +295,7 @@ fn all_of(group: &str) -> Document {
     doc! {"_id": {"$gt": key(group, 0), "$lt": behind(group)}}
 }
 
-fn raw(document: &Document) -> Result<RawDocumentBuf, Fault> {
+pub(super) fn raw(document: &Document) -> Result<RawDocumentBuf, Fault> {
     Ok(RawDocumentBuf::try_from(document).map_err(mongodb::error::Error::from)?)
 }
 

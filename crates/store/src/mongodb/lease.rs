@@ -5,6 +5,7 @@
 //! | `_id` | the group |
 //! | `epoch`, `turn` | how often it was taken, and renewed since |
 //! | `holder`, `is_free` | the instance that took it, and whether it has given it up |
+//! | `hand_over_asked` | the epoch of the holder that an operator has asked to hand over |
 //! | `taken_at`, `renewed_at` | by the server's clock, for people only: nothing is decided by them |
 //!
 //! Each change is a `findAndModify` that compares what its sender has seen.
@@ -86,6 +87,24 @@ async fn free(db: &Db, group: &str, epoch: u64) -> Result<(), Fault> {
     find_and_modify(db, command).await.map(drop)
 }
 
+/// Asks the holder of this epoch to hand over. Returns false if it has not the lease any more.
+async fn ask_hand_over(db: &Db, group: &str, epoch: u64) -> Result<bool, Fault> {
+    let command = rawdoc! {
+        "findAndModify": LEASE,
+        "query": {"_id": group, "epoch": epoch as i64, "is_free": false},
+        "update": {"$set": {"hand_over_asked": epoch as i64}},
+        "writeConcern": write_concern(),
+    };
+    find_and_modify(db, command).await
+}
+
+/// The epoch whose holder was asked last to hand over; 0: none.
+pub(super) async fn hand_over_asked(db: &Db, group: &str) -> Result<u64, Fault> {
+    let stored = db.find_one(LEASE, group).await?;
+    let asked = stored.and_then(|stored| integer(&stored, "hand_over_asked"));
+    Ok(asked.unwrap_or_default() as u64)
+}
+
 /// Runs the command. Returns whether its query has found the lease.
 async fn find_and_modify(db: &Db, command: RawDocumentBuf) -> Result<bool, Fault> {
     let answer = db.run(command).await?;
@@ -112,6 +131,12 @@ impl Mongo {
     pub(crate) async fn renew_lease(&self, group: &str, epoch: u64) -> Result<bool, StoreError> {
         let group = group.to_owned();
         self.call(async move |db: Db| renew(&db, &group, epoch).await)
+            .await
+    }
+
+    pub(crate) async fn ask_hand_over(&self, group: &str, epoch: u64) -> Result<bool, StoreError> {
+        let group = group.to_owned();
+        self.call(async move |db: Db| ask_hand_over(&db, &group, epoch).await)
             .await
     }
 

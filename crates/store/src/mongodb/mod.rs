@@ -4,8 +4,8 @@
 //! servers do not depend on the callers' runtimes.
 //!
 //! A call is a few commands, whatever the size of its batch. It is answered once a majority of the members has its
-//! writes. There are no transactions: every write is an idempotent statement on one document, with a condition that
-//! detects concurrent writes. So a call that was interrupted, by a timeout or by the election of a new primary, is
+//! writes. Every write is an idempotent statement on one document, with a condition that detects concurrent writes; there
+//! are no transactions, except behind the [`fence`] of a group of dispatchers. So a call that was interrupted, by a timeout or by the election of a new primary, is
 //! repeated.
 //!
 //! BSON is used only in this folder and in what it exports.
@@ -21,8 +21,10 @@ mod connection;
 mod content_changes;
 mod crawls;
 mod dataset;
+mod dispatchers;
 mod export;
 mod fault;
+mod fence;
 mod field_counts;
 mod health;
 mod indexes;
@@ -41,6 +43,7 @@ mod retraction;
 mod runtime_thread;
 mod samples;
 mod site_states;
+mod snapshots;
 mod source_documents;
 mod uri;
 mod validators;

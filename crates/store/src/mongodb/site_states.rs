@@ -14,12 +14,14 @@ use crate::error::StoreError;
 use crate::site_state::SiteState;
 use crate::store::SiteStates;
 
+pub(super) const SITE_STATES: &str = "site_states";
+
 pub(super) async fn put(db: &Db, states: &[SiteState]) -> Result<(), Fault> {
-    let statements: Vec<RawDocumentBuf> = states.iter().map(statement).collect();
-    db.upsert("site_states", &statements).await?.into_result()
+    let statements: Vec<RawDocumentBuf> = states.iter().map(put_statement).collect();
+    db.upsert(SITE_STATES, &statements).await?.into_result()
 }
 
-fn statement(state: &SiteState) -> RawDocumentBuf {
+pub(super) fn put_statement(state: &SiteState) -> RawDocumentBuf {
     let stored = rawdoc! {
         "_id": state.site.as_str(),
         "state": state.phase.as_str(),
@@ -35,12 +37,12 @@ fn statement(state: &SiteState) -> RawDocumentBuf {
 }
 
 pub(super) async fn remove(db: &Db, sites: &[String]) -> Result<(), Fault> {
-    db.delete("site_states", sites).await?.into_result()
+    db.delete(SITE_STATES, sites).await?.into_result()
 }
 
 /// The state of a site; `None` if it is open.
 pub(super) async fn get(db: &Db, site: &str) -> Result<Option<SiteState>, Fault> {
-    let stored = db.find_one("site_states", site).await?;
+    let stored = db.find_one(SITE_STATES, site).await?;
     stored.as_deref().map(read).transpose()
 }
 
@@ -53,7 +55,7 @@ pub(super) async fn list(
     // No site has an empty name.
     let after = from.as_ref().map_or("", |place| place.part(0));
     let listing = ListQuery {
-        collection: "site_states",
+        collection: SITE_STATES,
         which: doc! {"_id": {"$gt": after}},
         order: doc! {"_id": 1},
         index: "_id_",
