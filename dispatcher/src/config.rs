@@ -160,7 +160,14 @@ pub struct JournalSetup {
     pub store: MongoUri,
     /// The number that tells this state folder from others.
     pub instance: u64,
-    /// How many bytes of changes are kept.
+    /// The name of this dispatcher for people.
+    pub name: String,
+    /// Whether it waits for a journal of another dispatcher instead of beginning one.
+    pub only_stands_by: bool,
+    /// The memory of the index of seen URLs.
+    pub seen_memory_bytes: usize,
+    pub dropped_parameters: DroppedParameters,
+    /// How many bytes of records are kept, and further ones until a snapshot has applied them.
     pub kept_bytes: u64,
 }
 

@@ -6,14 +6,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use webfill_scheduler::journal::{JournalAnswer, JournalRequest, Lease};
+use webfill_scheduler::journal::{DispatcherReport, JournalAnswer, JournalRequest, Lease, Survey};
 use webfill_service::Fault;
 use webfill_service::boot_clock::boot_ms;
 use webfill_store::journal::JournalStore;
 use webfill_store::{MongoUri, StoreError};
 
 /// The group of the dispatchers of a fleet. Later, several groups may share the sites.
-const GROUP: &str = "0";
+pub(crate) const GROUP: &str = "0";
 
 /// How much of the journal is read at once.
 const READ_BYTES: usize = 4 << 20;
@@ -21,6 +21,9 @@ const READ_BYTES: usize = 4 << 20;
 /// What the thread reports.
 pub(crate) enum JournalReport {
     Answer(JournalAnswer),
+    Surveyed(Survey),
+    /// The state of the group was not read for now.
+    NotSurveyed(String),
     /// A request was not carried out for now. It is made again.
     Away(String),
     /// The journal cannot be used; the dispatcher ends with this fault.
@@ -32,6 +35,8 @@ enum Order {
     Carry(JournalRequest),
     /// Remove the records with lower numbers.
     CutBefore(u64),
+    /// Report about this dispatcher, and read the state of the group.
+    Survey(DispatcherReport),
 }
 
 /// The thread's handle. The thread ends when this value is dropped.
@@ -75,6 +80,11 @@ impl JournalConnection {
     /// Removes the records with lower numbers, without waiting for the end.
     pub(crate) fn cut_before(&self, number: u64) {
         let _ = self.orders.send(Order::CutBefore(number));
+    }
+
+    /// Reports about this dispatcher, and reads the state of the group.
+    pub(crate) fn survey(&self, own: DispatcherReport) {
+        let _ = self.orders.send(Order::Survey(own));
     }
 
     /// Renews the lease while `work` runs, which may take longer than the lease. The answers wait to be read.
@@ -124,20 +134,34 @@ async fn carry_requests(
         let (store, reporter) = (Arc::clone(&store), reporter.clone());
         let wake = Arc::clone(&wake);
         tokio::spawn(async move {
-            let request = match order {
-                Order::Carry(request) => request,
+            let report = match order {
+                Order::Carry(request) => answer(&store, request).await,
                 Order::CutBefore(number) => return cut(&store, number).await,
+                Order::Survey(own) => Some(survey(&store, own).await),
             };
-            let report = match carry_out(&store, request).await {
-                Ok(None) => return,
-                Ok(Some(answer)) => JournalReport::Answer(answer),
-                Err(error) if error.is_retry() => JournalReport::Away(error.to_string()),
-                Err(error) => JournalReport::Failed(store_fault(error)),
+            let Some(report) = report else {
+                return;
             };
             // Fails only if the loop has ended.
             let _ = reporter.send(report);
             wake(());
         });
+    }
+}
+
+async fn answer(store: &JournalStore, request: JournalRequest) -> Option<JournalReport> {
+    match carry_out(store, request).await {
+        Ok(answer) => answer.map(JournalReport::Answer),
+        Err(error) if error.is_retry() => Some(JournalReport::Away(error.to_string())),
+        Err(error) => Some(JournalReport::Failed(store_fault(error))),
+    }
+}
+
+async fn survey(store: &JournalStore, own: DispatcherReport) -> JournalReport {
+    match store.survey(Some(own)).await {
+        Ok(survey) => JournalReport::Surveyed(survey),
+        Err(error) if error.is_retry() => JournalReport::NotSurveyed(error.to_string()),
+        Err(error) => JournalReport::Failed(store_fault(error)),
     }
 }
 
@@ -195,6 +219,6 @@ async fn carry_out(
     }))
 }
 
-fn store_fault(error: StoreError) -> Fault {
+pub(crate) fn store_fault(error: StoreError) -> Fault {
     Fault::error(format!("the journal of the dispatchers: {error}"))
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use webfill_scheduler::core::{CoreMetrics, HoldConditions};
+use webfill_scheduler::journal::StandbysReport;
 use webfill_service::Fault;
 use webfill_wire::counts::Histogram;
 use webfill_wire::socket::Traffic;
@@ -51,6 +52,8 @@ struct LoopMetrics {
     core: CoreMetrics,
     turns: Histogram,
     traffic: BTreeMap<&'static str, Traffic>,
+    /// `None`: there is no journal.
+    standbys: Option<StandbysReport>,
 }
 
 impl Metrics {
@@ -103,7 +106,12 @@ impl Metrics {
         Instant::now() >= self.next
     }
 
-    pub(crate) fn publish(&mut self, core: CoreMetrics, traffic: BTreeMap<&'static str, Traffic>) {
+    pub(crate) fn publish(
+        &mut self,
+        core: CoreMetrics,
+        traffic: BTreeMap<&'static str, Traffic>,
+        standbys: Option<StandbysReport>,
+    ) {
         let at = Instant::now();
         self.next = at + PUBLISH_EVERY;
         *lock(&self.shared.loop_metrics) = Some(Arc::new(LoopMetrics {
@@ -111,6 +119,7 @@ impl Metrics {
             core,
             turns: self.turns,
             traffic,
+            standbys,
         }));
     }
 }

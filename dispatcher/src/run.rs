@@ -11,6 +11,7 @@ mod requests;
 mod sockets;
 mod standing_by;
 mod turns;
+mod upkeep;
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -124,10 +125,11 @@ pub fn run(
     serve_http(&setup, clock, &pending_requests, &health, &protection)?;
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();
+    let tenure = journalled.as_ref().map(JournalledCommits::epoch);
     let store_writer = StoreWriter::start(
         &setup,
         (health.clone(), backends.clone()),
-        gate,
+        (gate, tenure),
         event_sender(&events, Event::WriteResult),
     )?;
     // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
@@ -197,9 +199,17 @@ impl Process {
         self.service_manager.notify_ready();
         let ended = self.run_until_ended(arrived);
         self.service_manager.notify_stopping();
+        let is_handed_over = self.is_hand_over_asked();
         let closed = self.close(arrived);
         drop(sockets);
-        ended.and_then(|status| closed.map(|()| status))
+        match ended.and_then(|status| closed.map(|()| status)) {
+            // The service manager starts it again, as after any end that is no success.
+            Ok(_) if is_handed_over => Err(Fault::error(
+                "handed over, as `webfill dispatcher --hand-over` has asked: this dispatcher ends, and stands by when \
+                 it is started again",
+            )),
+            ended => ended,
+        }
     }
 }
 
@@ -337,8 +347,12 @@ impl Process {
             let began = Instant::now();
             self.core.environment().standing = self.extraction_health.standing();
             self.core.environment().backends = self.backends.report();
+            self.core.environment().standbys = self.standbys();
             self.apply_events(batch)?;
             self.handle_requests()?;
+            if self.is_hand_over_asked() {
+                return self.end_without_supervisors();
+            }
             if signals::requested() >= SignalRequest::Drain {
                 if self.ends_alone {
                     self.core.audit_signal("end", self.clock.now_ms());

@@ -20,6 +20,7 @@ use webfill_followers::thread::ends_well;
 use webfill_scheduler::effects::{BackfillWrite, CrawlWrite, RetractionWrite, StoreWrite};
 use webfill_scheduler::frontier::TaskId;
 use webfill_service::Fault;
+use webfill_store::journal::{FencedStates, FencedWrite};
 use webfill_store::{
     ApplyPage, Crawl, CrawlId, MappingRules, Page, RecordState, Save, Store, StoreError,
 };
@@ -28,6 +29,7 @@ use webfill_wire::CrawlKey;
 use crate::backends::Backends;
 use crate::config::DispatcherSetup;
 use crate::health::Health;
+use crate::journal::GROUP;
 use crate::retention::Retention;
 use crate::row_lists::ListChecker;
 use crate::tenure_gate::TenureGate;
@@ -83,7 +85,7 @@ impl StoreWriter {
     pub fn start(
         setup: &DispatcherSetup,
         (health, known): (Health, Backends),
-        gate: TenureGate,
+        (gate, tenure): (TenureGate, Option<u64>),
         on_written: impl Fn(WriteResult) + Send + 'static,
     ) -> Result<StoreWriter, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -92,6 +94,18 @@ impl StoreWriter {
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         let opened = webfill_store::open(&setup.store, setup.cache.as_ref());
         let backends = runtime.block_on(opened).map_err(store_fault)?;
+        let fence = match (&setup.journal, tenure) {
+            (Some(journal), Some(epoch)) => {
+                let connected = FencedStates::connect(&journal.store, GROUP, epoch);
+                Some(runtime.block_on(connected).map_err(store_fault)?)
+            }
+            _ => None,
+        };
+        let store_access = StoreAccess {
+            store: Arc::clone(&backends.store),
+            fence,
+            gate,
+        };
         let rules = Arc::clone(&setup.mapping_rules);
         let says_gone = Arc::new(AtomicBool::new(rules.says_gone()));
         backends.store.set_mapping_rules(rules);
@@ -117,12 +131,7 @@ impl StoreWriter {
                         .clone()
                         .check_forever(Arc::clone(&backends.store), backends.cache),
                 );
-                let writes = run_writer(
-                    backends.store,
-                    &mut queue,
-                    (health, known),
-                    (gate, on_written),
-                );
+                let writes = run_writer(&store_access, &mut queue, (health, known), on_written);
                 runtime.block_on(writes)
             })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
@@ -186,24 +195,46 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 /// The wait before an unreachable store is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
-async fn run_writer(
+/// The store, as this dispatcher may write to it.
+struct StoreAccess {
     store: Arc<dyn Store>,
+    /// Refuses states of crawls and sites once another dispatcher writes them; `None`: this is the only one.
+    fence: Option<FencedStates>,
+    gate: TenureGate,
+}
+
+/// How an attempt to write ended.
+enum Attempt {
+    Done(Option<WriteResult>),
+    /// Another dispatcher writes by now. Nothing was changed.
+    Replaced,
+}
+
+async fn run_writer(
+    access: &StoreAccess,
     queue: &mut WriteQueue,
     (health, known): (Health, Backends),
-    (gate, on_written): (TenureGate, impl Fn(WriteResult)),
+    on_written: impl Fn(WriteResult),
 ) {
-    while let Some(entry) = queue.next(&store, &health, &on_written).await {
+    let store = &access.store;
+    let mut has_begun = access.fence.is_none();
+    while let Some(entry) = queue.next(store, &health, &on_written).await {
         loop {
-            gate.wait().await;
+            access.gate.wait().await;
             let began = Instant::now();
-            let answer = write(&store, &entry).await;
+            let answer = match has_begun {
+                true => access.write(&entry).await,
+                false => access.begin_and_write(&entry).await,
+            };
+            has_begun |= answer.is_ok();
             let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
             health.record_store_answer(is_away, began.elapsed());
             known.set_store_away(is_away);
             queue.check_at = Instant::now() + CHECK_EVERY;
             match answer {
-                Ok(Some(written)) => on_written(written),
-                Ok(None) => {
+                Ok(Attempt::Replaced) => return on_written(WriteResult::Failed(replaced_fault())),
+                Ok(Attempt::Done(Some(written))) => on_written(written),
+                Ok(Attempt::Done(None)) => {
                     if let Some(note) = queue.queue_lists_of_written(&entry) {
                         on_written(WriteResult::CrawlSaved { note });
                     }
@@ -356,25 +387,56 @@ fn take_latest(queued: QueuedWrite, states: &LatestStates) -> Option<StoreWrite>
     }
 }
 
+impl StoreAccess {
+    /// The first write: from now on, those of former dispatchers are refused.
+    async fn begin_and_write(&self, entry: &StoreWrite) -> Result<Attempt, StoreError> {
+        if let Some(fence) = &self.fence
+            && fence.begin().await? == FencedWrite::Replaced
+        {
+            return Ok(Attempt::Replaced);
+        }
+        self.write(entry).await
+    }
+
+    async fn write(&self, entry: &StoreWrite) -> Result<Attempt, StoreError> {
+        let store = &self.store;
+        let Some(fence) = &self.fence else {
+            return write(store, entry).await.map(Attempt::Done);
+        };
+        let (written, result) = match entry {
+            StoreWrite::Crawl(write) => {
+                let crawl = with_record_counts(store, &write.crawl).await?;
+                (fence.put_crawl(crawl).await?, None)
+            }
+            StoreWrite::SiteStates(states) => {
+                let (put, open) = (states.in_trouble.clone(), states.open.clone());
+                let last = states.last;
+                let result = WriteResult::SiteStatesWritten { last };
+                (fence.change_site_states(put, open).await?, Some(result))
+            }
+            other => return write(store, other).await.map(Attempt::Done),
+        };
+        Ok(match written {
+            FencedWrite::Written => Attempt::Done(result),
+            FencedWrite::Replaced => Attempt::Replaced,
+        })
+    }
+}
+
+fn replaced_fault() -> Fault {
+    Fault::error(
+        "another dispatcher has taken over and writes to the store: this one ends, and stands by when it is started \
+         again",
+    )
+}
+
 async fn write(
     store: &Arc<dyn Store>,
     entry: &StoreWrite,
 ) -> Result<Option<WriteResult>, StoreError> {
     match entry {
         StoreWrite::Crawl(write) => {
-            let mut crawl = Crawl::clone(&write.crawl);
-            if crawl.finished_at_ms.is_some() {
-                match add_record_counts(&**store, &mut crawl).await {
-                    // Its end is stored even if its records cannot be counted.
-                    Err(error) if !error.is_retry() => tracing::warn!(
-                        event = "records_not_counted",
-                        crawl_id = %crawl.id,
-                        %error,
-                        "the store cannot count the records of a crawl that has ended; its end is stored without them"
-                    ),
-                    noted => noted?,
-                }
-            }
+            let crawl = with_record_counts(store, &write.crawl).await?;
             store.put_crawl(crawl).await.map(|()| None)
         }
         StoreWrite::Page(page) => {
@@ -400,6 +462,24 @@ async fn write(
             Ok(Some(WriteResult::SiteStatesWritten { last }))
         }
     }
+}
+
+/// A crawl as it is stored: if it has ended, with how many of its records are resolved.
+async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Crawl, StoreError> {
+    let mut crawl = crawl.clone();
+    if crawl.finished_at_ms.is_some() {
+        match add_record_counts(&**store, &mut crawl).await {
+            // Its end is stored even if its records cannot be counted.
+            Err(error) if !error.is_retry() => tracing::warn!(
+                event = "records_not_counted",
+                crawl_id = %crawl.id,
+                %error,
+                "the store cannot count the records of a crawl that has ended; its end is stored without them"
+            ),
+            noted => noted?,
+        }
+    }
+    Ok(crawl)
 }
 
 /// Adds to the counts of a crawl that has ended how many of its records were resolved then. Later crawls may open them

@@ -135,6 +135,13 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
+    /// Starts a dispatcher that stands by.
+    pub(crate) fn start_standby(&mut self) {
+        let mut running = self.dispatcher_role().start();
+        running.wait_for_stderr("of the journal is applied");
+        self.dispatcher = Some(running);
+    }
+
     pub(crate) fn dispatcher_role(&self) -> Run {
         self.role("dispatcher", &self.dispatcher_state)
             .args(["--listen", &self.host, "--mappings"])

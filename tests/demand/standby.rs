@@ -7,7 +7,8 @@ use serde_json::json;
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
-use webfill_tests::run::{Run, Running};
+use webfill_tests::documents::Documents;
+use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::page;
 
 use crate::clients::Pipeline;
@@ -141,6 +142,166 @@ fn a_journal_needs_a_store_in_mongodb() {
     let stderr = &refused.stderr;
     assert!(stderr.contains("dispatcher.journal"), "{stderr}");
     assert!(stderr.contains("MongoDB"), "{stderr}");
+}
+
+/// A fleet that has served without a journal, and now has one. So the journal lacks what was fed before.
+fn served_without_journal(database: &str) -> Fleet {
+    let mut fleet = Fleet::unstarted(&[]);
+    fleet.store = Some(database.to_owned());
+    fleet.start_dispatcher();
+    fleet.feed(&[request("http://s0.test/1", "before")]);
+    fleet.kill_dispatcher();
+    fleet.set("DISPATCHER_JOURNAL", "true");
+    fleet
+}
+
+/// Kills the first dispatcher, waits until the second one serves, and checks what that one has of these crawls.
+fn assert_continued(first: &mut Fleet, mut next: Running, second: &Fleet, pending: &[(&str, u64)]) {
+    first.kill_dispatcher();
+    next.wait_for_stderr("ready");
+    for (crawl, pending) in pending {
+        assert_eq!(second.pending(crawl), *pending, "{crawl}");
+    }
+    next.signal(Signal::TERM);
+    next.finish().expect_code(0);
+}
+
+#[needs(mongod)]
+#[test]
+fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
+    let database = fresh_database();
+    let mut first = served_without_journal(database.uri());
+    first.start_dispatcher();
+    let second = journalled(database.uri());
+    let mut next = second.dispatcher_role().start();
+    next.wait_for_stderr("begins with the snapshot");
+    next.wait_for_stderr("of the journal is applied");
+    // This is behind the snapshot.
+    first.feed(&[request("http://s0.test/2", "after")]);
+    assert_continued(&mut first, next, &second, &[("before", 1), ("after", 1)]);
+}
+
+/// The number of the first record that is there.
+fn first_record(documents: &Documents) -> i64 {
+    let first = documents.aggregate(
+        "dispatcher_journal",
+        vec![
+            bson::doc! {"$sort": {"_id": 1}},
+            bson::doc! {"$limit": 1},
+            bson::doc! {"$project": {"number": "$_id.number"}},
+        ],
+    );
+    first[0]["number"].as_i64().expect("a number")
+}
+
+#[needs(mongod)]
+#[test]
+fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_snapshot() {
+    let database = fresh_database();
+    let mut first = journalled(database.uri());
+    first.set("DISPATCHER_JOURNAL_MIB", "1");
+    first.start_dispatcher();
+    first.feed(&[request("http://s0.test/1", "early")]);
+    let second = journalled(database.uri());
+    let mut missing = second.dispatcher_role().start();
+    missing.wait_for_stderr("of the journal is applied");
+    missing.signal(Signal::TERM);
+    missing.finish().expect_code(0);
+    let documents = Documents::open(database.uri());
+    let last = documents.count("dispatcher_journal") as i64;
+    assert_eq!(first_record(&documents), 1);
+    let mut fed = 0;
+    wait_for(
+        "the journal has lost what the second one has not read",
+        || {
+            let batch: Vec<_> = (0..2_000)
+                .map(|page| request(&format!("http://s{fed}.test/late/{page}"), "late"))
+                .collect();
+            first.feed(&batch);
+            fed += 1;
+            (first_record(&documents) > last + 1).then_some(())
+        },
+    );
+    // What is kept is bounded: 1 MiB, a snapshot's distance beyond it, and what was fed meanwhile.
+    let stats = documents.run(bson::doc! {"collStats": "dispatcher_journal"});
+    let fed_bytes = stats.get_i32("size").map_or(i64::MAX, i64::from);
+    assert!(fed_bytes < 64 << 20, "{fed_bytes}");
+    let mut next = second.dispatcher_role().start();
+    next.wait_for_stderr("begins with the snapshot");
+    next.wait_for_stderr("of the journal is applied");
+    assert_continued(
+        &mut first,
+        next,
+        &second,
+        &[("early", 1), ("late", 2_000 * fed)],
+    );
+}
+
+#[needs(mongod)]
+#[test]
+fn with_standby_a_dispatcher_waits_for_the_journal_of_another_one() {
+    let database = fresh_database();
+    let mut first = served_without_journal(database.uri());
+    let mut second = Fleet::unstarted(&[]);
+    second.store = Some(database.uri().to_owned());
+    // Without the option, it would serve now, with nothing.
+    let mut next = second.dispatcher_role().arg("--standby").start();
+    next.wait_for_stderr("no dispatcher has begun a journal");
+    first.start_dispatcher();
+    next.wait_for_stderr("begins with the snapshot");
+    next.wait_for_stderr("of the journal is applied");
+    assert_continued(&mut first, next, &second, &[("before", 1)]);
+}
+
+fn hand_over(fleet: &Fleet) -> Finished {
+    let store = fleet.store_uri();
+    Run::new(["dispatcher", "--hand-over", "--store", &store]).finish()
+}
+
+#[needs(mongod)]
+#[test]
+fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
+    let database = fresh_database();
+    let mut first = journalled(database.uri());
+    let nobody = hand_over(&first).expect_code(1).stderr;
+    assert!(nobody.contains("no dispatcher with a journal"), "{nobody}");
+    let mut second = journalled(database.uri());
+    for site in 0..SITES {
+        let site = first.web.site(&format!("s{site}.test"));
+        site.serve_otherwise(|_| page("P").into());
+    }
+    first.start_dispatcher();
+    let alone = hand_over(&first).expect_code(1).stderr;
+    assert!(alone.contains("no other dispatcher stands by"), "{alone}");
+    let both = format!("{},{}", first.endpoint(), second.endpoint());
+    let supervisor = first.supervisor_role("one", &[]);
+    first.add_supervisor_by("one", supervisor.replace_flag("--dispatcher", &both));
+    second.start_standby();
+    let name = format!("{}:5555", second.host);
+    let standby = wait_for("it is seen", || {
+        let journal = first.json(&["status"])["journal"].clone();
+        let standby = journal["standbys"][0].clone();
+        (standby["name"] == name.as_str() && standby["record"].as_u64() > Some(0))
+            .then_some(standby)
+    });
+    assert!(
+        standby["behind_s"].as_f64().expect("a time") < 60.0,
+        "{standby}"
+    );
+    let shown = first.run(&["status"]).expect_code(0).stdout;
+    assert!(shown.contains(&format!("{name} stands by")), "{shown}");
+    feed_all(&first, "first");
+    wait_for("pages are fetched", || {
+        (first.web.visits().pages().len() > SITES * PAGES / 4).then_some(())
+    });
+    let handed_over = hand_over(&first).expect_code(0).stdout;
+    assert_eq!(handed_over.trim(), format!("{name} serves"));
+    let said = first.dispatcher_ended(1);
+    assert!(said.contains("handed over"), "{said}");
+    second.wait_until_done("first");
+    assert_fetched_once(&first, &["first"]);
+    second.dispatcher().signal(Signal::TERM);
+    second.dispatcher_ended(0);
 }
 
 /// A folder with crawls of its own does not continue the journal of others.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webfill_dashboard::DashboardSetup;
-use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, JournalSetup};
+use webfill_dispatcher::{DispatcherConfig, DispatcherSetup, Endpoints, FeederSetup, JournalSetup};
 use webfill_mapping::MappingSet;
 use webfill_notifications::Permissions;
 use webfill_scheduler::frontier::{Backups, Restoring};
@@ -16,8 +16,9 @@ use webfill_service::http::Protection;
 use webfill_service::starts::count_start;
 use webfill_service::state::{StateFolder, socket_folder};
 use webfill_service::{ExitStatus, Fault, log, signals};
-use webfill_store::StoreUri;
+use webfill_store::{MongoUri, StoreUri};
 use webfill_supervisor::{DispatcherSockets, SupervisorSetup};
+use webfill_urls::DroppedParameters;
 use webfill_wire::MappingSource;
 use webfill_wire::keys::{Role, ServerKeys};
 use webfill_worker::{MappingSetRules, PolitenessConfig, WorkerSetup};
@@ -29,6 +30,7 @@ use crate::mapping_command::DashboardHost;
 use crate::mapping_files::load_mappings;
 use crate::reload;
 use crate::settings::Settings;
+use crate::stdout::print;
 
 /// The supervisor's name in a crawl with only one.
 pub const LOCAL_SUPERVISOR: &str = "local";
@@ -45,12 +47,16 @@ pub fn dispatcher_settings(options: &DispatcherOptions) -> Result<Settings, Faul
     replace_if_some(&mut settings.store, options.store);
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
+    settings.dispatcher.journal |= options.standby;
     settings.validate()?;
     Ok(settings)
 }
 
 pub fn run_dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let settings = dispatcher_settings(&options)?;
+    if options.hand_over {
+        return hand_over(&settings);
+    }
     let keys = load_keys(&settings, options.local, KeyFolder::server_keys)?;
     let ports = Endpoints::tcp(&settings.dispatcher.listen, settings.dispatcher.port);
     if !options.local {
@@ -109,7 +115,7 @@ fn dispatcher_setup(
     };
     Ok(DispatcherSetup {
         feeders,
-        journal: journal_setup(&settings, state, options.local)?,
+        journal: journal_setup(&settings, state, options)?,
         ends_alone: !options.local,
         restoring: restoring_of(&settings, options.restored, options.local),
         endpoints,
@@ -141,17 +147,43 @@ fn dispatcher_setup(
 fn journal_setup(
     settings: &Settings,
     state: &StateFolder,
-    is_local: bool,
+    options: &DispatcherOptions,
 ) -> Result<Option<JournalSetup>, Fault> {
-    if is_local || !settings.dispatcher.journal {
+    if options.local || !settings.dispatcher.journal {
         return Ok(None);
     }
+    Ok(Some(JournalSetup {
+        store: journal_store(settings)?,
+        instance: state.instance()?,
+        name: dispatcher_name(&settings.dispatcher)?,
+        only_stands_by: options.standby,
+        seen_memory_bytes: settings.dispatcher.seen_memory_mib << 20,
+        dropped_parameters: DroppedParameters::new(&settings.dispatcher.drop_parameters)
+            .map_err(|why| Fault::usage(format!("dispatcher.drop_parameters: {why}")))?,
+        kept_bytes: (settings.dispatcher.journal_mib as u64) << 20,
+    }))
+}
+
+/// The name of a dispatcher among those of its fleet: where it listens. An address of all interfaces names no machine.
+fn dispatcher_name(config: &DispatcherConfig) -> Result<String, Fault> {
+    let is_any = ["0.0.0.0", "::", "[::]", "*"].contains(&config.listen.as_str());
+    let host = match is_any {
+        true => host_name()?,
+        false => config.listen.clone(),
+    };
+    Ok(format!("{host}:{}", config.port))
+}
+
+/// Hands the work of the dispatchers with this journal over to another one.
+fn hand_over(settings: &Settings) -> Result<ExitStatus, Fault> {
+    let next = webfill_dispatcher::hand_over(&journal_store(settings)?)?;
+    print(format_args!("{next} serves"))?;
+    Ok(ExitStatus::Done)
+}
+
+fn journal_store(settings: &Settings) -> Result<MongoUri, Fault> {
     match settings.store_uri()? {
-        StoreUri::MongoDb(store) => Ok(Some(JournalSetup {
-            store,
-            instance: state.instance()?,
-            kept_bytes: (settings.dispatcher.journal_mib as u64) << 20,
-        })),
+        StoreUri::MongoDb(store) => Ok(store),
         StoreUri::Sqlite(_) => Err(Fault::usage(
             "dispatcher.journal: other dispatchers cannot read a store in a file: use a store in MongoDB, or leave \
              the journal off",

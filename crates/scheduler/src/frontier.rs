@@ -97,6 +97,7 @@ mod schema;
 mod scripts;
 mod site_queue;
 mod site_states;
+mod snapshots;
 mod state_changes;
 mod stored_urls;
 mod suspected_pages;
@@ -151,6 +152,10 @@ pub use self::restore::forget_copy;
 pub use self::retraction::PendingRetraction;
 pub use self::site_states::SiteHealth;
 pub use self::site_states::{SiteReport, Trouble};
+pub use self::snapshots::{
+    extend_seen_index, install_snapshot, is_continued_by, last_task, make_snapshot,
+    snapshot_applied,
+};
 pub use self::supervisors::SavedSupervisor;
 pub use self::task_reports::{CrawlsAtSite, MOST_COUNTED, TaskReport, TaskStage, TasksAhead};
 pub use self::unsaved_states::UnsavedState;

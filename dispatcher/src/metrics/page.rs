@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use webfill_scheduler::core::{CoreMetrics, Deliveries};
 use webfill_scheduler::frontier::NothingHandedOut;
+use webfill_scheduler::journal::StandbysReport;
 use webfill_service::last_backup::last_backup_ms;
 use webfill_service::metrics::{
     Exposition, ReportedProcess, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
@@ -71,6 +72,7 @@ pub fn sample_page() -> String {
         },
         turns: Histogram::default(),
         traffic: BTreeMap::from([("fleet", Traffic::default())]),
+        standbys: Some(StandbysReport::default()),
     };
     let counts = Counts {
         crawls: Some(CrawlTotals::default()),
@@ -105,6 +107,9 @@ impl LoopMetrics {
         self.add_tasks_to(page);
         self.add_fleet_to(page);
         self.add_watches_to(page);
+        if let Some(standbys) = &self.standbys {
+            add_standbys(page, standbys);
+        }
     }
 
     fn add_tasks_to(&self, page: &mut Exposition) {
@@ -352,6 +357,34 @@ impl Counts {
         )
         .value(age_ms as f64 / 1_000.0);
     }
+}
+
+/// Adds how far the next dispatcher is behind this one, with a journal.
+fn add_standbys(page: &mut Exposition, report: &StandbysReport) {
+    page.gauge(
+        "webfill_journal_record",
+        "Last record of the journal, with `dispatcher.journal`.",
+    )
+    .value(report.record);
+    page.gauge(
+        "webfill_standbys",
+        "Dispatchers that stand by and have reported within the last 10 seconds.",
+    )
+    .value(report.present().count());
+    page.gauge(
+        "webfill_standby_behind_records",
+        "Records that the most advanced of them had not applied when it last reported.",
+    )
+    .value(report.least_behind().map_or(0, |one| one.behind_records));
+    page.gauge(
+        "webfill_standby_behind_seconds",
+        "How long the oldest of these records had been there.",
+    )
+    .value(
+        report
+            .least_behind()
+            .map_or(0.0, |one| one.behind_ms as f64 / 1_000.0),
+    );
 }
 
 fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {

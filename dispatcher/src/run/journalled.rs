@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use webfill_scheduler::Core;
 use webfill_scheduler::effects::Committed;
 use webfill_scheduler::frontier::{Applied, FrontierError};
-use webfill_scheduler::journal::{JournalAnswer, Member, Progress};
+use webfill_scheduler::journal::{
+    AppendTimes, JournalAnswer, Member, Progress, StandbysReport, Survey,
+};
 use webfill_service::Fault;
 use webfill_service::boot_clock::boot_ms;
 use webfill_service::signals::{self, SignalRequest};
@@ -14,6 +16,7 @@ use webfill_service::signals::{self, SignalRequest};
 use super::Process;
 use super::opening::frontier_fault;
 use super::standing_by::{Joined, TICK_MS};
+use super::upkeep::JournalUpkeep;
 use crate::journal::{JournalConnection, JournalReport};
 use crate::tenure_gate::TenureGate;
 
@@ -23,48 +26,17 @@ const KEEP_EVERY_MS: u64 = 500;
 /// The longest wait for an answer while the loop can do nothing else, so that it is seen to be alive.
 const WAIT_AT_MOST: Duration = Duration::from_millis(100);
 
-/// How many parts of the kept journal are cut one by one.
-const CUTS: u64 = 8;
-
-/// The last records of the journal, whose size is bounded.
-struct KeptRecords {
-    most_bytes: u64,
-    /// The bytes that were added since the last of the marks.
-    since_mark: u64,
-    /// The numbers at which the parts of the journal end, each of about the same size.
-    marks: VecDeque<u64>,
-}
-
-impl KeptRecords {
-    fn new(most_bytes: u64) -> KeptRecords {
-        KeptRecords {
-            most_bytes,
-            since_mark: 0,
-            marks: VecDeque::new(),
-        }
-    }
-
-    /// Notes changes up to this record. Returns the number before which the journal is cut, if it is too large.
-    fn add(&mut self, bytes: u64, number: u64) -> Option<u64> {
-        self.since_mark += bytes;
-        if self.since_mark < self.most_bytes / CUTS {
-            return None;
-        }
-        self.since_mark = 0;
-        self.marks.push_back(number);
-        let is_too_large = self.marks.len() as u64 > CUTS;
-        is_too_large.then(|| self.marks.pop_front()).flatten()
-    }
-}
-
 pub(super) struct JournalledCommits {
     member: Member,
-    kept: KeptRecords,
+    upkeep: JournalUpkeep,
     connection: JournalConnection,
     gate: TenureGate,
     /// The effects of commits, each with the number of the record that they wait for.
     held: VecDeque<(u64, Committed)>,
     next_tick_ms: u64,
+    times: AppendTimes,
+    standbys: StandbysReport,
+    is_hand_over_asked: bool,
     /// When the file was last brought up to date.
     kept_ms: u64,
     /// Why the journal takes no records for now.
@@ -77,11 +49,14 @@ impl JournalledCommits {
     pub(super) fn new(joined: Joined, gate: TenureGate) -> JournalledCommits {
         JournalledCommits {
             member: joined.member,
-            kept: KeptRecords::new(joined.kept_bytes),
+            upkeep: joined.upkeep,
             connection: joined.connection,
             gate,
             held: VecDeque::new(),
             next_tick_ms: 0,
+            times: AppendTimes::default(),
+            standbys: StandbysReport::default(),
+            is_hand_over_asked: false,
             kept_ms: boot_ms(),
             away: None,
             is_over: false,
@@ -90,7 +65,7 @@ impl JournalledCommits {
 
     /// Keeps the lease while `work` runs, which may take longer than a lease.
     pub(super) fn keep_lease_during<R>(&self, work: impl FnOnce() -> R) -> R {
-        let epoch = self.member.epoch().unwrap_or_default();
+        let epoch = self.epoch();
         let every = Duration::from_millis(TICK_MS);
         self.connection.renew_during(epoch, every, work)
     }
@@ -106,9 +81,7 @@ impl JournalledCommits {
         let mut number = self.member.appended();
         for changes in std::mem::take(&mut committed.changes) {
             number = self.member.add_commit(&changes, now_ms);
-            if let Some(number) = self.kept.add(changes.len() as u64, number) {
-                self.connection.cut_before(number);
-            }
+            self.upkeep.note_records(changes.len() as u64, number);
         }
         self.held.push_back((number, committed));
         self.connection.send(self.member.take_requests());
@@ -128,6 +101,9 @@ impl JournalledCommits {
         if now_ms >= self.next_tick_ms {
             self.next_tick_ms = now_ms + TICK_MS;
             self.member.on_tick(now_ms);
+            self.times.note(self.member.appended(), now_ms);
+            self.upkeep
+                .on_tick(&self.connection, self.member.appended(), true, now_ms)?;
         }
         self.connection.send(self.member.take_requests());
         let mut wait = within;
@@ -145,6 +121,12 @@ impl JournalledCommits {
     fn handle_report(&mut self, report: JournalReport) -> Result<(), Fault> {
         let answer = match report {
             JournalReport::Answer(answer) => answer,
+            JournalReport::Surveyed(survey) => {
+                self.note_survey(&survey);
+                return Ok(());
+            }
+            // Requests to the journal find out whether the store is away.
+            JournalReport::NotSurveyed(_) => return Ok(()),
             JournalReport::Away(why) => {
                 if self.away.is_none() {
                     tracing::warn!(event = "journal_away", %why, "the journal takes no records for now");
@@ -164,6 +146,32 @@ impl JournalledCommits {
         }
     }
 
+    fn note_survey(&mut self, survey: &Survey) {
+        self.upkeep.note_survey(&self.connection, survey);
+        let epoch = self.epoch();
+        self.is_hand_over_asked |= survey.hand_over_asked == epoch;
+        let own = self.upkeep.instance();
+        self.standbys = StandbysReport {
+            record: self.member.appended(),
+            epoch,
+            standbys: self.times.standbys(survey, own, boot_ms()),
+        };
+    }
+
+    /// The dispatchers that stand by, as of the last survey.
+    pub(super) fn standbys(&self) -> &StandbysReport {
+        &self.standbys
+    }
+
+    /// Whether an operator has asked this dispatcher to hand over.
+    pub(super) fn is_hand_over_asked(&self) -> bool {
+        self.is_hand_over_asked
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.member.epoch().unwrap_or_default()
+    }
+
     /// Whether the loop must wait: too much is on its way, or the file is to be brought up to date.
     fn is_busy(&self) -> bool {
         self.member.is_full() || (self.is_keep_due() && !self.member.is_idle())
@@ -181,7 +189,7 @@ impl JournalledCommits {
         self.kept_ms = boot_ms();
         core.frontier().keep(Applied {
             number: self.member.appended(),
-            epoch: self.member.epoch().unwrap_or_default(),
+            epoch: self.epoch(),
         })
     }
 
@@ -233,6 +241,18 @@ impl Process {
         Ok(())
     }
 
+    /// Whether an operator has asked this dispatcher to hand over.
+    pub(super) fn is_hand_over_asked(&self) -> bool {
+        let journalled = self.journalled.as_ref();
+        journalled.is_some_and(JournalledCommits::is_hand_over_asked)
+    }
+
+    /// The dispatchers that stand by; `None`: there is no journal.
+    pub(super) fn standbys(&self) -> Option<StandbysReport> {
+        let journalled = self.journalled.as_ref()?;
+        Some(journalled.standbys().clone())
+    }
+
     /// Waits while too much is on its way into the journal.
     pub(super) fn await_journal(&mut self) -> Result<(), Fault> {
         let is_busy = |process: &Process| {
@@ -274,19 +294,5 @@ impl Process {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_kept_of_the_journal_is_bounded() {
-        let mut kept = KeptRecords::new(800);
-        let cuts: Vec<Option<u64>> = (1..=30).map(|number| kept.add(50, number)).collect();
-        // A part has two records, and the ninth part is one too many.
-        assert!(cuts[..17].iter().all(Option::is_none), "{cuts:?}");
-        assert_eq!((cuts[17], cuts[18], cuts[19]), (Some(2), None, Some(4)));
     }
 }

@@ -1,11 +1,14 @@
 //! A dispatcher of a group before it serves: it applies the journal to its file, and waits until it may take the lease.
+//! If records that it needs are no longer in the journal, it begins anew with a snapshot.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use webfill_scheduler::frontier;
-use webfill_scheduler::journal::{Member, MemberTerms, Progress, ReadCommit};
+use webfill_scheduler::frontier::{self, Applied};
+use webfill_scheduler::journal::{
+    JournalFault, Member, MemberTerms, Progress, ReadCommit, Snapshot, Survey,
+};
 use webfill_service::boot_clock::boot_ms;
 use webfill_service::service_manager::ServiceManager;
 use webfill_service::signals::{self, SignalRequest};
@@ -13,10 +16,12 @@ use webfill_service::{Fault, say};
 
 use super::journalled::JournalledCommits;
 use super::opening::frontier_fault;
+use super::upkeep::JournalUpkeep;
 use crate::clock::SteadyClock;
 use crate::config::{DispatcherSetup, JournalSetup};
 use crate::health::Health;
 use crate::journal::{JournalConnection, JournalReport};
+use crate::snapshots::{SnapshotEnd, SnapshotThread};
 use crate::tenure_gate::TenureGate;
 
 /// How long the lease of the dispatcher that serves lasts after a renewal.
@@ -27,6 +32,9 @@ pub(super) const TICK_MS: u64 = 1_000;
 
 /// After this long, a request that is not answered is made again.
 const MISSED_AFTER_MS: u64 = 2_000;
+
+/// After this many new tasks, the index of seen URLs is extended. It takes about as long as a tick.
+const INDEX_EVERY: u64 = 200_000;
 
 /// The most bytes of a record. A document of MongoDB may have 16 MB.
 const PART_BYTES: usize = 8 << 20;
@@ -43,7 +51,7 @@ pub(super) struct Joined {
     pub(super) connection: JournalConnection,
     /// The time of the last commit in the file, by the clock of the dispatcher that made it.
     pub(super) committed_ms: Option<i64>,
-    pub(super) kept_bytes: u64,
+    pub(super) upkeep: JournalUpkeep,
 }
 
 /// What a dispatcher serves with.
@@ -82,13 +90,34 @@ pub(super) fn await_turn(
     }))
 }
 
+/// What a dispatcher does that stands by.
+enum Phase {
+    /// It does not know the journal yet.
+    Looking,
+    /// It reads records, and takes the lease when it may.
+    Reading,
+    /// It waits until another dispatcher has begun a journal.
+    Waiting,
+    /// Records that it needs are no longer there. It waits for a snapshot.
+    Missing,
+    Receiving(Snapshot, SnapshotThread),
+}
+
 struct StandingBy<'a> {
+    setup: &'a JournalSetup,
     member: Member,
     connection: JournalConnection,
-    file: Connection,
+    upkeep: JournalUpkeep,
+    /// `None` only while a snapshot takes its place.
+    file: Option<Connection>,
     /// Whether the file has contents that never were in the journal.
     is_foreign: bool,
     state: &'a Path,
+    phase: Phase,
+    /// The last task that the index of seen URLs was extended by.
+    indexed_task: u64,
+    /// The last record of the journal that is known.
+    journal_end: u64,
     /// What was last reported.
     reported: String,
 }
@@ -109,15 +138,16 @@ fn stand_by(
         let now_ms = boot_ms();
         if now_ms >= next_tick_ms {
             next_tick_ms = now_ms + TICK_MS;
-            standing.member.on_tick(now_ms);
+            standing.on_tick(now_ms)?;
         }
-        standing.connection.send(standing.member.take_requests());
+        let requests = standing.member.take_requests();
+        standing.connection.send(requests);
         let left = Duration::from_millis(next_tick_ms.saturating_sub(now_ms));
         let report = standing.connection.next_report(left.min(WAIT_AT_MOST));
         if let Some(report) = report
             && standing.handle_report(report)?
         {
-            return standing.join(setup.kept_bytes).map(Some);
+            return standing.join().map(Some);
         }
         let status = standing.status();
         health.note_turn(Some(&status));
@@ -127,9 +157,20 @@ fn stand_by(
     Ok(None)
 }
 
+/// A member that continues behind a record.
+fn member_after(setup: &JournalSetup, applied: Applied) -> Member {
+    let terms = MemberTerms {
+        lease_ms: LEASE_MS,
+        missed_after_ms: MISSED_AFTER_MS,
+        part_bytes: PART_BYTES,
+        pending_bytes: PENDING_BYTES,
+    };
+    Member::new(setup.instance, (applied.number, applied.epoch), terms)
+}
+
 impl<'a> StandingBy<'a> {
     fn open(
-        setup: &JournalSetup,
+        setup: &'a JournalSetup,
         state: &'a Path,
         connection: JournalConnection,
     ) -> Result<StandingBy<'a>, Fault> {
@@ -143,64 +184,198 @@ impl<'a> StandingBy<'a> {
             true => 1,
             false => applied.number,
         };
-        let terms = MemberTerms {
-            lease_ms: LEASE_MS,
-            missed_after_ms: MISSED_AFTER_MS,
-            part_bytes: PART_BYTES,
-            pending_bytes: PENDING_BYTES,
-        };
         Ok(StandingBy {
-            member: Member::new(setup.instance, (number, applied.epoch), terms),
+            setup,
+            member: member_after(setup, Applied { number, ..applied }),
             connection,
-            file,
+            upkeep: JournalUpkeep::new(setup, state),
+            file: Some(file),
             is_foreign,
             state,
+            phase: Phase::Looking,
+            indexed_task: 0,
+            journal_end: 0,
             reported: String::new(),
         })
+    }
+
+    fn on_tick(&mut self, now_ms: u64) -> Result<(), Fault> {
+        match &self.phase {
+            Phase::Reading => {
+                self.member.on_tick(now_ms);
+                self.extend_seen_index()?;
+            }
+            Phase::Receiving(_, thread) => {
+                if let Some(end) = thread.take_end() {
+                    self.end_receiving(end)?;
+                }
+            }
+            Phase::Looking | Phase::Waiting | Phase::Missing => {}
+        }
+        let read = self.member.last_read();
+        self.upkeep.on_tick(&self.connection, read, false, now_ms)
     }
 
     /// Returns whether this dispatcher may serve.
     fn handle_report(&mut self, report: JournalReport) -> Result<bool, Fault> {
         let answer = match report {
             JournalReport::Answer(answer) => answer,
-            JournalReport::Away(why) => {
+            JournalReport::Surveyed(survey) => {
+                self.upkeep.note_survey(&self.connection, &survey);
+                return self.note_survey(&survey).map(|()| false);
+            }
+            JournalReport::NotSurveyed(_) if !matches!(self.phase, Phase::Looking) => {
+                return Ok(false);
+            }
+            JournalReport::Away(why) | JournalReport::NotSurveyed(why) => {
                 self.report_change(&format!("cannot reach the journal: {why}"));
                 return Ok(false);
             }
             JournalReport::Failed(fault) => return Err(fault),
         };
-        let progress = self.member.handle_answer(answer, boot_ms());
-        match progress.map_err(|fault| self.other_origin(&fault.to_string()))? {
-            Progress::Apply(_) if self.is_foreign => {
+        match self.member.handle_answer(answer, boot_ms()) {
+            Err(JournalFault::Gap { .. }) if !self.is_foreign => {
+                // An answer may be older than the snapshot that is on its way, or has come.
+                if matches!(self.phase, Phase::Reading) {
+                    self.phase = Phase::Missing;
+                }
+                Ok(false)
+            }
+            Err(fault) => Err(self.other_origin(&fault.to_string())),
+            Ok(Progress::Apply(_)) if self.is_foreign => {
                 Err(self.other_origin("it has contents that are not in the journal"))
             }
-            Progress::Apply(commits) => self.apply(&commits).map(|()| false),
-            Progress::Serve(commit) => {
+            Ok(Progress::Apply(commits)) => self.apply(&commits).map(|()| false),
+            Ok(Progress::Serve(commit)) => {
                 let commit: Vec<ReadCommit> = commit.into_iter().collect();
                 self.apply(&commit).map(|()| true)
             }
-            Progress::Nothing | Progress::Advanced | Progress::Replaced => Ok(false),
+            Ok(Progress::Nothing | Progress::Advanced | Progress::Replaced) => Ok(false),
         }
     }
 
+    /// Decides with what this dispatcher begins, or continues.
+    fn note_survey(&mut self, survey: &Survey) -> Result<(), Fault> {
+        self.journal_end = survey.extent.map_or(0, |extent| extent.last);
+        if matches!(self.phase, Phase::Reading | Phase::Receiving(..)) {
+            return Ok(());
+        }
+        let read = self.member.last_read();
+        let snapshot = survey.snapshot.filter(|snapshot| snapshot.number > read);
+        let is_missing = survey.extent.is_some_and(|extent| extent.first > read + 1);
+        self.phase = match snapshot {
+            _ if self.setup.only_stands_by && survey.extent.is_none() => Phase::Waiting,
+            _ if self.is_foreign => Phase::Reading,
+            None if is_missing => Phase::Missing,
+            Some(snapshot) if is_missing || read == 0 => {
+                let thread = SnapshotThread::receive(self.setup, self.state, snapshot)?;
+                Phase::Receiving(snapshot, thread)
+            }
+            _ => Phase::Reading,
+        };
+        Ok(())
+    }
+
+    /// Continues from a snapshot that has come.
+    fn end_receiving(&mut self, end: Result<SnapshotEnd, Fault>) -> Result<(), Fault> {
+        self.phase = Phase::Looking;
+        match end {
+            Ok(SnapshotEnd::Received(snapshot, applied)) => self.begin_anew(&snapshot, applied),
+            Ok(SnapshotEnd::Superseded | SnapshotEnd::Made(_)) => Ok(()),
+            Err(error) => {
+                self.report_change(&format!("cannot receive a snapshot: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts a snapshot in the place of the file, if it is of the same fleet.
+    fn begin_anew(&mut self, snapshot: &Path, applied: Applied) -> Result<(), Fault> {
+        let Some(file) = self.file.take() else {
+            return Ok(());
+        };
+        let fault = |error| file_fault(self.state, &error);
+        if !frontier::is_continued_by(&file, snapshot).map_err(fault)? {
+            return Err(self.other_origin("the snapshot in the store is of another fleet"));
+        }
+        file.close().map_err(|(_, error)| fault(error))?;
+        let installed = frontier::install_snapshot(self.state, snapshot);
+        installed.map_err(|error| {
+            let state = self.state.display();
+            Fault::fatal(format!("cannot put the snapshot into {state}: {error}"))
+        })?;
+        self.file = Some(frontier::open_file(self.state).map_err(frontier_fault)?);
+        self.member = member_after(self.setup, applied);
+        self.phase = Phase::Reading;
+        tracing::info!(
+            event = "snapshot_received",
+            record = applied.number,
+            "the dispatcher begins with a snapshot of another one's file"
+        );
+        say!("begins with the snapshot of record {}", applied.number);
+        Ok(())
+    }
+
     fn apply(&mut self, commits: &[ReadCommit]) -> Result<(), Fault> {
-        let applied = frontier::apply_commits(&mut self.file, commits);
-        applied.map_err(|error| file_fault(self.state, &error))
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let applied = frontier::apply_commits(file, commits);
+        applied.map_err(|error| file_fault(self.state, &error))?;
+        for commit in commits {
+            let bytes = commit.changes.len() as u64;
+            self.upkeep.note_records(bytes, commit.number);
+        }
+        Ok(())
+    }
+
+    /// Extends the index of seen URLs now and then, so that a takeover need not read all tasks.
+    fn extend_seen_index(&mut self) -> Result<(), Fault> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let fault = |error| file_fault(self.state, &error);
+        let last = frontier::last_task(file).map_err(fault)?;
+        if last < self.indexed_task + INDEX_EVERY || self.member.epoch().is_some() {
+            return Ok(());
+        }
+        let (memory, dropped) = (self.setup.seen_memory_bytes, &self.setup.dropped_parameters);
+        let extended = frontier::extend_seen_index(file, self.state, memory, dropped);
+        self.indexed_task = extended.map_err(fault)?;
+        Ok(())
     }
 
     fn other_origin(&self, why: &str) -> Fault {
         Fault::usage(format!(
-            "{} does not continue the journal of the dispatchers: {why}; make a copy of the folder of the dispatcher \
-             that serves (`webfill backup`), and start with that",
+            "{} does not continue the journal of the dispatchers: {why}; start with an empty state folder, which gets \
+             a copy of the file of the dispatcher that serves",
             self.state.display()
         ))
     }
 
     fn status(&self) -> String {
         let read = self.member.last_read();
-        match self.member.epoch() {
-            Some(_) => format!("takes over: record {read} of the journal is applied"),
-            None => format!("stands by: record {read} of the journal is applied"),
+        match &self.phase {
+            Phase::Looking => String::from("stands by: reads the state of the journal"),
+            Phase::Waiting => {
+                String::from("stands by: no dispatcher has begun a journal in the store yet")
+            }
+            Phase::Missing => format!(
+                "stands by: waits for a snapshot, because the records behind {read} are no longer in the journal"
+            ),
+            Phase::Receiving(snapshot, thread) => format!(
+                "stands by: receives the snapshot of record {}, {} of {} MiB",
+                snapshot.number,
+                thread.moved_bytes() >> 20,
+                snapshot.bytes >> 20
+            ),
+            Phase::Reading if self.member.epoch().is_some() => {
+                format!("takes over: record {read} of the journal is applied")
+            }
+            Phase::Reading => {
+                let behind = self.journal_end.saturating_sub(read);
+                format!("stands by: record {read} of the journal is applied, {behind} are not")
+            }
         }
     }
 
@@ -214,15 +389,18 @@ impl<'a> StandingBy<'a> {
         }
     }
 
-    fn join(self, kept_bytes: u64) -> Result<Joined, Fault> {
+    fn join(self) -> Result<Joined, Fault> {
         let fault = |error| file_fault(self.state, &error);
-        frontier::forget_copy(&self.file).map_err(fault)?;
-        let committed_ms = frontier::committed_at_ms(&self.file).map_err(fault)?;
+        let mut committed_ms = None;
+        if let Some(file) = &self.file {
+            frontier::forget_copy(file).map_err(fault)?;
+            committed_ms = frontier::committed_at_ms(file).map_err(fault)?;
+        }
         Ok(Joined {
             member: self.member,
             connection: self.connection,
             committed_ms,
-            kept_bytes,
+            upkeep: self.upkeep,
         })
     }
 }

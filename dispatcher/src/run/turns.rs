@@ -25,6 +25,7 @@ impl Process {
 
     /// Publishes the metrics if they are served and due. `took`: the duration of the last turn.
     pub(super) fn publish_metrics(&mut self, took: Duration, now_ms: i64) {
+        let standbys = self.standbys();
         let Some(metrics) = &mut self.metrics else {
             return;
         };
@@ -34,7 +35,7 @@ impl Process {
             let traffic: BTreeMap<&str, Traffic> = traffic
                 .map(|(socket, traffic)| (socket_metric_name(socket), traffic))
                 .collect();
-            metrics.publish(self.core.metrics(now_ms), traffic);
+            metrics.publish(self.core.metrics(now_ms), traffic, standbys);
         }
     }
 }

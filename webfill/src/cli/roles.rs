@@ -39,6 +39,12 @@ pub struct DispatcherOptions {
     /// Start from a restored backup: wait until requests of the earlier fleet have ended
     #[arg(long)]
     pub restored: bool,
+    /// Keep a journal in the store, and wait for the one of another dispatcher instead of beginning one
+    #[arg(long, conflicts_with_all = ["local", "restored"])]
+    pub standby: bool,
+    /// Ask the dispatcher that serves to hand over to one that stands by, and wait until that one serves
+    #[arg(long, conflicts_with_all = ["local", "restored", "standby"])]
+    pub hand_over: bool,
     /// Sockets in the state folder instead of ports
     #[arg(long, hide = true)]
     pub local: bool,

@@ -48,6 +48,9 @@ fn format_answer(answer: &Value) -> String {
             *value = describe_backend(value).into();
         }
     }
+    if let Some(value) = answer.get_mut("journal") {
+        *value = describe_journal(value).into();
+    }
     if let Some(value) = answer.get_mut("sites") {
         *value = describe_sites(value).into();
     }
@@ -76,6 +79,33 @@ fn describe_backend(state: &Value) -> String {
     }
 }
 
+/// Describes the journal and the dispatchers that stand by, such as
+/// `record 4711; 10.0.0.2:5555 stands by, 0 records behind`.
+fn describe_journal(journal: &Value) -> String {
+    let standbys = journal["standbys"].as_array().into_iter().flatten();
+    let standbys: Vec<String> = standbys.map(describe_standby).collect();
+    let standbys = match standbys.is_empty() {
+        true => String::from("no dispatcher stands by"),
+        false => standbys.join("; "),
+    };
+    format!("record {}; {standbys}", cell(&journal["record"]))
+}
+
+fn describe_standby(standby: &Value) -> String {
+    let name = cell(&standby["name"]);
+    let seen_ago_s = standby["seen_ago_s"].as_f64().unwrap_or_default();
+    if seen_ago_s > STANDS_BY_S {
+        return format!("{name} has not reported for {seen_ago_s:.0} s");
+    }
+    let behind = cell(&standby["behind_records"]);
+    match standby["behind_s"].as_f64() {
+        Some(behind_s) if behind_s > 0.0 => {
+            format!("{name} stands by, {behind} records or {behind_s:.1} s behind")
+        }
+        _ => format!("{name} stands by, {behind} records behind"),
+    }
+}
+
 /// Describes the sites, such as `12 in window, at least 1000 waiting`.
 fn describe_sites(sites: &Value) -> String {
     let least = match sites["waiting_at_least"] == true {
@@ -85,6 +115,9 @@ fn describe_sites(sites: &Value) -> String {
     let (in_window, waiting) = (cell(&sites["in_window"]), cell(&sites["waiting"]));
     format!("{in_window} in window, {least}{waiting} waiting")
 }
+
+/// A dispatcher that stands by reports every two seconds.
+const STANDS_BY_S: f64 = 10.0;
 
 const HEADS: [&str; 10] = [
     "name", "state", "address", "webfill", "heard", "load", "sites", "leased", "workers", "memory",

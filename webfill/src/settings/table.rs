@@ -276,7 +276,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "dispatcher.journal_mib",
         Whole(1, 1 << 20),
-        "How much of the journal is kept, in MiB. A dispatcher that stands by and has missed more must begin with a new copy.",
+        "How much of the journal is kept, in MiB; more only until [a snapshot](../how-to/operate.md#a-second-dispatcher) has it. A dispatcher that stands by and has missed more begins again with the snapshot.",
     ),
     setting_without_default(
         "watches.seeds_dir",

@@ -17,6 +17,7 @@ use crate::effects::{
     ActionEnd, Audited, AuditedAction, OutgoingMessage, StandingExtractions, StoreWrite,
 };
 use crate::frontier::Frontier;
+use crate::journal::StandbysReport;
 use crate::mappings::Mappings;
 use crate::requester::SenderInfo;
 
@@ -44,6 +45,8 @@ pub struct Environment {
     pub store_is_behind: bool,
     /// Whether the store and the cache answer, for people.
     pub backends: BackendsReport,
+    /// The dispatchers that stand by, for people; `None`: there is no journal.
+    pub standbys: Option<StandbysReport>,
     /// Alerts of mappings whose pages have changed, for people.
     pub standing: Option<StandingExtractions>,
     /// Recently refused peers, so that each is logged once a minute.

@@ -483,6 +483,20 @@ pub fn note_applied(db: &Connection, applied: Applied) -> Result<()> {
     Ok(())
 }
 
+/// Removes what a copy knows of the file that it was made from, except for how far the journal is applied.
+pub(super) fn forget_own(db: &Connection) -> Result<()> {
+    for table in OWN_TABLES {
+        db.execute(&format!("DELETE FROM {table}"), [])?;
+    }
+    let mut delete = db.prepare("DELETE FROM meta WHERE name = ?1")?;
+    for name in OWN_META {
+        if ![APPLIED, APPLIED_EPOCH].contains(&name) {
+            delete.execute([name])?;
+        }
+    }
+    Ok(())
+}
+
 /// Applies commits of the journal in one transaction, and notes the position.
 pub fn apply_commits(db: &mut Connection, commits: &[ReadCommit]) -> Result<()> {
     let Some(last) = commits.last() else {

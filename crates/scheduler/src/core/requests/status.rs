@@ -57,6 +57,9 @@ pub(super) fn fleet_status(
         "draining": cx.draining,
         "messages": {"received": cx.counters.messages.received, "sent": cx.counters.messages.sent},
     });
+    if let Some(standbys) = &cx.surroundings.standbys {
+        answer["journal"] = standbys.status_json();
+    }
     if let Some(shortage) = &cx.surroundings.low_disk {
         answer["paused"] = shortage.as_str().into();
     }

@@ -1,0 +1,78 @@
+//! `webfill dispatcher --hand-over`: asks the dispatcher that serves to hand over to one that stands by.
+
+use std::time::{Duration, Instant};
+
+use webfill_service::Fault;
+use webfill_store::MongoUri;
+use webfill_store::journal::{JournalStore, Lease, SeenDispatcher, Survey};
+
+use crate::journal::{GROUP, store_fault};
+
+/// A dispatcher that has reported within this time stands by.
+const STANDS_BY_MS: u64 = 10_000;
+
+/// How long the next dispatcher may take to serve.
+const WITHIN: Duration = Duration::from_secs(60);
+
+const CHECK_EVERY: Duration = Duration::from_millis(200);
+
+/// Hands over. Returns the name of the dispatcher that serves now.
+pub fn hand_over(uri: &MongoUri) -> Result<String, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot reach the journal: {error}")))?;
+    runtime.block_on(async {
+        let store = JournalStore::connect(uri, GROUP).await.map_err(store_fault)?;
+        let lease = store.lease().await.map_err(store_fault)?;
+        let survey = store.survey(None).await.map_err(store_fault)?;
+        check_standby(&survey, lease)?;
+        if !store.ask_hand_over(lease.epoch).await.map_err(store_fault)? {
+            return Err(Fault::error(
+                "another dispatcher has just taken over: check `webfill status`, and run the same command again",
+            ));
+        }
+        await_next(&store, lease.epoch).await
+    })
+}
+
+/// Checks that a dispatcher serves, and that another one can continue.
+fn check_standby(survey: &Survey, lease: Lease) -> Result<(), Fault> {
+    if lease.epoch == 0 || lease.is_free {
+        return Err(Fault::error(
+            "no dispatcher with a journal in this store serves: nothing to hand over",
+        ));
+    }
+    let first = survey.extent.map_or(1, |extent| extent.first);
+    let can_continue = |one: &&SeenDispatcher| {
+        let report = &one.report;
+        let stands_by = report.instance != lease.holder && one.seen_ago_ms < STANDS_BY_MS;
+        stands_by && report.record + 1 >= first
+    };
+    match survey.dispatchers.iter().find(can_continue) {
+        Some(_) => Ok(()),
+        None => Err(Fault::error(
+            "no other dispatcher stands by: start one with `webfill dispatcher --standby`, or stop this one with SIGTERM",
+        )),
+    }
+}
+
+/// Waits until a dispatcher of a later epoch serves.
+async fn await_next(store: &JournalStore, former: u64) -> Result<String, Fault> {
+    let until = Instant::now() + WITHIN;
+    while Instant::now() < until {
+        let lease = store.lease().await.map_err(store_fault)?;
+        let survey = store.survey(None).await.map_err(store_fault)?;
+        let epoch = survey.extent.map_or(0, |extent| extent.epoch);
+        if epoch > former && epoch == lease.epoch {
+            let mut dispatchers = survey.dispatchers.into_iter();
+            let next = dispatchers.find(|one| one.report.instance == lease.holder);
+            return Ok(next.map_or_else(|| String::from("?"), |next| next.report.name));
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
+    }
+    Err(Fault::error(format!(
+        "no other dispatcher has begun to serve within {} s: check `webfill status`",
+        WITHIN.as_secs()
+    )))
+}
