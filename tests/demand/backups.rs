@@ -212,3 +212,71 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     assert_eq!(visits.overlaps(), [""; 0]);
     visits.assert_polite(DELAY);
 }
+
+/// The copies are as of a moment ago when the machine is lost, and are started from without another command.
+#[needs(birth_time)]
+#[test]
+fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
+    let mut fleet = Fleet::with(&QUICK);
+    for site in 0..SITES {
+        let site = fleet.web.site(&format!("s{site}.example"));
+        site.serve_otherwise(|_| page("P").into());
+    }
+    let copies = fleet.work.path("copies");
+    let follower = Run::new([
+        "backup",
+        "--follow",
+        "--store",
+        &fleet.store_uri(),
+        "--state",
+    ])
+    .arg(&fleet.dispatcher_state)
+    .arg(&copies)
+    .start();
+    wait_for("both files are copied", || {
+        let names = ["dispatcher.db", "store.db"].map(|name| copies.join(name));
+        names.iter().all(|name| name.exists()).then_some(())
+    });
+    let feed = |crawl: &str| {
+        let urls = (0..SITES).flat_map(|site| (0..PAGES).map(move |page| (site, page)));
+        let requests: Vec<Value> = urls
+            .map(|(site, page)| request(&format!("http://s{site}.example/{crawl}/{page}"), crawl))
+            .collect();
+        fleet.feed(&requests);
+    };
+    feed("first");
+    fleet.wait_until_done("first");
+    feed("second");
+    // Reading the copies would change them.
+    let read = |name: &str, sql: &str| -> i64 {
+        let folder = fleet.work.path("read");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("a folder");
+        for ending in ["", "-wal"] {
+            let file = format!("{name}{ending}");
+            // The log may be taken into the file meanwhile.
+            let _ = fs::copy(copies.join(&file), folder.join(&file));
+        }
+        let db = rusqlite::Connection::open(folder.join(name)).expect("a copy");
+        db.query_row(sql, [], |row| row.get(0)).unwrap_or(0)
+    };
+    let all = (SITES * PAGES) as i64;
+    wait_for("the copy has what was fed", || {
+        let tasks = read("dispatcher.db", "SELECT count(*) FROM tasks");
+        let pages = read("store.db", "SELECT count(*) FROM pages");
+        (tasks == 2 * all && pages >= all).then_some(())
+    });
+    // The machine is lost, with the follower.
+    follower.signal(webfill_tests::Signal::KILL);
+    fleet.kill_all();
+    follower.finish();
+    fleet.copy_elsewhere(&copies.join("dispatcher.db"));
+    let log = copies.join("dispatcher.db-wal");
+    if log.exists() {
+        fs::copy(log, fleet.dispatcher_state.join("dispatcher.db-wal")).expect("a copy");
+    }
+    fleet.start_dispatcher_of_a_copy();
+    fleet.add_supervisor("two");
+    fleet.wait_until_done("second");
+    assert_eq!(fleet.pending("first"), 0);
+}

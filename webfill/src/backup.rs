@@ -1,5 +1,6 @@
 //! `webfill backup`: copies of the dispatcher's file and of the store, while the fleet is running.
 
+mod following;
 mod rotation;
 
 use std::fs::{DirBuilder, Permissions};
@@ -21,7 +22,7 @@ use crate::stdout::print;
 
 #[derive(Debug, Args)]
 pub struct BackupOptions {
-    /// Folder for the copies; it is created, and must be empty without --keep
+    /// Folder for the copies; it is created, and must be empty without --keep or --follow
     pub folder: PathBuf,
     /// Put each backup into its own folder in FOLDER, named after its time, and keep the last N
     #[arg(long, value_name = "N")]
@@ -29,6 +30,9 @@ pub struct BackupOptions {
     /// Also keep the first backup of each of the last N days
     #[arg(long, value_name = "N", requires = "keep", default_value_t = 0)]
     pub keep_days: usize,
+    /// Keep the copies in FOLDER up to date, about once a second, until a signal arrives
+    #[arg(long, conflicts_with = "keep")]
+    pub follow: bool,
     /// Settings file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -64,6 +68,9 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
         store,
     };
     sources.require_all()?;
+    if options.follow {
+        return following::follow(&sources, &options.folder);
+    }
     let begun_ms = now_ms();
     match options.keep {
         None => {
@@ -147,11 +154,27 @@ fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Faul
     Ok(())
 }
 
-/// Creates a folder that only its owner may read, like the state folder.
+/// Creates a folder for one backup.
 fn create(folder: &Path) -> Result<(), Fault> {
-    let unwritable = |error: std::io::Error| {
-        Fault::usage(format!("cannot create {}: {error}", folder.display()))
-    };
+    create_private(folder)?;
+    let is_empty = std::fs::read_dir(folder).map(|mut entries| entries.next().is_none());
+    match is_empty {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Fault::usage(format!(
+            "{} is not empty: name a folder of its own for each backup",
+            folder.display()
+        ))),
+        Err(error) => Err(unwritable(folder, &error)),
+    }
+}
+
+fn unwritable(folder: &Path, error: &std::io::Error) -> Fault {
+    Fault::usage(format!("cannot create {}: {error}", folder.display()))
+}
+
+/// Creates a folder that only its owner may read, like the state folder.
+fn create_private(folder: &Path) -> Result<(), Fault> {
+    let unwritable = |error| unwritable(folder, &error);
     if let Some(why) = no_folder(folder) {
         let folder = folder.display();
         return Err(Fault::usage(format!(
@@ -163,16 +186,6 @@ fn create(folder: &Path) -> Result<(), Fault> {
         .mode(0o700)
         .create(folder)
         .map_err(unwritable)?;
-    if std::fs::read_dir(folder)
-        .map_err(unwritable)?
-        .next()
-        .is_some()
-    {
-        return Err(Fault::usage(format!(
-            "{} is not empty: name a folder of its own for each backup",
-            folder.display()
-        )));
-    }
     // The folder may have existed with other permissions.
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(unwritable)
 }

@@ -87,7 +87,7 @@ pub use site_state::{SitePhase, SiteState};
 pub use source_document::{
     DatasetRecord, FilledField, RecordPut, Refresh, SourceDocument, UnwrittenRecord,
 };
-pub use sqlite::{Trial, ValueChangeCounter};
+pub use sqlite::{FollowedChange, FollowedFile, Trial, ValueChangeCounter};
 pub use store::{
     Applied, ApplyPage, Changes, Claims, ContentChanges, Crawls, Export, ExportError, ExportFilter,
     ExportKind, Health, Pages, Records, Rereading, Retention, RowLead, Samples, Save, SavePace,

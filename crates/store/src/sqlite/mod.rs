@@ -23,6 +23,7 @@ mod crawls;
 mod export;
 mod fault;
 mod field_counts;
+mod following;
 mod health;
 mod list_pages;
 mod lists;
@@ -41,6 +42,8 @@ mod source_documents;
 mod tally;
 mod trial;
 mod validators;
+
+pub use following::{FollowedChange, FollowedFile};
 
 pub use tally::ValueChangeCounter;
 pub use trial::Trial;

@@ -1,0 +1,466 @@
+//! A copy of an SQLite file that follows it while others write to it.
+//!
+//! Writers append to the write-ahead log, `FILE-wal`. Each pass appends what is new there, up to the last commit, to
+//! the log of the copy. When the log begins anew, its contents are in the file itself, and the copy does the same with
+//! its own log. So a pass costs what was written since the last one, and not the size of the file. If a part of the log
+//! was missed, the whole file is copied again.
+//!
+//! The copy is complete at any moment, as of some commit: the file with its log, like any file after a crash. A pass
+//! [reads](FollowedFile::read) before it [writes](FollowedFile::write), so that the copies of two files can be written
+//! in another order than they are read.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::{Fault, store_error, store_name};
+use crate::error::StoreError;
+
+/// The mode of a copy, which may be readable to others where it is copied to.
+const PRIVATE: u32 = 0o600;
+
+const LOG_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+/// The first number of a log whose checksums are of little-endian words; with one more, they are of big-endian ones.
+const LITTLE_ENDIAN: u32 = 0x377f_0682;
+
+/// How often a pass begins again because the log begins anew meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// The start of a log. It is another one whenever the log begins anew.
+type Header = [u8; LOG_HEADER];
+
+/// A position in a log behind a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LogPosition {
+    header: Header,
+    offset: u64,
+    checksum: (u32, u32),
+}
+
+/// What a pass has read.
+#[derive(Debug)]
+pub enum FollowedChange {
+    Nothing,
+    /// Frames of the log that follow.
+    Frames(Vec<u8>),
+    /// The end of a log, and the new one from its header.
+    NewLog {
+        end: Vec<u8>,
+        log: Vec<u8>,
+    },
+    /// A copy of the whole file, and the log that follows it.
+    Whole {
+        copy: PathBuf,
+        log: Vec<u8>,
+    },
+}
+
+/// A file and its copy.
+#[derive(Debug)]
+pub struct FollowedFile {
+    source: PathBuf,
+    copy: PathBuf,
+    /// `None`: there was no log.
+    position: Option<LogPosition>,
+    /// The state of the file when it was copied without a log; it changes only with the next log.
+    copied: Option<(u64, SystemTime)>,
+}
+
+impl FollowedFile {
+    /// Follows a file from the first pass on, which copies it whole. The copy is in `folder`, under the same name.
+    pub fn new(source: &Path, folder: &Path) -> FollowedFile {
+        let name = source.file_name().unwrap_or(source.as_os_str());
+        FollowedFile {
+            source: source.to_owned(),
+            copy: folder.join(name),
+            position: None,
+            copied: None,
+        }
+    }
+
+    pub fn copy(&self) -> &Path {
+        &self.copy
+    }
+
+    /// Reads what was committed since the last pass.
+    pub fn read(&mut self) -> Result<FollowedChange, StoreError> {
+        self.try_read().map_err(|fault| self.refused(fault))
+    }
+
+    /// Writes what was read to the copy. It is on disk when this returns.
+    pub fn write(&self, change: FollowedChange) -> Result<(), StoreError> {
+        self.try_write(change).map_err(|fault| self.refused(fault))
+    }
+
+    fn refused(&self, fault: Fault) -> StoreError {
+        store_error(&store_name(&self.source), fault)
+    }
+
+    fn try_read(&mut self) -> Result<FollowedChange, Fault> {
+        for _ in 0..ATTEMPTS {
+            let header = read_header(&self.log()).map_err(unusable)?;
+            let change = match (self.position, header) {
+                (Some(known), Some(header)) if known.header == header => self.read_frames(known),
+                (Some(known), Some(header)) => self.read_new_log(known, header),
+                (None, None) if self.copied.is_some() && self.copied == self.file_state() => {
+                    return Ok(FollowedChange::Nothing);
+                }
+                _ => Ok(None),
+            };
+            let change = change.map_err(unusable)?;
+            if read_header(&self.log()).map_err(unusable)? != header {
+                continue;
+            }
+            let Some((change, position)) = change else {
+                return self.copy_whole();
+            };
+            self.position = Some(position);
+            return Ok(change);
+        }
+        self.copy_whole()
+    }
+
+    fn log(&self) -> PathBuf {
+        with_ending(&self.source, "-wal")
+    }
+
+    fn file_state(&self) -> Option<(u64, SystemTime)> {
+        let metadata = fs::metadata(&self.source).ok()?;
+        Some((metadata.len(), metadata.modified().ok()?))
+    }
+
+    fn read_frames(&self, from: LogPosition) -> io::Result<Option<(FollowedChange, LogPosition)>> {
+        let (frames, position) = frames_after(&self.log(), from)?;
+        let change = match frames.is_empty() {
+            true => FollowedChange::Nothing,
+            false => FollowedChange::Frames(frames),
+        };
+        Ok(Some((change, position)))
+    }
+
+    /// Reads the end of a former log, behind the frames of the new one. `None`: it may be overwritten.
+    fn read_new_log(
+        &self,
+        known: LogPosition,
+        header: Header,
+    ) -> io::Result<Option<(FollowedChange, LogPosition)>> {
+        let (end, _) = frames_after(&self.log(), known)?;
+        let Some(begin) = begin_of(header) else {
+            return Ok(None);
+        };
+        let (frames, position) = frames_after(&self.log(), begin)?;
+        // Also frames without a commit may have overwritten it, and one that is half written.
+        let frame_bytes = FRAME_HEADER as u64 + u64::from(word(&header, 8));
+        let is_whole = written_until(&self.log(), begin)? + frame_bytes <= known.offset;
+        let log = [&header[..], &frames].concat();
+        let change = FollowedChange::NewLog { end, log };
+        Ok(is_whole.then_some((change, position)))
+    }
+
+    /// Copies the file under a read transaction, which keeps its pages consistent with the log.
+    fn copy_whole(&mut self) -> Result<FollowedChange, Fault> {
+        let unfinished = with_ending(&self.copy, ".unfinished");
+        for ending in ["", "-wal", "-shm"] {
+            remove_if_there(&with_ending(&unfinished, ending)).map_err(unusable)?;
+        }
+        // Opened first and closed last: SQLite's locks of this process end when it closes the file.
+        let mut file = File::open(&self.source).map_err(unusable)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let reader = Connection::open_with_flags(&self.source, flags)?;
+        reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
+        let state = self.file_state();
+        let mut options = File::options();
+        options.write(true).create_new(true).mode(PRIVATE);
+        let copied = options.open(&unfinished);
+        let mut copied = copied.map_err(unusable)?;
+        io::copy(&mut file, &mut copied).map_err(unusable)?;
+        let (log, position) = whole_log(&self.log()).map_err(unusable)?;
+        drop(reader);
+        drop(file);
+        self.position = position;
+        self.copied = state.filter(|_| position.is_none());
+        if !log.is_empty() {
+            append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable)?;
+        }
+        take_log_in(&unfinished)?;
+        copied.sync_all().map_err(unusable)?;
+        Ok(FollowedChange::Whole {
+            copy: unfinished,
+            log,
+        })
+    }
+
+    fn try_write(&self, change: FollowedChange) -> Result<(), Fault> {
+        let log = with_ending(&self.copy, "-wal");
+        match change {
+            FollowedChange::Nothing => return Ok(()),
+            FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable)?,
+            FollowedChange::NewLog { end, log: new } => {
+                append(&log, &end).map_err(unusable)?;
+                take_log_in(&self.copy)?;
+                append(&log, &new).map_err(unusable)?;
+            }
+            FollowedChange::Whole { copy, log: new } => {
+                // The former copy is of an earlier commit without its log, and that log would damage the new one.
+                remove_if_there(&log).map_err(unusable)?;
+                fs::rename(&copy, &self.copy).map_err(unusable)?;
+                append(&log, &new).map_err(unusable)?;
+            }
+        }
+        let folder = self.copy.parent().unwrap_or(Path::new("."));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(unusable)
+    }
+
+    /// Takes the log of the copy into the file, so that the copy is one file.
+    pub fn finish(&self) -> Result<(), StoreError> {
+        take_log_in(&self.copy).map_err(|fault| self.refused(fault))
+    }
+}
+
+/// The header of a log; `None`: there is none, or nothing in it.
+fn read_header(log: &Path) -> io::Result<Option<Header>> {
+    let mut header = [0; LOG_HEADER];
+    match File::open(log).and_then(|mut file| file.read_exact(&mut header)) {
+        Ok(()) => Ok(Some(header)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The position behind a header; `None`: it is not whole.
+fn begin_of(header: Header) -> Option<LogPosition> {
+    let checksum = checksum(&header, &header[..24], (0, 0));
+    let stored = (word(&header, 24), word(&header, 28));
+    (checksum == stored).then_some(LogPosition {
+        header,
+        offset: LOG_HEADER as u64,
+        checksum,
+    })
+}
+
+/// The log up to its last commit, and the position there.
+fn whole_log(log: &Path) -> io::Result<(Vec<u8>, Option<LogPosition>)> {
+    let Some(begin) = read_header(log)?.and_then(begin_of) else {
+        return Ok((Vec::new(), None));
+    };
+    let (frames, position) = frames_after(log, begin)?;
+    Ok(([&begin.header[..], &frames].concat(), Some(position)))
+}
+
+/// The frames behind a position, up to the last commit, and the position behind them.
+fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPosition)> {
+    let (mut frames, mut committed, mut position) = (Vec::new(), 0, from);
+    for_each_frame(log, from, |frame, end| {
+        frames.extend_from_slice(frame);
+        // The size of the file after the commit; 0: there is no commit yet.
+        if word(frame, 4) != 0 {
+            committed = frames.len();
+            position = end;
+        }
+    })?;
+    frames.truncate(committed);
+    Ok((frames, position))
+}
+
+/// Where the frames behind a position end, with or without a commit.
+fn written_until(log: &Path, from: LogPosition) -> io::Result<u64> {
+    let mut until = from.offset;
+    for_each_frame(log, from, |_, end| until = end.offset)?;
+    Ok(until)
+}
+
+/// Reads frames behind a position as long as their checksums continue those before them.
+fn for_each_frame(
+    log: &Path,
+    from: LogPosition,
+    mut use_frame: impl FnMut(&[u8], LogPosition),
+) -> io::Result<()> {
+    let header = from.header;
+    let mut file = BufReader::new(File::open(log)?);
+    file.seek(SeekFrom::Start(from.offset))?;
+    let page_bytes = word(&header, 8) as usize;
+    let mut frame = vec![0; FRAME_HEADER + page_bytes];
+    let mut position = from;
+    loop {
+        match file.read_exact(&mut frame) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            read => read?,
+        }
+        let sum = checksum(&header, &frame[..8], position.checksum);
+        let sum = checksum(&header, &frame[FRAME_HEADER..], sum);
+        let is_next = frame[8..16] == header[16..24] && sum == (word(&frame, 16), word(&frame, 20));
+        if !is_next {
+            return Ok(());
+        }
+        position.offset += frame.len() as u64;
+        position.checksum = sum;
+        use_frame(&frame, position);
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// SQLite's checksum of a log (file format, section 4.2), continued.
+fn checksum(header: &Header, bytes: &[u8], (mut first, mut second): (u32, u32)) -> (u32, u32) {
+    let read: fn([u8; 4]) -> u32 = match word(header, 0) == LITTLE_ENDIAN {
+        true => u32::from_le_bytes,
+        false => u32::from_be_bytes,
+    };
+    for pair in bytes.chunks_exact(8) {
+        let low = read([pair[0], pair[1], pair[2], pair[3]]);
+        let high = read([pair[4], pair[5], pair[6], pair[7]]);
+        first = first.wrapping_add(low).wrapping_add(second);
+        second = second.wrapping_add(high).wrapping_add(first);
+    }
+    (first, second)
+}
+
+/// Appends to a log of a copy, and waits until it is on disk.
+fn append(log: &Path, bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut options = File::options();
+    let mut file = options.append(true).create(true).mode(PRIVATE).open(log)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+/// Takes the log of a copy into it. The log is removed with the only connection.
+fn take_log_in(copy: &Path) -> Result<(), Fault> {
+    let db = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    db.close().map_err(|(_, error)| Fault::Sql(error))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn unusable(error: io::Error) -> Fault {
+    Fault::Unusable(format!("its copy: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path) -> Connection {
+        let db = Connection::open(path).unwrap();
+        db.pragma_update(None, "journal_mode", "WAL").unwrap();
+        db.execute_batch("CREATE TABLE IF NOT EXISTS t (n INTEGER, b BLOB)")
+            .unwrap();
+        db
+    }
+
+    fn add(db: &Connection, rows: usize) {
+        for _ in 0..rows {
+            let sql = "INSERT INTO t SELECT coalesce(max(n), 0) + 1, randomblob(900) FROM t";
+            db.execute(sql, []).unwrap();
+        }
+    }
+
+    /// A row for each table's contents, read from another copy, because reading may change the files.
+    fn contents(path: &Path, folder: &Path) -> String {
+        let other = folder.join("read.db");
+        for ending in ["", "-wal", "-shm"] {
+            remove_if_there(&with_ending(&other, ending)).unwrap();
+        }
+        for ending in ["", "-wal"] {
+            let from = with_ending(path, ending);
+            if from.exists() {
+                fs::copy(from, with_ending(&other, ending)).unwrap();
+            }
+        }
+        let db = Connection::open(&other).unwrap();
+        let check: String = db
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(check, "ok");
+        let sql = "SELECT group_concat(n || hex(b)) FROM t";
+        let all: Option<String> = db.query_row(sql, [], |row| row.get(0)).unwrap();
+        all.unwrap_or_default()
+    }
+
+    #[test]
+    fn a_copy_has_every_commit_whether_the_log_grows_begins_anew_or_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let copies = folder.path().join("copies");
+        fs::create_dir(&copies).unwrap();
+        let source = folder.path().join("a.db");
+        let mut db = open(&source);
+        let mut followed = FollowedFile::new(&source, &copies);
+        let mut seen = [0; 4];
+        for round in 0..120 {
+            // Some rounds begin the log anew, with few and with many frames; some remove it.
+            let (limit, rows) = [(1_000, 3), (8, 20), (1_000, 1), (2, 60)][round % 4];
+            db.pragma_update(None, "wal_autocheckpoint", limit).unwrap();
+            add(&db, rows);
+            if round % 30 == 29 {
+                db.close().unwrap();
+                db = open(&source);
+            }
+            let change = followed.read().unwrap();
+            seen[match change {
+                FollowedChange::Nothing => 0,
+                FollowedChange::Frames(_) => 1,
+                FollowedChange::NewLog { .. } => 2,
+                FollowedChange::Whole { .. } => 3,
+            }] += 1;
+            followed.write(change).unwrap();
+            let copied = contents(followed.copy(), folder.path());
+            assert_eq!(copied, contents(&source, folder.path()), "{round}");
+        }
+        assert!(seen[1..].iter().all(|count| *count > 1), "{seen:?}");
+        let nothing = followed.read().unwrap();
+        assert!(matches!(nothing, FollowedChange::Nothing), "{nothing:?}");
+        followed.finish().unwrap();
+        assert!(!with_ending(followed.copy(), "-wal").exists());
+    }
+
+    #[test]
+    fn frames_without_a_commit_are_no_part_of_a_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let copies = folder.path().join("copies");
+        fs::create_dir(&copies).unwrap();
+        let source = folder.path().join("a.db");
+        let db = open(&source);
+        db.pragma_update(None, "cache_size", 5).unwrap();
+        add(&db, 10);
+        let mut followed = FollowedFile::new(&source, &copies);
+        let whole = followed.read().unwrap();
+        followed.write(whole).unwrap();
+        let before = contents(&source, folder.path());
+        // Pages that do not fit into the cache go to the log.
+        db.execute_batch("BEGIN").unwrap();
+        add(&db, 200);
+        let nothing = followed.read().unwrap();
+        assert!(matches!(nothing, FollowedChange::Nothing), "{nothing:?}");
+        assert_eq!(contents(followed.copy(), folder.path()), before);
+        db.execute_batch("ROLLBACK").unwrap();
+        add(&db, 1);
+        let frames = followed.read().unwrap();
+        followed.write(frames).unwrap();
+        let copied = contents(followed.copy(), folder.path());
+        assert_eq!(copied, contents(&source, folder.path()));
+    }
+}

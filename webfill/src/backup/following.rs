@@ -1,0 +1,96 @@
+//! `webfill backup --follow`: a second folder within seconds of the first.
+//!
+//! Each pass reads the dispatcher's file before the store, and writes the store first. So the page of a task that is
+//! done in the copy is in the copy of the store, whenever the command or the machine ends.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use webfill_scheduler::frontier::FILE_NAME;
+use webfill_service::last_backup::note_backup;
+use webfill_service::signals::{self, SignalRequest};
+use webfill_service::{ExitStatus, Fault, say};
+use webfill_store::{FollowedChange, FollowedFile, StoreUri};
+
+use super::{Sources, create_private, now_ms};
+use crate::stdout::print;
+
+/// How often the copies are brought up to date, and how often signals are noticed meanwhile.
+const PASS_EVERY: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(50);
+
+/// How often the state folder notes the time of the backup.
+const NOTE_EVERY: Duration = Duration::from_secs(60);
+
+/// Follows until a signal arrives. The copies are then files without logs.
+pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fault> {
+    create_private(folder)?;
+    signals::install();
+    let mut files = followed_files(sources, folder);
+    let mut noted: Option<Instant> = None;
+    loop {
+        let begun = (Instant::now(), now_ms());
+        pass(&mut files)?;
+        if noted.is_none() {
+            for file in &files {
+                print(file.copy().display())?;
+            }
+        }
+        if noted.is_none_or(|noted| noted.elapsed() >= NOTE_EVERY) {
+            noted = Some(begun.0);
+            if let Err(error) = note_backup(&sources.state, begun.1) {
+                let state = sources.state.display();
+                say!("webfill: the time of the backup cannot be stored in {state}: {error}");
+            }
+        }
+        if !sleep_until(begun.0 + PASS_EVERY) {
+            break;
+        }
+    }
+    // What was committed last is copied, too.
+    pass(&mut files)?;
+    for file in &files {
+        file.finish().map_err(Fault::error)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The files in the order in which they are read.
+fn followed_files(sources: &Sources, folder: &Path) -> Vec<FollowedFile> {
+    let mut files = vec![FollowedFile::new(&sources.state.join(FILE_NAME), folder)];
+    let stores = [
+        ("store", Some(&sources.store)),
+        ("cache", sources.cache.as_ref()),
+    ];
+    for (what, uri) in stores {
+        match uri {
+            Some(StoreUri::Sqlite(file)) => files.push(FollowedFile::new(file, folder)),
+            Some(uri) => say!("webfill: the {what} {uri} is not copied: it has members of its own"),
+            None => {}
+        }
+    }
+    files
+}
+
+fn pass(files: &mut [FollowedFile]) -> Result<(), Fault> {
+    let changes: Result<Vec<FollowedChange>, _> =
+        files.iter_mut().map(FollowedFile::read).collect();
+    let changes = changes.map_err(Fault::error)?;
+    for (file, change) in files.iter().zip(changes).rev() {
+        file.write(change).map_err(Fault::error)?;
+    }
+    Ok(())
+}
+
+/// Returns false if a signal arrived.
+fn sleep_until(until: Instant) -> bool {
+    while signals::requested() == SignalRequest::Nothing {
+        if Instant::now() >= until {
+            return true;
+        }
+        // Blocking is fine: the thread has nothing else to do.
+        thread::sleep(TICK);
+    }
+    false
+}
