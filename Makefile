@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet check release fuzz bench
+.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet failover check release fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -89,6 +89,13 @@ fleet: ## Run MACHINES=126 machines: restart, replace and kill them under load f
 	@deploy/install-mongod.sh >/dev/null
 	cargo build --package webfill --package webfill-tests --tests --bins --locked
 	FLEET_MACHINES="$(MACHINES)" FLEET_MINUTES="$(MINUTES)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test fleet -- --ignored --nocapture a_large_fleet
+
+# Two dispatchers in network namespaces: the one that serves is killed, cut off, suspended or asked to hand over.
+failover: ## Lose the dispatcher that serves KILLS=1000 times under load, and report when the other one serves
+	@deploy/install-build-deps.sh --tests
+	@deploy/install-mongod.sh >/dev/null
+	cargo build --package webfill --package webfill-tests --tests --bins --locked
+	FAILOVER_KILLS="$(KILLS)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test fleet -- --ignored --nocapture another_dispatcher_serves_as_often
 
 check: ## Format, lints, documentation, licences and advisories of dependencies
 	@deploy/install-build-deps.sh --tests

@@ -50,7 +50,7 @@ impl Machines {
             bridge,
             delay,
         };
-        machines.make_keys();
+        make_keys(&machines.work, &machines.names);
         let today = Build::Today.binary();
         machines
             .units
@@ -70,31 +70,6 @@ impl Machines {
 
     pub(crate) fn store(&self) -> String {
         self.mongod.uri("fleet")
-    }
-
-    fn keys_command(&self, args: &[&str], folder: &str) -> Run {
-        Run::new(["keys"])
-            .args(args)
-            .arg("--keys")
-            .arg(self.work.path(folder))
-    }
-
-    fn make_keys(&self) {
-        self.keys_command(&["new", "dispatcher"], "keys")
-            .finish()
-            .expect_code(0);
-        let members = self.names.iter().map(|name| ("supervisor", name.as_str()));
-        for (role, name) in members.chain([("client", "client")]) {
-            let made = self
-                .keys_command(&["new", role], &format!("keys-{name}"))
-                .arg("--dispatcher-key")
-                .arg(self.work.path("keys/dispatcher.pub"))
-                .finish()
-                .expect_code(0);
-            let key = made.stdout.trim().to_owned();
-            let added = self.keys_command(&["add", role, name, &key], "keys");
-            added.finish().expect_code(0);
-        }
     }
 
     fn dispatcher_command(&self) -> Run {
@@ -128,16 +103,7 @@ impl Machines {
     }
 
     pub(crate) fn client(&self) -> Client {
-        let read = |name: &str| {
-            let file = self.work.path("keys-client").join(name);
-            let text = fs::read_to_string(file).expect("a key");
-            zmq::z85_decode(text.trim().trim_start_matches("secret ")).expect("Z85")
-        };
-        Client {
-            keys: ["dispatcher.pub", "client.pub", "client.key"].map(read),
-            control: self.endpoint(CONTROL),
-            context: zmq::Context::new(),
-        }
+        Client::new(&self.work, self.endpoint(CONTROL))
     }
 
     pub(crate) fn start_supervisors(&self) {
@@ -183,6 +149,27 @@ impl Machines {
     }
 }
 
+/// Makes the keys of a dispatcher, of supervisors with these names and of a client, and the allow list.
+pub(crate) fn make_keys(work: &Workplace, supervisors: &[String]) {
+    let keys_command = |args: &[&str], folder: &str| {
+        let folder = work.path(folder);
+        Run::new(["keys"]).args(args).arg("--keys").arg(folder)
+    };
+    let made = keys_command(&["new", "dispatcher"], "keys").finish();
+    made.expect_code(0);
+    let members = supervisors.iter().map(|name| ("supervisor", name.as_str()));
+    for (role, name) in members.chain([("client", "client")]) {
+        let made = keys_command(&["new", role], &format!("keys-{name}"))
+            .arg("--dispatcher-key")
+            .arg(work.path("keys/dispatcher.pub"))
+            .finish()
+            .expect_code(0);
+        let key = made.stdout.trim().to_owned();
+        let added = keys_command(&["add", role, name, &key], "keys");
+        added.finish().expect_code(0);
+    }
+}
+
 /// Sends requests to the dispatcher. Each has a connection of its own, so that none waits for a broken one.
 pub(crate) struct Client {
     keys: [Vec<u8>; 3],
@@ -191,6 +178,20 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// A client with the keys that [`make_keys`] has made.
+    pub(crate) fn new(work: &Workplace, control: String) -> Client {
+        let read = |name: &str| {
+            let file = work.path("keys-client").join(name);
+            let text = fs::read_to_string(file).expect("a key");
+            zmq::z85_decode(text.trim().trim_start_matches("secret ")).expect("Z85")
+        };
+        Client {
+            keys: ["dispatcher.pub", "client.pub", "client.key"].map(read),
+            control,
+            context: zmq::Context::new(),
+        }
+    }
+
     /// The answer, if it arrives within five seconds.
     pub(crate) fn request(&self, request: &Value) -> Option<Value> {
         let socket = self.context.socket(zmq::REQ).expect("a socket");

@@ -3,6 +3,7 @@
 //! tenth of them is killed again and again. The access log of the sites and the store show whether the fleet keeps its
 //! promises. Its costs are printed (`make fleet`, tests/fleet/README.md).
 
+mod failover;
 mod load;
 mod machines;
 mod metrics;
@@ -48,6 +49,26 @@ fn machines_share_sites_of_ratings() {
     isolated_if_possible("machines_share_sites_of_ratings", || {
         ratings::run_shared(4, 12, 3)
     });
+}
+
+#[needs(mongod, namespaces)]
+#[test]
+fn another_dispatcher_serves_however_the_first_is_lost() {
+    isolated_if_possible(
+        "another_dispatcher_serves_however_the_first_is_lost",
+        || failover::run(6),
+    );
+}
+
+#[test]
+#[ignore = "takes many minutes: make failover"]
+fn another_dispatcher_serves_as_often_as_the_first_is_lost() {
+    isolated_if_possible(
+        "another_dispatcher_serves_as_often_as_the_first_is_lost",
+        || {
+            failover::run(setting("FAILOVER_KILLS").unwrap_or(1_000) as usize);
+        },
+    );
 }
 
 #[test]

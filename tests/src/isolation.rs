@@ -148,6 +148,15 @@ impl Network {
         self.run("ip", &["route", "delete", to]);
     }
 
+    /// Cuts a machine of a [`Bridge`] off from all others.
+    pub fn unplug(&self) {
+        self.run("ip", &["link", "set", "its", "down"]);
+    }
+
+    pub fn plug_in(&self) {
+        self.run("ip", &["link", "set", "its", "up"]);
+    }
+
     fn wait_until_there(&self) {
         let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
         let pid = self.holder.id().to_string();

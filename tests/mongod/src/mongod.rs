@@ -59,10 +59,15 @@ impl Mongod {
 
     /// Like [`Mongod::start`], at an address of this machine that others can reach.
     pub fn start_at(host: &str) -> Mongod {
-        let options = ["--replSet", SET, "--oplogSize", "64"];
-        let mongod = Mongod::start_below(host, &options, &std::env::temp_dir());
+        let mongod = Mongod::start_member_at(host);
         mongod.initiate(&[mongod.address()]);
         mongod
+    }
+
+    /// Starts a server at such an address that becomes a member once the set is initiated.
+    pub(crate) fn start_member_at(host: &str) -> Mongod {
+        let options = ["--replSet", SET, "--oplogSize", "64"];
+        Mongod::start_below(host, &options, &std::env::temp_dir())
     }
 
     /// Starts a server that becomes a member once the set is initiated.

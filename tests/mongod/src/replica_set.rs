@@ -22,6 +22,14 @@ impl ReplicaSet {
         set
     }
 
+    /// Like [`ReplicaSet::start`], at an address of this machine that others can reach.
+    pub fn start_at(host: &str, count: usize) -> ReplicaSet {
+        let members = (0..count).map(|_| Mongod::start_member_at(host)).collect();
+        let set = ReplicaSet { members };
+        set.members[0].initiate(&set.addresses());
+        set
+    }
+
     /// The URI of a database, which names every member.
     pub fn uri(&self, database: &str) -> String {
         let hosts = self.addresses().join(",");

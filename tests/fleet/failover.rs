@@ -1,0 +1,298 @@
+//! Two dispatchers with one journal, each on a machine of its own, while the one that serves is lost again and again,
+//! under load and in different ways. Three MongoDB servers, whose primary is lost, too. The other one must serve soon,
+//! nothing may be lost or fetched twice, and no site may be requested too soon (`make failover`).
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_test_mongod::ReplicaSet;
+use webfill_tests::Signal;
+use webfill_tests::isolation::{Bridge, Network};
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+use crate::machines::{Client, make_keys, wait_for};
+
+const TASKS: u16 = 5555;
+const CONTROL: u16 = 5557;
+const SITES: usize = 24;
+const DELAY: Duration = Duration::from_millis(200);
+const SUPERVISORS: [&str; 2] = ["vm-a", "vm-b"];
+const APP: &str = "failover";
+const CRAWL: &str = "pages";
+
+/// How many pages are fed before each loss: more than are fetched until the next dispatcher serves.
+const FED: usize = SITES * 60;
+
+/// The next dispatcher must serve within this time.
+const SERVES_WITHIN: Duration = Duration::from_secs(60);
+
+/// The last pages must be fetched within this time.
+const DONE_WITHIN: Duration = Duration::from_secs(600);
+
+/// How the dispatcher that serves is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Loss {
+    /// Its process is killed.
+    Killed,
+    /// Its machine is gone, with its network.
+    PowerLost,
+    /// Its machine is cut off from all others, and comes back when another one serves.
+    Unplugged,
+    /// It is suspended, and continues as a ghost when another one serves.
+    Suspended,
+    /// It is killed together with the primary of the store.
+    KilledWithPrimary,
+    /// It is asked to hand over.
+    HandedOver,
+}
+
+const LOSSES: [Loss; 6] = [
+    Loss::Killed,
+    Loss::Suspended,
+    Loss::Unplugged,
+    Loss::HandedOver,
+    Loss::PowerLost,
+    Loss::KilledWithPrimary,
+];
+
+struct Pair {
+    // Dropped in this order: first the processes, then the networks, the servers and the folder.
+    dispatchers: [Option<Running>; 2],
+    _supervisors: Vec<Running>,
+    networks: [Network; 2],
+    web: Web,
+    servers: ReplicaSet,
+    work: Workplace,
+    _bridge: Bridge,
+    /// The dispatcher that serves.
+    serving: usize,
+    fed: usize,
+}
+
+impl Pair {
+    fn start() -> Pair {
+        let bridge = Bridge::build();
+        let address = bridge.address();
+        let work = Workplace::new();
+        make_keys(&work, &SUPERVISORS.map(str::to_owned));
+        let mut pair = Pair {
+            dispatchers: [None, None],
+            _supervisors: Vec::new(),
+            networks: [0, 1].map(|number| bridge.machine(number)),
+            web: Web::start_on(address.parse().expect("an address")),
+            servers: ReplicaSet::start_at(address, 3),
+            work,
+            _bridge: bridge,
+            serving: 0,
+            fed: 0,
+        };
+        for site in 0..SITES {
+            let site = pair.web.site(&host(site));
+            site.serve_otherwise(|_| page("P").into());
+        }
+        let mut first = pair.role(0, &[]).start();
+        first.wait_for_stderr("ready");
+        pair.dispatchers[0] = Some(first);
+        pair._supervisors = SUPERVISORS.map(|name| pair.supervisor(name).start()).into();
+        pair.stand_by(1);
+        pair
+    }
+
+    fn role(&self, number: usize, more: &[&str]) -> Run {
+        self.command("dispatcher", &format!("dispatcher-{number}"), "keys")
+            .args(["--listen", &machine(number), "--http", "off", "--mappings"])
+            .arg(self.work.path("mappings"))
+            .args(more)
+            .in_network(&self.networks[number])
+    }
+
+    fn supervisor(&self, name: &str) -> Run {
+        let resolve = self.web.resolve_args().remove(1);
+        let both = [0, 1].map(|number| format!("tcp://{}:{TASKS}", machine(number)));
+        self.command("supervisor", name, &format!("keys-{name}"))
+            .args(["--dispatcher", &both.join(","), "--id", name])
+            .args(["--workers", "1"])
+            .env("WEBFILL_FETCH_RESOLVE", resolve)
+    }
+
+    fn command(&self, role: &str, name: &str, keys: &str) -> Run {
+        Run::new([role, "--store", &self.store(), "--state"])
+            .arg(self.work.path(&format!("state/{name}")))
+            .arg("--keys")
+            .arg(self.work.path(keys))
+            .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .env("WEBFILL_DISPATCHER_JOURNAL", "true")
+            .time_limit(Duration::from_secs(20_000))
+    }
+
+    fn store(&self) -> String {
+        self.servers.uri("failover")
+    }
+
+    /// Starts a dispatcher that stands by, and waits until it has applied the journal.
+    fn stand_by(&mut self, number: usize) {
+        let mut running = self.role(number, &["--standby"]).start();
+        running.wait_for_stderr("of the journal is applied");
+        self.dispatchers[number] = Some(running);
+        let client = self.client(self.serving);
+        let name = format!("{}:{TASKS}", machine(number));
+        wait_for("the other one is close behind", SERVES_WITHIN, || {
+            let status = client.status()?;
+            let standbys = status["journal"]["standbys"].as_array()?.clone();
+            let own = standbys.iter().find(|one| one["name"] == name.as_str())?;
+            let is_close = own["seen_ago_s"].as_f64()? < 5.0 && own["behind_s"].as_f64()? < 5.0;
+            (is_close && own["record"].as_u64()? > 0).then_some(())
+        });
+    }
+
+    fn client(&self, number: usize) -> Client {
+        Client::new(&self.work, format!("tcp://{}:{CONTROL}", machine(number)))
+    }
+
+    /// Feeds pages that nobody has fed before. They must be accepted.
+    fn feed(&mut self) {
+        let client = self.client(self.serving);
+        let pages: Vec<Value> = (self.fed..self.fed + FED)
+            .map(|page| {
+                let url = format!("http://{}/{page}", host(page % SITES));
+                json!({"url": url, "appid": APP, "crawlid": CRAWL})
+            })
+            .collect();
+        let answer = client.request(&json!(pages)).expect("an answer");
+        assert_eq!(answer["accepted"], FED, "{answer}");
+        self.fed += FED;
+    }
+
+    /// Loses the dispatcher that serves, and waits for the other one. Returns how long that took.
+    fn lose(&mut self, loss: Loss) -> Duration {
+        let (lost, next) = (self.serving, 1 - self.serving);
+        let began = Instant::now();
+        let running = self.dispatchers[lost].take().expect("it runs");
+        let primary = (loss == Loss::KilledWithPrimary).then(|| self.servers.primary());
+        match loss {
+            Loss::Killed => running.signal(Signal::KILL),
+            Loss::PowerLost => {
+                self.networks[lost].unplug();
+                running.signal(Signal::KILL);
+            }
+            Loss::Unplugged => self.networks[lost].unplug(),
+            Loss::Suspended => running.signal(Signal::STOP),
+            Loss::KilledWithPrimary => {
+                running.signal(Signal::KILL);
+                self.servers.members[primary.expect("it is known")].kill();
+            }
+            Loss::HandedOver => {
+                let store = self.store();
+                let asked = Run::new(["dispatcher", "--hand-over", "--store", &store]).finish();
+                asked.expect_code(0);
+            }
+        }
+        let client = self.client(next);
+        wait_for("the other one serves", SERVES_WITHIN, || client.status());
+        let took = began.elapsed();
+        self.serving = next;
+        match loss {
+            Loss::Unplugged | Loss::PowerLost => self.networks[lost].plug_in(),
+            Loss::Suspended => running.signal(Signal::CONT),
+            _ => {}
+        }
+        if let Some(primary) = primary {
+            self.servers.members[primary].restart();
+        }
+        let ended = running.finish();
+        match loss {
+            Loss::Unplugged | Loss::Suspended => {
+                let ended = ended.expect_code(1);
+                assert!(ended.stderr.contains("taken over"), "{}", ended.stderr);
+            }
+            Loss::HandedOver => drop(ended.expect_code(1)),
+            _ => {}
+        }
+        took
+    }
+
+    /// Waits for the end of the crawl, and checks the access log.
+    fn check(&self) {
+        let client = self.client(self.serving);
+        let info = json!({"action": "info", "appid": APP, "crawlid": CRAWL, "uuid": "end"});
+        wait_for("all pages are done", DONE_WITHIN, || {
+            let info = client.request(&info)?;
+            (info["state"] == "finished").then_some(())
+        });
+        let visits = self.web.visits().pages();
+        let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for visit in &visits.0 {
+            let url = (visit.host.clone(), visit.path.clone());
+            *counts.entry(url).or_default() += 1;
+        }
+        let count = |page: usize| counts.get(&(host(page % SITES), format!("/{page}")));
+        let lost = (0..self.fed).filter(|page| count(*page).is_none()).count();
+        let twice = (0..self.fed).filter(|page| count(*page) > Some(&1)).count();
+        assert_eq!(
+            (lost, twice),
+            (0, 0),
+            "lost, and fetched twice, of {}",
+            self.fed
+        );
+        for site in 0..SITES {
+            visits.for_host(&host(site)).assert_polite(DELAY);
+        }
+    }
+}
+
+fn host(site: usize) -> String {
+    format!("s{site}.test")
+}
+
+/// The address of a machine of the bridge.
+fn machine(number: usize) -> String {
+    format!("10.78.0.{}", number + 1)
+}
+
+/// Loses the dispatcher that serves so often, and prints how long it took until the other one served.
+pub(crate) fn run(losses: usize) {
+    let mut pair = Pair::start();
+    let mut took: BTreeMap<Loss, Vec<Duration>> = BTreeMap::new();
+    for number in 0..losses {
+        pair.feed();
+        let before = pair.web.visits().len();
+        wait_for("pages are fetched", SERVES_WITHIN, || {
+            (pair.web.visits().len() > before + SITES).then_some(())
+        });
+        let loss = LOSSES[number % LOSSES.len()];
+        let lost = pair.serving;
+        let time = pair.lose(loss);
+        println!(
+            "{number}: {loss:?}: the other one serves after {:.1} s",
+            time.as_secs_f64()
+        );
+        took.entry(loss).or_default().push(time);
+        pair.stand_by(lost);
+    }
+    pair.check();
+    println!(
+        "{} pages, each fetched once, at most one each {DELAY:?} from a site",
+        pair.fed
+    );
+    println!("| loss | times | median, s | worst, s |\n|---|---|---|---|");
+    let unasked = took.iter().filter(|(loss, _)| **loss != Loss::HandedOver);
+    let all: Vec<Duration> = unasked.flat_map(|(_, times)| times.clone()).collect();
+    for (loss, times) in took {
+        print_row(&format!("{loss:?}"), times);
+    }
+    print_row("all but HandedOver", all);
+}
+
+fn print_row(name: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let Some(worst) = times.last() else {
+        return;
+    };
+    let median = times[times.len() / 2].as_secs_f64();
+    let (count, worst) = (times.len(), worst.as_secs_f64());
+    println!("| {name} | {count} | {median:.1} | {worst:.1} |");
+}
