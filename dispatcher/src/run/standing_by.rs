@@ -306,6 +306,7 @@ impl<'a> StandingBy<'a> {
         })?;
         self.file = Some(frontier::open_file(self.state).map_err(frontier_fault)?);
         self.member = member_after(self.setup, applied);
+        self.indexed_task = 0;
         self.phase = Phase::Reading;
         tracing::info!(
             event = "snapshot_received",

@@ -8,9 +8,13 @@ use super::Survey;
 /// In how many parts the kept journal is removed.
 const PARTS: u64 = 8;
 
-/// The records behind a snapshot may be this part of the kept journal before the next snapshot, even if the file is
-/// small.
-const LEAST_SHARE: u64 = 4;
+/// The records behind a snapshot may be this part of the file before the next one. A byte of records takes some twenty
+/// times as long to apply as a byte of a snapshot to receive, so a new dispatcher spends most of its time on them.
+const SHARE_OF_FILE: u64 = 8;
+
+/// They may also be this part of the kept journal, but not more than this, even if the file is small.
+const SHARE_OF_KEPT: u64 = 4;
+const LEAST_BYTES: u64 = 32 << 20;
 
 /// A dispatcher that serves waits for this many times as many records, so that one that stands by makes the snapshot.
 const PATIENCE_OF_SERVING: u64 = 2;
@@ -23,6 +27,8 @@ pub struct JournalBounds {
     parts: VecDeque<(u64, u64)>,
     /// The bytes since the last part.
     open_bytes: u64,
+    /// The first number that was read or added.
+    first_added: Option<u64>,
     /// The records that were there before: the last number, and the size of all.
     earlier: Option<(u64, u64)>,
     /// The first number that was there last.
@@ -38,6 +44,7 @@ impl JournalBounds {
             kept_bytes,
             parts: VecDeque::new(),
             open_bytes: 0,
+            first_added: None,
             earlier: None,
             first: None,
             snapshot: 0,
@@ -47,6 +54,7 @@ impl JournalBounds {
 
     /// Notes records that were read or added, up to this number.
     pub fn add(&mut self, bytes: u64, number: u64) {
+        self.first_added.get_or_insert(number);
         self.open_bytes += bytes;
         if self.open_bytes >= self.kept_bytes / PARTS {
             self.parts.push_back((number, self.open_bytes));
@@ -61,10 +69,10 @@ impl JournalBounds {
         self.snapshot = self.snapshot.max(snapshot);
         if !self.is_surveyed {
             self.is_surveyed = true;
-            let own_bytes = self.own_bytes();
-            self.earlier = survey
-                .extent
-                .map(|extent| (extent.last, survey.journal_bytes.saturating_sub(own_bytes)));
+            let bytes = survey.journal_bytes.saturating_sub(self.own_bytes());
+            let last = survey.extent.map_or(0, |extent| extent.last);
+            let last = self.first_added.map_or(last, |first| first.saturating_sub(1));
+            self.earlier = (bytes > 0).then_some((last, bytes));
         }
     }
 
@@ -89,7 +97,8 @@ impl JournalBounds {
     /// Whether this dispatcher is to make a snapshot of its file, which has this size.
     pub fn is_snapshot_due(&self, file_bytes: u64, serves: bool) -> bool {
         let is_cut = self.snapshot == 0 && self.first.is_some_and(|first| first > 1);
-        let limit = file_bytes.max(self.kept_bytes / LEAST_SHARE);
+        let least = LEAST_BYTES.min(self.kept_bytes / SHARE_OF_KEPT);
+        let limit = least.max(file_bytes / SHARE_OF_FILE);
         match serves {
             // Nobody else may have the beginning.
             true => is_cut || self.bytes_behind_snapshot() > limit * PATIENCE_OF_SERVING,
@@ -165,10 +174,10 @@ mod tests {
         let mut bounds = JournalBounds::new(800);
         bounds.note_survey(&survey(Some((1, 100)), 900, 0));
         assert_eq!(bounds.take_cut(), None);
-        assert!(bounds.is_snapshot_due(899, false));
-        assert!(!bounds.is_snapshot_due(900, false));
-        assert!(bounds.is_snapshot_due(449, true));
-        assert!(!bounds.is_snapshot_due(450, true));
+        assert!(bounds.is_snapshot_due(899 * SHARE_OF_FILE, false));
+        assert!(!bounds.is_snapshot_due(900 * SHARE_OF_FILE, false));
+        assert!(bounds.is_snapshot_due(449 * SHARE_OF_FILE, true));
+        assert!(!bounds.is_snapshot_due(450 * SHARE_OF_FILE, true));
         bounds.note_survey(&survey(Some((1, 100)), 900, 100));
         assert!(!bounds.is_snapshot_due(1, false));
         assert_eq!(bounds.take_cut(), Some(100));
