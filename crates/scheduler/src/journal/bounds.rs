@@ -71,7 +71,9 @@ impl JournalBounds {
             self.is_surveyed = true;
             let bytes = survey.journal_bytes.saturating_sub(self.own_bytes());
             let last = survey.extent.map_or(0, |extent| extent.last);
-            let last = self.first_added.map_or(last, |first| first.saturating_sub(1));
+            let last = self
+                .first_added
+                .map_or(last, |first| first.saturating_sub(1));
             self.earlier = (bytes > 0).then_some((last, bytes));
         }
     }
