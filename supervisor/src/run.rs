@@ -89,6 +89,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         }
         process.check_health()?;
         if process.is_drained() {
+            process.warn_of_lost_outcomes();
             process.supervisor.send_goodbye();
             process.send_outgoing();
             drop(sockets);
@@ -411,8 +412,20 @@ impl Process {
         }
     }
 
-    fn is_drained(&self) -> bool {
+    fn is_drained(&mut self) -> bool {
         let running = self.workers.iter().any(WorkerProcess::is_running);
-        !running && self.supervisor.is_drained()
+        !running && self.supervisor.is_drained(boot_ms())
+    }
+
+    /// Says how many pages will be fetched again, because no dispatcher was there to take their outcomes.
+    fn warn_of_lost_outcomes(&self) {
+        let pages = self.supervisor.unacknowledged_leases();
+        if pages > 0 {
+            tracing::warn!(
+                event = "outcomes_not_acknowledged",
+                pages,
+                "drained, but no dispatcher has acknowledged the last outcomes: their pages will be fetched again"
+            );
+        }
     }
 }

@@ -16,6 +16,9 @@ use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 const FIRST_HELLO_PAUSE_MS: u64 = 100;
 const LAST_HELLO_PAUSE_MS: u64 = 2_000;
 
+/// The pause before a heartbeat whose answer somebody waits for.
+const EARLY_HEARTBEAT_MS: u64 = 50;
+
 /// How many heartbeats are sent within the duration of a lease.
 const HEARTBEATS_PER_LEASE: u64 = 10;
 
@@ -56,6 +59,13 @@ impl Session {
 
     pub(crate) fn next_send_ms(&self) -> u64 {
         self.next_send_ms
+    }
+
+    /// Sends the next heartbeat early.
+    pub(crate) fn send_soon(&mut self, now_ms: u64) {
+        if self.is_welcomed() {
+            self.next_send_ms = self.next_send_ms.min(now_ms + EARLY_HEARTBEAT_MS);
+        }
     }
 
     /// Begins a new session and returns its number. The lease continues.

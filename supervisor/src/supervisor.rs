@@ -21,7 +21,7 @@ use crate::mappings::Mappings;
 use crate::queue::Queue;
 use crate::recalls::Recalls;
 use crate::session::Session;
-use crate::unacknowledged::UnacknowledgedOutcomes;
+use crate::unacknowledged::{UnacknowledgedOutcomes, leases_of};
 use crate::worker_state::WorkerState;
 
 mod dispatcher_side;
@@ -40,6 +40,11 @@ pub struct Terms {
     /// How many tasks and bytes of URLs the supervisor holds at most.
     pub limit: Credit,
 }
+
+/// How long a drained supervisor waits for the dispatcher to acknowledge its last outcomes. A dispatcher that is
+/// restarted answers within seconds; without any, the supervisor must end at some time. With the longest request, it
+/// stays below `TimeoutStopSec` of the service.
+const LAST_ACKNOWLEDGEMENT_MS: u64 = 20_000;
 
 /// A message to send, and its receiver.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +76,8 @@ pub struct Supervisor {
     recalls: Recalls,
     reported_credit: Credit,
     draining: bool,
+    /// When the draining supervisor was first seen to hold no lease.
+    empty_since_ms: Option<u64>,
     /// Whether tasks are given back instead of started.
     paused: bool,
     /// Whether it was logged already that the dispatcher is silent or that the name is taken.
@@ -95,6 +102,7 @@ impl Supervisor {
             recalls: Recalls::default(),
             reported_credit: terms.limit,
             draining: false,
+            empty_since_ms: None,
             paused: false,
             problem_logged: false,
             name_taken: false,
@@ -224,9 +232,22 @@ impl Supervisor {
         self.send_report();
     }
 
-    /// Whether the supervisor is draining and holds no more leases.
-    pub fn is_drained(&self) -> bool {
-        self.draining && self.queue.is_empty()
+    /// Whether the supervisor is draining, holds no more leases, and has handed over its outcomes, or has waited for
+    /// that as long as it waits at most.
+    pub fn is_drained(&mut self, now_ms: u64) -> bool {
+        if !self.draining || !self.queue.is_empty() {
+            return false;
+        }
+        if self.unacknowledged_leases() == 0 {
+            return true;
+        }
+        let since_ms = *self.empty_since_ms.get_or_insert(now_ms);
+        now_ms >= since_ms + LAST_ACKNOWLEDGEMENT_MS
+    }
+
+    /// How many leases end with outcomes that the dispatcher has not acknowledged. Their tasks will be leased again.
+    pub fn unacknowledged_leases(&self) -> usize {
+        self.unacknowledged.leases().count() + leases_of(&self.outcomes).count()
     }
 
     pub fn send_goodbye(&mut self) {

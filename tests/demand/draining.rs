@@ -129,6 +129,33 @@ fn supervisors_drain_by_word_one_or_all() {
 }
 
 #[test]
+fn a_supervisor_that_drains_while_its_dispatcher_is_away_keeps_its_outcomes_for_it() {
+    let mut fleet = Fleet::start();
+    let pages = feed_sites(&fleet, 6, Duration::from_millis(100));
+    wait_until_asked(&fleet, 20);
+    fleet.kill_dispatcher();
+    // Those that are fetched now have an outcome that no dispatcher knows.
+    let asked = fleet.web.visits().pages().len();
+    wait_until_asked(&fleet, asked + 6);
+
+    let log = fleet
+        .work
+        .path("state/supervisor-one/logs/supervisor-one.log");
+    fleet.signal_supervisor("one", Signal::TERM);
+    wait_for("its workers have drained", || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.contains("worker_drained").then_some(())
+    });
+    fleet.assert_supervisors_run();
+    fleet.start_dispatcher();
+    fleet.supervisor_ended("one");
+
+    fleet.add_supervisor("two");
+    fleet.wait_until_done("drained");
+    assert_asked_once(&fleet, pages);
+}
+
+#[test]
 fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_immediately() {
     let lease = Duration::from_secs(12);
     let settings = [

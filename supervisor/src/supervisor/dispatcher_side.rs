@@ -27,6 +27,10 @@ impl Supervisor {
 
     /// Sends a hello or a heartbeat, if one is due.
     pub fn send_if_due(&mut self, now_ms: u64, wall_ms: i64) {
+        if self.draining && self.queue.is_empty() {
+            // Only the acknowledgement of the last outcomes, which answers a heartbeat, is still awaited.
+            self.session.send_soon(now_ms);
+        }
         match self.session.due_message(now_ms) {
             DueMessage::Nothing => {}
             DueMessage::Hello => self.send_hello(now_ms),

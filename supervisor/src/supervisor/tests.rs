@@ -289,3 +289,45 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
     supervisor.handle_dispatcher_message(heard, NOW_MS);
     assert_eq!(asked(&mut supervisor), Some(106));
 }
+
+/// A drained supervisor that has given back its one task.
+fn drained_with_an_outcome() -> Supervisor {
+    let mut supervisor = welcomed(&[]);
+    deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);
+    supervisor.drain();
+    supervisor.send_report();
+    assert_eq!(supervisor.held_leases(), 0);
+    supervisor
+}
+
+#[test]
+fn a_supervisor_has_drained_when_its_last_outcomes_are_acknowledged() {
+    let mut supervisor = drained_with_an_outcome();
+    assert!(!supervisor.is_drained(NOW_MS));
+    let mut beats = 0;
+    for now_ms in NOW_MS..NOW_MS + 500 {
+        supervisor.send_if_due(now_ms, 0);
+        beats += supervisor.take_outgoing().len();
+    }
+    assert!(beats >= 5, "{beats}: it asks soon, and again");
+    supervisor.handle_dispatcher_message(
+        DispatcherToSupervisor::Heartbeat {
+            session: NOW_MS,
+            heard_ms: NOW_MS,
+            outcomes_heard: 1,
+        },
+        NOW_MS,
+    );
+    assert!(supervisor.is_drained(NOW_MS));
+    assert_eq!(supervisor.unacknowledged_leases(), 0);
+}
+
+#[test]
+fn a_drained_supervisor_without_a_dispatcher_ends_at_some_time() {
+    let mut supervisor = drained_with_an_outcome();
+    let until_ms = NOW_MS + LAST_ACKNOWLEDGEMENT_MS;
+    assert!(!supervisor.is_drained(NOW_MS));
+    assert!(!supervisor.is_drained(until_ms - 1));
+    assert!(supervisor.is_drained(until_ms));
+    assert_eq!(supervisor.unacknowledged_leases(), 1);
+}

@@ -127,8 +127,9 @@ impl Machine {
     }
 
     /// Whether the supervisor was asked to drain, and nothing is left.
-    pub(crate) fn has_drained(&self) -> bool {
-        let is_drained = self.core.as_ref().is_some_and(Supervisor::is_drained);
+    pub(crate) fn has_drained(&mut self, boot_ms: u64) -> bool {
+        let core = self.core.as_mut();
+        let is_drained = core.is_some_and(|core| core.is_drained(boot_ms));
         is_drained && !self.workers.iter().any(|worker| worker.is_alive)
     }
 }

@@ -107,7 +107,8 @@ pub(crate) fn run_supervisor(
         world.machines[machine].speaks_at_ms = speaks_at_ms;
         world.schedule_at(speaks_at_ms, Event::SupervisorSpeaks(machine));
     }
-    if world.machines[machine].has_drained() {
+    let boot_ms = world.machines[machine].boot_ms(world.now_ms);
+    if world.machines[machine].has_drained(boot_ms) {
         stop_drained_supervisor(world, machine);
     }
 }
