@@ -36,7 +36,7 @@ impl Retention {
         tokio::time::sleep_until(self.next).await;
     }
 
-    pub(crate) async fn step(&mut self, store: &dyn Store) {
+    pub(crate) async fn drop_old_data(&mut self, store: &dyn Store) {
         let cutoff = self.config.cutoff(now_ms());
         let began = Instant::now();
         let wait = match store.drop_old(cutoff).await {

@@ -67,7 +67,10 @@ impl ListChecker {
 
     /// Judges the next list. After an error, the crawl is judged from its beginning. Returns the note of a crawl
     /// whose last list was judged.
-    pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<Option<i64>, StoreError> {
+    pub(crate) async fn judge_next(
+        &mut self,
+        store: &Arc<dyn Store>,
+    ) -> Result<Option<i64>, StoreError> {
         let Some((crawl, mut lists)) = self.present.take().or_else(|| {
             let crawl = self.waiting.pop_front()?;
             let lists = Lists::new(store, &crawl);

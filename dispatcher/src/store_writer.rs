@@ -324,7 +324,7 @@ impl WriteQueue {
             let queued = tokio::select! {
                 queued = self.queued.recv() => queued?,
                 () = self.retention.wait_until_due() => {
-                    self.retention.step(&**store).await;
+                    self.retention.drop_old_data(&**store).await;
                     continue;
                 }
                 () = tokio::time::sleep_until(self.check_at) => {
@@ -353,7 +353,7 @@ impl WriteQueue {
 
     /// Judges the next list. Returns the note of its crawl if that was the last one.
     async fn check_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
-        match self.lists.step(store).await {
+        match self.lists.judge_next(store).await {
             Ok(note) => note,
             Err(error) => {
                 tracing::warn!(event = "lists_not_judged", %error, "the lists of a crawl are not judged");

@@ -130,7 +130,7 @@ impl PermissionCheck {
     }
 
     /// The next action.
-    pub fn step(&self) -> Step {
+    pub fn next_step(&self) -> Step {
         match &self.state {
             State::LookingUp { origin, .. } => Step::LookUp(origin.clone()),
             State::AwaitingTurn { of } => Step::AwaitTurn(of.clone()),

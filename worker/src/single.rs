@@ -201,7 +201,7 @@ impl SingleFetcher {
         }
         let mut check = PermissionCheck::begin(task, url, false, self.known(), Now::read());
         loop {
-            match check.step() {
+            match check.next_step() {
                 Step::LookUp(_) => check.note_cache_entry(None, self.known(), Now::read()),
                 Step::AwaitTurn(of) => {
                     let delay = self.politeness.delay();

@@ -36,7 +36,7 @@ pub(super) async fn counted_elsewhere(
     let mut given_back = names_given_back.borrow_mut();
     match (name, address) {
         (Some(name), Some(_)) => given_back.keep(url, name),
-        _ => given_back.drop_name(url),
+        _ => given_back.forget(url),
     }
     address
 }
@@ -59,7 +59,7 @@ impl ReturnedTaskNames {
         }
     }
 
-    fn drop_name(&mut self, url: &Url) {
+    fn forget(&mut self, url: &Url) {
         self.0.remove(url.host_str().unwrap_or_default());
     }
 }

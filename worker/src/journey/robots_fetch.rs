@@ -65,7 +65,7 @@ impl RunningCheck<'_> {
     async fn take_steps(&mut self, mut check: PermissionCheck) -> Option<Permission> {
         let journey = self.journey;
         loop {
-            match check.step() {
+            match check.next_step() {
                 Step::LookUp(origin) => {
                     let found = journey.cache.robots(&origin, now_ms()).await;
                     // If the cache is unreachable, which it logs itself, the file is fetched from the web.

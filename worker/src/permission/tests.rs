@@ -69,22 +69,22 @@ fn response(status: u16, body: &str, now: Now) -> RobotsResponse {
 fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut check = bench.begin(false, now);
-    assert_eq!(check.step(), looks_up());
+    assert_eq!(check.next_step(), looks_up());
     check.note_cache_entry(None, bench.known(), now);
-    assert_eq!(check.step(), awaits("a.org"));
+    assert_eq!(check.next_step(), awaits("a.org"));
     check.note_turn(bench.known(), now);
     let url = Url::parse("http://a.org/robots.txt").unwrap();
-    assert_eq!(check.step(), Step::Request(url));
+    assert_eq!(check.next_step(), Step::Request(url));
     let file = "User-agent: *\nCrawl-delay: 3\n";
     check.note_response(Ok(response(200, file, now)), bench.known(), now);
     let delay = Duration::from_secs(3);
     let turn = Turn::PageAfterRobots(delay);
     let allowed = Permission::Allowed { delay, turn };
-    assert_eq!(check.step(), Step::Decided(allowed));
+    assert_eq!(check.next_step(), Step::Decided(allowed));
     assert_eq!(check.take_fetched().len(), 1);
     let turn = Turn::Page(delay);
     let again = Step::Decided(Permission::Allowed { delay, turn });
-    assert_eq!(bench.begin(false, now).step(), again);
+    assert_eq!(bench.begin(false, now).next_step(), again);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
     let mut check = bench.begin(true, now);
     check.note_cache_entry(None, bench.known(), now);
     check.note_turn(bench.known(), now);
-    assert_eq!(check.step(), looks_up());
+    assert_eq!(check.next_step(), looks_up());
     let entry = RobotsEntry {
         origin: String::from("http://a.org"),
         status: Some(200),
@@ -106,7 +106,7 @@ fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
         outcome: Outcome::Disallowed,
         evidence: None,
     };
-    assert_eq!(check.step(), Step::Decided(refused));
+    assert_eq!(check.next_step(), Step::Decided(refused));
     assert!(check.take_fetched().is_empty());
 }
 
@@ -117,7 +117,7 @@ fn a_failed_fetch_refuses_the_page_and_a_denied_one_gives_the_task_back() {
     denied.note_cache_entry(None, bench.known(), now);
     denied.note_turn(bench.known(), now);
     denied.note_response(Err(Denied::NotStarted), bench.known(), now);
-    assert_eq!(denied.step(), Step::Decided(Permission::NotAsked));
+    assert_eq!(denied.next_step(), Step::Decided(Permission::NotAsked));
     let mut failed = bench.begin(false, now);
     failed.note_cache_entry(None, bench.known(), now);
     failed.note_turn(bench.known(), now);
@@ -135,7 +135,7 @@ fn looks_up() -> Step {
 
 /// How the task ends, if its request for robots.txt failed.
 fn outcome_of(check: &PermissionCheck) -> Option<Outcome> {
-    match check.step() {
+    match check.next_step() {
         Step::Decided(Permission::Refused {
             outcome,
             evidence: Some(_),
@@ -151,7 +151,7 @@ fn each_failure_is_a_request_that_waits_longer_than_the_one_before() {
     for wait_s in [1, 2, 4] {
         let mut check = bench.begin(false, now);
         check.note_cache_entry(None, bench.known(), now);
-        assert_eq!(check.step(), awaits("a.org"), "nothing is remembered");
+        assert_eq!(check.next_step(), awaits("a.org"), "nothing is remembered");
         check.note_turn(bench.known(), now);
         check.note_response(Ok(response(500, "", now)), bench.known(), now);
         assert_eq!(outcome_of(&check), Some(Outcome::RobotsUnreachable));
@@ -181,8 +181,9 @@ fn pages_go_on_under_the_last_good_file_while_a_new_one_cannot_be_had() {
     second.note_cache_entry(None, bench.known(), expired);
     second.note_turn(bench.known(), expired);
     second.note_response(Ok(response(503, "", expired)), bench.known(), expired);
-    let is_allowed =
-        |check: &PermissionCheck| matches!(check.step(), Step::Decided(Permission::Allowed { .. }));
+    let is_allowed = |check: &PermissionCheck| {
+        matches!(check.next_step(), Step::Decided(Permission::Allowed { .. }))
+    };
     assert!(is_allowed(&second));
     assert!(second.take_fetched().is_empty());
     assert!(
@@ -206,12 +207,12 @@ fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_no
         check
     };
     let mut within = moved("/rules");
-    assert_eq!(within.step(), awaits("a.org"));
+    assert_eq!(within.next_step(), awaits("a.org"));
     within.note_turn(bench.known(), now);
-    assert!(matches!(within.step(), Step::Request(_)));
+    assert!(matches!(within.next_step(), Step::Request(_)));
     let mut elsewhere = moved("http://b.org/robots.txt");
     let origin = String::from("http://b.org");
-    assert_eq!(elsewhere.step(), Step::LookUp(origin.clone()));
+    assert_eq!(elsewhere.next_step(), Step::LookUp(origin.clone()));
     let entry = RobotsEntry {
         origin,
         status: Some(200),
@@ -224,8 +225,8 @@ fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_no
         outcome: Outcome::Disallowed,
         evidence: None,
     };
-    assert_eq!(elsewhere.step(), Step::Decided(refused.clone()));
-    assert_eq!(bench.begin(false, now).step(), Step::Decided(refused));
+    assert_eq!(elsewhere.next_step(), Step::Decided(refused.clone()));
+    assert_eq!(bench.begin(false, now).next_step(), Step::Decided(refused));
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn a_redirect_to_another_site_is_a_turn_of_that_site_and_one_file_is_asked_for_o
         };
         check.note_response(Ok(redirect), bench.known(), now);
         check.note_cache_entry(None, bench.known(), now);
-        assert_eq!(check.step(), awaits("b.org"));
+        assert_eq!(check.next_step(), awaits("b.org"));
         check
     };
     let (mut first, mut second) = (redirected(), redirected());
@@ -249,6 +250,9 @@ fn a_redirect_to_another_site_is_a_turn_of_that_site_and_one_file_is_asked_for_o
     first.note_response(Ok(response(200, "", now)), bench.known(), now);
     assert_eq!(first.take_fetched().len(), 2, "as the file of both origins");
     second.note_turn(bench.known(), now);
-    let is_allowed = matches!(second.step(), Step::Decided(Permission::Allowed { .. }));
+    let is_allowed = matches!(
+        second.next_step(),
+        Step::Decided(Permission::Allowed { .. })
+    );
     assert!(is_allowed, "without a request");
 }

@@ -269,7 +269,7 @@ pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) ->
     let cell = Cell::find(visit, &store, (dataset, id), form.get("field")).await?;
     let path = cell.path();
     if form.get("version") != Some(&*cell.version()) {
-        return changed(visit, &path);
+        return report_changed_meanwhile(visit, &path);
     }
     let answer = answer(&store, &cell, &wanted).await?;
     let decision = Decision {
@@ -304,11 +304,11 @@ pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) ->
     visit.write_audit_entry("record_review", about).await?;
     match failed {
         Some(problem) => Err(problem),
-        None => changed(visit, &path),
+        None => report_changed_meanwhile(visit, &path),
     }
 }
 
-fn changed(visit: &Visit, path: &str) -> Shown {
+fn report_changed_meanwhile(visit: &Visit, path: &str) -> Shown {
     let message = visit.dashboard.messages.keep(Message {
         is_fault: true,
         text: String::from("Nothing was changed: the record has changed meanwhile"),

@@ -338,7 +338,7 @@ fn has_token(element: NodeRef<'_>, token: &str) -> bool {
     classes.split_whitespace().any(|one| one == token)
 }
 
-fn token_test(token: &str) -> Option<String> {
+fn condition_on_class_token(token: &str) -> Option<String> {
     let literal = literal(&format!(" {token} "))?;
     Some(format!(
         "contains(concat(' ', normalize-space(@class), ' '), {literal})"
@@ -398,7 +398,7 @@ fn candidate_conditions(
         tokens(*element).map(str::to_owned).collect()
     };
     for token in intersection(rows.iter().map(own)) {
-        if let Some(test) = token_test(&token) {
+        if let Some(test) = condition_on_class_token(&token) {
             add(
                 test,
                 0.05,
@@ -409,7 +409,7 @@ fn candidate_conditions(
     let of_rows = union(rows.iter().map(own));
     for token in union(wrong.iter().map(own)).difference(&of_rows) {
         let token = token.clone();
-        if let Some(test) = token_test(&token) {
+        if let Some(test) = condition_on_class_token(&token) {
             add(
                 format!("not({test})"),
                 0.12,
@@ -461,7 +461,7 @@ fn add_child_conditions(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_
     let test = |tag: &str, token: &Option<String>| match token {
         None => Some(tag.to_owned()),
         Some(token) if token.is_empty() => Some(format!(".//{tag}")),
-        Some(token) => Some(format!(".//{tag}[{}]", token_test(token)?)),
+        Some(token) => Some(format!(".//{tag}[{}]", condition_on_class_token(token)?)),
     };
     let has = |tag: String, token: Option<String>| {
         move |element: NodeRef<'_>| match &token {

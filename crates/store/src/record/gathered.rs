@@ -65,7 +65,7 @@ pub(super) fn gather(
     let same_mapping = same_mapping.filter(|source| source["mapping"].as_str() == page.mapping);
     let value = record.fields.get(name).cloned().unwrap_or_default();
     let kept = same_mapping.map_or_else(Vec::new, |source| parts_of(source, &value));
-    let is_answered = |part: &Part| part.url == page.url && part.at == at_of(page);
+    let is_answered = |part: &Part| part.url == page.url && part.at == fetched_at(page);
     if is_refresh && (page.is_reread || kept.iter().any(is_answered)) {
         return false;
     }
@@ -241,7 +241,7 @@ fn store_parts_as_candidates(candidates: &mut Candidates, name: &str, parts: Vec
     }
 }
 
-fn at_of(page: &PageValues<'_>) -> String {
+fn fetched_at(page: &PageValues<'_>) -> String {
     iso_time(page.started_at_ms)
 }
 
@@ -255,7 +255,7 @@ fn part_of(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
         value,
         url: page.url.to_owned(),
         mapping: page.mapping.map(str::to_owned),
-        at: at_of(page),
+        at: fetched_at(page),
         evidence,
         further: page.leads.further.clone(),
     }

@@ -84,7 +84,7 @@ impl Worker {
         }
         loop {
             match &mut runner.stage {
-                RunnerStage::Checking(check) => match check.step() {
+                RunnerStage::Checking(check) => match check.next_step() {
                     Step::LookUp(origin) => {
                         self.look_up_robots(check, &origin, &task.site, around);
                     }
@@ -350,7 +350,7 @@ fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
 
 /// Whether a request for robots.txt failed.
 fn has_failed(check: &PermissionCheck) -> bool {
-    let step = check.step();
+    let step = check.next_step();
     matches!(step, Step::Decided(Permission::Refused { evidence, .. }) if evidence.is_some())
 }
 

@@ -22,7 +22,7 @@ pub(super) enum WaitReason {
     Turn,
     Delay,
     Group,
-    Room,
+    Credit,
     Aside,
     SetAside,
     Retry,
@@ -40,7 +40,7 @@ impl WaitReason {
             WaitReason::Turn => "turn",
             WaitReason::Delay => "delay",
             WaitReason::Group => "address",
-            WaitReason::Room => "credit",
+            WaitReason::Credit => "credit",
             WaitReason::Aside => "machine",
             WaitReason::SetAside => "set_aside",
             WaitReason::Retry => "retry",
@@ -266,7 +266,7 @@ pub(super) fn wait_reason_at(
         Some(SiteWait::Group) => (WaitReason::Group, 0),
         Some(SiteWait::Aside { until_ms }) => (WaitReason::Aside, until_ms),
         Some(SiteWait::SetAside { until_ms }) => (WaitReason::SetAside, until_ms),
-        Some(SiteWait::Room) => (WaitReason::Room, 0),
+        Some(SiteWait::Credit) => (WaitReason::Credit, 0),
         Some(SiteWait::Turn | SiteWait::Leased) => (WaitReason::Turn, 0),
         None if site.due_at_ms > now_ms => (WaitReason::Delay, site.due_at_ms),
         None => (WaitReason::Turn, 0),
@@ -349,7 +349,7 @@ fn describe_waiting_group(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> S
             "{sites} {} for others of {its} address or provider{such}",
             verb("waits", "wait")
         ),
-        WaitReason::Room => format!(
+        WaitReason::Credit => format!(
             "{sites} {} until {its} supervisor accepts more tasks{such}",
             verb("waits", "wait")
         ),

@@ -248,7 +248,7 @@ fn why_site_waits(
             format_duration(delay_ms.into())
         ),
         WaitReason::Group => format!("its site {name} waits for others of its address or provider"),
-        WaitReason::Room => {
+        WaitReason::Credit => {
             format!("its site {name} waits until its supervisor accepts more tasks")
         }
         WaitReason::Aside => format!("the supervisor of its site {name} is offline{left}"),

@@ -17,8 +17,8 @@ pub enum SiteWait {
     Aside { until_ms: i64 },
     /// Another attempt: it had nothing to hand out in its turn.
     SetAside { until_ms: i64 },
-    /// Room at its owner, or at a supervisor that serves its lane.
-    Room,
+    /// Credit of its owner, or of a supervisor that serves its lane.
+    Credit,
     /// Its turn.
     Turn,
 }
@@ -83,6 +83,6 @@ fn wait_of(site: &Site, now_ms: i64) -> SiteWait {
     } else if site.place.is_some() {
         SiteWait::Turn
     } else {
-        SiteWait::Room
+        SiteWait::Credit
     }
 }
