@@ -419,7 +419,7 @@ impl Process {
 
     /// Says how many pages will be fetched again, because no dispatcher was there to take their outcomes.
     fn warn_of_lost_outcomes(&self) {
-        let pages = self.supervisor.unacknowledged_leases();
+        let pages = self.supervisor.unacknowledged_pages();
         if pages > 0 {
             tracing::warn!(
                 event = "outcomes_not_acknowledged",

@@ -21,7 +21,7 @@ use crate::mappings::Mappings;
 use crate::queue::Queue;
 use crate::recalls::Recalls;
 use crate::session::Session;
-use crate::unacknowledged::{UnacknowledgedOutcomes, leases_of};
+use crate::unacknowledged::UnacknowledgedOutcomes;
 use crate::worker_state::WorkerState;
 
 mod dispatcher_side;
@@ -238,16 +238,17 @@ impl Supervisor {
         if !self.draining || !self.queue.is_empty() {
             return false;
         }
-        if self.unacknowledged_leases() == 0 {
+        if self.unacknowledged_pages() == 0 {
             return true;
         }
         let since_ms = *self.empty_since_ms.get_or_insert(now_ms);
         now_ms >= since_ms + LAST_ACKNOWLEDGEMENT_MS
     }
 
-    /// How many leases end with outcomes that the dispatcher has not acknowledged. Their tasks will be leased again.
-    pub fn unacknowledged_leases(&self) -> usize {
-        self.unacknowledged.leases().count() + leases_of(&self.outcomes).count()
+    /// How many pages have an outcome that the dispatcher has not acknowledged. They will be fetched again. Tasks that
+    /// were given back do not count: nobody has fetched them, and a dispatcher sends further ones until the goodbye.
+    pub fn unacknowledged_pages(&self) -> usize {
+        self.outcomes.done.len() + self.unacknowledged.pages()
     }
 
     pub fn send_goodbye(&mut self) {

@@ -44,6 +44,11 @@ impl UnacknowledgedOutcomes {
         self.sent.iter().flat_map(|sent| leases_of(sent))
     }
 
+    /// The number of pages whose outcomes are in the unacknowledged messages.
+    pub(crate) fn pages(&self) -> usize {
+        self.sent.iter().map(|sent| sent.done.len()).sum()
+    }
+
     /// Removes all messages, to be sent again in a new session.
     pub(crate) fn take_all(&mut self) -> Vec<SupervisorOutcomes> {
         self.link_bytes = 0;

@@ -320,17 +320,17 @@ impl Supervisor {
             self.send_outcomes(outcomes);
         }
         let credit = self.credit();
-        if credit != self.reported_credit && !self.draining {
+        if credit != self.reported_credit {
             self.reported_credit = credit;
             let session = self.session.id();
             self.send_to_dispatcher(SupervisorToDispatcher::Credit { session, credit });
         }
     }
 
-    /// The running total of credit to report to the dispatcher. It does not grow during a pause, or while too many
-    /// outcomes are unacknowledged.
+    /// The running total of credit to report to the dispatcher. It does not grow during a pause, while the supervisor
+    /// drains, or while too many outcomes are unacknowledged.
     fn credit(&self) -> Credit {
-        match self.paused || self.unacknowledged.are_too_long() {
+        match self.paused || self.draining || self.unacknowledged.are_too_long() {
             true => self.reported_credit,
             false => self.queue.credit(),
         }

@@ -85,6 +85,24 @@ fn task(id: u64, crawl: u32) -> Task {
     }
 }
 
+fn done(task: u64, links: Vec<String>) -> TaskDone {
+    TaskDone {
+        task,
+        delivery: Delivery::new(0, 1),
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 0,
+        fields: 0,
+        rows: 0,
+        rows_stored: 0,
+        links,
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+        evidence: None,
+    }
+}
+
 fn deliver_tasks(supervisor: &mut Supervisor, number: u64, tasks: Vec<Task>) {
     let message = DispatcherToSupervisor::Tasks {
         session: NOW_MS,
@@ -255,23 +273,8 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
     };
     let mut credits = Vec::new();
     for task in 1..=6 {
-        let done = TaskDone {
-            task,
-            delivery: Delivery::new(0, 1),
-            outcome: Outcome::Ok,
-            status_code: Some(200),
-            body_bytes: 0,
-            fields: 0,
-            rows: 0,
-            rows_stored: 0,
-            links: vec!["x".repeat(16 << 20)],
-            redirect: None,
-            resolved: Vec::new(),
-            clock: SiteClock::default(),
-            evidence: None,
-        };
         supervisor.handle_worker_message(WorkerToSupervisor {
-            done: vec![done],
+            done: vec![done(task, vec!["x".repeat(16 << 20)])],
             ..empty_message(0)
         });
         credits.push(asked(&mut supervisor));
@@ -290,12 +293,20 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
     assert_eq!(asked(&mut supervisor), Some(106));
 }
 
-/// A drained supervisor that has given back its one task.
+/// A drained supervisor that has sent the outcome of its one task.
 fn drained_with_an_outcome() -> Supervisor {
-    let mut supervisor = welcomed(&[]);
+    let mut supervisor = welcomed(&[0, 1]);
     deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);
     supervisor.drain();
+    assert!(!supervisor.is_drained(NOW_MS), "it is fetched");
+    for worker_index in 0..2 {
+        supervisor.handle_worker_message(WorkerToSupervisor {
+            done: vec![done(1, Vec::new())],
+            ..empty_message(worker_index)
+        });
+    }
     supervisor.send_report();
+    supervisor.take_outgoing();
     assert_eq!(supervisor.held_leases(), 0);
     supervisor
 }
@@ -319,7 +330,7 @@ fn a_supervisor_has_drained_when_its_last_outcomes_are_acknowledged() {
         NOW_MS,
     );
     assert!(supervisor.is_drained(NOW_MS));
-    assert_eq!(supervisor.unacknowledged_leases(), 0);
+    assert_eq!(supervisor.unacknowledged_pages(), 0);
 }
 
 #[test]
@@ -329,5 +340,20 @@ fn a_drained_supervisor_without_a_dispatcher_ends_at_some_time() {
     assert!(!supervisor.is_drained(NOW_MS));
     assert!(!supervisor.is_drained(until_ms - 1));
     assert!(supervisor.is_drained(until_ms));
-    assert_eq!(supervisor.unacknowledged_leases(), 1);
+    assert_eq!(supervisor.unacknowledged_pages(), 1);
+}
+
+#[test]
+fn tasks_that_come_while_it_drains_hold_no_supervisor_up() {
+    let mut supervisor = welcomed(&[]);
+    let credit = supervisor.credit();
+    supervisor.drain();
+    deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);
+    supervisor.handle_worker_message(WorkerToSupervisor {
+        ready: true,
+        ..empty_message(0)
+    });
+    supervisor.return_waiting(&RecallScope::default());
+    assert!(supervisor.is_drained(NOW_MS));
+    assert_eq!(supervisor.credit(), credit);
 }
