@@ -185,22 +185,20 @@ pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Valu
     Value::Object(members)
 }
 
-impl Mongo {
-    /// Passes the content of the steps to `each`. Returns how many rows there were.
-    async fn receive(
-        &self,
-        mut steps: mpsc::Receiver<Step>,
-        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
-    ) -> Result<u64, ExportError> {
-        let mut received = 0;
-        while let Some(step) = steps.recv().await {
-            for one in step.map_err(|fault| fault.into_error(&self.db.store))? {
-                each(one)?;
-                received += 1;
-            }
+/// Passes the content of the steps to `each`. Returns how many rows there were.
+async fn receive(
+    mongo: &Mongo,
+    mut steps: mpsc::Receiver<Step>,
+    each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+) -> Result<u64, ExportError> {
+    let mut received = 0;
+    while let Some(step) = steps.recv().await {
+        for one in step.map_err(|fault| fault.into_error(&mongo.db.store))? {
+            each(one)?;
+            received += 1;
         }
-        Ok(received)
     }
+    Ok(received)
 }
 
 #[async_trait]
@@ -215,7 +213,7 @@ impl Export for Mongo {
         let (steps, read) = mpsc::channel(1);
         let reading = read_all(self.db.clone(), kind, filter.clone(), steps);
         self.thread.start_task(reading);
-        self.receive(read, each).await
+        receive(self, read, each).await
     }
 
     async fn pages(
@@ -226,6 +224,6 @@ impl Export for Mongo {
         let (steps, found) = mpsc::channel(1);
         let finding = read_pages(self.db.clone(), ids, steps);
         self.thread.start_task(finding);
-        self.receive(found, each).await
+        receive(self, found, each).await
     }
 }
