@@ -269,6 +269,7 @@ UNUSUAL = {
     "UTF-16 without a mark": {"encoding": "utf-16-le"},
     "UTF-16, semicolons, Windows": {"encoding": "utf-16", "delimiter": ";", "lineterminator": "\r\n"},
     "a blank line first": {"edit": lambda text: "\n" + text},
+    "lines above the header": {"edit": lambda text: "Books of 2026\n\n\"Source: the library, as of May\"\n" + text},
     "blank lines": {"edit": lambda text: text.replace("\nb", "\n\nb")},
     "quotes that are no quotes": {"delimiter": "\t", "edit": lambda text: text.replace('""', "''").replace('"', "").replace("''", '"')},
     "rows with more cells": {"edit": lambda text: text.replace(",mine\n", ",mine,and,more\n")},

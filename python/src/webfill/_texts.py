@@ -77,7 +77,7 @@ class TextTable:
             escapechar=found["escape"],
             skipinitialspace=found["skips_blanks"],
         )
-        if found["has_header"]:
+        for _ in range(found["rows_above"] + found["has_header"]):
             next(rows, None)
         return list(found["columns"]), rows
 

@@ -29,6 +29,7 @@ pub fn of(understanding: &Understanding) -> Value {
             },
             "ends_with_cr": dialect.ends_with_cr,
             "skips_blanks": dialect.skips_blanks,
+            "rows_above": dialect.notes,
             "has_header": dialect.has_header,
             "has_separator_line": dialect.has_separator_line,
         })),
