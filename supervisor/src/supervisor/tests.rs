@@ -346,7 +346,7 @@ fn a_drained_supervisor_without_a_dispatcher_ends_at_some_time() {
 #[test]
 fn tasks_that_come_while_it_drains_hold_no_supervisor_up() {
     let mut supervisor = welcomed(&[]);
-    let credit = supervisor.credit();
+    let credit = supervisor.reported_credit;
     supervisor.drain();
     deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);
     supervisor.handle_worker_message(WorkerToSupervisor {
@@ -355,5 +355,5 @@ fn tasks_that_come_while_it_drains_hold_no_supervisor_up() {
     });
     supervisor.return_waiting(&RecallScope::default());
     assert!(supervisor.is_drained(NOW_MS));
-    assert_eq!(supervisor.credit(), credit);
+    assert_eq!(supervisor.reported_credit, credit);
 }
