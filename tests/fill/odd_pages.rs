@@ -185,8 +185,11 @@ fn object(thing: usize, has_maker: bool) -> String {
     format!(r#"{{"@type":"Product",{maker}"name":"{}"}}"#, title(thing))
 }
 
+/// A name, and the part of the page about a thing that shows others.
+type Layout = (&'static str, fn(usize) -> String);
+
 /// Layouts in which a page shows other things with the same label, also if it lacks its own value.
-const LAYOUTS: [(&str, fn(usize) -> String); 7] = [
+const LAYOUTS: [Layout; 7] = [
     ("boxes of related things", |thing| {
         let others = [thing + 5, thing + 17]
             .map(|other| format!("<div class=related>{}</div>", card(other)));

@@ -25,7 +25,7 @@ pub fn minutes_of_day(text: &str) -> Option<u32> {
     let (hours, minutes) = (number(1)?, number(2));
     let half = found.get(3).map(|half| half.as_str().to_ascii_lowercase());
     let is_marked = half.is_some() || found.get(4).is_some();
-    if !is_marked && !(minutes.is_some() && text.contains(':')) {
+    if !(is_marked || minutes.is_some() && text.contains(':')) {
         return None;
     }
     let hours = match half.as_deref() {
