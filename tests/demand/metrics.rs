@@ -1,7 +1,7 @@
 //! Metrics for Prometheus. They equal the counts of the sites' access log, no death of a process makes them decrease,
 //! and their number does not grow with the web. A real Prometheus scrapes them, with the shipped alerts and dashboard.
 
-mod documented;
+pub(crate) mod documented;
 mod machines;
 mod prometheus;
 mod scraped;
@@ -17,7 +17,7 @@ use self::scraped::Scraped;
 use crate::clients::try_http_at;
 use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
-const DISPATCHER: u16 = 9464;
+pub(crate) const DISPATCHER: u16 = 9464;
 const SUPERVISOR: u16 = 9465;
 
 /// A dispatcher, and a supervisor with one worker, both with metrics.
@@ -52,7 +52,7 @@ fn fleet_with_rows() -> Fleet {
     fleet
 }
 
-fn scrape(fleet: &Fleet, port: u16) -> Scraped {
+pub(crate) fn scrape(fleet: &Fleet, port: u16) -> Scraped {
     Scraped::read(&text(fleet, port))
 }
 

@@ -13,6 +13,8 @@ use webfill_tests::site::page;
 
 use crate::clients::Pipeline;
 use crate::fleet::{DELAY, Fleet, action, request, wait_for};
+use crate::metrics::documented::OF_A_JOURNAL;
+use crate::metrics::{DISPATCHER, scrape};
 
 const SITES: usize = 4;
 const PAGES: usize = 30;
@@ -270,6 +272,10 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
         let site = first.web.site(&format!("s{site}.test"));
         site.serve_otherwise(|_| page("P").into());
     }
+    first.set(
+        "METRICS_DISPATCHER",
+        &format!("{}:{DISPATCHER}", first.host),
+    );
     first.start_dispatcher();
     let alone = hand_over(&first).expect_code(1).stderr;
     assert!(alone.contains("no other dispatcher stands by"), "{alone}");
@@ -290,6 +296,11 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
     );
     let shown = first.run(&["status"]).expect_code(0).stdout;
     assert!(shown.contains(&format!("{name} stands by")), "{shown}");
+    let metrics = scrape(&first, DISPATCHER);
+    for series in OF_A_JOURNAL {
+        assert!(metrics.get(series).is_some(), "{series}");
+    }
+    assert_eq!(metrics.get("webfill_standbys"), Some(1.0));
     feed_all(&first, "first");
     wait_for("pages are fetched", || {
         (first.web.visits().pages().len() > SITES * PAGES / 4).then_some(())

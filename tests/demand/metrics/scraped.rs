@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The value of each series, by its name with its labels, as written.
 #[derive(Debug, Clone)]
-pub(super) struct Scraped(BTreeMap<String, f64>);
+pub(crate) struct Scraped(BTreeMap<String, f64>);
 
 impl Scraped {
     pub(super) fn read(text: &str) -> Scraped {
@@ -21,7 +21,7 @@ impl Scraped {
         self.0.into_keys()
     }
 
-    pub(super) fn get(&self, series: &str) -> Option<f64> {
+    pub(crate) fn get(&self, series: &str) -> Option<f64> {
         self.0.get(series).copied()
     }
 
