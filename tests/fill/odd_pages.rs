@@ -188,7 +188,7 @@ fn object(thing: usize, has_maker: bool) -> String {
 /// A name, and the part of the page about a thing that shows others.
 type Layout = (&'static str, fn(usize) -> String);
 
-/// Layouts in which a page shows other things with the same label, also if it lacks its own value.
+/// Layouts of pages that show other things under the same label, even where their own value is missing.
 const LAYOUTS: [Layout; 7] = [
     ("boxes of related things", |thing| {
         let others = [thing + 5, thing + 17]

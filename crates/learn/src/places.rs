@@ -665,7 +665,7 @@ impl<'s> OpenObjects<'s> {
     }
 }
 
-/// The end of a text, at most so many bytes.
+/// The last `most` bytes of a text, or a few less where that would cut a character.
 fn last_bytes(text: &str, most: usize) -> &str {
     let mut from = text.len().saturating_sub(most);
     while !text.is_char_boundary(from) {

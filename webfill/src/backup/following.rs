@@ -56,7 +56,7 @@ pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fau
     Ok(ExitStatus::Done)
 }
 
-/// The files in the order in which they are read.
+/// The files to follow. A pass reads them in this order.
 fn followed_files(sources: &Sources, folder: &Path) -> Vec<FollowedFile> {
     let mut files = vec![FollowedFile::new(&sources.state.join(FILE_NAME), folder)];
     let stores = [

@@ -1,5 +1,5 @@
-//! Lists of which a page shows the first few values, with the others behind a button. Known lists show it: those that are
-//! longer than what is read all lack the same end, and no list is read that is longer.
+//! Pages that show the first few values of a list, and the others only behind a button. You can tell from known lists:
+//! the longer ones all lose their end at the same length, and no longer list is ever read.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::deciding::{Cell, State};
 use super::reading::contains_value;
 use super::table::Table;
 
-/// So many known lists show it.
+/// The number of known lists that must be cut off at that length.
 const SHOWN_BY: usize = 2;
 
 /// How likely a list of the longest length is whole: it is not filled, however little precision is wanted.

@@ -51,7 +51,7 @@ async fn write(
     (group, epoch): (&str, u64),
     writes: &[Statements],
 ) -> Result<FencedWrite, Fault> {
-    for _ in 1..ATTEMPTS {
+    for _ in 0..ATTEMPTS {
         match with_timeout(async { Ok(attempt(db, (group, epoch), writes).await) }).await? {
             Err(Failure::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {}
             Err(Failure::Driver(error)) => return Err(error.into()),
