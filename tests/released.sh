@@ -30,7 +30,10 @@ rm -f "$own"
 [ ! -e "$target/debug/webfill" ] || ln "$target/debug/webfill" "$own"
 git archive "$COMMIT" | tar -x -C "$folder/source"
 sed -i -e '0,/^version = .*/s//version = "0.0.0-released"/' -e 's/\(path = "[^"]*"\), version = "[^"]*"/\1/' "$folder/source/Cargo.toml"
-# It is tried, not measured: its own crates are compiled as quickly as can be, its dependencies as for this tree.
+# Dependencies are compiled with the profiles of this tree, so that both programs share them. Its own crates are tried,
+# not measured: they are compiled as quickly as can be.
+sed -i '/^\[profile/,$d' "$folder/source/Cargo.toml"
+sed -n '/^\[profile/,$p' Cargo.toml >>"$folder/source/Cargo.toml"
 quickly=()
 for crate in $(sed -n 's/^name = "\(webfill[a-z-]*\)"$/\1/p' "$folder"/source/{,crates/}*/Cargo.toml); do
     quickly+=(--config "profile.dev.package.$crate.opt-level=0")
