@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::web::{Answer, Pages, page};
 
 const SMALLEST: u64 = 45_000;

@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use webfill_bench::{Limit, Size, Verdict};
 
 use crate::articles::Articles;
 use crate::catalogue::Catalogue;
+use crate::failure::Failure;
 use crate::processes::Cost;
 use crate::scrapy::Spider;
 use crate::web::{Pages, Web};
 use crate::webfill::{Crawl, Fields, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 /// The sites that the pages are spread over. webfill never has two requests in flight to one, so this is its
 /// parallelism, like Scrapy's default of 16 requests at a time.

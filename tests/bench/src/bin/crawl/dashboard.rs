@@ -9,12 +9,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_bench::{Limit, Size, Verdict};
 use webfill_test_browser::Browser;
 
 use crate::demand::{Fleet, HOST};
+use crate::failure::Failure;
 use crate::pace::{Sites, host};
 use crate::web::Web;
-use crate::{Failure, Limit, Size, Verdict};
 
 const BROWSERS: usize = 3;
 

@@ -4,8 +4,10 @@
 
 use std::net::TcpListener;
 
+use webfill_bench::{Limit, Size, Verdict};
+
+use crate::failure::Failure;
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 /// Seconds that a site is left alone; after a failure twice as long.
 const DELAY: &str = "0.5";

@@ -8,12 +8,13 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_bench::program::binary;
+use webfill_bench::{Limit, Size, Verdict};
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
+use crate::failure::Failure;
 use crate::processes::cpu_of_tree;
 use crate::web::{Answer, Pages, Web, page};
-use crate::{Failure, Limit, Size, Verdict};
-use webfill_bench::program::binary;
 
 /// Requests, one after another, in the full and in the small size, and some uncounted ones before them.
 const REQUESTS: [usize; 2] = [500, 50];

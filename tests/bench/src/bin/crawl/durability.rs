@@ -9,11 +9,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use webfill_bench::{Limit, Size, Verdict};
 
 use crate::cost;
 use crate::demand::Fleet;
+use crate::failure::Failure;
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 const ROUNDS: [usize; 2] = [3, 1];
 

@@ -1,9 +1,11 @@
 //! (k) The cost of logging each step of each task, for `webfill trace`: CPU a page, as a share of the cost without
 //! logging. Both are measured in turn, the best of some rounds each.
 
+use webfill_bench::{Limit, Size, Verdict};
+
 use crate::cost;
+use crate::failure::Failure;
 use crate::webfill::Crawl;
-use crate::{Failure, Limit, Size, Verdict};
 
 const ROUNDS: [usize; 2] = [3, 1];
 

@@ -15,6 +15,7 @@ mod dashboard;
 mod dead;
 mod demand;
 mod durability;
+mod failure;
 mod journey;
 mod memory;
 mod mongodb;
@@ -28,9 +29,9 @@ mod webfill;
 
 use std::process::ExitCode;
 
-use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_bench::{Size, Verdict, report};
 
-pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+use failure::Failure;
 
 /// The names of the benchmarks.
 const NAMES: [&str; 11] = [

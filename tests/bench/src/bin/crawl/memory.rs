@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use webfill_bench::{Limit, Size, Verdict};
+
 use crate::articles::Articles;
+use crate::failure::Failure;
 use crate::web::{Answer, Pages, Web};
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use mongodb::Client;
 use mongodb::bson::doc;
 use serde_json::json;
+use webfill_bench::{Limit, Size, Verdict};
 use webfill_test_mongod::Mongod;
 
+use crate::failure::Failure;
 use crate::pace::{self, DELAY, Plan, ServerView, Sites};
 use crate::web::Web;
 use crate::webfill::{Crawl, CrawlResult, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 const LIMIT: f64 = 50.0;
 

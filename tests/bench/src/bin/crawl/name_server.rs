@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 const HEADER_BYTES: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];

@@ -6,11 +6,13 @@
 
 use std::time::{Duration, Instant};
 
+use webfill_bench::{Limit, Size, Verdict};
+
+use crate::failure::Failure;
 use crate::name_server::{self, DEAD};
 use crate::pace::{self, DELAY, Plan, Sites};
 use crate::web::Web;
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 /// URLs of each dead site.
 const DEAD_PAGES: usize = 5;

@@ -6,13 +6,14 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use webfill_bench::{Limit, Size, Verdict};
 
 use crate::catalogue;
+use crate::failure::Failure;
 use crate::processes::Cost;
 use crate::scrapy::Spider;
 use crate::web::{Answer, Arrival, Pages, Web, page};
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Size, Verdict};
 
 pub const DELAY: Duration = Duration::from_secs(1);
 

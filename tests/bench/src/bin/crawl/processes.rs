@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// /proc counts CPU time in ticks of a hundredth of a second, on every Linux of today.
 const TICK: Duration = Duration::from_millis(10);

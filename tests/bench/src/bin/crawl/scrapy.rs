@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::processes::{Cost, measure};
 use crate::webfill::{Fields, bench_file};
 

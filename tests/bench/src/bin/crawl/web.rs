@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The answer of a site: head and body as sent.
 pub type Answer = Arc<[u8]>;

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use webfill_bench::program::binary;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::processes::{Cost, Roles, measure};
 
 /// The values of each page's fields.

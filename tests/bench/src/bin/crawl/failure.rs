@@ -1,0 +1,3 @@
+//! Why a benchmark could not be measured.
+
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
