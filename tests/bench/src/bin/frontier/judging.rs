@@ -7,9 +7,10 @@ use webfill_api::CrawlSpec;
 use webfill_scheduler::frontier::{Candidate, Frontier, Leased};
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
+use crate::failure::Failure;
 use crate::laps::{Lap, Watch};
-use crate::web::Web;
-use crate::{Failure, LINKS, MILLION, NEW_LINKS, PAGES_PER_COMMIT, Plan};
+use crate::plan::{MILLION, PAGES_PER_COMMIT, Plan};
+use crate::web::{LINKS, NEW_LINKS, Web};
 
 /// The measurements to judge.
 pub struct Measured {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use webfill_bench::core_time::time_on_core;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The number of judged links, and the time used, by the clock and on the core.
 #[derive(Default)]

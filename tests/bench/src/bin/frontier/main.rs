@@ -11,36 +11,31 @@
 //! millions are fed as seeds first, unmeasured. `--memory` limits the dedupe memory: a lower limit shows the cost of
 //! more URLs. With `--state`, the frontier is kept in that folder, and continued from there.
 
+mod failure;
 mod judging;
 mod laps;
 mod peer;
+mod plan;
 mod web;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use webfill_bench::{Limit, Size, Verdict, report};
-use webfill_scheduler::frontier::{FrontierConfig, page_cache_bytes};
 
+use failure::Failure;
 use judging::measure_frontier;
 use peer::measure_peer;
+use plan::{MILLION, Plan};
+use web::{LINKS, NEW_LINKS};
 
 /// The same allocator as in the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The links of a page.
-const LINKS: u64 = 100;
-const NEW_LINKS: u64 = 20;
-const PAGES_PER_COMMIT: usize = 40;
-const MILLION: u64 = 1_000_000;
-
 const WANTED_RATE: f64 = 300_000.0;
 const WANTED_RSS_MIB: f64 = 512.0;
 const WANTED_BYTES: f64 = 122.0;
 const WANTED_SLOWDOWN: f64 = 1.5;
-
-type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
@@ -90,42 +85,4 @@ fn main() -> Result<ExitCode, Failure> {
         },
     ];
     Ok(report(&verdicts, size))
-}
-
-struct Plan {
-    seen: u64,
-    skipped: u64,
-    local: bool,
-    state: Option<PathBuf>,
-    config: FrontierConfig,
-}
-
-impl Plan {
-    fn read(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
-        let mut plan = Plan {
-            seen: size.pick(10, 1) * MILLION,
-            skipped: 0,
-            local: true,
-            state: None,
-            config: FrontierConfig::default(),
-        };
-        while let Some(arg) = args.next() {
-            let mut number = || -> Result<u64, Failure> {
-                let number = args.next().ok_or("a number is missing at the end")?;
-                Ok(number.parse()?)
-            };
-            match arg.as_str() {
-                "--seen" => plan.seen = number()? * MILLION,
-                "--skip" => plan.skipped = number()? * MILLION,
-                "--memory" => {
-                    plan.config.seen_memory_bytes = (number()? << 20) as usize;
-                    plan.config.page_cache_bytes = page_cache_bytes(plan.config.seen_memory_bytes);
-                }
-                "--uniform" => plan.local = false,
-                "--state" => plan.state = Some(args.next().ok_or("no folder at the end")?.into()),
-                _ => return Err(format!("unknown argument `{arg}`").into()),
-            }
-        }
-        Ok(plan)
-    }
 }

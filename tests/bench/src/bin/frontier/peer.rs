@@ -4,9 +4,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
+use crate::failure::Failure;
 use crate::laps::{Lap, Watch};
+use crate::plan::{MILLION, PAGES_PER_COMMIT, Plan};
 use crate::web::{Web, url};
-use crate::{Failure, MILLION, PAGES_PER_COMMIT, Plan};
 
 /// The same links, each hashed and inserted, and new ones also added to a queue. Its table begins with everything
 /// seen so far, in order, which is the best case for it.

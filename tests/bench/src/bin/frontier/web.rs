@@ -1,6 +1,8 @@
 //! The crawled web.
 
-use crate::{LINKS, NEW_LINKS};
+/// The links of a page.
+pub const LINKS: u64 = 100;
+pub const NEW_LINKS: u64 = 20;
 
 const SITES: u64 = 100_000;
 
