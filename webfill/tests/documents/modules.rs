@@ -23,14 +23,22 @@ struct Module {
     test_modules: Vec<String>,
 }
 
-/// The libraries and programs among the sources.
+/// The libraries and programs among the sources. Each consists of the files below its `lib.rs` or `main.rs`.
 pub fn read_crates(sources: Vec<(String, String)>) -> Vec<Modules> {
+    let roots = sources.iter().filter_map(|(file, _)| {
+        let (folder, name) = file.rsplit_once('/')?;
+        ["lib.rs", "main.rs"]
+            .contains(&name)
+            .then(|| folder.to_owned())
+    });
+    let roots: HashSet<String> = roots.collect();
     let mut crates: BTreeMap<String, Modules> = BTreeMap::new();
     for (file, text) in sources {
-        let Some((folder, path)) = file.split_once("/src/") else {
+        let mut folders = file.rmatch_indices('/').map(|(end, _)| &file[..end]);
+        let Some(folder) = folders.find(|folder| roots.contains(*folder)) else {
             continue;
         };
-        let path = module_path(path);
+        let path = module_path(&file[folder.len() + 1..]);
         if ["bin", "tests"]
             .iter()
             .any(|part| path.iter().any(|name| name == part))
