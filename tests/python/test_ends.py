@@ -50,6 +50,12 @@ def wait_for(what, condition, seconds=90):
         time.sleep(0.05)
 
 
+def let_interrupt_arrive():
+    """A moment for the drain to begin, which nobody outside sees. If it has not begun after it, more pages are fetched,
+    and the same must hold."""
+    time.sleep(0.5)
+
+
 def assert_resumed(site, killed_at):
     wait_for("no process is left", lambda: not processes_of(site))
     site.answers = 10**9
@@ -75,9 +81,7 @@ def test_an_interrupt_drains_and_the_same_call_resumes(site, pages):
     wait_for("pages are fetched", lambda: len(site.asked) >= pages)
     # From a terminal, the signal goes to the whole group, and only once to the program.
     os.killpg(process.pid, signal.SIGINT)
-    # A moment for the drain to begin, which nobody outside sees. If it has not, more pages are fetched, and the same
-    # must hold.
-    time.sleep(0.5)
+    let_interrupt_arrive()
     site.answers = 10**9
     _, said = process.communicate(timeout=90)
     assert said.rstrip().endswith(b"KeyboardInterrupt"), said
@@ -157,7 +161,7 @@ def test_an_interrupt_reaches_a_call_in_another_thread(site):
     process = start(site, script)
     wait_for("a page is held", lambda: len(site.asked) > 5)
     os.killpg(process.pid, signal.SIGINT)
-    time.sleep(0.5)
+    let_interrupt_arrive()
     site.answers = 10**9
     _, said = process.communicate(timeout=90)
     assert said.rstrip().endswith(b"KeyboardInterrupt") and process.returncode != 0, said

@@ -12,7 +12,7 @@ import nbclient
 import nbformat
 import pytest
 import webfill
-from test_ends import wait_for
+from test_ends import let_interrupt_arrive, wait_for
 
 REPOSITORY = Path(__file__).parents[2]
 NOTEBOOKS = sorted((REPOSITORY / "docs/examples").glob("*.ipynb"))
@@ -91,7 +91,7 @@ def test_the_button_that_interrupts_a_cell_drains_and_the_same_cell_resumes(kern
         message = client.execute(cell)
         wait_for("a page is held", lambda: len(site.asked) > 5)
         manager.interrupt_kernel()
-        time.sleep(0.5)
+        let_interrupt_arrive()
         site.answers = 10**9
         content = reply_of(client, message)
         assert content["status"] == "error" and content["ename"] in {"KeyboardInterrupt", "CancelledError"}, content
