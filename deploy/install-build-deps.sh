@@ -29,7 +29,7 @@ for option in "$@"; do
             ;;
         # The programs that the benchmarks compare with are installed in a Python environment.
         --bench)
-            packages+=(iproute2 libclang-dev libxml2-dev python3 python3-html5lib python3-lxml python3-venv util-linux)
+            packages+=(iproute2 libclang-dev libxml2-dev python3 python3-html5lib python3-lxml python3-venv util-linux valgrind)
             page_packages+=(python3-doc postgresql-doc-15)
             # These are large, and often installed in another way.
             command -v npm >/dev/null || packages+=(npm)

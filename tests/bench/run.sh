@@ -3,7 +3,7 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
+#     tests/bench/run.sh [instructions | extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 # run does not repeat them.
 tests="changes truth scripts python"
 [ "${BENCH_SIZE:-full}" = full ] || tests=
-wanted=${*:-extraction blocks learning unseen fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
+wanted=${*:-instructions extraction blocks learning unseen fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
 cache=.cache
 missed=0
 
@@ -121,6 +121,13 @@ compare_results() {
 
 # What computes: one after the other, as they measure time.
 compute() {
+    if wants instructions; then
+        if command -v valgrind >/dev/null; then
+            run "$programs/instructions"
+        else
+            echo "instructions: left out, the package valgrind is not installed"
+        fi
+    fi
     if wants extraction; then
         run "$programs/extraction" "$cache/pages"
         run compare_results

@@ -1,7 +1,10 @@
 //! Shared parts of the benchmark programs: measurements with their limits, time on a core, the size of a benchmark,
-//! generated redesigns of real pages, generated sites, the measured program, and visits of its dashboard.
+//! generated redesigns of real pages, generated sites, a dispatcher's turns, the measured program, and visits of its
+//! dashboard.
 
+pub mod catalogue_pages;
 pub mod core_time;
+pub mod dispatcher_turns;
 pub mod made_sites;
 pub mod made_verticals;
 pub mod program;

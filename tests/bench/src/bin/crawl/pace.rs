@@ -6,9 +6,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use webfill_bench::{Limit, Size, Verdict};
+use webfill_bench::{Limit, Size, Verdict, catalogue_pages};
 
-use crate::catalogue;
 use crate::failure::Failure;
 use crate::processes::Cost;
 use crate::scrapy::Spider;
@@ -53,7 +52,7 @@ impl Sites {
             let following: Vec<usize> = (number + 1..=number + LINKS).collect();
             page(
                 "text/html; charset=utf-8",
-                catalogue::document(number, &following, &[]).as_bytes(),
+                catalogue_pages::document(number, &following, &[]).as_bytes(),
             )
         };
         Sites {
