@@ -3,7 +3,7 @@
 use std::process::Command;
 
 fn main() {
-    // A debugger finds the symbols, which are packed apart, by the build id. Not every linker adds one by itself.
+    // The symbols are in a separate file, which a debugger finds by the build id. Not every linker adds one by default.
     println!("cargo::rustc-link-arg-bins=-Wl,--build-id=sha1");
     if is_release() && is_linked_by_lld() {
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=safe"); // equal functions become one
@@ -11,13 +11,13 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// Whether the profile is `release`, or one of those like it that optimise.
+/// Whether the profile is `release` or inherits from it, and optimises.
 fn is_release() -> bool {
     var("PROFILE") == "release" && var("OPT_LEVEL") != "0"
 }
 
-/// Whether Rust chooses the linker, and chooses LLD: since 1.90 on this target, if the compiler is not a distribution's,
-/// which names its builder in its version.
+/// Whether rustc links with LLD by its own default, as official compilers have done on this target since 1.90. The
+/// compiler of a distribution may have another default; its version names its builder.
 fn is_linked_by_lld() -> bool {
     let is_chosen_by_rust =
         var("RUSTC_LINKER").is_empty() && var("CARGO_ENCODED_RUSTFLAGS").is_empty();

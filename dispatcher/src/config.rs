@@ -167,7 +167,7 @@ pub struct JournalSetup {
     /// The memory of the index of seen URLs.
     pub seen_memory_bytes: usize,
     pub dropped_parameters: DroppedParameters,
-    /// How many bytes of records are kept, and further ones until a snapshot has applied them.
+    /// How many bytes of records are kept. Further ones are also kept until a snapshot has applied them.
     pub kept_bytes: u64,
 }
 

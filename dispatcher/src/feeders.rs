@@ -14,7 +14,7 @@ use webfill_scheduler::effects::FeederOrder;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
 
-/// A feeder is not restarted after this many deaths, each within a minute of its start.
+/// A feeder is not restarted after more deaths than this, each within a minute of its start.
 const MOST_EARLY_DEATHS: u32 = 5;
 
 /// How long after the end of its run a feeder may still write back and count.

@@ -72,7 +72,7 @@ impl JournalConnection {
     /// Sends requests without waiting for their answers.
     pub(crate) fn send(&self, requests: Vec<JournalRequest>) {
         for request in requests {
-            // The thread ends with this value only.
+            // The thread ends only with this value.
             let _ = self.orders.send(Order::Carry(request));
         }
     }

@@ -2,10 +2,11 @@
 //! and for all clients together. The counts are of requests, from their arrival until their answers have left; of
 //! their bytes, until they are answered; and of the bytes of answers that the client has not read.
 //!
-//! A request beyond a limit is refused, for now, before it is read. A client with nothing else in progress is always
-//! admitted. So a client that sends one request at a time is never refused because of others, unless its key does so
-//! on too many connections. A client that continues to send without reading its refusals gets no more refusals until
-//! its work is within the limits again. If it still continues, it floods: its connection is closed.
+//! A request beyond a limit is refused, for now, before it is read. A short request ([`SMALL_BYTES`]) of a client with
+//! nothing else in progress is always admitted. So a client that sends one short request at a time is never refused
+//! because of others, unless its key has requests in progress on too many connections. A client that continues to send
+//! without reading its refusals gets no more refusals until its work is within the limits again. If it still continues,
+//! it floods: its connection is closed.
 //!
 //! A [`Permit`] accompanies its request and then the answer. When it is dropped, it returns its share, whether and
 //! however the request was answered.

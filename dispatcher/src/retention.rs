@@ -9,7 +9,7 @@ use webfill_store::{DropResult, RetentionConfig, Store};
 /// How often old data is dropped. Between two rounds, samples may exceed their limit.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// The wait after a failure, which may have been a momentary one of the store.
+/// The wait after a failure of the store, which may be momentary.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// The wait after a step, in durations of that step: the steps take at most a quarter of the time.

@@ -68,7 +68,7 @@ enum Event {
     Delivery(DeliveryEnd),
     PageChecks(Vec<PageCheck>),
     Changes(ChangesAnswer),
-    /// The journal has reported something, which is read where it is awaited.
+    /// Wakes the loop, which then reads the reports of the journal.
     JournalReported(()),
 }
 
@@ -186,7 +186,7 @@ pub fn run(
 }
 
 impl Process {
-    /// Turns the loop until the dispatcher ends, and closes everything.
+    /// Runs the loop until the dispatcher ends, and closes everything.
     fn serve(
         mut self,
         arrived: &mpsc::Receiver<Event>,
@@ -203,7 +203,7 @@ impl Process {
         let closed = self.close(arrived);
         drop(sockets);
         match ended.and_then(|status| closed.map(|()| status)) {
-            // The service manager starts it again, as after any end that is no success.
+            // The service manager restarts the process, as after any failure.
             Ok(_) if is_handed_over => Err(Fault::error(
                 "handed over, as `webfill dispatcher --hand-over` has asked: this dispatcher ends, and stands by when \
                  it is started again",
@@ -312,7 +312,7 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
-    /// The commits on their way into the journal; `None`: this dispatcher has none.
+    /// The commits on their way into the journal; `None`: there is no journal.
     journalled: Option<JournalledCommits>,
     postponed: PostponedEvents<Event>,
     requests: FairQueue<ClientRequest>,
@@ -498,7 +498,7 @@ impl Process {
                 Event::Delivery(ended) => self.core.on_delivery_ended(&ended, now_ms),
                 Event::PageChecks(checks) => self.core.on_pages_checked(&checks, now_ms),
                 Event::Changes(answer) => self.core.on_changes_answered(answer, now_ms),
-                // The loop is awake, and that is all it is for.
+                // This event only wakes the loop.
                 Event::JournalReported(()) => Ok(()),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {

@@ -20,7 +20,7 @@ use webfill_store::journal::JournalStore;
 use crate::config::JournalSetup;
 use crate::journal::GROUP;
 
-/// The bytes of the file that become a part. A document of MongoDB may have 16 MB.
+/// How many bytes of the file become one part. A document of MongoDB may have 16 MB.
 const PART_BYTES: usize = 8 << 20;
 
 /// The lowest level compresses a dispatcher's file to a fourth, and costs less time than sending the rest.
@@ -38,13 +38,13 @@ const RECEIVED: &str = "dispatcher.db.received";
 pub(crate) enum SnapshotEnd {
     /// A snapshot is in the store. `None`: there was a later one already.
     Made(Option<Snapshot>),
-    /// A snapshot is in this file, and has applied the journal so far.
+    /// A snapshot is in this file, with the journal applied up to this record.
     Received(PathBuf, Applied),
     /// A later snapshot has replaced the one that was on its way.
     Superseded,
 }
 
-/// The thread. It continues when this value is dropped, and nobody hears of its end.
+/// The thread's handle. The thread continues when this value is dropped, but its end is not noticed then.
 pub(crate) struct SnapshotThread {
     end: Receiver<Result<SnapshotEnd, Fault>>,
     moved_bytes: Arc<AtomicU64>,

@@ -9,7 +9,7 @@ const LEAST_PATIENCE_MS: u64 = 2_000;
 pub(crate) struct Following {
     count: usize,
     current: usize,
-    /// When it was last heard of, or first tried.
+    /// When it was last heard from, or first tried.
     heard_ms: u64,
 }
 

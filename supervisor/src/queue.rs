@@ -97,8 +97,8 @@ impl Queue {
         }
     }
 
-    /// Notes that a task waits for a name server. Its credit is returned already now, unless too many other tasks
-    /// wait like this.
+    /// Notes that a task waits for a name server. Its credit is returned now, unless too many other tasks wait like
+    /// this.
     pub fn uncount_while_waiting(&mut self, task: u64, delivery: Delivery) {
         let Some(held) = self.held.get_mut(&task) else {
             return;

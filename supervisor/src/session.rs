@@ -16,7 +16,7 @@ use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 const FIRST_HELLO_PAUSE_MS: u64 = 100;
 const LAST_HELLO_PAUSE_MS: u64 = 2_000;
 
-/// The pause before a heartbeat whose answer somebody waits for.
+/// The pause before an early heartbeat, whose answer is awaited.
 const EARLY_HEARTBEAT_MS: u64 = 50;
 
 /// How many heartbeats are sent within the duration of a lease.

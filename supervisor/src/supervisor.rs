@@ -42,8 +42,8 @@ pub struct Terms {
 }
 
 /// How long a drained supervisor waits for the dispatcher to acknowledge its last outcomes. A dispatcher that is
-/// restarted answers within seconds; without any, the supervisor must end at some time. With the longest request, it
-/// stays below `TimeoutStopSec` of the service.
+/// restarted answers within seconds; without any, the supervisor must end eventually. Together with the longest
+/// request, this stays below `TimeoutStopSec` of the service.
 const LAST_ACKNOWLEDGEMENT_MS: u64 = 20_000;
 
 /// A message to send, and its receiver.
@@ -120,12 +120,12 @@ impl Supervisor {
         self.session.is_welcomed()
     }
 
-    /// Whether the lease is in force.
     /// The duration of a lease; 0 until the dispatcher has named it.
     pub fn lease_ms(&self) -> u64 {
         self.session.lease_ms()
     }
 
+    /// Whether the lease is in force.
     pub fn has_lease(&self, now_ms: u64) -> bool {
         now_ms < self.session.lease_until_ms()
     }
@@ -232,8 +232,8 @@ impl Supervisor {
         self.send_report();
     }
 
-    /// Whether the supervisor is draining, holds no more leases, and has handed over its outcomes, or has waited for
-    /// that as long as it waits at most.
+    /// Whether the supervisor is draining and holds no more leases, and either the dispatcher has acknowledged its
+    /// outcomes or [`LAST_ACKNOWLEDGEMENT_MS`] have passed since.
     pub fn is_drained(&mut self, now_ms: u64) -> bool {
         if !self.draining || !self.queue.is_empty() {
             return false;

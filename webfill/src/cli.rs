@@ -1,5 +1,5 @@
 //! The command line: subcommands and their flags. The doc comments are the help texts.
-//! This module names the commands, which never name it: what several of them share is in its leaves.
+//! This module depends on the modules of the commands. These use only what it re-exports from its submodules.
 
 mod export;
 mod mapping;

@@ -94,8 +94,8 @@ impl ControlClient {
         }
     }
 
-    /// Sends a request up to `times` times, each time on a new connection, and waits `wait` for each
-    /// answer. `None` if there was none.
+    /// Sends a request up to `times` times, and reconnects whenever no answer arrives within `wait`. `None` if there
+    /// was no answer.
     pub fn request_times(
         &mut self,
         question: &[u8],
@@ -112,8 +112,8 @@ impl ControlClient {
         Ok(None)
     }
 
-    /// Connects to the dispatcher that answers this question, if there are several. Each of them has `wait` to do so, in
-    /// turn, for as long as `within`. If none answers, the next request finds that out.
+    /// If there are several dispatchers, connects to one that answers this question. Tries them in turn, each for
+    /// `wait`, until `within` has passed. If none answers, the next request gets no answer either.
     pub fn find_answering(
         &mut self,
         question: &[u8],

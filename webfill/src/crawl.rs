@@ -2,7 +2,7 @@
 //!
 //! [`Crawl::prepare`] checks all settings before anything is opened; [`Crawl::run`] does the rest. It locks the state
 //! folder, opens the store, starts the processes, feeds the seeds, watches the crawl until it ends ([`watch`]), writes
-//! values back ([`start_writing_back`]), and drains the processes. After a crash, the same command with `--crawl ID` continues
+//! values back ([`write_back`]), and drains the processes. After a crash, the same command with `--crawl ID` continues
 //! the crawl.
 
 mod claim;
@@ -307,8 +307,8 @@ impl Crawl {
         Ok((summary, end))
     }
 
-    /// Opens the crawl at the dispatcher and, if requested, queues ended tasks again. Returns their number, and the
-    /// counters from before.
+    /// Opens the crawl at the dispatcher and, if requested, queues ended tasks again. Returns the opened crawl, the
+    /// number of these tasks, and the counters before the feeding.
     fn open_crawl(
         &self,
         client: &mut ControlClient,
@@ -490,7 +490,7 @@ impl Crawl {
     }
 }
 
-/// The fault of a store that cannot be opened at the start: a usage error, unless its disk is full.
+/// The fault of a store or dataset that cannot be opened at the start: a usage error if it is [`StoreError::Fatal`].
 fn unusable_store(error: StoreError) -> Fault {
     match error {
         StoreError::Fatal { .. } => Fault::usage(error),

@@ -126,7 +126,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
         logs: Some(logs),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         host: Some(Arc::new(DashboardHost::new(options.config.as_deref()))),
-        // Who may run commands on this machine may do so by dropping a table, and nobody else.
+        // Dropping a table runs a command, which only users of this machine may do.
         filler: match options.listen.ip().is_loopback() {
             true => Some(Arc::new(TableFiller::new(options.config.clone()))),
             false => None,

@@ -1,6 +1,6 @@
-//! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `retry`, `prune`, `status`, `reload`, `drain`, `site`, `sites` and `watch` send requests, `dump`
-//! subscribes to the firehose.
+//! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`, `resume`, `retry`,
+//! `prune`, `status`, `reload`, `drain`, `site`, `sites`, `why` and `watch` send requests; `dump` subscribes to the
+//! firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 

@@ -3,7 +3,7 @@
 use webfill_dispatcher::Endpoints;
 use webfill_service::Fault;
 
-/// The endpoints of the dispatchers of a list, separated by commas, of which one serves.
+/// The endpoints of several dispatchers, of which one serves, from a list of addresses separated by commas.
 pub fn endpoints_of_list(list: &str) -> Result<Vec<Endpoints>, Fault> {
     list.split(',')
         .map(|tasks| endpoints_from(tasks.trim()))

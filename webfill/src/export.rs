@@ -6,7 +6,7 @@
 //! - In CSV, texts are written unchanged, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
 //!   cell that a spreadsheet would run as a formula gets a leading apostrophe, because the text comes from foreign
 //!   pages; without it, other programs read the original text. Numbers are formatted like those that the user's table
-//!   has as texts ([`numbers`]). With `--list-separator`, it separates the entries of lists from pages.
+//!   has as texts ([`numbers`]). With `--list-separator`, lists from pages are texts with that separator.
 //! - Parquet keeps the types of values; values that fit none are JSON.
 //! - With `--since` or `--follow`, pages are read starting from a cursor ([`changes`]).
 
@@ -44,7 +44,7 @@ pub struct ExportSelection {
     pub sources: bool,
     /// If set, adds the id of the record that a row's page was fetched for, and these fields of that record.
     pub parent: Option<Vec<String>>,
-    /// Whether to include rows that are gone, with the time since when.
+    /// Whether to include rows that are gone, with the time since which they are gone.
     pub gone: bool,
     /// The separator between list entries in a cell; without it, lists are JSON.
     pub list_separator: Option<ListSeparator>,

@@ -92,10 +92,10 @@ pub async fn load_health(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreE
     Ok(states.iter().filter_map(read).collect())
 }
 
-/// From this on, a field without a value on its last pages is not an accident.
+/// From this confidence on, a field without a value on its last pages is not an accident.
 const SURE: f64 = 0.999;
 
-/// For people: a table, and warnings.
+/// The health for people: a table, alerts and warnings.
 fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     if reports.is_empty() {
         return String::from("no mapping has read a page yet");

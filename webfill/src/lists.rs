@@ -1,5 +1,5 @@
-//! `webfill lists`: shows page by page how far the lists of a crawl were read, and which of their rows are gone. It
-//! reads only the store.
+//! `webfill lists`: shows how far each list of a crawl was read, and how many of its rows are gone. It uses only the
+//! store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -190,7 +190,7 @@ impl ShownLists {
     }
 }
 
-/// The outcome of the failed page, if the breach is one.
+/// The outcome of the failed page, if a failed page is the reason.
 fn outcome_of(breach: &webfill_store::IncompleteReason) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())

@@ -28,8 +28,8 @@ const CHANGEABLE: [&str; 4] = [
     "backoff.",
 ];
 
-/// Reads the settings and mappings of a running dispatcher again. `rules_in_force` are its present settings, and
-/// `has_mappings` says whether it has any mappings.
+/// Reads the settings and mappings of a running dispatcher again. `in_force` are its present settings, and
+/// `has_mappings` is whether it has any mappings.
 pub fn reloader(
     options: DispatcherOptions,
     mut in_force: Settings,

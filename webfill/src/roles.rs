@@ -1,5 +1,5 @@
-//! The subcommands `dispatcher`, `supervisor` and `worker`. Each turns flags and settings into the configuration of its
-//! library crate, and runs it.
+//! The subcommands `dispatcher`, `supervisor`, `worker` and `read-document`. Each turns its flags, and settings if it
+//! has any, into the configuration of its library crate, and runs it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ fn dispatcher_name(config: &DispatcherConfig) -> Result<String, Fault> {
     Ok(format!("{host}:{}", config.port))
 }
 
-/// Hands the work of the dispatchers with this journal over to another one.
+/// Makes the dispatcher that serves hand over to one that stands by, and waits until that one serves.
 fn hand_over(settings: &Settings) -> Result<ExitStatus, Fault> {
     let next = webfill_dispatcher::hand_over(&journal_store(settings)?)?;
     print(format_args!("{next} serves"))?;

@@ -68,7 +68,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The number of failed tasks: those that ended neither in a page nor in a refusal by the site's rules.
+    /// The number of failed tasks. Tasks with an unknown outcome count as failed.
     pub fn errors(&self) -> u64 {
         let is_error = |outcome: &str| {
             let known = outcome.parse::<Outcome>();
@@ -211,7 +211,7 @@ pub struct Summary {
     pub elapsed: Duration,
     /// Why the crawl ended early; `None` if it was finished.
     pub ended_early: Option<&'static str>,
-    /// The state folder, for the command line that resumes the crawl.
+    /// The store, and the state folder for the command line that resumes the crawl.
     pub store: String,
     pub state: PathBuf,
 }
@@ -290,7 +290,7 @@ impl Summary {
         text
     }
 
-    // Writes the first lines. Writing to a string cannot fail.
+    // Writes the first lines. Results of `writeln!` are ignored, because writing to a string cannot fail.
     fn write_head(&self, text: &mut String) {
         let counters = &self.counters;
         let how = self.ended_early.unwrap_or("finished");

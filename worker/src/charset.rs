@@ -40,9 +40,9 @@ pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, s
 /// 5. later declaration, at which a browser restarts parsing; a body of ASCII bytes alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
-/// A browser would follow a declaration that the body refutes, and show wrong characters. Here it is not followed:
-/// windows-1252 (or ISO-8859-1) if the body has non-ASCII characters and is valid UTF-8, and UTF-8 if none of its
-/// non-ASCII bytes is.
+/// A browser would follow a declaration that the body refutes, and show wrong characters. Two such declarations are not
+/// followed here: windows-1252 (or ISO-8859-1) for a body that is valid UTF-8 with non-ASCII characters, and UTF-8 for
+/// a body without any valid non-ASCII character.
 ///
 /// JSON is always UTF-8 (RFC 8259, 8.1).
 pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'static Encoding {
@@ -60,7 +60,7 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
         .unwrap_or_else(|| guess(body, kind))
 }
 
-/// The declared encoding, or the one of the two most common that the body shows instead.
+/// The declared encoding; if the body refutes UTF-8 or windows-1252, the other one of these two.
 fn unless_refuted(declared: &'static Encoding, body: &[u8]) -> &'static Encoding {
     let valid = Encoding::utf8_valid_up_to(body);
     let is_utf_8 = || valid == body.len() && !body.is_ascii();

@@ -2,8 +2,8 @@
 //! read and kept.
 //!
 //! A document is read by a process of its own ([`child`], [`webfill_reader`]), which lives for this one document.
-//! Nothing that the document does to that process reaches the worker: the process ends with one word, and the worker
-//! treats its report as foreign input. Plain text needs no such process.
+//! Nothing that the document does to that process reaches the worker, which sees only its exit status, its error
+//! messages and its report, and treats the report as foreign input. Plain text needs no such process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -183,7 +183,8 @@ pub struct ReadDocument {
     pub metadata: Metadata,
     /// The metadata stored with its page.
     pub stored: Map<String, Value>,
-    /// The hash of its text, so that a regenerated document counts as the same; without text, the hash of its bytes.
+    /// The hash of its text, so that a regenerated document counts as the same. For plain text, and for a document
+    /// without text, the hash of its bytes.
     pub content_hash: String,
     /// The document's bytes, if they are kept with its page.
     pub kept_body: Option<KeptBody>,

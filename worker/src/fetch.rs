@@ -240,7 +240,7 @@ impl Fetcher {
     }
 }
 
-/// Reads the body of a page, if it is worth reading.
+/// Reads a body. A page whose body turns out to be binary fails instead.
 async fn read_body(
     incoming: &mut IncomingBody,
     limits: &BodyLimits,

@@ -11,7 +11,7 @@ use crate::resolve::ResolveError;
 #[derive(Debug)]
 pub struct FetchError {
     pub outcome: Outcome,
-    /// The message of the innermost cause.
+    /// The reason, in words.
     pub reason: String,
     /// This machine has no route to the host, or its name servers do not answer.
     pub no_route: bool,

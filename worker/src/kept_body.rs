@@ -1,5 +1,5 @@
-//! Kept bodies of pages ([`webfill_store::Bodies`]), for running mappings again without fetching. A body is kept as
-//! the mapping's input was before it was decoded to text.
+//! Kept bodies of pages ([`webfill_store::Bodies`]), for running mappings again without fetching. A kept body is the
+//! mapping's input before it is decoded to text.
 
 use webfill_store::{Body, BodyChange, page_id};
 use webfill_wire::{Feature, Outcome};

@@ -7,8 +7,8 @@
 //!   necessary, so there is always progress.
 //! - *the page being read*: its text and trees. Only one page is read at a time, so nothing waits. A page that needs
 //!   more is truncated.
-//! - *held*: results that wait for a second fetch of their page. Nothing waits for room; without room, there is no
-//!   second fetch.
+//! - *held*: results that wait for a second fetch of their page, and bodies that wait for a tab of the browser.
+//!   Nothing waits for room: without it, there is no second fetch, and the body's task is given back.
 //! - *results*, until they are in the store. The extraction waits for space, and so does everything behind it.
 //!
 //! There is no deadlock: bodies wait for the extraction, the extraction waits for the saver, and the saver waits only

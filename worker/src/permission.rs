@@ -42,7 +42,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// The wait of the page, if it may be fetched.
+    /// The turn that the page waits for, if it may be fetched.
     pub fn turn(&self) -> Option<Turn> {
         match self {
             Permission::Allowed { turn, .. } => Some(*turn),

@@ -66,7 +66,7 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// How often changed site clocks are written to the shared cache.
 const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Runs a worker until it is asked to drain.
+/// Runs a worker until it has drained.
 pub fn run(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -179,7 +179,7 @@ impl ScriptedPages {
         }
     }
 
-    /// Whether scripts have filled pages of this site.
+    /// Whether scripts have filled pages of this site whose kind is still rendered.
     pub fn may_fill_site(&self, site: &str) -> bool {
         let mut kinds = self.known.get(site).into_iter().flatten();
         kinds.any(|tried| tried.filled > 0 && tried.is_open())

@@ -90,7 +90,7 @@ impl SingleFetcher {
         })
     }
 
-    /// Fetches a page, and the page that it redirects to.
+    /// Fetches a page, or the page that its redirects lead to.
     pub async fn fetch(
         &self,
         url: &Url,

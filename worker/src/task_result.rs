@@ -62,7 +62,7 @@ pub struct TaskResult {
     pub body: Option<Arc<str>>,
     /// The page's body, if the crawl keeps bodies and it is not too long.
     pub kept_body: Option<KeptBody>,
-    /// How reading the page ended, and its metadata, if it is a document.
+    /// The metadata of a document, with how its reading ended; or the metadata of a sitemap.
     pub document: Option<Map<String, Value>>,
     /// The validators for conditional requests for the page.
     pub validators: Option<Validators>,

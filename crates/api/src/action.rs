@@ -51,7 +51,7 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
     pub app_id: String,
-    /// Only `info` may leave it out; it then concerns all crawls of the application.
+    /// Only `info` and `prune` may leave it out; they then concern all crawls of the application.
     pub crawl_id: Option<String>,
     pub uuid: Option<String>,
     /// The spider to repeat in an answer about a whole application. A crawl has its own spider.

@@ -25,7 +25,7 @@ pub struct CrawlSpec {
     /// The kind of supervisor that fetches its pages: with browsers or without.
     #[serde(default = "default_lane")]
     pub lane: Lane,
-    /// Sent instead of webfill's own user agent.
+    /// Sent in the user agent after webfill's own name, or instead of it if the operator permits that.
     #[serde(default)]
     pub useragent: Option<String>,
     /// The application's own object, stored with every page that has no object from its request.

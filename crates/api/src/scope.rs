@@ -98,8 +98,7 @@ pub(crate) fn check_domains(domains: &[String]) -> Result<(), ScopeError> {
     canonical_domains(domains).map(drop)
 }
 
-/// Compiles a list of patterns, unless an equal one is in use; `None` for an empty list, which allows or
-/// denies nothing.
+/// Compiles a list of patterns, unless an equal one is in use; `None` for an empty list, which excludes no URL.
 pub fn compile_patterns(
     list: &'static str,
     patterns: &[String],

@@ -58,7 +58,8 @@ impl Problem {
     }
 }
 
-/// A refusal by the fleet: the fault is in the request, or in the visitor's rights.
+/// Converts a refusal by the fleet. One that concerns no member of the request (`$`) counts as unavailable, any other
+/// as a fault of the request.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         match refusal.path.as_str() {
@@ -83,7 +84,7 @@ pub(crate) fn json(status: u16, value: &serde_json::Value) -> Answer {
     with_header(answer, CACHE_CONTROL, "no-store")
 }
 
-/// Any other body, of a known type.
+/// An answer with this content type and body.
 pub(crate) fn with_content_type(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
     let mut answer = Response::new(complete_body(body));
     *answer.status_mut() =

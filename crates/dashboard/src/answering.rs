@@ -20,10 +20,10 @@ use crate::service::Dashboard;
 use crate::views::new_table;
 use crate::visit::Visit;
 
-/// After this time, a fleet without a status, or a store that does not answer, is asked again for metrics over time.
+/// The pause before metrics are read again if the fleet has no status, or the store does not answer.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// The first sample is taken after this time, so that there soon is one.
+/// The pause before the first sample, which is short so that there is one soon.
 const FIRST: Duration = Duration::from_secs(10);
 
 /// The header that scripts use instead of the form field `token`.
@@ -82,7 +82,7 @@ impl Dashboard {
 
     async fn answer_unprotected(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
         let tokens = self.protection.get().tokens;
-        // In any case, nothing is shown under a foreign name.
+        // Checked before anything else: the `Host` header, and whether a page of another site sends the request.
         if let Err(problem) = guard::check_headers(request.headers(), tokens.is_some()) {
             return plain_text_answer(&problem);
         }
@@ -211,14 +211,14 @@ fn form_token_of(headers: &HeaderMap) -> Option<&str> {
     headers.get(FORM_TOKEN_HEADER)?.to_str().ok()
 }
 
-/// An answer to a request that was not admitted, or that no one may see.
+/// A problem as plain text, without a page of the dashboard around it.
 fn plain_text_answer(problem: &Problem) -> Answer {
     let text = format!("{}\n", problem.text);
     let kind = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
     crate::answer::with_content_type(problem.status, kind, text.into_bytes())
 }
 
-/// The redirect for browsers without a particular path.
+/// Redirects browsers that request no particular path.
 pub fn redirect_to_start() -> Answer {
     let mut answer = see_other("/dashboard/");
     // Clients other than browsers get another answer at this path.

@@ -6,8 +6,8 @@
 //! process of its own ([`job`]). It makes copies, candidates for a field from the elements that were pointed at, the
 //! results of a mapping on all pages ([`trial`]), each of its steps, and repairs.
 //!
-//! Only saving writes to the folder of mappings ([`mappings`]), and only a mapping that passes `webfill mapping
-//! check`, all or nothing. A draft outlives the dashboard's process. A job does not, and can be requested again.
+//! Only saving changes mapping files ([`mappings`]), all or nothing, and only for a mapping without faults. A draft
+//! outlives the dashboard's process. A job does not, and can be requested again.
 
 mod actions;
 mod adding;

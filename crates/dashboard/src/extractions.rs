@@ -47,7 +47,7 @@ impl Extractions {
     }
 }
 
-/// From this on, fields that yield nothing are said to be lost.
+/// From this certainty on, fields that yield nothing are reported as lost.
 const SURE: f64 = 0.999;
 
 /// Whether a field has yielded nothing on its last pages, and that is no accident.
@@ -55,7 +55,7 @@ pub(crate) fn is_lost(field: &Value) -> bool {
     field["sure"].as_f64().is_some_and(|sure| sure >= SURE)
 }
 
-/// The state of a mapping in one word, from its report. It is fine only if all its fields are known to be.
+/// The state of a mapping in a few words, from its report. It is fine only if all its fields are known to be.
 pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
     let fields = report["fields"].as_array().map(Vec::as_slice);
     let fields = fields.unwrap_or_default();
@@ -85,7 +85,7 @@ pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     if lost.len() > NAMED {
         named += &format!(" and {} more", lost.len() - NAMED);
     }
-    // Never certain.
+    // It is never shown as certain.
     let percent = (sure * 1_000.0).floor() / 10.0;
     let verb = if lost.len() == 1 { "is" } else { "are" };
     Some(format!(

@@ -1,4 +1,4 @@
-//! Starting `webfill fill` for tables that visitors have dropped: a service of the program, where it offers it.
+//! Starts `webfill fill` for tables that visitors have dropped: a service that the surrounding program may offer.
 
 use std::path::Path;
 

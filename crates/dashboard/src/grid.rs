@@ -44,7 +44,7 @@ pub(crate) struct Grid {
 /// What is known of the whole table.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Meta {
-    /// Of the files that were read.
+    /// The signature of the files that were read.
     pub(crate) signature: String,
     pub(crate) rows: u64,
     pub(crate) columns: Vec<Column>,
@@ -79,7 +79,7 @@ impl Grid {
         Ok(Some(grid).filter(|grid| grid.meta.signature == signature))
     }
 
-    /// `None`: there is none that can be read, so it has to be made anew.
+    /// Opens the index, whatever files it was made of; `None` if there is none that can be read.
     fn open_any(index: &Path) -> Option<Grid> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(index, flags).ok()?;
@@ -88,7 +88,7 @@ impl Grid {
         Some(Grid { meta, conn })
     }
 
-    /// The name of the files' version in forms: an answer to a cell of other files is refused.
+    /// Identifies the version of the files in forms: an answer to a cell of other files is refused.
     pub(crate) fn version(&self) -> String {
         version_of_signature(&self.meta.signature)
     }

@@ -1,9 +1,10 @@
 //! Keeps foreign pages out, and protects the dashboard's own pages: checks each request, and sets the headers of each
 //! answer.
 //!
-//! A foreign page can make a browser send requests here. But it cannot use another `Host` than its own name, cannot
-//! post without an `Origin`, and cannot send a token that it has not read ([`Guard::form_token`]). Without tokens
-//! only this machine's names are answered, so that a page whose name resolves to this machine learns nothing.
+//! A foreign page can make a browser send requests here. But browsers send the `Host` of the requested address, and the
+//! `Origin` of the page that posts, and the page cannot send a token that it has not read ([`Guard::form_token`]).
+//! Without tokens only requests to this machine's names are answered, so that a page whose name resolves to this
+//! machine learns nothing.
 
 use hyper::header::{
     CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
@@ -41,7 +42,7 @@ impl Guard {
         derive(&self.secret, session.unwrap_or_default())
     }
 
-    /// Whether the dashboard has given a form to this session.
+    /// Checks that the dashboard has given the form to this session.
     pub(crate) fn check_form(
         &self,
         session: Option<&str>,

@@ -61,7 +61,7 @@ impl HealthLog {
         let own = self.points.entry(point.mapping.clone()).or_default();
         own.push(point);
         if own.len() > MOST_POINTS {
-            // Of the older half every second one is dropped.
+            // Drops every second point of the older half.
             let half = own.len() / 2;
             let mut at = 0;
             own.retain(|_| {
@@ -71,7 +71,7 @@ impl HealthLog {
         }
     }
 
-    /// Takes the present reports of all mappings.
+    /// Records the present reports of all mappings.
     pub(crate) fn record_reports(&mut self, reports: &[Value], now_ms: i64) -> Writing {
         let points = reports
             .iter()
@@ -116,7 +116,7 @@ fn point_from_report(report: &Value, at_ms: i64) -> Option<Point> {
     })
 }
 
-/// A field's rate over the pages; `None` for fewer than two points.
+/// A field's rate over time; `None` for fewer than two points.
 fn draw_curve(name: &str, points: &[&Point]) -> Option<Value> {
     const WIDTH: f64 = 100.0;
     const HEIGHT: f64 = 40.0;
@@ -135,7 +135,7 @@ fn draw_curve(name: &str, points: &[&Point]) -> Option<Value> {
         .iter()
         .map(|(point, (now, _))| format!("{:.1},{:.1}", x(point), y(*now)))
         .collect();
-    // The baseline of the last points is that before a break: it is frozen then.
+    // The baseline is frozen after a break, so the last one known is from before the break.
     let baseline = own.iter().rev().find_map(|(_, (_, baseline))| *baseline);
     let highest = own.iter().map(|(_, (now, _))| *now).fold(0.0, f64::max);
     let usual = baseline.unwrap_or(highest);

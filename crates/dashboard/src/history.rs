@@ -2,7 +2,8 @@
 //! quarter of an hour for ninety days, in one file of JSON lines in the state folder. Without a state folder, samples
 //! are in memory.
 //!
-//! At most some samples are lost with the power. A sample covers the time since the previous one. What happened while nothing was recorded is unknown, and charts have a gap there.
+//! A power loss destroys at most a few samples. A sample covers the time since the previous one. What happened while
+//! nothing was recorded is unknown, and charts have a gap there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::views::words::group_of;
 /// The time between samples.
 pub(crate) const EVERY_S: i64 = 30;
 
-/// Samples older than the first are merged to pieces of the second.
+/// Samples older than the first number of seconds are merged into pieces as long as the second.
 const PIECES: [(i64, i64); 2] = [(24 * 3_600, 15 * 60), (2 * 3_600, 60)];
 
 /// Older samples are dropped.
@@ -125,7 +126,7 @@ impl Counters {
         }
         let runs = now.runs.iter().filter_map(|(name, run)| {
             let known = before.runs.get(name).cloned();
-            // Another one has not begun yet, or went on without being read.
+            // A crawl that began since the last sample counts from 0. Any other unknown crawl is left out this time.
             let known = known.or_else(|| (run.began_s > before.at).then(CrawlCounters::default))?;
             let sample = RunSample {
                 ended: counter_growth(&known.ended, &run.ended),
@@ -311,8 +312,8 @@ impl Sample {
     }
 }
 
-/// Completes the samples of a run by what it has done outside of them: before the first one, since the last one, or too
-/// quickly for any. So its charts begin with it, and end with it. `totals` is all that it has done, over all its time.
+/// Adds what a run has done outside of its samples: before the first one, since the last one, or too quickly for any.
+/// So its charts begin and end with the run. `totals` is all that it has done, over all its time.
 pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
     let began = totals.at - totals.over;
     let ends = totals.at.max(began + 1);
@@ -367,8 +368,8 @@ fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
     }
 }
 
-/// Samples in the form for charts: a list for each metric, in order of time; null where unknown. Outcomes are in their
-/// groups. A rate holds over the whole span of its sample, from the first one on.
+/// Samples in the form for charts: a list for each metric, in order of time; null where unknown. Outcomes are counted
+/// by their groups. A rate holds over the whole span of its sample.
 pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     let mut columns = ChartColumns::default();
     let names = samples.iter().flat_map(|sample| sample.ended.keys());

@@ -16,13 +16,13 @@
 //! # How to add a view
 //!
 //! 1. A file in `views/` with `pub(crate) async fn show(visit: &Visit, ...) -> Shown`. It reads with `visit.ask(...)`
-//!    (the fleet) or `visit.store()`, within limits, and ends with `visit.page("NAME.html", "Title", json!({...}))`.
-//!    Failures are a [`Problem`](answer::Problem). A view with forms has `pub(crate) async fn take(visit: &Visit,
-//!    form: &Form) -> Shown`.
+//!    (the fleet) or `visit.open_store()`, within limits, and ends with
+//!    `visit.render_page("NAME.html", "Title", json!({...}))`. Failures are a [`Problem`](answer::Problem). A view with
+//!    forms has `pub(crate) async fn submit(visit: &Visit, ..., form: &Form) -> Shown`.
 //! 2. A template `templates/NAME.html` that extends `layout.html`, and its line in `TEMPLATES` ([`templates`]).
 //!    Templates escape; nothing is marked as safe in them. Filters are in [`templates`], too.
-//! 3. Its path in [`route`], and, if the navigation should lead to it, its line among
-//!    the views of a door ([`views::navigation`]).
+//! 3. Its path in [`route`], and, if the navigation should lead to it, its line among the views of an area
+//!    ([`views::navigation`]).
 //!
 //! A form for an ordinary action needs no view: it is posted to `/dashboard/do/ACTION` (`views/actions.rs`). Scripts
 //! and style sheets are files in `assets/` with a line in `ASSETS` ([`assets`]); pages name them by `asset("NAME")`.

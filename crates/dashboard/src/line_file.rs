@@ -39,7 +39,7 @@ pub(crate) struct Writing(Option<Lines>);
 struct Lines {
     path: PathBuf,
     text: String,
-    /// They are all lines of the file.
+    /// Whether the lines replace all others of the file.
     is_whole: bool,
     disk: Arc<Mutex<Disk>>,
 }

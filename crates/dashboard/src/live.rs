@@ -32,7 +32,7 @@ const LASTS: Duration = Duration::from_secs(3_600);
 /// The part of a page that is live.
 pub(crate) enum Part {
     Overview,
-    /// Of an application and with a name.
+    /// A crawl, by its application and its name.
     Crawl(String, String),
 }
 
@@ -100,7 +100,8 @@ async fn send_events(
     while visit.is_session_valid() && began.elapsed() < LASTS {
         let (now, number, at_ms) = match part.read(&visit).await {
             Ok(read) => read,
-            // A crawl that was pruned: its page stays as it is. A stream that only ends is asked for again.
+            // The crawl was pruned: its page stays as it is. If the stream merely ended, the browser would open it
+            // again.
             Err(problem) if problem.status == 404 => {
                 let _ = events.send("event: gone\ndata: 0\n\n".into()).await;
                 return;

@@ -1,5 +1,5 @@
-//! Limits how often slow readings are repeated. A slow reading is shown for longer, so that all readings together
-//! take about a hundredth of one core's time.
+//! Limits how often slow readings are repeated. A slow reading is shown for longer, so that no reading takes more than
+//! about a hundredth of the time.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl<T> Paced<T> {
         self.read = Some((value, now));
     }
 
-    /// The reading is a fault. Waiting cost nothing, so try again soon.
+    /// Shortens the pause after a failed reading: it has cost no processor time, so it may be repeated soon.
     pub(crate) fn retry_within(&mut self, pause: Duration) {
         self.pause = self.pause.min(pause);
     }

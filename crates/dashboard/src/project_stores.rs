@@ -16,7 +16,7 @@ pub(crate) struct ProjectStores(Mutex<Vec<Opened>>);
 
 struct Opened {
     path: PathBuf,
-    /// Another file may come in its place.
+    /// Its device and inode, because another file may take its place.
     file: (u64, u64),
     browsing: BrowseHandles,
 }

@@ -33,7 +33,7 @@ use crate::store_access::StoreAccess;
 use crate::tables::Tables;
 use crate::templates;
 
-/// The most listeners of the live overview at a time.
+/// The most listeners of live pages at a time.
 const MOST_LISTENERS: usize = 24;
 
 /// The most downloads at a time.
@@ -88,7 +88,7 @@ pub struct Dashboard {
     pub(crate) messages: Messages,
     pub(crate) editor: Option<Editor>,
     pub(crate) snapshots: Snapshots,
-    /// Permits for listeners of the live overview.
+    /// Permits for listeners of live pages.
     pub(crate) listeners: Arc<Semaphore>,
     history: Mutex<History>,
     site_log: Mutex<SiteLog>,

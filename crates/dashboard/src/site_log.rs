@@ -16,7 +16,7 @@ const MOST: usize = 5_000;
 
 const FILE: &str = "dashboard-sites.jsonl";
 
-/// A site is in a state from then on.
+/// A change of a site's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Change {
     pub(crate) site: String,

@@ -34,7 +34,7 @@ const MOST_NAMES: usize = 3;
 /// The most crawls that are read: those that began last.
 const MOST_CRAWLS: u32 = 100;
 
-/// The most of them that are shown, and the most unfinished ones whose counters are recorded.
+/// The most crawls that are shown, and the most unfinished ones whose counters are recorded.
 const MOST_LATEST: usize = 8;
 const MOST_RUNS: usize = 8;
 
@@ -117,7 +117,7 @@ pub(crate) struct Records {
     pub(crate) resolved: u64,
     /// Open, and their crawl is still running.
     pub(crate) open: u64,
-    /// Open, and their crawl has no URLs left to try.
+    /// Open, and their crawl has ended.
     pub(crate) exhausted: u64,
 }
 
@@ -239,7 +239,7 @@ impl LastReadings {
                 .status
                 .get()
                 .and_then(|answer| answer.as_ref().err().cloned()),
-            // Where no fleet is asked, the states that it stored last.
+            // Without a fleet, the states that were last written to the store.
             sites: match self.sites.get() {
                 Some(sites) => sites.clone(),
                 None => found.and_then(|found| found.sites.clone()),

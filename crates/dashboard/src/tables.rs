@@ -28,7 +28,7 @@ pub(crate) struct Tables(Vec<PathBuf>);
 /// A project folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    /// Among all of this dashboard.
+    /// Unique among the tables of this dashboard.
     pub(crate) name: String,
     folder: PathBuf,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Doubt {
     pub(crate) confidence: f64,
     pub(crate) url: Option<String>,
     pub(crate) excerpt: Option<String>,
-    /// The command's key of it, which goes back with the answer.
+    /// What the command knows the doubt by. It is stored with the answer.
     pub(crate) doubt: Value,
 }
 
@@ -61,11 +61,11 @@ pub(crate) enum Decision {
 #[derive(Debug, Default)]
 pub(crate) struct Review {
     pub(crate) doubts: Vec<Doubt>,
-    /// With those that are not listed.
+    /// The number of doubts, including those that are not listed.
     pub(crate) total: u64,
     /// Whether the page is right, by key.
     answers: BTreeMap<String, bool>,
-    /// The keys of these, the last answer last.
+    /// The keys of the answers, the last answer last.
     order: Vec<String>,
     /// The answers by cell: its line and its column.
     cells: BTreeMap<(u64, String), CellAnswer>,
@@ -89,7 +89,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) column: &'a str,
     pub(crate) decision: Decision,
     pub(crate) by: &'a Value,
-    /// Recognised by the command.
+    /// The doubt, in the form in which the command recognises it.
     pub(crate) doubt: &'a Value,
     /// The value that a person has chosen instead of that of the page.
     pub(crate) value: Option<&'a str>,
@@ -329,7 +329,7 @@ impl Review {
 fn is_locked(file: &Path) -> bool {
     match File::open(file) {
         Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
-        // Of another user: it may be running.
+        // The lock belongs to another user: the command may be running.
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
 }
@@ -359,7 +359,7 @@ fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, S
         .map_err(|error| file_error(file, &error.to_string()))
 }
 
-/// The lines that were confirmed, each with the byte where it begins: a last one without its end was not.
+/// The lines that were confirmed, each with the byte where it begins. A last line without its line end was not.
 fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     let bytes = read(file)?.unwrap_or_default();
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
@@ -509,7 +509,7 @@ mod tests {
         let (_folder, project) = project();
         let state = project.folder.join("state");
         fs::create_dir(&state).unwrap();
-        // An id that came again: the process lives, and is no run of the command.
+        // A reused process id: the process lives, but is no run of the command.
         let overview = json!({"stage": "running", "process": std::process::id()});
         fs::write(project.folder.join("overview.json"), overview.to_string()).unwrap();
         let stage = || project.read_overview().unwrap().unwrap()["stage"].clone();
@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(stage(), "interrupted");
     }
 
-    /// As after a loss of power in the middle of a write.
+    /// The state after a power loss in the middle of a write.
     #[test]
     fn a_line_without_its_end_is_no_answer_and_is_written_over() {
         let (_folder, project) = project();

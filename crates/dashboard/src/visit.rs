@@ -164,8 +164,8 @@ impl Visit {
         }
     }
 
-    /// Writes an action that this visitor has done only at the dashboard, not in a fleet, into the audit log. It is
-    /// on disk when this returns.
+    /// Writes an action that this visitor has done only at the dashboard, not in a fleet, into the audit log, if there
+    /// is one. The entry is on disk when the call returns.
     pub(crate) async fn write_audit_entry(
         &self,
         action: &str,

@@ -34,8 +34,8 @@ pub struct Document {
 
 impl Document {
     /// Parses as browsers do (HTML standard, 13.2), without scripting, so that the contents of `noscript` are in the
-    /// tree. Element names are in lower case and have no namespace. The contents of a `template` are its children.
-    /// `text` must be decoded, lossily if necessary.
+    /// tree. Element names have no namespace, and are in lower case except for some of SVG (`foreignObject`). The
+    /// contents of a `template` are its children. `text` must be decoded, lossily if necessary.
     pub fn parse_html(text: &str, limits: &Limits) -> Document {
         Document::from_parsed(parse::html(text, limits), true, text.len(), limits)
     }
@@ -63,7 +63,7 @@ impl Document {
         }
     }
 
-    /// Why the end of the page is missing from the tree, if so.
+    /// Why a part of the page, usually its end, is missing from the tree; `None` if the tree is complete.
     pub fn truncated(&self) -> Option<Truncation> {
         self.truncated
     }

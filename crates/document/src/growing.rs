@@ -58,7 +58,7 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Creates an empty tree for `input_bytes` of text. The parser copies the text.
+    /// Creates an empty tree. Counts `input_bytes` as used memory, because the parser copies its input.
     pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
         let mut tree = Growing {
             nodes: Vec::new(),

@@ -21,8 +21,8 @@ pub struct Limits {
     pub attributes_per_element: usize,
     /// The most levels of the tree. Deeper elements are moved up to the last level. Default 512.
     pub depth: usize,
-    /// The number of open elements at which reading stops. It exceeds `depth`, so that a page without end tags is still
-    /// read. Default 2,000.
+    /// The number of open elements beyond which reading stops. It exceeds `depth`, so that a page without end tags is
+    /// still read. Default 2,000.
     pub open_elements: usize,
     /// The most memory of the tree while it is built and read, and of its copy for expressions that need one, in bytes
     /// and by an upper estimate. Default 1 GiB; the other limits keep it lower.
@@ -49,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// Why the end of a page is missing from its tree.
+/// Why a part of a page, usually its end, is missing from its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truncation {
     InputBytes,

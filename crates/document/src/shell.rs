@@ -1,8 +1,8 @@
 //! Empty shells: pages whose text is created by their scripts.
 //!
 //! A shell shows little text, runs scripts, and has a *root*, the element that an application draws in. The root has
-//! an id used by frameworks, or is a custom element (`<shop-app>`). On a page that shows next to nothing, any empty
-//! element with an id is a root. In doubt, a page is not a shell, and is read as its server sent it.
+//! an id or attribute used by frameworks, or is a custom element (`<shop-app>`). On a page that shows next to nothing,
+//! an empty container with an id is a root as well. In doubt, a page is not a shell, and is read as its server sent it.
 
 use crate::document::Document;
 use crate::node::NodeRef;
@@ -17,7 +17,7 @@ const LITTLE_WITHOUT_SCRIPTS: usize = 80;
 /// The limit for a root that is only an empty element with an id, on pages that do not say that they need scripts.
 const NEXT_TO_NOTHING: usize = 24;
 
-/// The most characters that a root shows before the application draws in it, such as "Loading, please wait".
+/// A root shows fewer characters than this before the application draws in it, such as "Loading, please wait".
 const TEXT_OF_ROOT: usize = 80;
 
 /// The longest id that is named in the result, in bytes.
@@ -71,7 +71,7 @@ const CONTENT: &[&str] = &[
     "select", "table",
 ];
 
-/// Elements that can be a root.
+/// Elements that can be a root because of their id.
 const CONTAINERS: &[&str] = &["div", "main", "section", "article", "body"];
 
 /// The evidence that a page is an empty shell.
@@ -208,7 +208,7 @@ fn is_custom_container(element: NodeRef<'_>, tag: &str) -> bool {
     tag.contains('-') && !is_small && (CONTAINERS.contains(&parent) || parent.contains('-'))
 }
 
-/// Whether a script runs. Data scripts do not run, nor do scripts only for browsers without modules.
+/// Whether a script runs, judging by its type. Data scripts do not run.
 fn is_executable(script: NodeRef<'_>) -> bool {
     let kind = script.attribute("type").unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -248,7 +248,7 @@ fn is_foreign(id: &str) -> bool {
             .any(|word| id.starts_with(word))
 }
 
-/// Whether the text shown without scripts only says that the page needs them.
+/// Whether the text shown without scripts mentions JavaScript, as the request to enable it does.
 fn requires_scripts(text: &str) -> bool {
     text.to_lowercase().contains("javascript")
 }

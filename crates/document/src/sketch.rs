@@ -65,7 +65,7 @@ const NAMES: &[&str] = &[
     "topbar",
 ];
 
-/// A frame with fewer paths than this stays in the sketch, because it is small compared with the differences.
+/// A frame with fewer paths than this is not left out of the sketch, because it hardly affects it.
 const FEWEST_OF_FRAME: usize = 8;
 
 /// A page with fewer paths than this outside its frame is sketched as a whole.

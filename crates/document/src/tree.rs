@@ -1,6 +1,7 @@
 //! [`Tree`], the finished tree: nodes in document order, stored in columns that make the axes of XPath cheap.
 //!
-//! - A node's number is its position in document order; its descendants are the numbers up to `end`.
+//! - A node's number is its position in document order. The numbers of its descendants follow its own and are less than
+//! `end`.
 //! - All text is in one string in document order, so the string-value of an element is a slice.
 //! - All attributes are in one list; those of a node end where those of the next node begin.
 //!
@@ -99,7 +100,7 @@ impl Tree {
         }
     }
 
-    // Building the tree in document order: only `freeze` uses these methods.
+    // The following methods build the tree in document order. Only `freeze` uses them.
 
     pub(crate) fn begin_node(&mut self, kind: Kind, parent: NodeId) -> NodeId {
         let id = self.nodes.len() as NodeId;
@@ -165,7 +166,7 @@ impl Tree {
         self.nodes.shrink_to_fit();
     }
 
-    // Reading.
+    // The following methods read the finished tree.
 
     /// The number of nodes in the tree, the document itself included.
     pub(crate) fn len(&self) -> NodeId {

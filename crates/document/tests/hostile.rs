@@ -1,5 +1,5 @@
-//! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds. These limits are far
-//! longer than it takes, and far shorter than it took without the limits of the crate.
+//! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds. The time limits of these
+//! tests are far longer than the pages take, and far shorter than they took without the limits of the crate.
 
 mod common;
 

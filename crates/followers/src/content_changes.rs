@@ -119,7 +119,7 @@ impl Follower {
         }
     }
 
-    /// The last stored judgement.
+    /// The position of the last stored judgement.
     async fn load(&mut self, store: &dyn Store) -> Result<ComparedPosition, StoreError> {
         if let Some(stored) = &self.stored {
             return Ok(stored.clone());

@@ -35,7 +35,8 @@ pub async fn load_last_change_number(store: &dyn Store) -> Result<u64, StoreErro
     Ok(store.load_compared_position().await?.last_number)
 }
 
-/// The number of the last change before the first one that checks of a crawl's pages have shown since a time.
+/// The number before that of the first change of a crawl's pages since a time; if there is none yet, the number of the
+/// last change in the store.
 pub async fn load_last_change_before(
     store: &dyn Store,
     crawl: &CrawlId,

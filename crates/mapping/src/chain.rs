@@ -23,7 +23,7 @@ impl ChainObserver for NoObserver {
 }
 
 impl Chain {
-    /// Runs the chain on the page, or on a part of it. Texts without visible characters are dropped from the result.
+    /// Runs the chain on the page, or on a part of it. Values without visible characters are dropped from the result.
     pub(crate) fn run<'p, W: ChainObserver>(
         &self,
         start: Item<'p>,

@@ -2,7 +2,7 @@
 //! Only together do the values show how they are written, for example which mark begins a fraction.
 //!
 //! Such values are read twice. The first pass reads each alone and [gathers](Columns::gather) the evidence. Values that
-//! depend on the others are then [read again](Columns::among_all).
+//! depend on the others are then [read again](Columns::with_evidence).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

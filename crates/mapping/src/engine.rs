@@ -50,8 +50,8 @@ impl Engine {
         &self.limits.document
     }
 
-    /// Extracts by the mapping that matches the page's URL. Parses only as far as needed, and not at all if no
-    /// mapping matches and the page's links are not wanted.
+    /// Extracts by the mapping that matches the page's URL. Parses only as far as needed; without a matching mapping
+    /// and with the default `wants`, not at all.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Engine {
         self.extract_page(mapping, &page, wants)
     }
 
-    /// Extracts by the given mapping, whatever the URL; without a mapping, only links.
+    /// Extracts by the given mapping, whatever the URL; without a mapping, only links and feeds.
     ///
     /// # Errors
     ///
@@ -243,7 +243,8 @@ fn feeds(run: &Run<'_>) -> Vec<String> {
     links.finish(run)
 }
 
-/// The number of the alternative of a field without a value because a value on the page can be read in two ways.
+/// Stands for the number of the alternative if a field has no value because a value on the page can be read in two
+/// ways.
 const UNDECIDED: u64 = 0;
 
 /// The most feeds of a page that are taken.
@@ -367,8 +368,8 @@ fn is_nofollow(document: &Document) -> bool {
     })
 }
 
-/// Every link of the page, unless the page forbids following them. Links are taken from the tree if it exists
-/// already. Otherwise they are taken from the tags, which costs a fraction of parsing.
+/// Every link of the page, unless the page forbids following them. An HTML page without a tree is not parsed for them:
+/// links are taken from its tags, which costs a fraction of parsing.
 fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     run.check_time()?;
     if run.page.kind() == PageKind::Html && !run.page.is_parsed() {

@@ -57,10 +57,10 @@ pub struct Extraction {
     pub mapping: Option<String>,
     /// The version of the mapping: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
-    /// The layout of the page, see [`webfill_document::Document::sketch`]. `None` if no mapping matched, or if
-    /// nothing of the page's tree was wanted.
+    /// The layout of the page, see [`webfill_document::Document::sketch`]. `None` if no mapping matched, or if the
+    /// extraction did not parse the page into a tree.
     pub template: Option<String>,
-    /// The signs of an empty shell, if they were wanted and the page is one.
+    /// The evidence that the page is an empty shell, if it was requested and the page is one.
     #[serde(skip)]
     pub shell: Option<Shell>,
     /// The values of the fields: a text, a number, or a list of them if the field has `multiple`. Fields without a

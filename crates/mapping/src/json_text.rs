@@ -170,7 +170,8 @@ impl<'t> Reader<'t> {
         self.at += length.unwrap_or(self.rest().len());
     }
 
-    /// Skips the rest of the line, but stops at a mark that ends a section, because JSON follows it.
+    /// Skips the rest of the line. Stops before a mark of a comment or CDATA section that is the first text in it,
+    /// because JSON may follow the mark.
     fn skip_line(&mut self) {
         self.note("it holds comments");
         let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
@@ -241,7 +242,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether the closing bracket is next, perhaps after superfluous commas.
+    /// Takes superfluous commas, and the closing bracket if it follows. Returns whether it does.
     fn take_commas_and_bracket(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {

@@ -7,7 +7,9 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+//! use webfill_mapping::{
+//!     Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source,
+//! };
 //! use webfill_urls::Url;
 //!
 //! let text = r#"{
@@ -23,7 +25,7 @@
 //! let engine = Engine::new(set, Limits::default());
 //! let url = Url::parse("https://people.example/ada").unwrap();
 //! let page = PageInput { url: &url, kind: PageKind::Html, text: "<h1> Ada </h1>" };
-//! let extraction = engine.extract(page, Wants::default()).unwrap();
+//! let extraction = engine.extract(page, RequestedParts::default()).unwrap();
 //! assert_eq!(extraction.fields["name"], "Ada");
 //! ```
 //!

@@ -83,7 +83,8 @@ impl Tags {
         self.scan.borrow().hrefs.len()
     }
 
-    /// Collects links. Also notifies the tokenizer where raw text begins, as the tree builder would.
+    /// Collects links, the base and `nofollow`. Also notifies the tokenizer where raw text begins, as the tree builder
+    /// would.
     fn start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         match tag.name {
             local_name!("a") | local_name!("area") => {

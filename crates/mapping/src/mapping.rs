@@ -119,8 +119,8 @@ pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
 pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 const MAX_NAME_BYTES: usize = 100;
 
-/// Reads one mapping with its URL patterns. Errors are reported to `reader`. Returns `None` if there are too many
-/// errors to continue.
+/// Reads one mapping with its URL patterns. Errors are reported to `reader`. Returns `None` if the value is not an
+/// object or has no name.
 pub(crate) fn read_mapping(
     at: &ValueAtPath<'_>,
     reader: &mut Reader<'_>,

@@ -168,7 +168,7 @@ impl<'a> Page<'a> {
         with_route(joined?, link)
     }
 
-    /// The JSON of a JSON page, or of all data scripts of an HTML page.
+    /// The JSON of all data scripts of an HTML or XML page, or of the whole text of any other page.
     pub(crate) fn json(&self, run: &Run<'_>) -> &[Value] {
         self.json.get_or_init(|| {
             self.parse_json(run, |media_type| {
@@ -177,7 +177,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// The JSON-LD of an HTML page, or the whole of a JSON page, in plain form.
+    /// The JSON-LD of an HTML or XML page, or the JSON of the whole text of any other page, in plain form.
     pub(crate) fn json_ld(&self, run: &Run<'_>) -> &[Value] {
         self.json_ld.get_or_init(|| {
             let values = self.parse_json(run, |media_type| media_type == "application/ld+json");

@@ -78,7 +78,7 @@ fn lists(mapping: &Mapping) -> Vec<List<'_>> {
     with_way.collect()
 }
 
-/// The way to the entries that most fields share. If there are several such ways, the longest.
+/// The path to the entries that most fields share. If there are several such paths, the longest.
 fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     let prefixes = lists
         .iter()
@@ -100,7 +100,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     best.map(|(_, _, prefix)| prefix.to_vec())
 }
 
-/// Whether the prefix selects entries, and several of the ways below it read a part of every entry.
+/// Whether the prefix selects entries, and enough of the paths below it read a part of every entry.
 fn are_of_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let Some(last) = prefix.last().filter(|last| last.repeats()) else {
         return false;
@@ -117,7 +117,7 @@ fn are_of_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     within.len() >= 2 && within.len() - lists >= needed
 }
 
-/// Whether several of the ways read different things from the same elements.
+/// Whether several of the paths read different things from the same elements.
 fn are_same(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let is_single = |piece: &Piece| piece.language == Language::JsonPath;
     let same = within

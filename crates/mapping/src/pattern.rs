@@ -180,8 +180,8 @@ fn compile_engine(text: &str, step_limit: usize) -> Result<Compiled, String> {
     }
 }
 
-/// The error to report if both engines refuse the expression: that of `regex`, unless the expression only lacks a
-/// feature there.
+/// The error to report if both engines refuse the expression: that of `regex`, unless the expression only uses a
+/// feature that `regex` lacks.
 fn error_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     let report = refusal.to_string();
     let last_line = report.lines().last().unwrap_or_default();

@@ -102,7 +102,7 @@ impl<'s> Reader<'s> {
         (self.faults, self.warnings)
     }
 
-    /// Reads an object that has all required `keys` and no others.
+    /// Reads an object. A missing required key and any key that is not among `keys` are faults.
     pub(crate) fn object<'v>(&mut self, at: &ValueAtPath<'v>, keys: &[Key]) -> Option<Object<'v>> {
         let Value::Object(members) = at.value else {
             self.report_wrong_type(at, "an object");

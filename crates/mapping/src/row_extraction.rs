@@ -36,7 +36,7 @@ pub(crate) fn extract_listings(
     listings
 }
 
-/// How much the rows of a page may still take, all together.
+/// The bytes and links that the rows of a page may still take, all together.
 struct RowBudget {
     bytes: usize,
     links: usize,

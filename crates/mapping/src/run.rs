@@ -89,7 +89,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Runs `work` with a higher limit on the values that one processor may yield.
+    /// Runs `work` with another limit on the values that one processor may yield.
     pub(crate) fn with_most_values<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
         let usual = self.most_values.replace(most);
         let done = work();
@@ -136,7 +136,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether [`Run::warn_undecided`] was called since the last call of this function.
+    /// Whether a value was left out as undecided since the last call of this function.
     pub(crate) fn take_undecided(&self) -> bool {
         self.undecided.take()
     }

@@ -26,8 +26,8 @@ pub struct MappingSet {
 }
 
 impl MappingSet {
-    /// Loads every `*.json` of a folder, in order of name, except `schema.json` and sub-folders. A folder without
-    /// mappings gives an empty set.
+    /// Loads every `*.json` of a folder, in order of name, except `schema.json`, hidden files and sub-folders. A folder
+    /// without mappings gives an empty set.
     ///
     /// # Errors
     ///

@@ -19,8 +19,8 @@ pub struct Source {
     pub text: String,
 }
 
-/// Reads every mapping file of `dir`, in order of name: `*.json` except `schema.json`. Sub-folders, which hold golden
-/// cases, are skipped.
+/// Reads every mapping file of `dir`, in order of name: `*.json` except `schema.json` and hidden files. Sub-folders,
+/// which hold golden cases, are skipped.
 pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
     match read_dir_leniently(dir) {
         (sources, faults) if faults.is_empty() => Ok(sources),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use webfill_document::NodeRef;
 
-/// The most columns of a table, and the most cells of all its rows together. HTML does not allow a cell to be wider.
+/// The most columns of a table, which is the widest cell that HTML allows, and the most cells of all its rows together.
 const MOST_COLUMNS: usize = 1_000;
 const MOST_CELLS: usize = 2_000_000;
 /// The most rows that a cell spans.
@@ -123,7 +123,7 @@ fn is_named(texts: &[String], header: &str) -> bool {
     texts.iter().any(|text| text == header) || texts.len() > 1 && texts.join(" ") == header
 }
 
-/// A column of a row of a table, as `cell` sees it.
+/// A column of a row of a table, as the processor `cell` sees it.
 #[derive(Debug, Clone)]
 pub struct ColumnOfRow<'p> {
     /// The texts above the column, in folded form.
@@ -132,7 +132,7 @@ pub struct ColumnOfRow<'p> {
     pub cell: Option<NodeRef<'p>>,
 }
 
-/// The columns of a `tr`, in order. A header row has none, because `cell` reads nothing there.
+/// The columns of a `tr`, in order. A header row has none, because the processor `cell` reads nothing in it.
 pub fn columns_of_row(row: NodeRef<'_>) -> Vec<ColumnOfRow<'_>> {
     let Some(table) = table_of(row).map(Table::read) else {
         return Vec::new();

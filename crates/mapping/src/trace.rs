@@ -46,7 +46,7 @@ pub struct FieldTrace {
     pub name: String,
     /// The value of the field; null if it stays empty.
     pub value: Value,
-    /// The step that lost the value, for each alternative without one.
+    /// If the field stays empty: the step that lost the value, for each alternative.
     pub empty_because: Vec<String>,
     /// The steps of each alternative that was tried.
     pub alternatives: Vec<Vec<StepTrace>>,
@@ -81,7 +81,7 @@ pub struct Values {
 }
 
 impl Engine {
-    /// Traces the mapping that matches the page's URL, or the named one; `None` if there is none.
+    /// Traces the given mapping, or else the one that matches the page's URL; `None` if there is none.
     pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
         self.trace_rows(mapping, page, None, &[])
     }
@@ -246,7 +246,7 @@ fn shown_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
     }
 }
 
-/// Names the step that returned no values.
+/// Explains why a chain has no value: the step that yielded nothing or only empty text, or else the time limit.
 fn explain_loss(steps: &[StepTrace], place: &str) -> String {
     for (index, step) in steps.iter().enumerate() {
         let (number, name) = (index + 1, step.processor);

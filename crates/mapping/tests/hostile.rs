@@ -12,7 +12,7 @@ const DEADLINE: Duration = Duration::from_secs(3);
 /// machine may be busy.
 const SLACK: Duration = Duration::from_secs(27);
 
-/// Chains that use every processor on any values.
+/// Chains that use most processors on any values.
 fn chains() -> Vec<Value> {
     let step = |kind: &str, parameters: Value| json!({"type": kind, "parameters": parameters});
     let xpath = |expression: &str| step("xpath", json!({"expression": expression}));

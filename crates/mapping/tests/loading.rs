@@ -321,7 +321,7 @@ fn an_xpath_that_leaves_what_was_found_before_it_is_a_warning() {
     for right in [
         format!("{css}, {}", xpath(".//b")),
         xpath("//b"),
-        // This XPath searches the tree of a text of its own.
+        // This XPath searches the tree of the trimmed text, not that of the page.
         format!(r#"{css}, {{"type": "trim"}}, {}"#, xpath("//b")),
     ] {
         assert_eq!(warnings(&right), Vec::<String>::new(), "{right}");

@@ -1,6 +1,6 @@
 //! Tests of mappings as a user of the crate writes and applies them.
 //!
-//! One program, because each links all that it tests.
+//! The tests are one program, because each program would link the whole crate again.
 
 mod committed;
 mod documents;

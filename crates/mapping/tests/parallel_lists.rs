@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::Url;
 
-/// A field and its chain: each processor as `NAME PARAMETER`, after the processor `|`.
+/// Fields and their chains: each processor is `NAME PARAMETER`, and `|` separates processors.
 type Lists = &'static [(&'static str, &'static str)];
 
 struct Meant {

@@ -5,7 +5,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The folder and the file of the path, with symbolic links resolved.
+/// The folder and the file of the path, with symbolic links resolved, except one at the file itself. `None` if the path
+/// leads out of the folder.
 fn place_of(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
     let goes_up = Path::new(path)
         .components()

@@ -388,7 +388,7 @@ fn without_crawls(row: &Value) -> Value {
     reported
 }
 
-/// The event for a run that began long after its due time, or that stands for several missed due times.
+/// The event for a run that began long after its due time, or after further due times were missed.
 fn late_event(run: &WatchRun) -> Option<Event> {
     let late_ms = run.started_ms - run.due_ms;
     if run.missed == 0 && late_ms <= LATE_MS {

@@ -170,7 +170,8 @@ impl Core {
         }
     }
 
-    /// Sets how far the wall clock is ahead of the caller's clock, because it was set or the machine has slept.
+    /// Sets how far the wall clock is ahead of the caller's clock. They differ once the wall clock was set or the
+    /// machine has slept.
     pub fn set_wall_ahead(&mut self, ahead_ms: i64) {
         self.cx.wall_ahead_ms = ahead_ms;
         self.cx.frontier.set_wall_ahead(ahead_ms);
@@ -268,7 +269,7 @@ impl Core {
         self.crawl_writes.queue_due_writes(&mut self.cx, now_ms)
     }
 
-    /// Notes that the store has the crawl of this note, and that its lists are judged.
+    /// Notes that the store has everything about the end of the crawl with this note.
     pub fn on_crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
         self.cx.frontier.unsaved_crawls().delete_note(note)
     }

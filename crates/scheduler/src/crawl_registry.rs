@@ -1,6 +1,6 @@
-//! The crawls that `webfill crawl` has opened, with their pending backfills. Also forms the data about any crawl for
-//! supervisors and for the store (its settings, its state). Crawls on demand are not kept here, so their number does
-//! not matter.
+//! The crawls that are not on demand (those of `webfill crawl` and of watches), with their pending backfills. Also
+//! forms the data about any crawl for supervisors and for the store (its settings, its state). Crawls on demand are
+//! not kept here, so their number does not matter.
 //!
 //! The registry is rebuilt after a crash: unfinished crawls are registered again at the start.
 
@@ -14,7 +14,7 @@ use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Outcome};
 
 use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskId, TaskSketch};
 
-/// A crawl that `webfill crawl` has opened.
+/// A crawl that `webfill crawl` or a watch has opened.
 #[derive(Debug)]
 struct OpenCrawl {
     opened_at_ms: i64,
@@ -22,7 +22,7 @@ struct OpenCrawl {
     pending_backfills: u64,
 }
 
-/// All crawls that `webfill crawl` has opened.
+/// All crawls that `webfill crawl` or a watch has opened.
 #[derive(Debug, Default)]
 pub(crate) struct CrawlRegistry {
     open: BTreeMap<CrawlKey, OpenCrawl>,
@@ -61,21 +61,20 @@ impl CrawlRegistry {
         }
     }
 
-    /// The crawls that `webfill crawl` has opened.
+    /// The crawls that `webfill crawl` or a watch has opened.
     pub(crate) fn open_crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
         self.open.keys().copied()
     }
 
-    /// Whether a crawl of `webfill crawl` is finished: no seeds to come, no task left, no backfill
-    /// pending.
+    /// Whether a registered crawl is finished: no seeds to come, no task left, no backfill pending.
     pub(crate) fn is_finished(&self, crawl: CrawlKey, status: &CrawlStatus) -> bool {
         let nothing_left = status.queued == 0 && status.leased == 0;
         let open = self.open.get(&crawl);
         nothing_left && status.seeds_ended && open.is_some_and(|open| open.pending_backfills == 0)
     }
 
-    /// The state of a crawl. `going_on`: the dispatcher is not draining. If it is, an unfinished crawl is
-    /// interrupted.
+    /// The state of a crawl. `going_on`: whether the dispatcher is not draining. While it drains, a running crawl
+    /// counts as interrupted.
     pub(crate) fn state(
         &self,
         frontier: &mut Frontier,
@@ -107,8 +106,8 @@ impl CrawlRegistry {
         })
     }
 
-    /// Whether the crawl's page limit is reached and none of its tasks is leased. In a run of a watch, the limits of
-    /// all sites with remaining tasks being reached counts, too.
+    /// Whether the crawl's page limit is reached and none of its tasks is leased. The limit of a watch's run is also
+    /// reached when all sites with remaining tasks have reached theirs.
     pub(crate) fn is_limit_reached(
         &self,
         frontier: &mut Frontier,

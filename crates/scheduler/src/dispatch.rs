@@ -10,7 +10,7 @@
 //!
 //! - the owner has left or is lost, or, while no task of the site is leased,
 //! - the next task needs a browser, and the owner has none,
-//! - the owner's machine is offline ([`egress`]), or
+//! - the owner is draining, leaving or silent, or its machine is offline ([`egress`]), or
 //! - another supervisor, which has joined late, has fewer sites than its share.
 //!
 //! So all leases of a site are with its owner. Owners are stored with the sites; everything else here is restored

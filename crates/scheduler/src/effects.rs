@@ -47,7 +47,7 @@ pub enum StoreWrite {
 /// The state of a crawl.
 pub struct CrawlWrite {
     pub crawl: Box<Crawl>,
-    /// For a crawl that has ended: its note in the frontier, which is removed once all of the end is saved.
+    /// For a crawl that has ended: its note in the frontier, which is removed once the end is saved.
     pub note: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! Excluded sites: domains that no crawl fetches from, such as the first thousands of a popularity ranking. Each
+//! Excluded sites: domains that no crawl fetches from, such as the top of a popularity ranking. Each
 //! domain is stored as an eight-byte hash, so a million domains take 8 MB.
 
 use std::fs::File;
@@ -148,7 +148,7 @@ fn is_canonical(domain: &str) -> bool {
         && !domain.contains("xn--")
 }
 
-/// Reads one line without its end, and keeps at most [`MAX_LINE_BYTES`] of it. Returns false at the end of the file.
+/// Reads one line, and keeps at most [`MAX_LINE_BYTES`] of it. Returns false at the end of the file.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let read = reader

@@ -1,4 +1,4 @@
-//! Step 3 of a URL's journey, and the commit of its last step: the queued, leased and done tasks, in one SQLite file.
+//! The queued, leased and done tasks of all crawls, in one SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*. A task that is
 //! done may be queued again ([`requeue`](Reopening::requeue)); its row stays until its crawl is pruned ([`pruning`]). At
@@ -166,7 +166,7 @@ pub use self::watches::{RunContinuation, StoredWatch};
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 
-/// Opens the file in a state folder for another user than a frontier, while no frontier has it open.
+/// Opens the frontier's file in a state folder without a frontier, while no frontier has it open.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
     schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
 }
@@ -407,8 +407,8 @@ impl Frontier {
         })
     }
 
-    /// The changes since the last call, to be added to the journal before anybody hears of them. Empty if there are
-    /// none, or without a journal.
+    /// The changes since the last call. They must be in the journal before any of their effects takes place. Empty if
+    /// there are none, or without a journal.
     pub fn take_changes(&mut self) -> Result<Vec<u8>, FrontierError> {
         self.0.take_changes()
     }

@@ -1,5 +1,5 @@
 //! The journal of a fleet with standbys: the commits of the serving dispatcher, one after the other, in a store that
-//! all dispatchers reach. What is here decides; it has no sockets and no clock, like the rest of the crate.
+//! all dispatchers reach. This module only decides; it has no sockets and no clock, like the rest of the crate.
 //!
 //! - A [`Record`] is a commit, or a part of one, under a number. The store accepts each number once, so a dispatcher
 //!   that was replaced fails at its next record ([`Appends`]).

@@ -1,9 +1,9 @@
 //! The requests of `webfill crawl` to the dispatcher that it started, and of the feeders of watches to theirs.
 //!
-//! They go over the same sockets as the public language ([`webfill_api`]), whose requests `webfill crawl` sends where
-//! both say the same: `--retry` is the action `retry`. These are the others, and why the public language does not have
-//! them. Only this user's processes can send them, and both ends are the same binary, so they change with the
-//! dispatcher.
+//! They use the same sockets as the public language ([`webfill_api`]). Where that has a request for the same purpose,
+//! `webfill crawl` sends it: `--retry` is the action `retry`. The table lists the other requests, and why the public
+//! language does not have them. Only this user's processes can send them, and both ends are the same binary, so they
+//! change with the dispatcher.
 //!
 //! | request | what an application may not send or receive |
 //! |---|---|
@@ -78,7 +78,7 @@ pub enum LocalRequest {
     End { crawls: Vec<CrawlKey> },
 }
 
-/// How long a command waits in vain.
+/// How long a command waits without progress.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {

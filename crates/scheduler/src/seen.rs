@@ -1,4 +1,4 @@
-//! Step 2 of a URL's journey: whether a crawl has seen it before, and as which task.
+//! The index of seen URLs: whether a crawl has seen a URL before, and as which task.
 //!
 //! The durable fact is the task's own row; this index is derived from it and can be rebuilt. A URL is represented by
 //! a 64-bit hash of crawl and URL, keyed with a secret of the database, so that no page can construct collisions.
@@ -69,7 +69,7 @@ pub(crate) struct SeenUrls {
 
 impl SeenUrls {
     /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest from the runs.
-    /// [`maintain`](Seen::maintain) reads the rest of the runs little by little. URLs that differ only in `dropped`
+    /// [`maintain`](SeenUrls::maintain) reads the rest of the runs little by little. URLs that differ only in `dropped`
     /// parameters count as one.
     pub(crate) fn open(
         db: &Connection,

@@ -1,5 +1,5 @@
-//! The state of a site besides its clock: open, backing off or unreachable. Only decides, from the attempts at the
-//! site's pages; the frontier stores the state and acts on it.
+//! The state of a site besides its clock: open, backing off or unreachable. This module only decides, from the attempts
+//! at the site's pages; the frontier stores the state and acts on it.
 //!
 //! - *open*: the site's tasks are handed out by its clock. Consecutive failures that may be the site's are counted.
 //!   When there are as many as are tolerated for the reason, the site backs off.

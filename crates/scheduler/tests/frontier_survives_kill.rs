@@ -140,7 +140,7 @@ fn start_worker(dir: &Path) -> (Child, BufReader<ChildStdout>) {
     (child, stdout)
 }
 
-/// Kills the process some time after this many commits. Returns the last figures that it has printed.
+/// Kills the process some time after this many commits. Returns the last counts that it has printed.
 fn kill_after(dir: &Path, commits: u64) -> Vec<u64> {
     let (mut child, stdout) = start_worker(dir);
     let mut lines = stdout.lines().map_while(Result::ok).filter_map(|line| {

@@ -1,4 +1,4 @@
-//! The rules of the journal: what is appended and when it counts, who may take the lease, what a reader makes of it.
+//! The rules of the journal: what is appended and when it counts, who may take the lease, which commits a reader gets.
 
 use webfill_scheduler::journal::{
     AppendAnswer, Appends, Content, JournalFault, JournalReader, Lease, LeaseWatch, Record,
@@ -125,7 +125,8 @@ fn a_lease_is_taken_once_it_was_not_renewed_for_its_time() {
     assert_eq!(watch.may_take(11_900), Some(lease(1, 2, 8)));
 }
 
-/// During an election of the store nobody can renew the lease. Its holder has as long as ever to do so afterwards.
+/// During an election of the store nobody can renew the lease. Afterwards its holder again has the whole time of a
+/// lease to do so.
 #[test]
 fn the_time_in_which_no_read_is_answered_does_not_count() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);

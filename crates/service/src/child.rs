@@ -56,7 +56,7 @@ pub fn kill_with_parent(command: &mut Command) {
     }
 }
 
-/// Kills a child together with the process group that it leads, and waits for it.
+/// Kills a child that still runs, together with the process group that it leads, and waits for it.
 pub fn kill_group(child: &mut Child) {
     if let Ok(None) = child.try_wait()
         && let Ok(group) = libc::pid_t::try_from(child.id())
@@ -159,7 +159,7 @@ impl BackOff {
         self.started = now;
     }
 
-    /// Deaths in a row, each within a minute of its start.
+    /// The number of deaths since the child last lived for a minute, including the death that ended that life.
     pub fn early_deaths(&self) -> u32 {
         self.early_deaths
     }

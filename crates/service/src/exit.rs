@@ -13,7 +13,7 @@ pub enum ExitStatus {
     Usage = 2,
     /// Interrupted; the same `--state` and `--crawl` resume it.
     Interrupted = 11,
-    /// A limit such as `--max-pages` was reached.
+    /// A limit such as `--max-pages` was reached, or this machine is offline.
     Limit = 12,
     /// A fault that webfill cannot work around, such as a full disk; the state is intact.
     Fatal = 17,

@@ -2,7 +2,7 @@
 //! and to read, and on the length of bodies. To other machines it uses TLS, and it identifies clients by tokens
 //! ([`Protection`]). An implementation of [`RequestHandler`] provides the answers.
 //!
-//! One thread serves all connections; it only reads and waits.
+//! One thread serves all connections with asynchronous I/O.
 
 pub mod body;
 mod connections;

@@ -93,7 +93,7 @@ impl ServiceManager {
         self.notify_status(status());
     }
 
-    /// Notifies what the process does; also called before its loop runs.
+    /// Reports what the process does; also called before its loop runs.
     pub fn notify_status(&mut self, status: String) {
         if status != self.status && self.notify(&format!("STATUS={}", status.replace('\n', " "))) {
             self.status = status;

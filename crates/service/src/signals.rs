@@ -14,7 +14,7 @@ pub enum SignalRequest {
     Stop,
 }
 
-/// Installs the handlers.
+/// Installs the handlers of SIGINT and SIGTERM.
 pub fn install() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         set_handler(signal, count_signal as *const () as libc::sighandler_t);

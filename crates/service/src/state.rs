@@ -79,7 +79,7 @@ impl StateFolder {
         })
     }
 
-    /// Removes the folder if this process created it and has not begun its work.
+    /// Removes the folder if this process created it. Called only before the process has begun its work.
     pub fn discard_if_new(self) {
         if self.is_new {
             // A remaining folder does no harm.
@@ -219,11 +219,11 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many levels of folders a state folder has.
+/// How many levels of subfolders [`close_open_files`] descends into.
 const DEPTH: usize = 4;
 
-/// Closes files to other users, as copies may be open and then only the folder protects them. A file that cannot be
-/// closed, or is gone meanwhile, is left to that protection.
+/// Closes files to other users. In a copy of a state folder the files may be open to others, and then only the folder
+/// protects them. A file that cannot be closed, or is gone meanwhile, is skipped.
 fn close_open_files(folder: &Path) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {

@@ -82,7 +82,7 @@ fn count_records(uri: &str) -> Result<String, AnyError> {
     Ok(format!("{} records are counted in {ms} ms", counts.total))
 }
 
-/// Runs `writers` writer processes, and prints the results.
+/// Runs `writers` writer processes. Returns their results as text.
 fn run_writers(uri: &str, writers: u64) -> Result<String, AnyError> {
     let started = Instant::now();
     let age_s = match uri.starts_with("mongodb") {

@@ -162,7 +162,7 @@ impl RecordCondition {
     }
 }
 
-/// All records.
+/// Accepts all records.
 impl Default for RecordCondition {
     fn default() -> RecordCondition {
         RecordCondition::new(|_| true)
@@ -210,7 +210,7 @@ impl Count {
         }
     }
 
-    /// How many rows to count, so that it shows whether there are more than `count_to`.
+    /// How many rows must be counted to know whether there are more than `count_to`.
     pub(crate) fn count_limit(count_to: u64) -> i64 {
         i64::try_from(count_to.saturating_add(1)).unwrap_or(i64::MAX)
     }
@@ -307,7 +307,7 @@ pub trait Browse: Send + Sync {
         limit: u32,
     ) -> Result<ListPage<RecordRow>, StoreError>;
 
-    /// The same with everything known about each record, only those that meet the condition.
+    /// Like [`Browse::records`], but with everything known about each record, and only records that meet the condition.
     async fn whole_records(
         &self,
         filter: &RecordFilter,

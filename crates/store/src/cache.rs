@@ -162,8 +162,8 @@ pub trait Cache: Send + Sync {
         Ok(found.pop().flatten())
     }
 
-    /// Updates clocks. The last start and the block only move forward. Delay and owner are those of the entry with the
-    /// latest start.
+    /// Updates clocks. The last start and the block only move forward. The delay, the accepted time and the owner are
+    /// those of the entry with the latest start.
     async fn put_sites(&self, entries: Vec<SiteClockEntry>) -> Result<(), StoreError>;
 
     /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`] count as well, and

@@ -12,10 +12,11 @@ pub struct Cursor {
     pub(crate) position: Position,
 }
 
-/// A position: an entry (pages that were saved together) and a page in it. Both count from 1; 0 is before the first.
+/// A position: an entry (pages that were saved together), and how many of its pages are read. Entries count from 1; 0
+/// is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Position {
-    /// All entries before this one are read, and `pages` pages of this one.
+    /// All entries before this one are read, and this one as far as `pages` says.
     pub(crate) entry: u64,
     /// How many pages of a partly read entry are read; 0 if the entry is read to its end.
     pub(crate) pages: u32,

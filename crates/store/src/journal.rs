@@ -1,6 +1,6 @@
-//! The journal of a fleet with standbys, its snapshots, and the lease of the dispatcher that serves, as MongoDB keeps
-//! them. Who may
-//! append what, and when, is decided by `webfill_scheduler::journal`; the store adds and compares.
+//! The journal of a fleet with standbys, its snapshots, and the lease of the dispatcher that serves, as MongoDB stores
+//! them. `webfill_scheduler::journal` decides who may append what, and when. The store only adds records, and compares
+//! their numbers and epochs.
 //!
 //! A *group* is all dispatchers of one fleet; one of them serves. Groups share collections and nothing else.
 
@@ -22,7 +22,7 @@ pub struct Record {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
-    /// A dispatcher begins to serve. A commit that is unfinished here never happened.
+    /// A dispatcher begins to serve. A commit that is unfinished before this record never happened.
     Begins,
     /// The changes of a commit, or a part of them.
     Changes {
@@ -213,8 +213,9 @@ impl JournalStore {
         })
     }
 
-    /// Adds records in order, up to the first whose number is taken. Once this is answered, a majority of the members
-    /// has what was added in its journals. An error says nothing about what was added: the command can be repeated.
+    /// Adds records in order, up to the first whose number is taken. When this returns, a majority of the members has
+    /// written the added records to disk. After an error, it is unknown which records were added, and the call can be
+    /// repeated.
     pub async fn append(&self, records: Vec<Record>) -> Result<AppendAnswer, StoreError> {
         self.mongo.append_records(&self.group, records).await
     }
@@ -251,12 +252,12 @@ impl JournalStore {
         self.mongo.renew_lease(&self.group, epoch).await
     }
 
-    /// Asks the holder of this epoch to hand over. Returns false if it has not the lease any more.
+    /// Requests that the holder of this epoch hands over. Returns false if it no longer has the lease.
     pub async fn ask_hand_over(&self, epoch: u64) -> Result<bool, StoreError> {
         self.mongo.ask_hand_over(&self.group, epoch).await
     }
 
-    /// Reports about the own dispatcher, if there is one, and reads the state of the group.
+    /// Stores this process's report about its dispatcher, if it has one, and reads the state of the group.
     pub async fn survey(&self, own: Option<DispatcherReport>) -> Result<Survey, StoreError> {
         self.mongo.survey_dispatchers(&self.group, own).await
     }
@@ -281,8 +282,8 @@ impl JournalStore {
         put.await
     }
 
-    /// Makes a snapshot whose parts were added the newest one, and removes earlier ones. Returns false if there is one
-    /// of this record or of a later one: then its parts are removed.
+    /// Makes a snapshot whose parts were added the newest one, and removes earlier ones. Returns false if there already
+    /// is a snapshot of this record or of a later one: then the added parts are removed.
     pub async fn finish_snapshot(&self, snapshot: Snapshot) -> Result<bool, StoreError> {
         self.mongo.finish_snapshot(&self.group, snapshot).await
     }

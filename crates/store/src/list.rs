@@ -4,7 +4,7 @@
 //! reads. Its state follows only from the stored pages. So a process may die at any moment, and judging a list twice
 //! gives the same result.
 //!
-//! - A list is complete if each of its pages is stored as `ok` and [lacks](Lack) nothing.
+//! - A list is complete if each of its pages is stored as `ok` and [lacks](PageLack) nothing.
 //! - A row is gone once all lists that held it were read to their end without it, each after the row was last seen
 //!   there. Its record stays, and the row is back when it is seen again. A list counts as read at the time when the
 //!   fetch of its first page began. A row seen later, anywhere, is not gone.

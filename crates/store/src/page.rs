@@ -62,8 +62,9 @@ pub struct Page {
     pub elapsed_ms: u64,
     /// The number of the task at its dispatcher.
     pub task: u64,
-    /// The delivery of the task that gave this outcome; its number is stored as `attempts`. Of two saves of a page,
-    /// the one of the later delivery wins, or if the tasks differ, the one of the later task. Clocks do not matter.
+    /// The delivery of the task that gave this outcome; its number is stored as `attempts`. Of two saves of a page, the
+    /// one of the later delivery wins, or if the tasks differ, the one of the later task. Clocks matter only between
+    /// two saves of the same delivery.
     pub delivery: Delivery,
     /// The worker that fetched the page.
     pub worker: String,

@@ -54,9 +54,9 @@ pub struct Cutoff {
 }
 
 impl Cutoff {
-    /// The cutoff if pages and the log are kept for these times. A log entry is dropped a day before its pages (or
-    /// after half of their time, if that is less). So even if a page was added to the log long after its fetch,
-    /// because the save was slow, no reader that is still allowed misses it.
+    /// The cutoff if pages and the log are kept for these times. A log entry is dropped a day before its pages, or half
+    /// of their time before, if that is shorter. So even if a page was added to the log long after its fetch, because
+    /// the save was slow, no reader that is still allowed misses it.
     pub fn from_retention(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);

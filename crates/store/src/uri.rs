@@ -82,7 +82,7 @@ pub struct Backends {
 pub struct BrowseHandles {
     pub store: Arc<dyn Store>,
     pub browse: Arc<dyn Browse>,
-    /// Of the same database, for reading. It may be empty: a fleet may have its cache elsewhere.
+    /// The cache in the same database, for reading. It may be empty, because a fleet may have its cache elsewhere.
     pub cache: Arc<dyn Cache>,
 }
 

@@ -1,6 +1,6 @@
 //! Tests of both stores as a user of the crate opens them. MongoDB is a real server.
 //!
-//! One program, because each links all that it tests.
+//! The tests are one program, because each program would link everything that it tests.
 
 mod conformance;
 mod mongodb;

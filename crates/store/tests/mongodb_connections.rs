@@ -48,7 +48,7 @@ async fn a_process_opens_few_connections_however_much_it_does_at_once() {
     assert!((1..=4 + WATCHING + OWN).contains(&opened), "{opened}");
 }
 
-/// The workers of a fleet do this while they save and need nothing from the cache.
+/// The workers of a fleet save like this while they need nothing from the cache.
 #[needs(mongod)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_save_one_page_after_another_have_three_connections_each() {

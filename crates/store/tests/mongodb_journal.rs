@@ -126,8 +126,8 @@ async fn a_repeated_command_finds_its_own_records() {
     assert_eq!(read_all(&journal, 0, MANY_BYTES).await, records);
 }
 
-/// The numbers of a dispatcher that slept for long may be free again, because the journal was cut. Its records must not
-/// count all the same.
+/// The numbers of a dispatcher that was suspended for a long time may be free again, because the journal was cut. Even
+/// then, its records must not count.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_dispatcher_whose_numbers_were_cut_is_refused() {

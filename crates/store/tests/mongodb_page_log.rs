@@ -128,7 +128,7 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     let commands = mongod.document_commands() - before;
     let saves = clients * SAVES;
     println!("{commands} commands for {saves} saves of {clients} clients in {seconds:.1} s");
-    // The number of clients does not matter, only how many the server executes at the same moment.
+    // The number of clients does not matter, only how many of their commands the server executes at the same moment.
     assert!(commands as u64 <= 4 * saves, "{commands} for {saves}");
     let log = log(&uri).await;
     let last = log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap();

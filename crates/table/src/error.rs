@@ -30,7 +30,7 @@ pub enum TableError {
         /// The system's error.
         source: io::Error,
     },
-    /// The user names a column that does not exist, or a name that fits several columns.
+    /// The user names a column that does not exist, or gives a name that several columns have.
     #[error("{0}")]
     Wish(String),
 }

@@ -70,7 +70,7 @@ pub struct Dialect {
     pub has_header: bool,
     /// The first line tells spreadsheets the delimiter: `sep=;`.
     pub has_separator_line: bool,
-    /// Rows above the header that are no part of the table, such as its title and the date of an export.
+    /// The number of rows above the header that are not part of the table, such as its title and the date of an export.
     pub notes: u32,
 }
 

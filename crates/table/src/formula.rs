@@ -1,4 +1,4 @@
-//! Texts that a spreadsheet would run as formulas, in files that people open with one.
+//! Escapes texts that a spreadsheet would run as formulas.
 
 use std::borrow::Cow;
 

@@ -123,7 +123,7 @@ impl GapWords {
         }
     }
 
-    /// Whether a text means a gap there.
+    /// Whether a text means a gap in the column.
     pub fn contains(&self, text: &str) -> bool {
         gap_word_index(text).is_some_and(|index| {
             let (word, kind) = WORDS[index];
@@ -136,7 +136,7 @@ impl GapWords {
 #[derive(Debug, Clone, Default)]
 struct OtherValues {
     count: usize,
-    /// Nearly all are numbers, dates, links or booleans.
+    /// Whether nearly all values are numbers, dates, links or booleans.
     are_typed: bool,
     short_codes: usize,
     signs: usize,

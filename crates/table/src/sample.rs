@@ -42,10 +42,10 @@ pub struct Sample {
     pub(crate) profiles: Vec<Profile>,
 }
 
-/// What the cells of a column show.
+/// The findings about the cells of a column.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
-    /// Cells with nothing in them.
+    /// The number of empty cells.
     pub(crate) empty: u64,
     /// Words that may mean a gap, with the number of their cells.
     pub(crate) words: Vec<(usize, u64)>,

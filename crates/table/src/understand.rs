@@ -83,7 +83,7 @@ pub struct Reasons {
     pub kept: Vec<(usize, String)>,
 }
 
-/// Infers the structure of a table. A wish for an unknown column is an error, which suggests the nearest name.
+/// Infers the structure of a table. Choosing an unknown or ambiguous column is an error.
 pub fn understand(sample: &Sample, wishes: &ColumnChoices) -> Result<Understanding, TableError> {
     let names = Names::new(&sample.columns);
     let wished = |wishes: &[String]| -> Result<Vec<usize>, TableError> {

@@ -6,7 +6,7 @@ use webfill_values::Decimal;
 use crate::kind::Kind;
 use crate::shape::Shape;
 
-/// The entries of a value that is a JSON array of texts and numbers.
+/// The entries of a value that is a JSON array of texts, numbers and booleans.
 fn entries(value: &str) -> Option<Vec<String>> {
     let entries: Vec<Value> = match value.starts_with('[') {
         true => serde_json::from_str(value).ok()?,
@@ -42,7 +42,7 @@ pub(crate) fn cell_text(value: String, shape: &Shape) -> Result<String, String> 
     }
 }
 
-/// The JSON value for a column of a JSON table.
+/// The value as JSON, in the type that its column has.
 pub(crate) fn typed_json(value: &str, shape: &Shape) -> Result<Value, String> {
     if shape.is_list {
         let entries = list(value);

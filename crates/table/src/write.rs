@@ -27,7 +27,7 @@ pub struct WrittenTable {
     pub faults: Vec<RowFault>,
     /// How many cells got a new value.
     pub filled_count: u64,
-    /// How many values do not fit their column.
+    /// How many values were refused.
     pub refused_count: u64,
     /// The first 1,000 refusals.
     pub refusals: Vec<Refusal>,

@@ -1,6 +1,6 @@
 //! Tests of tables in all formats.
 //!
-//! One program, because each links all that it tests.
+//! The tests are one program, because each program would link the whole crate again.
 
 mod common;
 mod hostile;

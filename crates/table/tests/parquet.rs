@@ -52,8 +52,8 @@ fn column<T: DataType>(
     column.close().unwrap();
 }
 
-/// Makes a file with two row groups of two rows. In each, the first row has all values, and the second only its id
-/// (and in the second group an empty title).
+/// Makes a file with two row groups of two rows. In each, the first row has all values. The second has only its id, and
+/// in the first group the score NaN, in the second an empty title.
 fn make(path: &Path, compression: Compression) {
     make_with(
         path,

@@ -35,7 +35,7 @@ pub enum DateReading {
     Undecided,
 }
 
-/// The longest text that can be a date.
+/// The longest text that may be a date, in bytes. Its normal form may have at most 100.
 const MAX_TEXT_BYTES: usize = 400;
 
 /// Reads each text as a date. The texts are values of one field: if one of them shows the order of day and month, it

@@ -1,8 +1,8 @@
 //! The worker's mark on a page that only repeats other pages of its site.
 //!
-//! It is sent as the evidence of an outcome `ok`, as a word in [`Evidence::sign`]. Other evidence of such an outcome
-//! is a [`ScriptsReport`](crate::ScriptsReport), or the mark that the page has [no mapping](crate::unmatched).
-//! Receivers that do not know the mark ignore it.
+//! It is sent as the evidence of an outcome `ok`, as a word in [`Evidence::sign`]. Other evidence of such an outcome is
+//! a [`ScriptsReport`](crate::ScriptsReport), or the mark of a page that [resembles a block](crate::likeness) or has
+//! [no mapping](crate::unmatched). Receivers that do not know the mark ignore it.
 
 use crate::{Evidence, Outcome, TaskDone};
 

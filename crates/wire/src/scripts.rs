@@ -1,8 +1,8 @@
 //! A worker's findings about the scripts of a kind of page: whether its pages have content in a browser that they lack
 //! without one.
 //!
-//! The findings are sent as the evidence of an outcome `ok`, which has no other evidence: in [`Evidence::sign`], as
-//! words separated by tabs. Receivers that do not know them ignore them.
+//! The findings are sent as the evidence of an outcome `ok`: in [`Evidence::sign`], as words separated by tabs.
+//! Receivers that do not know them ignore them.
 
 use serde::{Deserialize, Serialize};
 

@@ -418,7 +418,7 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     }
     let heard = server.arrived.recv_timeout(Duration::from_millis(300));
     assert!(heard.is_err(), "{heard:?}");
-    // Once admitted again, the same connection can receive and be received from. Frames that were withheld do not
+    // Once the key is admitted again, the same connection works in both directions. Frames that were withheld do not
     // arrive.
     server.add(Role::Supervisor, "vm-01-back", &vm);
     revoked.send_text("back");
@@ -557,7 +557,7 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     server.holding.recv_timeout(WAIT).unwrap();
     wait_until(|| connections_at(&server.control) == [0]);
     flooding.socket.disconnect(&server.control).unwrap();
-    // The next connection gets the descriptor of this one. libzmq closes it only while its socket is used.
+    // The next connection gets the descriptor of this one. libzmq closes this connection only while its socket is used.
     wait_until(|| {
         assert_eq!(flooding.socket.poll(zmq::POLLIN, 10), Ok(0));
         connections_at(&server.control).is_empty()

@@ -36,7 +36,7 @@ pub(super) struct Counts {
     pub(super) records: Option<RecordTotals>,
     pub(super) notifications: Option<NotificationTotals>,
     pub(super) waits: Option<WaitTotals>,
-    /// When the walk ended whose result is the oldest.
+    /// When the oldest of these counts was completed.
     pub(super) counted: Option<Instant>,
 }
 

@@ -63,7 +63,7 @@ impl WaitReason {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct WaitTotal {
     pub(super) tasks: u64,
-    /// When the wait began of the task that has waited longest for this reason alone.
+    /// When the task that has waited longest for this reason alone began to wait.
     pub(super) since_ms: Option<i64>,
 }
 

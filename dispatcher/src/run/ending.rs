@@ -24,7 +24,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// commit.
 const LAST_COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long it waits until its lease is given up. Without that, the next dispatcher waits for its end.
+/// How long it waits until its lease is given up. Otherwise the next dispatcher waits until the lease has ended.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(2);
 
 impl Process {

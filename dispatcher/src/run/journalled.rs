@@ -181,7 +181,7 @@ impl JournalledCommits {
         boot_ms() >= self.kept_ms + KEEP_EVERY_MS
     }
 
-    /// Brings the file up to date, if all of it is in the journal.
+    /// Brings the file up to date, if the journal has all commits.
     fn keep(&mut self, core: &mut Core) -> Result<(), FrontierError> {
         if self.is_over || !self.member.is_idle() {
             return Ok(());

@@ -54,7 +54,7 @@ pub(super) struct Joined {
     pub(super) upkeep: JournalUpkeep,
 }
 
-/// What a dispatcher serves with.
+/// What a dispatcher needs to serve.
 pub(super) struct Turn {
     pub(super) clock: SteadyClock,
     /// Until when it may write to the store.
@@ -90,7 +90,7 @@ pub(super) fn await_turn(
     }))
 }
 
-/// What a dispatcher does that stands by.
+/// What a dispatcher that stands by is doing.
 enum Phase {
     /// It does not know the journal yet.
     Looking,
@@ -157,7 +157,7 @@ fn stand_by(
     Ok(None)
 }
 
-/// A member that continues behind a record.
+/// A member that continues after a record.
 fn member_after(setup: &JournalSetup, applied: Applied) -> Member {
     let terms = MemberTerms {
         lease_ms: LEASE_MS,
@@ -254,7 +254,7 @@ impl<'a> StandingBy<'a> {
         }
     }
 
-    /// Decides with what this dispatcher begins, or continues.
+    /// Decides what this dispatcher begins or continues with.
     fn note_survey(&mut self, survey: &Survey) -> Result<(), Fault> {
         self.journal_end = survey.extent.map_or(0, |extent| extent.last);
         if matches!(self.phase, Phase::Reading | Phase::Receiving(..)) {
@@ -289,7 +289,7 @@ impl<'a> StandingBy<'a> {
         }
     }
 
-    /// Puts a snapshot in the place of the file, if it is of the same fleet.
+    /// Replaces the file with a snapshot, if the snapshot is of the same fleet.
     fn begin_anew(&mut self, snapshot: &Path, applied: Applied) -> Result<(), Fault> {
         let Some(file) = self.file.take() else {
             return Ok(());
@@ -380,7 +380,7 @@ impl<'a> StandingBy<'a> {
         }
     }
 
-    /// Reports what has changed except for numbers, which always change.
+    /// Reports the status, unless only its numbers have changed.
     fn report_change(&mut self, status: &str) {
         let words: String = status.chars().filter(|c| !c.is_ascii_digit()).collect();
         if self.reported != words {

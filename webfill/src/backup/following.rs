@@ -1,7 +1,7 @@
-//! `webfill backup --follow`: a second folder within seconds of the first.
+//! `webfill backup --follow`: keeps a folder of copies that are at most seconds behind the originals.
 //!
-//! Each pass reads the dispatcher's file before the store, and writes the store first. So the page of a task that is
-//! done in the copy is in the copy of the store, whenever the command or the machine ends.
+//! Each pass reads the dispatcher's file before the store, and writes the store's copy first. So if a task is done in
+//! the copy of the dispatcher's file, its page is in the copy of the store, whenever the command or the machine ends.
 
 use std::path::Path;
 use std::thread;

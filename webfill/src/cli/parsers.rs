@@ -29,7 +29,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(millis as u64))
 }
 
-/// The same, but the unit is required, because its use cannot be undone.
+/// Like [`duration`], but the unit is required, because deleting by age cannot be undone.
 pub fn age(text: &str) -> Result<Duration, String> {
     let age = duration(text)?;
     match text.ends_with(|last: char| last.is_ascii_alphabetic()) {

@@ -39,7 +39,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims the crawl. If another process has it, watches whether that one is alive.
+    /// Claims the crawl. If another process has it, waits until that claim lapses, and fails if it is renewed.
     pub fn acquire(
         store: &Arc<dyn Store>,
         crawl: CrawlId,
@@ -232,8 +232,8 @@ fn try_claim(
     runtime.block_on(claiming).map_err(store_fault)
 }
 
-/// Watches a claim of another process until it has lapsed, then replaces it. Returns when the replacement was
-/// requested, by the clock since boot.
+/// Watches a claim of another process until it has lapsed, then replaces it. Returns the time of the request that
+/// replaced it, by the clock since boot.
 fn wait_until_lapsed(
     runtime: &Runtime,
     store: &dyn Store,

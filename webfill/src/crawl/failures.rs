@@ -74,7 +74,7 @@ pub(super) fn read(
     Ok(failures)
 }
 
-/// Requests all pages of an answer, and passes each item to `each`.
+/// Requests all pages of an answer, and passes each item to `take`.
 fn for_each_item<T: for<'a> Deserialize<'a>>(
     client: &mut ControlClient,
     fleet: &mut Fleet,

@@ -36,7 +36,7 @@ struct RunState {
     over: bool,
 }
 
-/// Feeds the run of this number of a watch, with the settings that its dispatcher has written.
+/// Feeds run number `run` of the watch `name`, with the settings that its dispatcher has written.
 pub fn feed_run(
     config: &Path,
     endpoint: &str,
@@ -127,7 +127,7 @@ async fn count_records(store: &dyn Store, crawl: &CrawlId) -> Result<RecordCount
 }
 
 impl Crawl {
-    /// Opens the store, with the crawl in it, and the dataset.
+    /// Opens the store, adds the crawl to it if it is missing, and opens the dataset.
     async fn open_run(&self) -> Result<(Arc<dyn Store>, Option<Arc<Dataset>>), Fault> {
         let opened = webfill_store::open(&self.settings.store_uri()?, None).await;
         let store = opened.map_err(unusable_store)?.store;
@@ -136,7 +136,7 @@ impl Crawl {
         Ok((store, self.open_dataset().await?))
     }
 
-    /// Adapts the crawl to a fleet, which has its own settings.
+    /// Prepares the crawl with the settings of its fleet, and with seeds from the seeds folder.
     fn for_fleet(
         options: CrawlOptions,
         settings: Settings,

@@ -62,8 +62,8 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
 /// How long to wait for dead and failing sites by default.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a run of a watch waits while all remaining sites back off. Any crawl waits as long while this machine
-/// cannot reach the web, which says nothing about the sites.
+/// How long, without `--patience`, a run of a watch waits while all remaining sites back off. Any crawl waits equally
+/// long while this machine is offline, because that is no failure of the sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
 /// Sets how long the crawl waits for failing sites. A run of a watch does not wait for them: as in a fleet, they back

@@ -161,7 +161,7 @@ pub struct CrawlOptions {
     /// `--max-pages` and `--domain-max-pages` count the pages of all runs.
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
-    /// Each run gives other seeds, and it is no surprise that they have changed. No flag: `webfill fill` sets it.
+    /// Whether the seeds are expected to differ from run to run. This is not a flag: `webfill fill` sets it.
     #[arg(skip)]
     pub seeds_vary: bool,
     /// Send conditional requests for stored pages [default: with --refresh-after]
@@ -182,7 +182,7 @@ pub struct CrawlOptions {
     /// Progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]
     pub progress: ProgressStyle,
-    /// The run of a watch that this crawl is.
+    /// The run of a watch, if this crawl is one.
     #[arg(skip)]
     pub watched_run: Option<WatchedRun>,
 }

@@ -12,7 +12,7 @@ use crate::control_client::ControlClient;
 use crate::demand::retry_action;
 use crate::fleet::Fleet;
 
-/// How the tasks ended that are to be queued again.
+/// The way in which tasks ended that are to be queued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryEnd {
     Outcome(Outcome),
@@ -37,8 +37,8 @@ struct RetryAnswer {
     total_requeued: u64,
 }
 
-/// Queues the crawl's tasks that ended in one of these ways again, and returns their number; `None` if no ways are
-/// given. The crawl is open and its seeds are not complete, so it does not finish before that.
+/// Queues again the crawl's tasks that ended in one of these ways, and returns their number; `None` if no ways are
+/// given. The crawl cannot finish before this is done, because it is open and its seeds are not complete.
 pub(super) fn requeue_ended(
     ends: &[RetryEnd],
     spec: &CrawlSpec,

@@ -21,7 +21,7 @@ use crate::summary::Summary;
 /// How often a run may be resumed after its processes were killed at its end.
 const MOST_GONE_ON: usize = 5;
 
-/// The watch that a crawl is a run of.
+/// The watch for which a crawl runs.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,
@@ -98,7 +98,7 @@ pub struct RunRecord {
     run: WatchRun,
     schedule: Schedule,
     window: Option<Duration>,
-    /// When the run's window passed, if it did so while no process was running the run.
+    /// When the run's window ended, if no process was working on the run at that time.
     over_ms: Option<i64>,
 }
 
@@ -228,7 +228,7 @@ fn counts(summary: &Summary) -> Map<String, Value> {
     let found = ["changes", "documents", "unmatched"]
         .map(|key| (key.to_owned(), whole["found"][key].clone()))
         .into_iter()
-        // These counts were not wanted, or could not be made.
+        // A count is null if it was not wanted or could not be made.
         .filter(|(_, count)| !count.is_null());
     kept.chain(found).collect()
 }

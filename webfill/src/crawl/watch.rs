@@ -28,7 +28,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(100);
 /// The shortest time between two counts of its records.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// Counting may take at most one part in this many of the time.
+/// After a count, at least this many times its duration passes before the next one.
 const COUNT_SHARE: u32 = 20;
 
 /// How long leased tasks may take to end when the crawl ends early.

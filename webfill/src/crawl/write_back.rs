@@ -1,4 +1,4 @@
-//! Writes values that pages brought back to the dataset that the records came from: every few seconds while the crawl
+//! Writes values found on pages back to the database that the records came from: every few seconds while the crawl
 //! runs, and the rest at its end.
 //!
 //! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed once
@@ -37,7 +37,7 @@ pub struct WriteBackRoute {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: Arc<Dataset>,
-    /// The name of the collection that the dataset is read from, as records have it.
+    /// The database and the collection that the dataset is read from, with a dot between them.
     pub collection: String,
     pub to: WriteBack,
 }

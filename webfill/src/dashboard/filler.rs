@@ -7,7 +7,7 @@ use webfill_service::ExitStatus;
 
 use crate::mcp::Fills;
 
-/// See the module.
+/// Starts `webfill fill` for dropped tables, and reports the states of these runs.
 #[derive(Debug)]
 pub struct TableFiller {
     config: Option<PathBuf>,

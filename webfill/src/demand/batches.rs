@@ -79,7 +79,7 @@ impl Batches {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// Takes a list back that was refused because of one of its requests. None of them was accepted, so the others are
+    /// Takes back a list that was refused because of one of its requests. None of them was accepted, so the others are
     /// sent again. Returns the line of the refused request, or `None` if its index is not known; the list is then
     /// divided to find it.
     pub(super) fn refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {

@@ -31,8 +31,7 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 /// How long each of several dispatchers has to answer before the next one is asked.
 const TURN: Duration = Duration::from_millis(1_500);
 
-/// How often a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts
-/// a URL once.
+/// How many times a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts a URL once.
 const FEED_TIMES: u32 = 6;
 
 /// The flags that name the dispatcher.
@@ -66,8 +65,8 @@ impl ConnectionOptions {
         Ok((endpoints, keys))
     }
 
-    /// Requests a drain and waits for its end, which may take as long as the longest fetch. If the dispatcher was
-    /// replaced meanwhile, the request is sent again.
+    /// Requests a drain and waits for its end, which may take as long as the longest fetch. The request is repeated
+    /// until it is answered, because the dispatcher may be replaced meanwhile.
     pub(super) fn drain(&self, action: &Value) -> Result<Value, Fault> {
         let mut was_heard = false;
         loop {
@@ -112,7 +111,7 @@ pub fn controls(endpoints: &[Endpoints]) -> Vec<String> {
     controls.collect()
 }
 
-/// The control sockets of dispatchers, in words.
+/// The control sockets of dispatchers, separated by commas.
 pub fn control_list(endpoints: &[Endpoints]) -> String {
     controls(endpoints).join(", ")
 }
@@ -159,7 +158,8 @@ impl Connection {
         })
     }
 
-    /// Sends an action once, because the answer to a repeated action would mostly be different.
+    /// Sends an action. Only `retry` is repeated while there is no answer; the answer to other repeated actions would
+    /// mostly be different.
     pub(super) fn send_action(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.send_order_and_wait(&action.to_string())?,

@@ -1,5 +1,5 @@
-//! `webfill prune`: drops finished crawls, through a running dispatcher or in a state folder that no process uses. Or
-//! it drops old pages of a store.
+//! `webfill prune`: drops finished crawls, through a running dispatcher or in a state folder that no process uses. It
+//! can also drop old pages of a store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

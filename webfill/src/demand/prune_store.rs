@@ -42,7 +42,7 @@ async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<DropResult, Store
         if !dropped.has_more {
             return Ok(all);
         }
-        // Leaves as much time to other processes, which may be saving.
+        // This sleep, as long as the deletion, leaves time for other processes that may be saving.
         tokio::time::sleep(began.elapsed()).await;
     }
 }

@@ -51,7 +51,7 @@ pub struct SiteOptions {
     pub json: bool,
 }
 
-/// Where the pages of a site are fetched.
+/// The lane in which the pages of a site are fetched.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum SiteLane {
     Http,

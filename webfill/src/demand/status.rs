@@ -28,7 +28,7 @@ pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The answer for people: the known facts of the fleet, then all other members of the answer.
+/// The answer for people: the facts of the fleet, then its supervisors, then its unfinished crawls.
 fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
@@ -116,7 +116,7 @@ fn describe_sites(sites: &Value) -> String {
     format!("{in_window} in window, {least}{waiting} waiting")
 }
 
-/// A dispatcher that stands by reports every two seconds.
+/// A dispatcher counts as standing by if its last report is at most this old. It reports every two seconds.
 const STANDS_BY_S: f64 = 10.0;
 
 const HEADS: [&str; 10] = [

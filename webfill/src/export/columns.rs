@@ -36,7 +36,7 @@ pub enum ColumnSource {
     ParentId,
     /// A field of the record that a row's page was fetched for.
     ParentField(String),
-    /// The time since when a row is gone.
+    /// The time since which a row is gone.
     GoneAt,
 }
 
@@ -125,7 +125,7 @@ pub const FIELDS: &str = "fields.";
 /// The prefix of the columns of a row's parent.
 pub const PARENT: &str = "parent.";
 
-/// The column with the time since when a row is gone.
+/// The column with the time since which a row is gone.
 const GONE_AT: &str = "gone_at";
 
 /// A field that records have or lack.

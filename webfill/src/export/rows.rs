@@ -14,7 +14,7 @@ use crate::cli::ExportWhat;
 /// How many changes are read at a time.
 const AT_ONCE: u32 = 500;
 
-/// Passes every row to `each`.
+/// Passes every row to `each`. Gone rows are only counted, unless they are wanted.
 pub async fn for_each_row(
     store: &dyn Store,
     wanted: &ExportSelection,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use webfill_service::Fault;
 use webfill_store::StoreError;
 
-/// How often a call is attempted while the store is busy, and the pause before the first retry.
+/// How many times a call is attempted while the store is busy, and the pause before the first retry.
 const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 

@@ -88,7 +88,7 @@ pub struct Report {
     examples: Vec<Example>,
     /// How many pages of an archive were left out, because their bodies were not searched for.
     pub left_out: u64,
-    /// The paths of torn files.
+    /// Messages about files that could be read only in part.
     pub torn: Vec<String>,
 }
 

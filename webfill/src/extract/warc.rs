@@ -12,7 +12,7 @@ use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
 use super::candidate::{Candidate, Content};
 
-/// The most pages, and bytes, of a batch.
+/// A batch ends after this many pages or bytes.
 const BATCH_PAGES: usize = 32;
 const BATCH_BYTES: usize = 8 << 20;
 
@@ -31,7 +31,7 @@ pub struct ArchivePages {
     is_second_pass: bool,
     /// How many pages were left out, because their bodies were not searched for.
     pub left_out: u64,
-    /// Files that could not be read.
+    /// Messages about files that could be read only in part.
     pub torn: Vec<String>,
 }
 

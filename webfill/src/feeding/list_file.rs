@@ -26,7 +26,7 @@ impl ListFile {
         }
     }
 
-    /// Makes later lines be appended to the list of an earlier run.
+    /// From now on, lines are appended to the list of an earlier run.
     pub fn keep_existing(&mut self) {
         self.appends = true;
     }

@@ -122,7 +122,7 @@ pub struct ReadStart {
 }
 
 impl ReadStart {
-    /// See [`Position::resume`].
+    /// See [`Position::resumed`].
     pub fn resume(
         start: Position,
         fed_lines: u64,

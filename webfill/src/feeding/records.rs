@@ -112,7 +112,7 @@ impl Records {
         batch.iter().map(taken).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Puts seeds into the store. While the store is unreachable and the crawl runs, this is retried.
+    /// Puts records into the store. While the store is unreachable and the crawl runs, this is retried.
     fn put_with_retry(
         &self,
         records: Vec<DatasetRecord>,
@@ -144,7 +144,7 @@ impl Records {
         let wanted = seed.want.iter();
         let on_entry = match self.refresh.on_entry {
             true => wanted.cloned().collect(),
-            // If a line lists a field that has a value, it wants another value.
+            // If the `want` of a line lists a field that has a value, the line wants another value.
             false if seed.lists_want => wanted.filter(is_known).cloned().collect(),
             false => Vec::new(),
         };

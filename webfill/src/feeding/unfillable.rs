@@ -7,7 +7,7 @@ use webfill_api::nearest;
 
 use crate::summary::printable;
 
-/// The most edits between a name and another one that it may be a misspelling of.
+/// The most edits between a misspelt name and the right one.
 const MISSPELT: usize = 2;
 
 pub fn unfillable_message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {

@@ -35,13 +35,13 @@ use crate::progress::lines::Counts;
 use crate::progress::remark;
 use crate::settings::Settings;
 
-/// URLs of one message.
+/// The most URLs of one message.
 const BATCH: usize = 1_000;
 
-/// A dispatcher that has answered before is waited for; one that never has, for this long.
+/// How long to wait for the first answer of a dispatcher. After that answer, waiting has no limit.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// How often the dispatcher is asked how far it is.
+/// How often the dispatcher is asked for the state of the crawls, and how often signals are checked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
@@ -57,10 +57,10 @@ const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
 /// How the dispatcher answers about a crawl that it has pruned, or never had.
 const UNKNOWN_CRAWL: &str = "has no crawl of this id";
 
-/// Characters of the table's name in the id of a crawl, which may have 200.
+/// The most characters of the table's name in the id of a crawl. An id may have 200 characters.
 const NAME_CHARS: usize = 100;
 
-/// The crawls of a table, as its folder has them.
+/// The crawls of a table, as they are stored in its folder.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct TableCrawls {
     app: String,
@@ -76,7 +76,7 @@ pub struct FetchOrder {
     /// URLs of pages that are to be refreshed, and whether any of them was fetched by the newest crawl already.
     pub old: Vec<String>,
     pub is_in_newest: bool,
-    /// URLs that failed and are to be queued again, by the place of their crawl.
+    /// URLs that failed and are to be queued again, by the index of their crawl.
     pub failed: BTreeMap<usize, Vec<String>>,
 }
 
@@ -91,7 +91,7 @@ pub enum WaitResult {
     Stopped,
 }
 
-/// See the module.
+/// Fetches the pages of a table through a running fleet.
 pub struct FleetFetcher {
     pub store: StoreUri,
     endpoints: Vec<Endpoints>,
@@ -102,7 +102,7 @@ pub struct FleetFetcher {
     file: PathBuf,
     name: String,
     crawls: TableCrawls,
-    /// How many URLs of the last orders their crawls had already.
+    /// How many URLs of the last order were already in their crawls.
     pub duplicates: u64,
 }
 
@@ -151,7 +151,7 @@ impl FleetFetcher {
         }))
     }
 
-    /// The oldest first.
+    /// The crawls of the table, the oldest first.
     pub fn crawls(&self) -> Vec<CrawlId> {
         let crawls = self.crawls.crawls.iter();
         crawls
@@ -159,7 +159,7 @@ impl FleetFetcher {
             .collect()
     }
 
-    /// Has the fleet fetch, and waits until it is through.
+    /// Makes the fleet fetch these pages, and waits until it has finished.
     pub fn fetch_and_wait(&mut self, orders: &FetchOrder) -> Result<WaitResult, Fault> {
         let mut dispatcher = Dispatcher::connect(self)?;
         let mut places = BTreeSet::new();
@@ -253,7 +253,7 @@ impl FleetFetcher {
         }
     }
 
-    /// Links are not followed: pages are read by mappings that are learned from them.
+    /// The crawl request for a URL. Links are not followed, because only the pages that the table links to are needed.
     fn request(&self, place: usize, url: &str) -> Value {
         let spider = match self.lane {
             Some(Lane::Browser) => "browser",
@@ -269,7 +269,7 @@ impl FleetFetcher {
         })
     }
 
-    /// A crawl with an id of its own, which is noted before it is used.
+    /// Begins a crawl with a new id, which is stored before it is used.
     fn begin_crawl(&mut self) -> Result<(), Fault> {
         let random = std::process::id() & 0xffff;
         // An id has no white space and no slash.
@@ -309,7 +309,7 @@ impl FleetFetcher {
                 let waits = info["waits"].as_array().into_iter().flatten();
                 reasons.extend(waits.filter_map(|wait| wait["text"].as_str().map(str::to_owned)));
                 if left == 0 {
-                    // Its last outcome is being written.
+                    // The last outcome of the crawl is still being written.
                     left = 1;
                 }
             }
@@ -372,8 +372,8 @@ fn read(file: &PathBuf) -> Result<TableCrawls, Fault> {
     }
 }
 
-/// The dispatcher. It may restart at any time, so each request is repeated until it is answered. All requests are such
-/// that repeating them changes nothing.
+/// The dispatcher. It may restart at any time, so each request is repeated until it is answered. Repeating a request
+/// changes nothing.
 struct Dispatcher {
     client: ControlClient,
     endpoint: String,
@@ -421,7 +421,7 @@ impl Dispatcher {
             Ok(())
         });
         self.was_answered |= answer.is_ok();
-        // The request itself is fine; what it says of the fleet is not.
+        // A refusal is about the state of the fleet, and not about how the command was called.
         answer.map_err(|fault| Fault {
             status: match fault.status {
                 ExitStatus::Usage => ExitStatus::Error,

@@ -1,9 +1,9 @@
-//! The case of letters in a column: many pages write in capitals or in small letters what the table does not.
+//! The case of letters in a column. Many pages write in capitals or small letters what the table writes in both.
 
-/// Fewer known values show nothing.
+/// The fewest known values that show a casing.
 const LEAST: usize = 8;
 
-/// A single shorter word in capitals may be an abbreviation.
+/// A single word in capitals with at most this many letters may be an abbreviation.
 const LONGEST_ABBREVIATION: usize = 5;
 
 /// How the known values of a column write letters.
@@ -11,13 +11,14 @@ const LONGEST_ABBREVIATION: usize = 5;
 pub enum Casing {
     /// Each word begins with a capital.
     Words,
-    /// The first word does.
+    /// Only the first word begins with a capital.
     Sentence,
     /// Each value has a capital and a small letter. Where the capitals are depends on the words.
     Mixed,
 }
 
-/// What all known values that have letters show; `None`: some are in capitals, or in small letters, by themselves.
+/// The casing of the known values that have letters; `None` if they are too few, or if some of them are all capitals or
+/// all small letters.
 pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casing> {
     let known = || known().filter(|value| value.contains(char::is_alphabetic));
     let are = |is: &dyn Fn(&String) -> bool| known().all(|value| is(&value));
@@ -35,7 +36,8 @@ pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casin
     }
 }
 
-/// A value as its column writes letters, or why it cannot be. One in capitals and small letters stays as it is.
+/// A value in the casing of its column, or why it cannot be converted. A value with both capitals and small letters
+/// stays as it is.
 pub fn cased(value: String, casing: Option<Casing>) -> Result<String, String> {
     let letters = value.chars().filter(|c| c.is_alphabetic());
     let letters = letters.count();

@@ -11,14 +11,14 @@ use super::form::MOST;
 pub struct ClockStyle {
     /// `05:30`, not `5:30`.
     is_padded: bool,
-    /// What is behind the minutes before noon, and after it; on a clock of 24 hours the same.
+    /// The text behind the minutes, for times before noon and for later ones; on a 24-hour clock, both are the same.
     behind: [String; 2],
     has_halves: bool,
 }
 
 impl ClockStyle {
     pub fn of_column<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<ClockStyle> {
-        /// Fewer show nothing.
+        /// The fewest times of day that show a style.
         const LEAST: usize = 3;
         let mut behind: [BTreeMap<String, usize>; 2] = Default::default();
         let (mut all, mut times, mut padded, mut short) = (0, 0, 0, 0);
@@ -45,7 +45,7 @@ impl ClockStyle {
             .flatten()
             .any(|rest| is_half(rest));
         let behind = match has_halves {
-            // A half that no known value is in is written as the other one.
+            // If no known value is in one half of the day, that half is written like the other one.
             true => [
                 before
                     .clone()

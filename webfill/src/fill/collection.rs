@@ -1,9 +1,9 @@
 //! A collection of MongoDB as the table: its documents are copied into the project folder and completed there as a
 //! table of JSON lines, and what was found is written back to them.
 //!
-//! Each write is noted first, durably, with the value that it replaces. A later run copies the latter: so it fills the
-//! same gaps, with the same evidence, and takes none of its own values for known ones. The server compares before it
-//! writes: a value that somebody has entered meanwhile stays.
+//! Each write is first noted durably, with the value that it replaces. A later run copies the replaced value instead of
+//! the written one. So it fills the same gaps, with the same evidence, and does not mistake its own values for known
+//! ones. The server compares before it writes: a value that somebody has entered meanwhile stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,16 +23,16 @@ use crate::dataset::DatasetOptions;
 use crate::feeding::store_fault;
 use crate::mapping_command::learn::runtime;
 
-/// Documents that are written together.
+/// The most documents that are written together.
 const BATCH: usize = 500;
 
-/// So many values that were written are kept of a member: the last one, and those that a killed run may have written.
+/// How many written values of a member are kept: the last one, and those that a killed run may have written.
 const VALUES: usize = 4;
 
-/// Refusals that are listed.
+/// The most refusals that are listed.
 const MOST_REFUSALS_SHOWN: usize = 20;
 
-/// See the module.
+/// A collection that is completed like a table.
 pub struct Collection {
     /// The database and the collection.
     pub name: String,
@@ -52,11 +52,11 @@ struct WrittenValue {
     values: Vec<Value>,
 }
 
-/// By document and member.
+/// The written values, by document and member.
 type WrittenValues = BTreeMap<String, BTreeMap<String, WrittenValue>>;
 
 impl CollectionOptions {
-    /// The name of the collection as that of a file, as if it were a table.
+    /// The name of the file that the collection would be if it were a table.
     pub fn file(&self) -> Result<PathBuf, Fault> {
         let name = self.records_collection.as_deref();
         let name = name.ok_or_else(|| Fault::usage("--records needs --records-collection NAME"))?;
@@ -68,7 +68,7 @@ impl CollectionOptions {
         Ok(PathBuf::from(format!("{}.jsonl", name.trim_matches('.'))))
     }
 
-    /// Connects; checks that documents can be read and, if wished, written.
+    /// Connects, and checks that documents can be read and, if `writes` is set, written.
     pub fn open(&self, writes: bool) -> Result<Collection, Fault> {
         let collection = self.records_collection.clone().unwrap_or_default();
         let options = DatasetOptions {
@@ -130,7 +130,7 @@ impl Collection {
         }
     }
 
-    /// Writes back what the completed copy has and the copy lacks. Returns the number of values.
+    /// Writes back the values in which the completed copy differs from the copy. Returns their number.
     pub fn write_back(&self, project: &Project) -> Result<usize, Fault> {
         let mut written = read_written(project)?;
         let (mut count, mut unwritable) = (0, BTreeSet::new());
@@ -223,12 +223,12 @@ impl Collection {
     }
 }
 
-/// Whether the name of a member can be written to: it is no path.
+/// Whether a member of this name can be written: the server would not take the name for a path.
 fn is_writable(name: &str) -> bool {
     !name.contains(['.', '$'])
 }
 
-/// The `_id` of each line of a copy, with its type.
+/// The file with the `_id` of each line of a copy, including its type.
 fn ids_of(copy: &Path) -> PathBuf {
     copy.with_extension("ids")
 }

@@ -60,13 +60,13 @@ pub struct Cell {
     pub state: State,
     /// The read text, as the page has it.
     pub values: Vec<String>,
-    /// How likely these are right; of a contradicted one, that the table is wrong.
+    /// How likely the values are right; for a contradicted cell, how likely the table is wrong.
     pub confidence: f64,
-    /// The page that they are from; of a gap that stays, a page that was asked.
+    /// The page that the values are from; for a gap that stays, one of its pages.
     pub url: Option<String>,
-    /// Why they were not written.
+    /// Why the values were not written.
     pub refusal: Option<String>,
-    /// Nothing is known of the field on the site: other sites have taught what it is.
+    /// Whether the value is a proposal, because the site has no known values of the field, but other sites do.
     pub is_proposed: bool,
     /// Other values that its pages have, each with its page.
     pub candidates: Vec<Candidate>,
@@ -79,22 +79,22 @@ pub struct Candidate {
     pub url: String,
 }
 
-/// Of less likely proposals people are asked, whatever precision is wanted.
+/// People are asked about proposals that are less likely than this, whatever precision is wanted.
 pub const LEAST_UNASKED: f64 = 0.95;
 
-/// Known values that show what those of a field look like, and their bytes.
+/// The most known values, and their most bytes, that show what the values of a field look like.
 const MOST_LOOKS: usize = 10_000;
 const MOST_LOOKS_BYTES: usize = 32 << 20;
 
-/// How likely a proposed value is right that looks like no known one, or stands on a page that contradicts its row or
-/// has another one.
+/// The confidence in a proposed value that does not look like known ones, or whose page contradicts its row or has
+/// another value that is as likely meant.
 const UNLIKE: f64 = 0.3;
 
-/// How likely a value is right, at most, where another part of its page has another one that is as likely meant. It is
-/// not filled, however little precision is wanted.
+/// The highest confidence in a value if another part of its page has another value that is as likely meant. Such a
+/// value is not filled, however little precision is wanted.
 const DISPUTED: f64 = 0.5;
 
-/// Candidates that are kept of a cell.
+/// The most candidates that are kept for a cell.
 const MOST_CANDIDATES: usize = 8;
 
 /// Decides cell by cell, by the judgement.
@@ -108,7 +108,7 @@ pub(super) struct Decider<'d> {
     pub(super) doubted: &'d HashMap<u32, &'d Doubt>,
     /// By the number of the layout and the field: whether it is precise enough to be filled from.
     pub(super) permitted: HashMap<(u32, usize), bool>,
-    /// By field, of those that were proposed: what known values look like.
+    /// What known values look like, by field; only for fields with proposals.
     pub(super) looks: HashMap<usize, Appearance>,
 }
 
@@ -121,7 +121,7 @@ struct CellReading<'r> {
     is_disputed: bool,
 }
 
-/// Whether a page contradicts most of what is known of the row: it may be that of another one.
+/// Whether a page contradicts more known values of the row than it confirms: it may be the page of another row.
 fn is_foreign(row: &Row, reading: &Reading) -> bool {
     let (mut same, mut others) = (0, 0);
     for one in &reading.fields {
@@ -137,7 +137,7 @@ fn is_foreign(row: &Row, reading: &Reading) -> bool {
 }
 
 impl Decider<'_> {
-    /// `None` for a known value of which no page says anything.
+    /// Decides a cell. `None` for a known value that no page mentions, and for a gap of a row without links.
     pub(super) fn decide(
         &mut self,
         at: usize,
@@ -156,7 +156,7 @@ impl Decider<'_> {
         Some(cell)
     }
 
-    /// Decides, and reports all that was read if that is more than one value.
+    /// Decides a cell. If it has several readings, adds all of them to `candidates`.
     fn decide_among(
         &mut self,
         at: usize,
@@ -179,7 +179,7 @@ impl Decider<'_> {
             is_proposed: false,
             candidates: Vec::new(),
         };
-        // Those with several values, where the column has one, say nothing.
+        // A reading with several values is unclear if the column has one.
         let (mut readings, mut unclear, mut proposed) = (Vec::new(), None, Vec::new());
         for (url, reading) in read {
             for one in reading.fields.iter().filter(|one| one.field == field) {
@@ -271,7 +271,7 @@ impl Decider<'_> {
         let best = readings.iter().max_by_key(|read| {
             let numbers = self.intern_all(&read.values, &[]);
             let shared = numbers.intersection(&chosen).count();
-            // Of pages that have the same, one that nothing speaks against.
+            // Of readings with the same values, an undisputed one is better.
             (
                 shared,
                 !read.is_disputed,
@@ -279,13 +279,13 @@ impl Decider<'_> {
                 std::cmp::Reverse(numbers.len()),
             )
         })?;
-        // Its own page speaks against it, and no other one for it.
+        // The page itself disputes the value, and no other site confirms it.
         let is_disputed = best.is_disputed && judged.chosen.iter().any(|value| value.sites < 2);
         let confidence = match is_disputed {
             true => judged.confidence.min(DISPUTED),
             false => judged.confidence,
         };
-        // A written list stands on one page, whole.
+        // A list is filled only if a single page has all of it.
         let is_whole = self.intern_all(&best.values, &[]) == chosen;
         let is_sure = confidence >= self.precision && is_whole && !is_disputed;
         let state = match judged.rejected.is_empty() {
@@ -297,7 +297,7 @@ impl Decider<'_> {
         Some(cell(state, &best.values, confidence, Some(best.url)))
     }
 
-    /// The proposal of other sites, if they agree.
+    /// Decides a cell by proposals, which conflict unless all have the same values. `None` if there are none.
     fn decide_proposed<F>(
         &mut self,
         field: usize,

@@ -1,4 +1,4 @@
-//! `TABLE.evidence.jsonl` and `.parquet`: for each value of each cell where it comes from.
+//! `TABLE.evidence.jsonl` and `.parquet`: the source of each value of each cell.
 
 use std::io::{BufWriter, Write};
 
@@ -35,7 +35,7 @@ const COLUMNS: [(&str, Kind); 16] = [
     ("candidates", Kind::Json),
 ];
 
-/// The source of evidence.
+/// Everything that evidence is derived from.
 pub struct Sources<'s> {
     pub table: &'s Table,
     pub pages: &'s Pages<'s>,

@@ -6,7 +6,7 @@ use webfill_values::collapsed;
 /// Characters before and after the value.
 const AROUND: usize = 60;
 
-/// The text of a page with its tags taken away: a rough one, in which values are found again.
+/// The text of a page without its tags. It is rough, and serves to find values again.
 pub struct PlainText<'p> {
     page: &'p str,
     text: String,
@@ -17,7 +17,7 @@ pub struct PlainText<'p> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stands {
     Not,
-    /// As words of sentences alone.
+    /// Only as a word within sentences.
     InSentences,
     Apart,
 }
@@ -46,7 +46,7 @@ impl<'p> PlainText<'p> {
         spellings.any(|value| places(text, &value).next().is_some())
     }
 
-    /// The same, and whether it is more than a word of sentences.
+    /// Whether a value stands on the page, and whether it stands there only as a word within sentences.
     pub fn stands(&mut self, value: &str) -> Stands {
         if !self.contains_value(value) {
             return Stands::Not;
@@ -67,7 +67,7 @@ impl<'p> PlainText<'p> {
         }
         match is_in_sentence {
             true => Stands::InSentences,
-            // Tags part it.
+            // Tags divide the value.
             false => Stands::Apart,
         }
     }
@@ -145,7 +145,7 @@ fn grouped(value: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The commonest character references.
+/// Decodes the commonest character references.
 fn decoded(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use webfill_table::Kind;
 
-/// So many of a hundred known values must be of a kind.
+/// How many of a hundred known values must have the same form.
 pub(super) const MOST: usize = 95;
 
 /// The kind of nearly all of these known values; a few may be of other kinds by mistake.
@@ -37,7 +37,7 @@ pub fn decimals<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<usi
     (digits > 0 && count * 100 >= all * MOST).then_some(digits)
 }
 
-/// A number with as many digits after the point; none is taken away.
+/// A number with at least this many digits after the point; zeros are added, and no digit is removed.
 pub fn padded(value: String, decimals: Option<usize>) -> String {
     let is_plain = |c: char| c.is_ascii_digit() || c == '-' || c == '.';
     let Some(decimals) = decimals.filter(|_| value.chars().all(is_plain)) else {
@@ -80,10 +80,10 @@ fn year(day: &str) -> Option<i32> {
     day.get(..4)?.parse().ok()
 }
 
-/// Whether a day is beyond all known ones, and about within them a century before or after: its page may have written
-/// the year with two digits. They are read as those of 1969 to 2068.
+/// Whether a day is beyond all known ones, but would be among them or near them a century before or after. Its page may
+/// have written the year with two digits, which are read as 1969 to 2068.
 pub fn may_be_of_other_century(day: &str, (first, last): (i32, i32)) -> bool {
-    /// A few known days do not show the whole range.
+    /// How many years from the known days are near them, because a few known days do not show the whole range.
     const BEYOND: i32 = 10;
     let is_near = |year: i32| (first - BEYOND..=last + BEYOND).contains(&year);
     year(day).is_some_and(|year| match year {
@@ -93,7 +93,8 @@ pub fn may_be_of_other_century(day: &str, (first, last): (i32, i32)) -> bool {
     })
 }
 
-/// Whether the end of a value says that it is not all: `Iris Murdoch and 2 more`, `Ada Byron et al.`, `A lamp of...`.
+/// Whether the end of a value shows that it is incomplete: `Iris Murdoch and 2 more`, `Ada Byron et al.`,
+/// `A lamp of...`.
 pub fn is_cut_off(value: &str) -> bool {
     const REST: [&str; 5] = ["more", "others", "weitere", "autres", "m\u{e1}s"];
     let value = webfill_values::trimmed(value);
@@ -114,7 +115,7 @@ pub fn is_cut_off(value: &str) -> bool {
 
 /// Whether all known values have letters, as names and sentences do.
 pub fn has_letters<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
-    /// Fewer show nothing.
+    /// The fewest known values that show that they have letters.
     const LEAST: usize = 8;
     known().take(LEAST).count() == LEAST && known().all(|value| value.contains(char::is_alphabetic))
 }
@@ -161,7 +162,7 @@ pub fn amount_space<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
     (count * 100 >= all * MOST).then_some(space)
 }
 
-/// An amount with this between the number and its sign. Any other text stays as it is.
+/// An amount with this space between the number and its sign. Any other text stays as it is.
 pub fn with_amount_space(mut value: String, space: Option<&str>) -> String {
     let at_sign = space_at_sign(&value).filter(|_| is_amount(&value));
     if let Some((at, space)) = at_sign.zip(space) {
@@ -188,7 +189,7 @@ fn space_at_sign(value: &str) -> Option<std::ops::Range<usize>> {
 /// How nearly all known values write the commas between their words: with a space behind them, or without. A value that
 /// may have commas within its words shows nothing.
 pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
-    /// Fewer show nothing.
+    /// The fewest commas that show a style.
     const LEAST: usize = 3;
     let (mut tight, mut spaced) = (0, 0);
     for value in known() {
@@ -252,7 +253,7 @@ fn is_end_of_part(c: char) -> bool {
     c == ',' || c.is_whitespace()
 }
 
-/// Whether what is on both sides of a comma without a space are two words, of which the first may have hyphens.
+/// Whether the parts on both sides of a comma without a space are words. The first one may have hyphens.
 fn are_words(before: &str, after: &str) -> bool {
     let is_word = |part: &str| {
         let is_of_word = |c: char| c.is_alphabetic() || "'\u{2019}.-".contains(c);
@@ -266,7 +267,7 @@ fn are_words(before: &str, after: &str) -> bool {
         && !(is_letter(before) && is_letter(after))
 }
 
-/// A value as its column has it, or why it cannot be.
+/// A value in the form of its column, or why it cannot be converted.
 pub fn fitted(value: &str, form: Kind) -> Result<String, String> {
     let is_of_form = |value: &String| Kind::from_text(value).fits(form);
     let given = webfill_values::trimmed(value).to_owned();
@@ -535,7 +536,7 @@ mod tests {
                 "Main Course, Soup, Tea",
                 "Main Course,Soup,Tea",
             ),
-            // With a space on the page, it is one between words.
+            // A comma with a space on the page is between words.
             ("Anna, Mary-Ann", "Anna, Mary-Ann", "Anna,Mary-Ann"),
         ];
         for (value, spaced, tight) in table {

@@ -1,4 +1,4 @@
-//! Pages that are about to be refreshed. A crawl drops the body of a page that it asks again in vain; here it stays.
+//! Keeps pages that are about to be refreshed. If a refresh fails, the crawl drops the body of the page; here it stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ struct FormerPage {
     text: String,
 }
 
-/// See the module.
+/// The pages that are kept while they are refreshed.
 pub struct FormerPages {
     folder: PathBuf,
     /// By URL.
@@ -62,7 +62,7 @@ impl FormerPages {
         Ok(())
     }
 
-    /// Pages that came back are stored.
+    /// Forgets the pages that were refreshed. Those that failed stay.
     pub fn forget_all_but(&mut self, failing: &BTreeSet<String>) {
         let back: Vec<String> = self
             .pages
@@ -71,13 +71,13 @@ impl FormerPages {
             .cloned()
             .collect();
         for url in back {
-            // One that stays is not used.
+            // A file that cannot be removed is used only if the page fails later.
             let _ = std::fs::remove_file(self.file(&url));
             self.pages.remove(&url);
         }
     }
 
-    /// A page as it was.
+    /// A page as it was before its refresh; `None` if it cannot be decoded.
     pub fn gathered(&self, url: &str) -> Result<Option<GatheredPage>, Fault> {
         let kept = read(&self.file(url))?;
         let Ok(parsed) = canonical(url, None) else {

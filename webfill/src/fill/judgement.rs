@@ -1,4 +1,4 @@
-//! Judges the readings on values that were held out: gives all that was read and all that is known to `webfill_truth`,
+//! Judges the readings by values that were held out: gives all that was read and all that is known to `webfill_truth`,
 //! with what each known value says about the chain that read it. `deciding.rs` decides the cells by the judgement.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,7 +15,7 @@ use super::reading::{FieldReading, Reading, Readings, agrees, contains_value, is
 use super::shortened_lists;
 use super::table::{Refused, Table};
 
-/// See the module.
+/// The decided cells, and the judgement that decided them.
 pub struct Verdict {
     pub cells: Vec<Cell>,
     pub judgement: Judgement,
@@ -31,7 +31,7 @@ const MISREAD: &str = "\0";
 pub(super) struct ValueNumbers {
     /// By form.
     numbers: HashMap<String, u32>,
-    /// The same by text: a form takes longer.
+    /// The same numbers by text, because computing a form takes longer.
     by_text: HashMap<String, u32>,
     texts: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl ValueNumbers {
         number
     }
 
-    /// That of a known value, if it is one of these.
+    /// The number of a read value; that of a known value if both are the same.
     pub(super) fn intern_read(&mut self, read: &str, known: &[String]) -> u32 {
         let same = known
             .iter()
@@ -70,9 +70,9 @@ impl ValueNumbers {
 /// The verdict of a row's pages on its known values of a field.
 #[derive(Default)]
 struct KnownVerdict {
-    /// Whether chains were chosen by them.
+    /// Whether chains were chosen by these values.
     is_learned: bool,
-    /// By the place of the value: whether it stands on a page, and the share of other values that do.
+    /// By the index of the value: whether it stands on a page, and the share of other values that do.
     presences: Vec<(Presence, f32)>,
 }
 
@@ -100,7 +100,7 @@ impl KnownVerdict {
         }
     }
 
-    /// Nothing is known of a value that no page was compared with.
+    /// The presence and chance of a value. Its presence is unknown if it was compared with no page.
     fn of(&self, place: usize) -> (Presence, f32) {
         let presence = self.presences.get(place).copied();
         presence.unwrap_or((Presence::Unknown, 0.0))
@@ -125,7 +125,7 @@ fn readings_of<'r>(
         let Some((target, _)) = pages.target(&url) else {
             continue;
         };
-        // The page of several rows is of none of them, and that of another row is not of this one.
+        // A page of several rows belongs to none of them, and the page of another row does not belong to this one.
         let is_of_others = |rows: &BTreeSet<u32>| rows.len() > 1 || !rows.contains(&(row as u32));
         if targets.get(target).is_some_and(is_of_others) {
             continue;
@@ -164,7 +164,7 @@ pub fn decide_values(
     }
     for (at, row) in table.rows.iter().enumerate() {
         let read = readings_of(table, pages, readings, at, &targets);
-        // By field: whether the known values were not used for the chains, and where they stand.
+        // By field, the verdict on the known values of the row.
         let mut of_known: Vec<KnownVerdict> =
             (0..fields).map(|_| KnownVerdict::default()).collect();
         for (url, reading) in &read {
@@ -210,7 +210,7 @@ pub fn decide_values(
                 }
                 read.sort_unstable();
                 read.dedup();
-                // Several values where there is one: nobody knows which.
+                // If the field has one value and several were read, it is unknown which one is meant.
                 if shapes[one.field] == FieldShape::Single && read.len() > 1 {
                     continue;
                 }
@@ -222,7 +222,7 @@ pub fn decide_values(
                     site,
                     layout,
                     rule,
-                    // Alternatives hold on to other things than the first chain.
+                    // Alternatives use other anchors than the first chain.
                     anchor: anchor.saturating_add(64 * one.chain as u8),
                 }));
             }
@@ -255,7 +255,7 @@ pub fn decide_values(
         texts: &texts,
         chosen: &chosen,
     });
-    // The surest of each item.
+    // The surest doubt about each item.
     let doubted: HashMap<u32, &Doubt> = judgement
         .doubts
         .iter()
@@ -336,9 +336,9 @@ enum ChainVerdict {
     Unseen,
     /// The chain was chosen with it, and nothing else is known.
     Learned,
-    /// One that was found without it reads it.
+    /// A chain that was found without the value reads it.
     Confirmed,
-    /// One that was found without it does not read it.
+    /// A chain that was found without the value does not read it.
     Misread,
 }
 
@@ -361,8 +361,9 @@ fn verdict_on_chain(
     }
 }
 
-/// Whether only one page of those that a chain was learned from is misread without itself, of four or more. It may be
-/// the only one that shows which of several chains is right: this says little about pages that were not learned from.
+/// Whether a chain was learned from four or more pages, and only one of them is misread if the chain is learned without
+/// it. That page may be the only one that shows which of several chains is right, so the misreading says little about
+/// pages that were not learned from.
 fn is_decided_by_one_page(
     mappings: &Mappings,
     table: &Table,
@@ -380,14 +381,14 @@ fn is_decided_by_one_page(
 }
 
 impl Verdict {
-    /// The name of a site that the judgement has by its number.
+    /// The name of the site that has this number in the judgement.
     pub fn site_name(&self, number: u32) -> Option<&str> {
         let mut sites = self.sites.iter();
         let found = sites.find(|(_, one)| **one == number);
         found.map(|(name, _)| name.as_str())
     }
 
-    /// Notes what was not written.
+    /// Notes which values were not written, and why.
     pub fn note_refused(&mut self, table: &Table, refused: &Refused) {
         for cell in &mut self.cells {
             let row = table.rows[cell.row as usize].number;

@@ -5,7 +5,8 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownValues(Box<[u8]>);
 
-/// The fields of a [`KnownValues`] that are not read yet: of each the number of its values, then each with its length.
+/// The bytes of the fields of a [`KnownValues`] that are not read yet. A field has the number of its values, then each
+/// value after its length.
 struct Fields<'k> {
     rest: &'k [u8],
 }
@@ -85,7 +86,7 @@ impl Fields<'_> {
     }
 }
 
-/// Seven bits to a byte, the lowest first; all but the last have the eighth.
+/// Appends a number, seven bits to a byte, the lowest first. All bytes but the last have the eighth bit set.
 fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
     while number > 0x7f {
         bytes.push((number & 0x7f) as u8 | 0x80);

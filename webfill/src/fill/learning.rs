@@ -1,5 +1,5 @@
-//! Mappings for the sites that have none, learned from the sampled pages and what the rows know; and learned again,
-//! where pages of other layouts turn up.
+//! Learns mappings for the sites that have none, from the sampled pages and the known values of their rows, and learns
+//! again where pages of other layouts turn up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ use super::sample;
 use super::table::Table;
 use crate::mapping_command::learn::gathered::GatheredPage;
 
-/// Sites whose pages are in memory together.
+/// The most sites whose pages are in memory together.
 const SITES: usize = 8;
 
-/// Links of a site that its patterns must match, and pages that they must not.
+/// The most links of a site that its patterns must match.
 const MOST_LINKS: usize = 1_000;
 
-/// So many pages that know something show that there is another layout.
+/// The fewest unread pages with known values that show another layout.
 const ANOTHER_LAYOUT: usize = 3;
 
-/// So many times the pages that a mapping was learned from show what these did not.
+/// A site is learned again if this many times as many pages are there as its mappings were learned from.
 const MANY_MORE: usize = 2;
 
 /// URLs by site.
@@ -61,8 +61,8 @@ fn new_kind(site: &str) -> String {
     format!("{site} new")
 }
 
-/// Sites of which many more sampled pages are there than their mappings were learned from, as after a run that was cut
-/// short: all of these pages.
+/// The sampled pages of sites that have many more of them than their mappings were learned from, as after a run that
+/// was cut short.
 fn learned_from_few(
     table: &Table,
     pages: &Pages<'_>,
@@ -106,8 +106,8 @@ fn pages_without_mapping(
     wanted
 }
 
-/// Pages on which nothing is read though their rows know something: those of another layout. Sites with mappings of a
-/// person are left alone, and pages that were tried before.
+/// The pages of other layouts: nothing is read on them although their rows have known values. Sites with a person's
+/// mappings, and pages that were tried before, are left out.
 pub fn pages_of_other_layouts(
     table: &Table,
     project: &Project,
@@ -165,7 +165,8 @@ pub fn relearn(
 }
 
 /// Learns from these pages and those that the mappings of their sites were learned from, because new mappings replace
-/// them. Returns whether there are new ones. Pages behind links are fetched where values stand on none of these.
+/// them. Returns whether there are new ones. Where known values stand on none of the pages, pages behind their links
+/// are fetched.
 pub fn learn(
     table: &Table,
     project: &Project,
@@ -276,7 +277,7 @@ pub fn learn_pages(
     webfill_learn::learn_with_links(pages, &links, &[], &task).map_err(Fault::error)
 }
 
-/// These pages, with what their rows know.
+/// Loads these pages, with the known values of their rows.
 pub fn joined_pages(
     table: &Table,
     pages: &Pages<'_>,
@@ -294,7 +295,7 @@ pub fn joined_pages(
         .collect())
 }
 
-/// The page of a row, with what the row knows. A page to which several rows link is of none of them.
+/// A page with the known values of its row. A page that several rows link to belongs to none of them.
 fn joined(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
     let row = row.map(|row| &table.rows[row as usize]);
     let known = row
@@ -313,7 +314,7 @@ fn joined(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
     }
 }
 
-/// The pages behind links, each of the row whose page links there.
+/// The pages behind links, each with the known values of the row whose page links to it.
 fn join_linked_pages(
     table: &Table,
     pages: &Pages<'_>,

@@ -12,11 +12,11 @@ use webfill_urls::{Url, site};
 use super::table::Table;
 use crate::mapping_command::learn::gathered::GatheredPage;
 
-/// Pages whose links are followed, and links of each.
+/// The most pages whose links are followed, and the most links of each.
 const PAGES: usize = 5;
 const LINKS: usize = 10;
 
-/// So many rows must know a value that is not found on their pages.
+/// How many rows must have a known value that is not found on their pages.
 const KNOWN: usize = 3;
 
 /// A link of the page of a row.
@@ -25,7 +25,7 @@ pub struct Linked {
     pub row: u32,
 }
 
-/// The links to fetch; none if all known values are found.
+/// The links to fetch; none if fewer than [`KNOWN`] pages lack known values of their rows.
 pub fn links_to_explore(
     table: &Table,
     pages: &[Page],
@@ -95,7 +95,7 @@ fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
     links.collect()
 }
 
-/// How many fields to fill the row of a page knows that the mapping of the page does not read.
+/// For how many fields to fill the row of a page has known values, but the mapping of the page reads none.
 fn missing(table: &Table, page: &Page, learned: &Learned) -> usize {
     let found = fields_of(page, learned);
     let to_fill = table.fields.iter().filter(|field| field.has_gaps);
@@ -118,7 +118,7 @@ fn fields_of<'l>(page: &Page, learned: &'l Learned) -> BTreeSet<&'l str> {
     found.map(|field| field.field.as_str()).collect()
 }
 
-/// Whether the one leads to pages behind links, and reads no less on these pages.
+/// Whether `one` leads to pages behind links, and reads all fields that `other` reads on these pages.
 pub fn is_better(one: &Learned, other: &Learned, pages: &[Page]) -> bool {
     let leads_on = one
         .mappings

@@ -18,9 +18,9 @@ use crate::mapping_command::writing::write_atomically;
 /// How a mapping was learned.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// Of its pages.
+    /// The site of its pages.
     pub site: String,
-    /// The version of the file as it was written: one of another version was edited by a person since.
+    /// The version of the mapping as it was written. A mapping of another version was edited by a person since.
     pub version: String,
     /// URLs of the pages that it was learned from.
     pub pages: Vec<String>,
@@ -74,7 +74,8 @@ impl FieldOrigin {
         }
     }
 
-    /// Proposed values say nothing about how well the chain reads. If it does not read them, it is not the proposed one.
+    /// The origin of a field that was learned from proposed values, which do not show how well the chain reads. The
+    /// less certain the chain is, the less likely it reads the proposed field.
     fn from_proposal(field: &FieldReport, confidence: f64) -> FieldOrigin {
         FieldOrigin {
             anchor: field.anchor.clone().unwrap_or_default(),
@@ -92,10 +93,10 @@ impl FieldOrigin {
     }
 }
 
-/// See the module.
+/// The mappings of a table, with their origins.
 pub struct Mappings {
     pub set: Arc<MappingSet>,
-    /// By mapping, as its file has it.
+    /// The JSON of each mapping in its file, by its name.
     texts: BTreeMap<String, Value>,
     origins: BTreeMap<String, Origin>,
     /// By file, the names of its mappings.
@@ -302,8 +303,8 @@ impl Mappings {
         origin.is_some_and(|origin| origin.site == site)
     }
 
-    /// Writes the mappings of a site to a file of their own, and how they were learned. Learned ones that are there
-    /// make room; a person's file stays, and the new one gets another name.
+    /// Writes the mappings of a site to a file of their own, and how they were learned. Former learned mappings are
+    /// removed; a person's file stays, and the new one gets another name.
     pub fn replace(
         &self,
         project: &Project,
@@ -313,7 +314,7 @@ impl Mappings {
         self.replace_proposed(project, site, learned, &BTreeMap::new())
     }
 
-    /// The same with fields that were learned from proposed values, and how likely each of these is the field.
+    /// Like [`Mappings::replace`], but the fields of `proposed` were learned from proposed values.
     pub fn replace_proposed(
         &self,
         project: &Project,
@@ -439,7 +440,7 @@ pub fn save_tried_pages(
     write_atomically(&tried_file(project), text.as_bytes())
 }
 
-/// No site has this name.
+/// The file of tried pages. No site has its name.
 fn tried_file(project: &Project) -> PathBuf {
     project.learned().join("+other-layouts.json")
 }
@@ -455,7 +456,7 @@ fn origin_file(project: &Project, name: &str) -> PathBuf {
     project.learned().join(format!("{name}.json"))
 }
 
-/// One that cannot be read is as none: the mapping counts as a person's.
+/// Reads the origin of a mapping. If it is missing or unreadable, the mapping counts as a person's.
 fn read_origin(project: &Project, name: &str) -> Option<Origin> {
     let text = std::fs::read_to_string(origin_file(project, name)).ok()?;
     serde_json::from_str(&text).ok()

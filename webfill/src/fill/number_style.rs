@@ -1,4 +1,4 @@
-//! How a column of texts writes its numbers, with marks between groups of digits or another one before the fraction.
+//! How a column of texts writes its numbers: with marks between groups of digits, or with a comma before the fraction.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct NumberStyle {
 /// The only way to read nearly all known values as numbers. Plain numbers, such as `1234.5`, are of another kind than
 /// text.
 pub fn number_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<NumberStyle> {
-    /// Fewer show nothing.
+    /// The fewest known values that show a style.
     const LEAST: usize = 3;
     const GROUPS: [char; 7] = [',', '.', ' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}'];
     let of_decimal = |decimal| {

@@ -124,8 +124,8 @@ pub struct FillWebOptions {
 }
 
 impl FillWebOptions {
-    /// Those of a crawl that fetches the URLs of a file and keeps their pages. It follows and extracts nothing: pages
-    /// are read by mappings that are learned from them.
+    /// The options of a crawl that fetches the URLs of a file and keeps their pages. It follows and extracts nothing:
+    /// pages are read by mappings that are learned from them.
     pub fn of_crawl(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
         let options = parse_options(["--keep-bodies", "--follow", "none"]);
         let mut crawl: CrawlOptions = options.map_err(Fault::error)?;
@@ -154,7 +154,7 @@ impl FillWebOptions {
     }
 }
 
-/// A name that cannot be that of the table.
+/// Parses the name of a report, which must not be the name of a table.
 fn page(text: &str) -> Result<PathBuf, String> {
     match text.ends_with(".html") {
         true => Ok(PathBuf::from(text)),

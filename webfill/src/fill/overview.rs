@@ -1,5 +1,5 @@
-//! How far the work on a table is: `overview.json` in the project folder, for the dashboard, and lines of progress for
-//! programs. Both are written as the work goes on, and say what is known by then.
+//! The progress of the work on a table: `overview.json` in the project folder, for the dashboard, and lines of progress
+//! for programs. Both are written during the work, and contain what is known by then.
 
 use serde_json::{Value, json};
 use webfill_service::Fault;
@@ -15,10 +15,10 @@ use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
 use crate::progress::lines;
 
-/// Sites that are listed; those with most gaps.
+/// The most sites that are listed: those with the most gaps.
 const SITES: usize = 1_000;
 
-/// How far a run is.
+/// The stage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     Running,
@@ -59,7 +59,7 @@ pub struct Overview<'o> {
 }
 
 impl Overview<'_> {
-    /// Prints the step that begins; `tallies`: once the first pages were judged.
+    /// Prints the step that begins. `tallies` are given once the first pages were judged.
     pub fn print_step(&self, step: Step, tallies: Option<&Tallies>) {
         lines::print(&json!({
             "kind": "fill",
@@ -71,7 +71,7 @@ impl Overview<'_> {
         }));
     }
 
-    /// `tallies`: once the first pages were judged; `doubts`: at the end.
+    /// Writes the overview. `tallies` are given once the first pages were judged, `doubts` at the end.
     pub fn write(
         &self,
         project: &Project,

@@ -28,7 +28,7 @@ use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::runtime;
 use crate::mapping_command::writing::write_atomically;
 
-/// A redirect is followed so often.
+/// The most redirects that are followed.
 const MOST_HOPS: usize = 5;
 
 /// How fetching ended.
@@ -39,22 +39,22 @@ enum FetchEnd {
     CutShort(ExitStatus),
 }
 
-/// See the module.
+/// The pages of a table, and how further ones are fetched.
 pub struct Pages<'o> {
     options: &'o FillWebOptions,
     project: Project,
-    /// It fetches instead of this machine.
+    /// The fleet, if it fetches instead of this machine.
     fleet: Option<FleetFetcher>,
     runtime: Runtime,
     /// By canonical URL.
     stored: BTreeMap<String, StoredPage>,
-    /// Pages as they were before they were refreshed. They stand for those of which this failed.
+    /// Pages as they were before they were refreshed. They are used where the refresh failed.
     former: FormerPages,
-    /// URLs that failed when they were asked last, for reasons that may pass.
+    /// URLs whose last request failed for a reason that may pass.
     failing: BTreeSet<String>,
     /// URLs by the keys of their pages.
     urls: HashMap<String, String>,
-    /// The place of the crawl that fetched a URL last, if it was not the first one.
+    /// The index of the crawl that fetched a URL last, if it was not the first one.
     fetched_in: HashMap<String, usize>,
     /// URLs for whose pages the fleet was not waited for any longer, because their sites do not answer.
     unanswered: BTreeSet<String>,
@@ -63,9 +63,9 @@ pub struct Pages<'o> {
     /// How the last crawl ended, if not by finishing.
     pub cut_short: Option<ExitStatus>,
     pub requested: usize,
-    /// URLs that this run has asked: each is asked once.
+    /// URLs that this run has requested; each is requested once.
     asked: BTreeSet<String>,
-    /// Pages older than this are fetched again, once.
+    /// When this run began. The age of pages is taken at this time, so that each is refreshed at most once.
     began_ms: i64,
 }
 
@@ -102,7 +102,7 @@ impl<'o> Pages<'o> {
         self.http_instead = with_http.collect();
     }
 
-    /// The URL to be asked in place of this one, if that was asked in vain.
+    /// The `http` URL to request instead of this one, if this one was not answered.
     fn http_instead(&self, url: &str) -> Option<&str> {
         let instead = self.http_instead.get(url)?;
         let is_answered = |url: &str| {
@@ -136,7 +136,7 @@ impl<'o> Pages<'o> {
         Some((at, page))
     }
 
-    /// The site of the page that a link leads to; of one that was not fetched, that of the link.
+    /// The site of the page that a link leads to; if that page was not fetched, the site of the link.
     pub fn site_of(&self, link: &Link) -> String {
         let target = self.target(&link.url).map(|(target, _)| target);
         let target = target.filter(|target| *target != link.url);
@@ -154,17 +154,18 @@ impl<'o> Pages<'o> {
         self.failing.union(&self.unanswered).count()
     }
 
-    /// Whether a URL was asked in vain.
+    /// Whether the fleet was not waited for any longer at this URL, because its site does not answer.
     pub fn is_unanswered(&self, url: &str) -> bool {
         self.unanswered.contains(url)
     }
 
-    /// Whether the page of a URL is there, and is not asked again.
+    /// Whether nothing is to be requested for a URL, because its page is stored or was requested already.
     pub fn is_settled(&self, url: &str) -> bool {
         self.url_to_request(url).is_none()
     }
 
-    /// The request for the page of a URL that is not there yet, is old, or failed for a reason that may have passed.
+    /// The URL to request for a page that is not stored yet, is old, or failed for a reason that may have passed;
+    /// `None` if this run has requested it already.
     fn url_to_request<'u>(&'u self, url: &'u str) -> Option<&'u str> {
         let instead = self
             .http_instead(url)
@@ -257,7 +258,7 @@ impl<'o> Pages<'o> {
         let mut options = self.options.of_crawl(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.failing.contains(url)) {
             options.retry = transient_ends::ends()?;
-            // The crawl asks all of them again.
+            // The crawl requests all failed pages again.
             self.asked.extend(self.failing.iter().cloned());
         }
         self.keep_former(wanted)?;
@@ -297,14 +298,14 @@ impl<'o> Pages<'o> {
             }
         }
         if !orders.failed.is_empty() {
-            // Each crawl asks all of its own again.
+            // Each crawl requests all its failed pages again.
             self.asked.extend(self.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());
         Ok(ended_by(fleet.fetch_and_wait(&orders)?))
     }
 
-    /// Keeps the pages that are asked again, until they are there.
+    /// Keeps the pages that are requested again, until their new versions are stored.
     fn keep_former(&mut self, wanted: &BTreeSet<String>) -> Result<(), Fault> {
         let is_again = |url: &str| wanted.contains(url) && !self.failing.contains(url);
         if !self.stored.keys().any(|url| is_again(url)) {
@@ -386,7 +387,7 @@ impl<'o> Pages<'o> {
         Ok(())
     }
 
-    /// Passes each kept page to `take`, with its canonical URL, if `is_wanted` says so of this URL.
+    /// Passes each kept page to `take` if its canonical URL is wanted.
     pub fn for_each_page(
         &self,
         is_wanted: &dyn Fn(&str) -> bool,
@@ -445,7 +446,7 @@ impl<'o> Pages<'o> {
                 let content = zstd::bulk::decompress(&body.body, length).map_err(|error| {
                     Fault::error(format!("{url}: its kept body is damaged: {error}"))
                 })?;
-                // After scripts ran it is UTF-8, whatever the server has declared.
+                // A page that was rendered by a browser is UTF-8, whatever the server has declared.
                 let content_type = match body.is_rendered {
                     true => Some("text/html; charset=utf-8"),
                     false => page.content_type.as_deref(),
@@ -468,8 +469,8 @@ struct StoredPages {
 }
 
 impl StoredPages {
-    /// A page that a later crawl has fetched again replaces the former one, unless that failed for a reason that may
-    /// pass.
+    /// Adds a page. It replaces the page of an earlier crawl, unless its own fetch failed for a reason that may pass
+    /// and the earlier one did not.
     fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
         let (Some(url), Some(key), Some(found)) = (
             page["url"].as_str(),
@@ -520,7 +521,7 @@ fn ended_by(waited: WaitResult) -> FetchEnd {
     }
 }
 
-/// So many rows cannot have the same page under different URLs: the site answers them with an error, a block or a login.
+/// If this many rows have the same page under different URLs, the site answers them with an error, a block or a login.
 const ROWS_OF_SAME_CONTENT: usize = 3;
 
 /// The rows that link to each page, by the URL of the page after redirects. Pages of the same bytes are one page, if

@@ -1,5 +1,5 @@
-//! Texts that pages have in place of a value, such as `Please log in`. In a column whose known values are all different,
-//! a text that stands on several pages is none of them if only pages of rows without a value have it.
+//! Texts that pages have instead of a value, such as `Please log in`. In a column whose known values are nearly all
+//! different, a text that stands on several pages is no value if only pages of rows without a known value have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use webfill_learn::common_form;
 use super::deciding::{Cell, State};
 use super::table::Table;
 
-/// So many rows must have the text, and so many other ones a known value.
+/// How many rows must have the text, and how many other rows a known value.
 const ROWS: usize = 3;
 const KNOWN: usize = 8;
 
 /// The share of known values that must be different.
 const DIFFERENT: f64 = 0.9;
 
-/// How likely it may be that rows without a known value alone have the text by chance.
+/// The highest probability that only rows without a known value have the text by chance.
 const BY_CHANCE: f64 = 0.01;
 
 /// How likely a text in place of a value is right: it is not filled, however little precision is wanted.

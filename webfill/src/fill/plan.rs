@@ -1,4 +1,4 @@
-//! The plan before anything is fetched: sites, rows, gaps, pages, and the time that politeness asks for.
+//! The plan before anything is fetched: sites, rows, gaps, pages, and the time that politeness requires.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::sample;
 use super::table::Table;
 use crate::demand::table::table as for_people;
 
-/// Sites that are named; the largest ones.
+/// The most sites that are named: those with the most pages to fetch.
 const SHOWN_SITES: usize = 20;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct PlannedSite {
 }
 
 impl Plan {
-    /// `is_fetched` says of a URL whether its page is there already.
+    /// `is_fetched` returns whether the page of a URL is stored already.
     pub fn new(
         table: &Table,
         check: RowsToCheck,
@@ -94,7 +94,7 @@ impl Plan {
             text += &format!("\nand {more} more {}", noun(more, "site"));
         }
         let pages: usize = self.sites.iter().map(|site| site.pages).sum();
-        // Sites are asked side by side.
+        // Sites are fetched in parallel.
         let longest = self.sites.iter().map(|site| site.time).max();
         text += &format!(
             "\nplan: {}, {}, ",

@@ -14,12 +14,12 @@ use crate::mapping_command::writing::write_atomically;
 /// Much longer than a check of the lock takes.
 const LOCK_CHECK: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// The paths of a table and of its project folder.
 #[derive(Debug, Clone)]
 pub struct Project {
     table: PathBuf,
     folder: PathBuf,
-    /// The table is a collection; `table` is the name that its file would have.
+    /// Whether the table is a collection; `table` is then the name that its file would have.
     is_collection: bool,
 }
 
@@ -36,7 +36,7 @@ impl Project {
         }
     }
 
-    /// That of a collection of documents, in the working folder.
+    /// The project of a collection of documents, in the working folder.
     pub fn for_collection(file: &Path) -> Project {
         Project {
             is_collection: true,
@@ -63,7 +63,7 @@ impl Project {
             StateFolder::open(&self.state(), "fill")
         });
         let lock = opened.map_err(|mut fault| {
-            // The folder follows from the table.
+            // The state folder follows from the table, so no other one can be chosen.
             fault.message = fault.message.replace(", or choose another --state", "");
             fault
         })?;
@@ -151,17 +151,17 @@ impl Project {
         self.folder.join("review.jsonl")
     }
 
-    /// The columns that a person has named, so that the dashboard understands the table alike.
+    /// The columns that a person has named, so that the dashboard understands the table in the same way.
     pub fn wishes(&self) -> PathBuf {
         self.folder.join("wishes.json")
     }
 
-    /// How far the work is.
+    /// The progress of the work.
     pub fn overview(&self) -> PathBuf {
         self.folder.join("overview.json")
     }
 
-    /// Pages as they were before they were asked again.
+    /// Pages as they were before they were requested again.
     pub fn former(&self) -> PathBuf {
         self.folder.join("former")
     }
@@ -187,7 +187,7 @@ impl Project {
         self.folder.join("state").join("urls.txt")
     }
 
-    /// With the ending of the table, so that it has the same format.
+    /// The filled table, with the ending of the table, because it has the same format.
     pub fn filled(&self) -> PathBuf {
         let table = match self.is_collection {
             true => self.copy_file(),
@@ -226,7 +226,7 @@ fn path_beside(table: &Path, ending: &str) -> PathBuf {
     table.with_file_name(name)
 }
 
-/// A file that is renamed into its place when it is complete.
+/// Writes a file that gets its name once it is complete.
 pub fn write_file_atomically(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,

@@ -20,18 +20,18 @@ const PAGE_TIME: Duration = Duration::from_secs(10);
 /// The shortest known value that says something by standing on a page, in characters.
 const LEAST_CHARS: usize = 3;
 
-/// Different values of a column that are all searched for on a page on which the row's own was not read. Of columns
-/// with more, the values of some rows are. And rows that they are taken of.
+/// On a page where the known value of its row was not read, other known values of the column are searched for: all if
+/// at most `DIFFERENT` are different, else those of at most `OTHERS` rows.
 const DIFFERENT: usize = 48;
 const OTHERS: usize = 24;
-/// In bytes: longer ones are searched for at a price.
+/// The most bytes of such a value, because searching for longer ones is slow; and the most rows that are considered.
 const LONGEST_OF_OTHERS: usize = 1_000;
 const ROWS_OF_OTHERS: usize = 2_000;
 
 /// The values read on a page.
 #[derive(Debug)]
 pub struct Reading {
-    /// Its place in the set that is used now.
+    /// The index of the mapping in the current set.
     pub mapping: MappingIndex,
     name: String,
     pub version: String,
@@ -43,7 +43,7 @@ pub struct Reading {
 
 #[derive(Debug)]
 pub struct FieldReading {
-    /// A place in the fields of the table.
+    /// The index of the field in the table.
     pub field: usize,
     /// 0: the first chain of the field.
     pub chain: usize,
@@ -61,7 +61,8 @@ pub struct FieldReading {
 #[derive(Debug)]
 pub struct UnreadValue {
     pub value: String,
-    /// Whether it stands on the page. `None`: it does, and may by chance, because it is short, or a word of a sentence.
+    /// Whether the value stands on the page; `None` if it may stand there by chance, because it is short or a word of a
+    /// sentence.
     pub stands: Option<bool>,
     /// How likely a wrong value of the column stands there: the share of other rows' values that do.
     pub chance: f32,
@@ -70,7 +71,7 @@ pub struct UnreadValue {
 /// Known values of a column.
 struct Column {
     values: Vec<OtherValue>,
-    /// The share of the rows that have some, of which these are.
+    /// The share of the rows from which these values are taken.
     taken: f32,
 }
 
@@ -82,24 +83,24 @@ struct OtherValue {
     rows: f32,
 }
 
-/// By the URL of the page.
+/// The readings, by the URL of the page.
 pub type Readings = BTreeMap<String, Reading>;
 
-/// Reads all pages that were not read by the same mapping before. What former mappings read, or was read of pages that
-/// are not there any more, is forgotten.
+/// Reads all pages that were not read by the same mapping before. Readings by former mappings, and of pages that have
+/// changed or are no longer stored, are dropped.
 pub fn read_pages(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
     readings: &mut Readings,
 ) -> Result<(), Fault> {
-    // A field with one value does not show that its page has several.
+    // If fields had one value each, readings would not show that a page has several.
     let engine = Engine::new(Arc::new(mappings.with_all_values()?), Limits::default());
     let rows = rows_of_targets(table, pages);
     let columns: Vec<Column> = (0..table.fields.len())
         .map(|field| Column::from_field(table, field))
         .collect();
-    // Mappings have other places after others were learned.
+    // The indexes of mappings change when others are learned.
     readings.retain(|url, reading| {
         let Some(index) = mappings.set.find(url) else {
             return false;
@@ -129,7 +130,7 @@ pub fn read_pages(
             ..RequestedParts::default()
         };
         let name = mappings.set.name(index);
-        // A page that takes too long is as one that has nothing.
+        // A page that takes too long counts as one without values.
         let Ok(extraction) = engine.extract_as(engine.set().find_by_name(name), input, wants)
         else {
             return Ok(());
@@ -148,7 +149,7 @@ pub fn read_pages(
             }
             // `n/a` on a page means what it means in the table.
             values.retain(|value| !field.means_gap(value));
-            // A list that ends in `more ...` is not all of it.
+            // A list that ends in `more ...` is incomplete.
             if !takes_first && field.lacks_cut_off() && values.iter().any(|value| is_cut_off(value))
             {
                 return None;
@@ -284,7 +285,7 @@ pub fn contains_value(value: &str, read: &[String]) -> bool {
         .any(|read| webfill_learn::is_same_value(value, read))
 }
 
-/// Whether what was read is what is known but for slips of the keyboard.
+/// Whether what was read is what is known, except for typing errors.
 pub fn is_misspelt(known: &[String], read: &[String]) -> bool {
     let is_read = |value: &String| {
         read.iter().any(|read| {

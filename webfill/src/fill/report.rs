@@ -1,4 +1,4 @@
-//! `--report FILE`: one page with pictures for people. It needs no other file and no network, and everything from pages
+//! `--report FILE`: one page with charts for people. It needs no other file and no network, and everything from pages
 //! and from the table is escaped.
 
 mod charts;
@@ -35,7 +35,7 @@ pub struct Report<'r> {
     pub project: &'r Project,
     pub verdict: &'r Verdict,
     pub tallies: &'r Tallies,
-    /// The surest first.
+    /// The doubts, the surest first.
     pub doubtful: &'r [&'r Cell],
     /// The required precision.
     pub precision: f64,

@@ -50,7 +50,7 @@ pub struct ReviewAnswer {
 pub enum Decision {
     Accept,
     Reject,
-    /// The answer before is taken back.
+    /// Takes back the former answer.
     Undo,
 }
 
@@ -76,7 +76,7 @@ pub fn write_list(project: &Project, shown: &[ShownDoubt]) -> Result<(), Fault> 
     write_atomically(&project.review(), list.to_string().as_bytes())
 }
 
-/// The answers behind this byte of the file, and its end.
+/// The answers after this byte of the file, and the position after the last complete line.
 pub fn answers_behind(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>, u64), Fault> {
     let file = project.review_answers();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
@@ -88,7 +88,7 @@ pub fn answers_behind(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>
     // A line without its end was never confirmed to anybody.
     let end = text.iter().rposition(|byte| *byte == b'\n');
     let end = end.map_or(0, |at| at + 1);
-    // A file that begins anew is read from its beginning.
+    // A file that is shorter than before was created anew, and is read from its beginning.
     let begin = usize::try_from(read).unwrap_or(usize::MAX);
     let begin = if begin > end { 0 } else { begin };
     let lines = text[begin..end].split(|byte| *byte == b'\n');

@@ -1,6 +1,6 @@
 //! The pages to learn from: those of each site and kind of URL whose rows know most.
 //!
-//! Layouts show on pages only. Before there are any, URLs of one shape stand for them.
+//! Only pages show layouts. Before any page is fetched, the shapes of URLs stand for layouts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use webfill_urls::Url;
 use super::options::RowsToCheck;
 use super::table::Table;
 
-/// Shapes of one site that are sampled each for itself, the commonest first; all others are one more.
+/// The most shapes of one site that are sampled separately, the commonest first; all other URLs are sampled together.
 const MOST_SHAPES: usize = 8;
 
 /// A first segment is part of the shape if at least this many URLs share it; of more than 250 links, a fiftieth of them.
 const SHARED: usize = 5;
 
-/// Places of links, site by site.
+/// Chooses the links to learn from, site by site. Returns their indexes.
 pub fn choose_links(table: &Table, most: usize) -> Vec<u32> {
     let mut sample = Vec::new();
     for links in table.links_by_site().into_values() {
@@ -26,7 +26,7 @@ pub fn choose_links(table: &Table, most: usize) -> Vec<u32> {
     sample
 }
 
-/// Sites to which rows link that know something.
+/// The sites that rows with known values link to.
 pub fn knowing_sites(table: &Table) -> BTreeSet<&str> {
     let knowing = table.rows.iter().filter(|row| row.knows() > 0);
     let links = knowing.flat_map(|row| &row.links);
@@ -35,8 +35,8 @@ pub fn knowing_sites(table: &Table) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Links whose known values are compared with their pages, though no gap asks for them: those of some complete rows,
-/// or all.
+/// Links whose pages are fetched to compare known values with them, even if there is no gap to fill: those of some
+/// complete rows, or all.
 pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSet<u32> {
     let of_site = |links: Vec<u32>| {
         let is_complete = |link: &u32| {
@@ -62,7 +62,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
         .collect()
 }
 
-/// The links whose rows know most; among equals, spread over the table.
+/// The links whose rows have the most known values; among equals, links that are spread over the table.
 pub fn best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     let knows = |link: &u32| {
         let rows = table.rows_of(*link).iter();
@@ -76,7 +76,7 @@ pub fn best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     links
 }
 
-/// An order without a pattern, which is the same each time.
+/// A sort key without a pattern, which is the same in each run.
 fn scattered(link: u32) -> u32 {
     link.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }

@@ -1,4 +1,4 @@
-//! A page as the fetching crawl has left it, beside its body.
+//! The facts about a page that the crawl has stored besides its body.
 
 use serde::{Deserialize, Serialize};
 use webfill_wire::Outcome;
@@ -19,7 +19,7 @@ pub struct StoredPage {
 }
 
 impl StoredPage {
-    /// How it ended: its status if that is an error, its outcome else.
+    /// How the fetch ended: the status if that is an error, otherwise the outcome.
     pub fn end(&self) -> String {
         match (self.outcome, self.status) {
             (Outcome::HttpError, Some(status)) => status.to_string(),

@@ -10,7 +10,7 @@ use super::table::Table;
 use super::tally::{Tallies, Tally};
 use crate::demand::table::without_control_characters;
 
-/// Sites and fields that are named.
+/// The most sites, and the most fields, that are named.
 const SHOWN: usize = 12;
 
 pub struct Summary<'s> {
@@ -22,9 +22,9 @@ pub struct Summary<'s> {
     /// The filled table, or what was written to a collection.
     pub written: String,
     pub doubts: usize,
-    /// Proposed values that a person is asked about.
+    /// How many proposed values a person is asked about.
     pub questions: usize,
-    /// Answers to values that the table does not have.
+    /// How many answers are about values that the table does not have.
     pub idle_answers: usize,
 }
 

@@ -20,10 +20,10 @@ use super::number_style::{NumberStyle, number_style};
 use super::options::{FillOptions, RowsToCheck};
 use crate::export::CellStyle;
 
-/// Faults that are reported.
+/// The most faults that are reported.
 const MOST_FAULTS_SHOWN: usize = 20;
 
-/// Known values that show which words mean a gap in their column.
+/// The most known values that show which words mean a gap in their column.
 const MOST_FOR_GAP_WORDS: usize = 10_000;
 
 /// A table, as far as filling needs it.
@@ -34,7 +34,7 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The links of all rows, canonical, and the site of each.
     pub links: Vec<Link>,
-    /// Printed, it is five lines.
+    /// The format and the columns of the file, as they were understood.
     pub understanding: Understanding,
     /// Lines that cannot be used, with the reason.
     pub faults: Vec<String>,
@@ -50,9 +50,9 @@ pub struct Table {
 #[derive(Debug, Clone)]
 pub struct Change {
     pub values: Vec<String>,
-    /// The value to be there; nothing: a gap.
+    /// The values that the cell must have before the change; empty for a gap.
     pub old: Vec<String>,
-    /// A person has accepted the values: only what the column cannot hold is refused.
+    /// Whether a person has accepted the values. They are then refused only if the column cannot hold them.
     pub is_accepted: bool,
 }
 
@@ -63,15 +63,15 @@ pub type Refused = HashMap<(u64, usize), String>;
 #[derive(Debug, Clone)]
 pub struct Field {
     pub column: usize,
-    /// As the table has it.
+    /// The name of the column in the table.
     pub title: String,
-    /// As mappings have it.
+    /// The name of the field in mappings.
     pub name: String,
     /// The separator between the values of a cell, if it is a list.
     pub separator: Option<String>,
-    /// Cells hold lists by themselves.
+    /// Whether cells are lists without a separator, as in JSON.
     is_list: bool,
-    /// It is filled. One that has no gaps is compared only.
+    /// Whether the column has gaps and is filled. One without gaps is only compared.
     pub has_gaps: bool,
     /// The kind of nearly all known values.
     form: Kind,
@@ -95,11 +95,11 @@ pub struct Field {
     has_amounts: bool,
     /// What nearly all of these have between the number and its sign.
     amount_space: Option<String>,
-    /// Known values are cut off.
+    /// Whether any known value is cut off.
     has_cut_off: bool,
     /// All known texts have letters.
     has_letters: bool,
-    /// Known values begin as formulas do.
+    /// Whether any known value begins like a formula.
     has_formulas: bool,
     /// Some known list has a value twice.
     has_repetitions: bool,
@@ -107,11 +107,11 @@ pub struct Field {
 
 #[derive(Debug)]
 pub struct Row {
-    /// As a person counts.
+    /// The number of the row in the file, as a person counts.
     pub number: u64,
-    /// If the table has a column of ids, and the row has one.
+    /// The id, if the table has a column of ids and the row has one.
     pub id: Option<String>,
-    /// Places in [`Table::links`].
+    /// Indexes into [`Table::links`].
     pub links: Box<[u32]>,
     known: KnownValues,
 }
@@ -120,15 +120,15 @@ pub struct Row {
 pub struct Link {
     pub url: String,
     pub site: Arc<str>,
-    /// Its cell had no scheme.
+    /// Whether the URL had no scheme in its cell.
     pub is_without_scheme: bool,
 }
 
-/// The places of links by the hash of their URL: the URLs themselves are in the links.
+/// The indexes of links, by the hash of their URL. The URLs themselves are in the links.
 #[derive(Debug, Default)]
 struct LinkIndex {
     places: HashMap<u64, u32>,
-    /// URLs whose hash another one has.
+    /// The indexes of URLs whose hash belongs to another URL.
     others: HashMap<String, u32>,
     hashes: RandomState,
 }
@@ -159,7 +159,7 @@ fn has_scheme(cell: &Cell) -> bool {
 }
 
 impl Field {
-    /// Values as a cell has them.
+    /// The values as the text of one cell.
     pub fn joined(&self, values: &[String]) -> String {
         values.join(self.separator.as_deref().unwrap_or("; "))
     }
@@ -189,7 +189,7 @@ impl Field {
         }
     }
 
-    /// The same values in the form that known ones have, or why they have none.
+    /// The values of a change in the form of the known ones, or why they cannot be converted.
     fn fitted(&self, change: &Change) -> Result<Vec<String>, String> {
         let fitted = change.values.iter().map(|value| {
             let value = form::fitted(value, self.form)?;
@@ -219,7 +219,7 @@ impl Field {
         fitted.collect()
     }
 
-    /// Refuses a value that known ones show to be another thing, or not whole.
+    /// Refuses a value that is unlike the known ones, or incomplete.
     fn require_likeness(&self, value: &str) -> Result<(), String> {
         let years = self.years;
         let refusal = if value.contains(char::REPLACEMENT_CHARACTER) {
@@ -238,7 +238,7 @@ impl Field {
         Err(refusal.to_owned())
     }
 
-    /// Refuses what a spreadsheet would run, unless the column is one of such texts: pages are foreign.
+    /// Refuses values that a spreadsheet would run as formulas, unless known values are such texts. Pages are foreign.
     fn without_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
         match !self.has_formulas && is_like_a_formula(&self.joined(&values)) {
             true => Err(String::from(
@@ -248,7 +248,7 @@ impl Field {
         }
     }
 
-    /// Whether no known value ends as texts do that are cut off.
+    /// Whether no known value is cut off.
     pub fn lacks_cut_off(&self) -> bool {
         !self.has_cut_off
     }
@@ -278,12 +278,12 @@ impl Row {
         self.id.clone().unwrap_or_else(|| self.number.to_string())
     }
 
-    /// The values of a field; none: a gap.
+    /// The values of a field; empty for a gap.
     pub fn known_values(&self, field: usize) -> Vec<String> {
         self.known.get(field)
     }
 
-    /// Those of all fields.
+    /// The values of each field.
     pub fn all_known_values(&self) -> impl Iterator<Item = Vec<String>> {
         self.known.fields()
     }
@@ -447,7 +447,7 @@ impl Table {
         }
     }
 
-    /// The understanding holds for the file as it was read: in another, the lines are other rows.
+    /// Refuses a file that was changed since it was read, because its lines may be other rows.
     fn require_unchanged(&self) -> Result<(), Fault> {
         match sum_of(&self.path)? == self.sum {
             true => Ok(()),
@@ -606,7 +606,7 @@ impl Table {
             webfill_table::write_changed(&self.path, output, &self.understanding, &mut change);
         let written = written.map_err(Fault::error)?;
         if let Err(fault) = self.require_unchanged() {
-            // It may have values in other rows.
+            // The output may have values in the wrong rows.
             let _ = std::fs::remove_file(output);
             return Err(fault);
         }

@@ -1,4 +1,4 @@
-//! Counts of what came of the gaps: in all, by field, by site and by reason.
+//! Counts of filled and unfilled gaps: in total, by field, by site and by reason.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Tally {
     pub filled: usize,
     pub gaps: usize,
     sure: f64,
-    /// Known values that were held out, and how many of them were read rightly.
+    /// How many known values were held out, and how many of them were read correctly.
     measured: f64,
     right: f64,
 }
@@ -34,7 +34,7 @@ impl Tally {
         (self.filled > 0).then(|| self.sure / self.filled as f64)
     }
 
-    /// The share of known values that was read rightly; `None` if none was held out.
+    /// The share of held-out known values that were read correctly; `None` if none was held out.
     pub fn held_out_precision(&self) -> Option<Interval> {
         (self.measured > 0.0).then(|| wilson(self.right, self.measured))
     }
@@ -47,7 +47,7 @@ impl Tally {
     }
 }
 
-/// All of a table.
+/// The tallies of a table.
 #[derive(Debug, Default)]
 pub struct Tallies {
     pub all: Tally,

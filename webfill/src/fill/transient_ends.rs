@@ -1,4 +1,4 @@
-//! Ends of pages that may be others the next time.
+//! Ways in which a fetch ends that may be different the next time.
 
 use webfill_service::Fault;
 

@@ -17,19 +17,19 @@ use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
 
-/// Sites that teach: those that know a wanted field first, then those with most pages of known values.
+/// The most sites that teach: first those that know a wanted field, then those with the most pages with known values.
 const MOST_TEACHERS: usize = 6;
 
 /// The most pages of a site that teach, or that get proposals.
 const MOST_PAGES: usize = 30;
 
-/// A less likely one is no question.
+/// The lowest confidence of a proposal that people are asked about.
 const LEAST_ASKED: f64 = 0.5;
 
-/// Questions about a field of a site. Each of them decides the field.
+/// The most questions about a field of a site. An answer to any of them decides the field.
 const QUESTIONS: usize = 3;
 
-/// Fields of sites, by the place of the field in the table.
+/// The fields of each site, as indexes into the fields of the table.
 pub type Fields = BTreeMap<String, BTreeSet<usize>>;
 
 /// By site: the fields with a known value in rows that link to it, and the fields with gaps.
@@ -38,9 +38,9 @@ pub struct KnownFields {
     gaps: Fields,
     /// Fields with a known value on any site.
     anywhere: BTreeSet<usize>,
-    /// Pages of rows that know something, by site.
+    /// Pages of rows with known values, by site.
     pages: BTreeMap<String, BTreeSet<String>>,
-    /// All pages.
+    /// All pages that belong to one row, by site.
     all: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -115,8 +115,8 @@ pub fn rejected_fields(answers: &Answers) -> Fields {
     withdrawn
 }
 
-/// Sites whose mappings have proposed fields of which something is known by now, or which a person has rejected. They
-/// are learned again.
+/// Sites with proposed fields that have known values by now, or that a person has rejected. These sites are learned
+/// again.
 pub fn outdated_sites(
     table: &Table,
     pages: &Pages<'_>,
@@ -158,7 +158,8 @@ pub fn fields_worth_fetching(
     sure.map(|(site, field, _)| (site, field)).collect()
 }
 
-/// Proposes what no mapping of a site reads, and was not tried with these mappings. Returns whether there are new ones.
+/// Proposes the fields that no mapping of a site reads and that were not tried with these mappings. Returns whether
+/// there are new mappings.
 pub fn propose(
     table: &Table,
     project: &Project,
@@ -183,7 +184,7 @@ pub fn propose(
         let of_site = known.wanted_fields(site);
         let mut fields: BTreeSet<usize> = of_site.iter().copied().filter(is_new).collect();
         if !fields.is_empty() {
-            // New mappings replace the former ones: what was proposed before is proposed again, and keeps its slots.
+            // New mappings replace the former ones, so what was proposed before is proposed again.
             let former = mappings.proposed_of(site);
             let is_former = |field: &usize| former.contains(table.fields[*field].name.as_str());
             fields.extend(of_site.into_iter().filter(is_former));
@@ -219,7 +220,7 @@ pub fn propose(
         let others = taught.iter().filter(|(other, _)| other != site);
         others.map(|(_, pages)| pages.iter().collect()).collect()
     };
-    // Most sites are taught by all: these are prepared once.
+    // Most sites are taught by all teachers, which are prepared once.
     let by_all = Teachers::new(&of_taught(""), &fields);
     let mut has_new = false;
     for (site, fields_wanted) in wanted {
@@ -260,7 +261,7 @@ pub fn propose(
         let learned = learning::learn_pages(table, pages, &site, &joined)?;
         let fields = learned.mappings.iter().flat_map(|one| &one.fields);
         let read: BTreeSet<&str> = fields.map(|field| field.field.as_str()).collect();
-        // Values of the former readings, as on pages behind links, are not lost for a proposal.
+        // A proposal must not lose fields that were read before, for example on pages behind links.
         let keeps_all = mappings.learned_of(&site).all(|name| read.contains(name));
         if !learned.mappings.is_empty() && keeps_all {
             mappings.replace_proposed(project, &site, learned.mappings, &confidences)?;

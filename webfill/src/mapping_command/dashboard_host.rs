@@ -65,7 +65,7 @@ impl Host for DashboardHost {
 }
 
 fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
-    // Naming a URL makes this read what is known about the URL and its site, including the last request.
+    // With the URL as a source, the provider reads the index of kept pages, and so knows the last request to the site.
     let asked = Source::from_url(url);
     let mut fetching = PageProvider::open(options, mappings, &[asked])?;
     let source = fetching.source_of(url)?;

@@ -1,5 +1,5 @@
-//! Counts how often mappings fill their fields on several pages, and lists the pages where they do not. Writing to a
-//! string cannot fail.
+//! Counts how often mappings fill their fields on several pages, and lists the pages where they do not. Results of
+//! `writeln!` are ignored, because writing to a string cannot fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -17,7 +17,7 @@ const OTHER_POSITION: &str = "#";
 /// The width of the gap between two columns.
 const GAP: usize = 2;
 
-/// The table for the rows of one rule. Writing to a string cannot fail.
+/// The table for the rows of one rule. Results of `write!` are ignored, because writing to a string cannot fail.
 pub fn text(listing: &Listing) -> String {
     let dataset = without_control_characters(&listing.dataset);
     let count = match listing.rows.len() {

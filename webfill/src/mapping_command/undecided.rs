@@ -13,7 +13,7 @@ use webfill_values::{
 
 use super::page::Page;
 
-/// A step: mapping, field and position, processor, and whether no setting decides how the processor reads.
+/// A step: its mapping, its field, its processor, and whether no setting decides how the processor reads.
 type Step = (String, String, &'static str, bool);
 
 /// Warns about mappings, using the pages of their golden cases.

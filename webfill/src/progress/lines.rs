@@ -1,5 +1,6 @@
-//! Progress for programs: JSON objects on standard error, one per line, as [`super::schema`] describes them. At most [`MOST_A_SECOND`] lines are printed in any second. Counts that later ones would soon replace
-//! are skipped; other lines wait.
+//! Progress for programs: JSON objects on standard error, one per line, as [`super::schema`] describes them. At most
+//! [`MOST_A_SECOND`] lines are printed in any second. Counts that later ones would soon replace are skipped; other
+//! lines wait.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! The part of the summary about URLs that have failed for good, and the command that retries those that may recover.
-//! Writing to a string cannot fail.
+//! The part of the summary about URLs that have failed for good, and the values of `--retry` for those that may
+//! recover. Results of `writeln!` are ignored, because writing to a string cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};

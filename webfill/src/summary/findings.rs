@@ -1,5 +1,5 @@
-//! The part of the summary about mappings: what they extracted, compared with the previous crawl. Writing to a string
-//! cannot fail.
+//! The part of the summary about mappings: what they extracted, compared with the previous crawl. Results of `writeln!`
+//! are ignored, because writing to a string cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

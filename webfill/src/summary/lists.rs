@@ -10,7 +10,7 @@ use super::printing::printable;
 /// The most doubtful lists that are named.
 const MOST_DOUBTED: usize = 5;
 
-/// The number of lists, by how far they were read, and of their rows.
+/// The number of lists, by how far they were read, and the number of their rows that are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListCounts {
     complete: u64,

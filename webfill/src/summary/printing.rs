@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A field's name without line breaks and control characters.
+/// The first 40 characters of a name, with line breaks and control characters escaped.
 pub fn printable(name: &str) -> String {
     name.chars()
         .take(40)

@@ -1,5 +1,5 @@
-//! The part of the summary about seeds that could not be read, and seeds that repeat others. Writing to a string
-//! cannot fail.
+//! The part of the summary about seeds that could not be read, and seeds that repeat others. Results of `writeln!` are
+//! ignored, because writing to a string cannot fail.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -227,7 +227,7 @@ impl Modules {
             let Some(target) = self.absolute(path, import) else {
                 continue;
             };
-            // An imported module counts by what is named of it, below.
+            // An imported module itself does not count; the paths into it that the code names are resolved below.
             let is_used = !is_passed_on || own.contains(name.as_str());
             if is_used && !self.0.contains_key(&target) {
                 used.extend(self.find(&target, 0));

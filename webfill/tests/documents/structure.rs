@@ -1,5 +1,5 @@
 //! Tests that types and circles of files stay small enough to keep in mind. A type that outgrows the limits consists of
-//! parts with a state of their own; files that use each other in a circle share types that belong into a file below.
+//! parts with a state of their own; files that use each other in a circle share types that belong in a file below.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,7 +23,7 @@ fn no_type_has_too_many_methods_or_files() {
             defined.entry(name).or_default().push(path);
         }
     }
-    // Methods by file, for each type by the file that defines it.
+    // For each type, by its defining file and its name, the number of its methods in each file.
     let mut types: BTreeMap<(&str, &str), BTreeMap<&str, usize>> = BTreeMap::new();
     for (path, text) in &sources {
         for (name, methods) in inherent_methods(text) {

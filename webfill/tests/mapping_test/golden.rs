@@ -6,7 +6,7 @@ use crate::work::{Ran, Work, mapping, xpath};
 
 const ADA: &str = "https://people.example/ada";
 
-/// Creates two pages of people. One of them is saved under its own name.
+/// Creates a mapping for people, and two saved pages that it reads.
 fn work() -> Work {
     let work = Work::new();
     write_mapping(&work, "//td/text()");

@@ -107,7 +107,7 @@ mod tests {
     use crate::archive::file::WarcFile;
     use crate::archive::record::{Record, RecordId};
 
-    /// A file with three records, and the lengths after each.
+    /// A file with four records, and its length after each of the first three.
     fn written(folder: &Path) -> (PathBuf, Vec<u64>) {
         let mut file = WarcFile::begin(folder, &mut 0, 0, "software: test\r\n").unwrap();
         let mut lengths = Vec::new();

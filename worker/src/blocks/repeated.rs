@@ -3,9 +3,9 @@
 //! named like a challenge.
 //!
 //! The second URL in a row with the same answer proves a block if the page has nothing that healthy pages have (see
-//! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. The first such answer is a *suspicion*: it is not accepted as
-//! the page, and its task is retried after other tasks of the site. If those got other answers, or there were none, it
-//! is accepted as an ordinary page.
+//! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. An answer that a second URL would prove to be a block is a
+//! *suspicion* at the first URL: it is not accepted as the page, and its task is retried after other tasks of the site.
+//! If those got other answers, or there were none, it is accepted as an ordinary page.
 //!
 //! This module remembers the sites whose last page was short, with hashes of that answer and of the URLs that got it.
 //! Any other page ends the run. A recognised block stays known, so after a backoff it is recognised at the first

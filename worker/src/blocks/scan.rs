@@ -1,8 +1,8 @@
 //! Scans the beginning of an HTML page in one pass, without a tree. Finds its title, how much text it shows, and which
 //! features of challenges it has.
 //!
-//! On a healthy page the pass ends where enough text has been seen, which is usually within its first kilobytes. The
-//! time is linear in the bytes inspected, whatever the page.
+//! A brief scan of a healthy page ends where enough text has been seen, which is usually within its first kilobytes.
+//! The time is linear in the bytes inspected, whatever the page.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -93,7 +93,7 @@ pub struct Features {
     pub is_shell: bool,
 }
 
-/// Counts characters that are shown, up to about `limit`.
+/// Counts characters that are shown, up to `limit`.
 pub fn visible(page: &str, limit: usize) -> usize {
     scan_briefly(page, limit).visible
 }
@@ -178,7 +178,8 @@ impl<'a, 'u> Scanner<'a, 'u> {
         }
     }
 
-    /// Skips the tag or comment that begins at `start`; returns where it ends.
+    /// Notes and skips the tag or comment that begins at `start`, and the content of an element whose content is not
+    /// markup or not shown. Returns where the scan continues.
     fn pass_markup(&mut self, start: usize) -> usize {
         let rest = &self.page.as_bytes()[start..];
         if rest.starts_with(b"<!--") {

@@ -1,4 +1,4 @@
-//! Whether an inline script loads its own page again.
+//! Whether an inline script loads its own page again, or goes to another page.
 
 use memchr::memmem;
 use webfill_urls::Url;

@@ -122,8 +122,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         child::kill_group(&mut self.child);
-        // Processes of the browser may still be writing. The next start deletes remaining files, with the folder of
-        // all profiles.
+        // Processes of the browser may still be writing. The next start of this worker deletes remaining files, with
+        // the folder of all profiles.
         let _ = std::fs::remove_dir_all(&self.profile);
     }
 }

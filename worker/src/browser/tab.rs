@@ -328,7 +328,7 @@ struct PageVisit<'a> {
     stage: Stage,
     /// How many more subresources the page may request.
     left: usize,
-    /// The page's unanswered requests, with their ids.
+    /// The page's requests that are not fetched yet, with their ids.
     waiting: VecDeque<(String, SubresourceRequest)>,
 }
 

@@ -1,6 +1,6 @@
 //! Recognises well-known binary formats by their first bytes.
 
-/// The offset and the bytes of each format. Each sequence contains a byte or a length that no text begins with.
+/// The offset and the bytes of each format. Ordinary text does not have these bytes at these offsets.
 const FORMATS: [(usize, &[u8]); 46] = [
     // Images
     (0, b"\x89PNG\r\n\x1a\n"),

@@ -103,8 +103,8 @@ fn skip_text_element<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The start or end tag at the beginning of a text, and the rest after it. `None` for other markup, such as
-/// `<!DOCTYPE ...>`.
+/// The start or end tag at the beginning of a text, and the rest after it. For other markup, such as `<!DOCTYPE ...>`,
+/// `None` and the rest.
 fn tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
     let inner = &text[1..];
     let name = inner.strip_prefix(b"/").unwrap_or(inner);

@@ -28,7 +28,7 @@ const MAX_TEXT_BYTES: u64 = 10 << 20;
 /// The most bytes of a report, besides the text.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// The most bytes of a crashed process's standard error that are kept, which are the last ones.
+/// How many bytes of a process's standard error are kept: the last ones.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
 /// A reader may take this many times its CPU time by the clock, because other processes use the processors as well.
@@ -38,7 +38,8 @@ const PATIENCE: u32 = 3;
 ///
 /// # Errors
 ///
-/// The bytes are not a document; or the machine could not read it, unless this is the last try.
+/// The bytes are not a document, or the machine could not read it. If a reader is killed at the last try, the document
+/// is blamed instead: it counts as too large.
 pub(super) async fn read(
     body: &[u8],
     config: &DocumentsConfig,

@@ -40,8 +40,9 @@ pub(super) fn read(
     is_sitemap
 }
 
-/// Takes the entries of a sitemap: all of them or, in crawls that follow mapped links only, those that a mapping
-/// matches. The site chooses the URLs and thereby how long matching takes, so it stops at the deadline.
+/// Takes all entries of a sitemap index. Of any other sitemap, takes all entries or, in crawls that follow mapped links
+/// only, those that a mapping matches. The site chooses the URLs and thereby how long matching takes, so it stops at
+/// the deadline.
 fn add_entries(
     mappings: &MappingSet,
     result: &mut TaskResult,

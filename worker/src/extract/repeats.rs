@@ -5,7 +5,7 @@
 //!
 //! - [`SAME`] URLs of its crawl and site have shown exactly the same title, text and pictures;
 //! - as many have shown almost the same, and differ only in parts of the address that do not identify the page: a
-//!   session id, circles in the path ([`Address::identifying_part`]);
+//!   session id, circles in the path ([`Address::essence`]);
 //! - it is one of a long row of pages at addresses of the same shape, and none of them had anything new
 //!   ([`Branches`]).
 //!

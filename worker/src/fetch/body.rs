@@ -37,8 +37,8 @@ pub(super) struct BodyLimits {
 }
 
 impl BodyLimits {
-    /// The most bytes of a body that starts with `body`, when `more` bytes have just arrived. Sitemaps have their own
-    /// limit, from their protocol; compressed ones are below the limit of pages.
+    /// The most bytes of a body that starts with `body`, when `more` bytes have just arrived. Sitemaps have the limit
+    /// of their protocol, except compressed ones, which have the limit of pages.
     fn most_bytes(&self, body: &[u8], more: usize) -> usize {
         let is_over = body.len() + more > self.bytes;
         let files = self.rule.files();

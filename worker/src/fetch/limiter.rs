@@ -3,7 +3,7 @@
 //! 429 and 503 are such requests in themselves. Other limiters refuse with 403 or another status, and say in headers that
 //! no request is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit`
 //! (draft-ietf-httpapi-ratelimit-headers, in its older and newer forms), and `X-RateLimit-*`, which has no standard.
-//! `Retry-After` counts before all others.
+//! `Retry-After` and its variants take precedence over the others.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -3,7 +3,7 @@
 /// The use of a body, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRule {
-    /// A page: only text is read, and the files that are accepted as well. A body over the limit is an outcome.
+    /// A page: only text is read, and the accepted files. A body over the limit ends the request as too large.
     Page(Files),
     /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
     Beginning { bytes: usize },

@@ -1,11 +1,11 @@
 //! Sends a request, and repeats it once if the server did not get it.
 //!
 //! A server may close a kept-open connection at any time. A request sent at that moment is lost, and nobody is to
-//! blame. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). This does not count as a second
-//! turn at the site, because the server has not answered. Like browsers, it does so only if the connection delivered
-//! an answer before and was closed before the head of this one arrived. A new connection that breaks is a failure of
-//! the site. The same applies to HTTP/2, where requests that the server declares unprocessed are repeated as well
-//! (RFC 9113, 8.7).
+//! blame. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). This does not count as a second turn
+//! at the site, because the server has not answered. Like browsers, this module repeats a request only if its
+//! connection delivered an answer before and was closed before the head of the new answer arrived. A new connection
+//! that breaks is a failure of the site. The same applies to HTTP/2, where requests that the server declares
+//! unprocessed are repeated as well (RFC 9113, 8.7).
 
 use std::error::Error;
 use std::io::ErrorKind;

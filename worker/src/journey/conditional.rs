@@ -56,7 +56,7 @@ impl Condition {
         let Some(known) = self.known.filter(|_| is_unchanged) else {
             return Ok(page);
         };
-        // One at a time, because its size is unknown until it is read.
+        // One at a time, because the size of a stored page is unknown until it is read.
         let _reading = journey.reading_stored.lock().await;
         let mut stored = None;
         let found = journey

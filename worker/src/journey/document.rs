@@ -8,7 +8,7 @@ use crate::documents::{self, Attempt, Documents, NoDocument};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;
 
-/// A task whose document the machine could not read is given back, up to this delivery.
+/// A task whose document the machine could not read is given back, except at this delivery and later ones.
 const MAX_DELIVERIES: u32 = 3;
 
 fn try_of(task: &Task) -> Attempt {

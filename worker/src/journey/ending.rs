@@ -32,8 +32,8 @@ impl Journey {
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
-    /// Has a page read by the extraction thread, which returns its result. The turn ends when that has the body. `None`
-    /// if this process ends.
+    /// Has a page read by the extraction thread, which returns its result. The turn ends when the thread's queue has
+    /// taken the page. `None` if this process ends.
     pub(super) async fn extract(
         &self,
         mut page: FetchedPage,

@@ -8,7 +8,7 @@ use webfill_wire::{ReturnCause, SiteClock, Task, TaskReturned};
 use super::state::Journey;
 use crate::now::Now;
 
-/// The task must be given back: it was recalled, or its browser or its stored page is gone.
+/// The task must be given back: it was called back, or this machine could not read or render its page.
 pub(super) struct GivenBack(pub Box<Task>);
 
 impl Journey {
@@ -29,8 +29,8 @@ impl Journey {
         }]);
     }
 
-    /// Gives back a task whose request was aborted because this process was stopped meanwhile, or whose robots.txt
-    /// fetch was denied after a redirect. The page is not to blame.
+    /// Gives back a task after a request: the request was aborted, or this machine could not read or render the page.
+    /// The page is not to blame.
     pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         let clock = self.turns.note_cut_short(site, delay);
         self.return_as(ReturnCause::CutShort, task, Some(clock));

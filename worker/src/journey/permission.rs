@@ -1,5 +1,5 @@
-//! Whether a page may be fetched: gathers what this worker knows about its site and its robots.txt, and what it has
-//! to query first.
+//! Whether a page may be fetched: looks up the site's clock, refuses unsafe addresses, and checks robots.txt as far as
+//! this worker knows it.
 
 use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};

@@ -34,11 +34,11 @@ use crate::sites::Turn;
 /// refused, and the page is rendered without it.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
-/// A page whose browser died at this many deliveries of its task ends as `crashed`.
+/// If the browser dies at this delivery of a task or a later one, its page ends as `crashed`.
 const MAX_DELIVERIES: u32 = 8;
 
 /// Waits until the site's clock allows a request and the page's name is looked up, then for a tab, which bounds the
-/// bodies that wait to be rendered. `None` if the task is recalled.
+/// bodies that wait to be rendered. `None` if the task is called back.
 pub(super) async fn take_tab<'b>(
     turns: &Turns,
     browser: &'b Browser,

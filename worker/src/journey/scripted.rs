@@ -1,9 +1,9 @@
 //! Unread pages ([`crate::scripts`]): a page of the lane `http` that shows nothing without its scripts is rendered
 //! after it was read, if pages of its kind are to be tried.
 //!
-//! It stays the same task, and the page is not requested again: the browser gets the fetched body. Meanwhile the
-//! result of the first reading waits; one of the two is stored. If the page must be given back in between, its task
-//! starts over.
+//! It stays the same task, and the page is not requested again: the browser gets the fetched body. Meanwhile the result
+//! of the first reading waits; one of the two results is stored. If the task must be given back in between, it starts
+//! over.
 
 use webfill_wire::{Finding, Outcome};
 

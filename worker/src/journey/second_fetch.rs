@@ -152,8 +152,8 @@ impl Reading<'_> {
     }
 }
 
-/// Notes where the second fetch differs, on a thread of its own: it compares thousands of texts. Returns whether it
-/// does.
+/// Notes where the second fetch differs from the first, and returns whether it does. Runs on a thread of its own,
+/// because it compares thousands of texts.
 async fn note_second(first: &mut TaskResult, second: TaskResult) -> bool {
     if second.mapping.is_some() {
         return false;

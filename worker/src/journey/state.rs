@@ -69,12 +69,12 @@ pub struct Journey {
     pub needs_browser: bool,
     /// Receives faults that end this process.
     pub broken: mpsc::Sender<Fault>,
-    /// Memory for results that wait for a second fetch of their page.
+    /// Memory for results that wait for a second fetch of their page, and for bodies that wait for a tab.
     pub held: Memory,
     /// Memory for results that wait to be saved.
     pub results_memory: Memory,
     pub extraction: mpsc::Sender<Work>,
     pub results: mpsc::Sender<TaskResult>,
-    /// Gives leases back unfinished.
+    /// Gives tasks back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }

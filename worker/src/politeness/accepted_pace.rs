@@ -25,8 +25,8 @@ const FASTEST_REFUSED: Duration = Duration::from_millis(50);
 /// refuses even then, the pace may not be the cause; a page may be refused always, for example.
 const SLOWEST: Duration = Duration::from_secs(2);
 
-/// The longest learnt time if many requests are answered with 429: several in a row, or one after at most this many
-/// answers.
+/// The longest learnt time if many requests are answered with 429: at least [`REFUSALS_IN_A_ROW`] in a row, or one
+/// after at most [`SOME_REFUSED`] answers.
 const SLOWEST_OF_MANY: Duration = Duration::from_secs(60);
 const REFUSALS_IN_A_ROW: u32 = 2;
 const MANY_REFUSED: u32 = 3;
@@ -61,7 +61,7 @@ struct RefusalRun {
     length: u32,
     /// The time of the last of these answers.
     last: Instant,
-    /// The page that all of them were for; `None` if it is robots.txt.
+    /// The page that the first of them was for; `None` if it is robots.txt.
     page: Option<PageKey>,
     is_of_one_page: bool,
 }

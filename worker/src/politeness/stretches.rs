@@ -14,7 +14,8 @@ const LEAST_ANSWERS: u32 = 5;
 /// How many times slower a refused stretch must be than the pace that the site has answered before.
 const SLOWER: f64 = 4.0;
 
-/// A limiter may forgive during a longer pause between two answers, beside the usual time between them.
+/// A gap between two answers is a pause if it is longer than this plus [`USUAL_GAPS`] usual gaps. During a pause, a
+/// limiter may forgive.
 const PAUSE: Duration = Duration::from_secs(5);
 const USUAL_GAPS: u32 = 4;
 

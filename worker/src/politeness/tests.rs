@@ -223,7 +223,7 @@ fn crawl(pages: &Pages) -> Cost {
         if !is_over {
             queue.insert(OTHERS_BETWEEN.min(queue.len()), (page, tries + 1));
         }
-        // All pages but the closed ones are served, and the cost of these no longer delays others.
+        // All pages but the closed ones are served. The closed ones no longer delay others.
         if queue.iter().all(|(page, _)| pages.closed.contains(page)) {
             break;
         }

@@ -24,8 +24,7 @@ use std::time::Duration;
 /// The most threads of a worker.
 pub const PLACES: usize = 512;
 
-/// The number of places that may be taken once a lookup of a class has begun, for [`LookupClass::Quick`], [`LookupClass::New`] and
-/// [`LookupClass::Slow`].
+/// How many places may be taken once a lookup of a class has begun, for each class in its order.
 const CEILINGS: [usize; 3] = [PLACES, PLACES - 64, PLACES / 2];
 
 /// A thread without work ends after this long.

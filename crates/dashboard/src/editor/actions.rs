@@ -1,5 +1,5 @@
 //! The actions of the mapping editor's script: JSON in, JSON out. Each request may bring everything typed and pointed
-//! at since the previous one. This is stored in the draft first.
+//! at since the previous one. These changes are stored in the draft first.
 
 use std::path::PathBuf;
 
@@ -126,7 +126,8 @@ async fn check(bench: &Editor, draft: &Draft) -> CheckResult {
     checking.await.unwrap_or_default()
 }
 
-/// The whole set with the draft in its place. Refused while the draft has faults.
+/// The mappings with the draft in its place, or the draft alone if the others have faults, and the draft's name. An
+/// error if the draft has faults.
 async fn sources_with_draft(
     bench: &Editor,
     draft: &Draft,

@@ -126,7 +126,7 @@ pub(super) async fn golden_pages(
     reading.await
 }
 
-/// If there is a fleet, only the fleet sends requests to sites.
+/// Fetches a page. With a fleet and a store, only the fleet sends requests to sites.
 async fn fetch(
     visit: &Visit,
     bench: &Editor,

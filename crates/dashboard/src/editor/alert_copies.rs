@@ -11,7 +11,7 @@ use super::{Editor, copies, stored, view};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The document of the frame for a page of the alert, which the address names.
+/// The document of the frame: a page of the alert, named in the query.
 pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     let bench = visit.usable_editor()?;
     let page = visit.query_value("page").unwrap_or_default();
@@ -41,7 +41,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     copies::document(&copy, Purpose::Reading(&elements(&read)))
 }
 
-/// Reads the page by the mapping as it is in the folder, if it can be used.
+/// The job that traces the mapping as it is in the folder; `None` if the mapping has faults.
 async fn trace(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
     let (text, edited) = view::open_mapping(bench, mapping).await?;
     let checking = bench.with_folder(move |folder| folder.check(&edited, &text));

@@ -28,7 +28,7 @@ const MOST_REDIRECTS: usize = 5;
 
 enum UrlState {
     Page(NewPage),
-    /// Nothing is known yet about this URL, the target of the requested one.
+    /// Nothing is known yet about this URL: the requested one, or the target of its redirects.
     Waits(Url),
 }
 

@@ -1,9 +1,9 @@
 //! A copy of a foreign page that a browser may show: it looks a little like the page, and can do nothing.
 //!
 //! It is safe because of how it is built, not because things are removed. Every tag comes from the table in
-//! [`elements`], every attribute is written here, and only text between tags comes from the page, escaped. The page's
-//! styles, classes, ids, addresses and images are not part of it, so there is nothing in it that a browser could run
-//! or load. Elements with a special kind of text (`style`, `textarea`, ...) and elements of other namespaces are
+//! [`elements`], every attribute is written here or checked there, and everything else of the page is escaped text. The
+//! page's styles, classes, ids, addresses and images are not part of it, so there is nothing in it that a browser could
+//! run or load. Elements with a special kind of text (`style`, `textarea`, ...) and elements of other namespaces are
 //! never written, so a browser reads the markup as intended.
 //!
 //! The id of each element is its number in the page's tree (`n12`), which identifies it when a visitor points at it.
@@ -133,7 +133,7 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// Writes the content of an element that is not shown itself.
+    /// Adds the children of an element to the next steps.
     fn push_children(&mut self, node: NodeRef<'d>) {
         let first = self.steps.len();
         self.steps.extend(node.children().map(Step::Open));

@@ -25,7 +25,7 @@ const MOST_DRAFTS: usize = 20;
 /// The largest page.
 pub(crate) const MOST_PAGE_BYTES: usize = 16 << 20;
 
-/// The most bytes of a draft's input from people and from the store.
+/// The largest `draft.json`: a draft without the bodies and copies of its pages.
 const MOST_DRAFT_BYTES: usize = 8 << 20;
 
 const DRAFT: &str = "draft.json";
@@ -53,7 +53,7 @@ pub(crate) struct Repairs {
 /// A page of a draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DraftPage {
-    /// Never reused within a draft.
+    /// Unique among the pages of the draft.
     pub(crate) number: usize,
     /// The source, for people.
     pub(crate) from: String,
@@ -61,7 +61,7 @@ pub(crate) struct DraftPage {
     pub(crate) content_type: Option<String>,
     pub(crate) ending: String,
     pub(crate) bytes: u64,
-    /// The values of records, by field.
+    /// The known values of fields, from records, golden cases or before a change.
     pub(crate) known: BTreeMap<String, Vec<String>>,
     /// It is from before the change that a repair concerns: shown, but not used for learning.
     pub(crate) is_former: bool,
@@ -127,7 +127,7 @@ impl Drafts {
         }
     }
 
-    /// Begins a draft under an unused name.
+    /// Begins a draft; `id` is unused. If there are too many drafts, those unchanged for the longest time are removed.
     pub(crate) fn begin(
         &self,
         id: &str,
@@ -316,7 +316,7 @@ impl Drafts {
     }
 }
 
-/// Removes a page from its draft.
+/// Removes the statements about a page, and its files.
 fn remove_page_of(draft: &mut Draft, folder: &Path, number: usize) {
     for pointed in draft.said.values_mut() {
         pointed.retain(|one| one.page != number);

@@ -1,12 +1,12 @@
-//! The document in the frame: a copy of a foreign page, with one script of the dashboard's, which reports to the
-//! outer page which element was pointed at.
+//! The document in the frame: a copy of a foreign page, with one script of the dashboard, which reports to the outer
+//! page which element was pointed at.
 //!
 //! Its policy makes it an origin of its own that reaches nothing. It loads from no address and sends to none, only
 //! the script with the nonce of this answer runs, and it can only be embedded in the dashboard's page. It exchanges
 //! only numbers with the outer page.
 
-/// The script and the style sheet. They are inlined, because an origin of its own cannot request them from the
-/// dashboard.
+/// The script and the style sheet. They are inlined, because a document with an origin of its own cannot request them
+/// from the dashboard.
 const SCRIPT: &str = include_str!("../../assets/frame.js");
 const STYLE: &str = include_str!("../../assets/frame.css");
 

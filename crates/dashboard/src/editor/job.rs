@@ -31,7 +31,7 @@ pub const CPU_SECONDS: u64 = 60;
 /// The most pages of one job.
 pub const MOST_PAGES: usize = 20;
 
-/// Bytes of the pages of one job together.
+/// The most bytes of all pages of one job together.
 pub const MOST_BYTES: u64 = 64 << 20;
 
 /// A task for a job.
@@ -51,7 +51,7 @@ pub struct PageHead {
     /// The ending of its file's name, without the dot; empty if there is none.
     pub ending: String,
     pub bytes: u64,
-    /// The values of records, by field.
+    /// The known values of fields, from records, golden cases or before a change.
     pub known: BTreeMap<String, Vec<String>>,
 }
 
@@ -92,8 +92,8 @@ pub enum Work {
     Repair { mapping: Value },
 }
 
-/// The name under which a draft stores the elements pointed at as rows. With a dot and the name of a field after it,
-/// those pointed at in rows. No field has this name.
+/// The name under which a draft stores the elements pointed at as rows. The elements pointed at as values of a field
+/// within rows are stored under this name, a dot and the name of the field. No field has this name.
 pub(super) const ROWS: &str = "#rows";
 
 /// The statements of a person about a field on one page.

@@ -51,7 +51,7 @@ pub struct CheckResult {
     /// Faults that keep it from being saved.
     pub faults: Vec<MappingFault>,
     pub warnings: Vec<MappingFault>,
-    /// The set with the edited file, or that file alone if others have faults.
+    /// The set with the edited file, or that file alone if the set has faults.
     #[serde(skip)]
     pub sources: Vec<Source>,
 }
@@ -190,7 +190,7 @@ impl Folder {
                 // Existing faults of other files are not caused by this one.
                 let is_new = |fault: &&Fault| fault.source == own || !before.contains(fault);
                 checked.faults = errors.0.iter().filter(is_new).map(found).collect();
-                // The file is tried alone if others cannot be loaded.
+                // The file is tried alone if the set cannot be loaded.
                 sources.retain(|source| source.name == own);
                 checked.sources = sources;
             }

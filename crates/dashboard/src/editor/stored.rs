@@ -13,13 +13,13 @@ use super::known::known_values;
 /// The largest stored text of a sample.
 const MOST_TEXT: usize = 2 << 20;
 
-/// A value shortened by an alert is not used as a value.
+/// Alerts cut values to this number of characters. Values that are not shorter may be cut, and are not used.
 const SHORTENED_CHARS: usize = 200;
 
-/// Rows of a crawl that are searched for pages with stored bodies.
+/// The most rows of a crawl that are searched for pages with stored bodies.
 const MOST_EXAMINED: u32 = 200;
 
-/// The last crawls that are searched for a page from before a change.
+/// How many of the last crawls are searched for a page from before a change.
 const MOST_CRAWLS: u32 = 20;
 
 /// Values by field.
@@ -80,7 +80,7 @@ async fn load_known_values(browse: &dyn Browse, page: &Value) -> Values {
     known
 }
 
-/// Pages of a crawl that ended well and have stored bodies, the last ones first.
+/// Pages of a crawl with a good outcome and a stored body, the last ones first.
 pub(super) async fn load_pages_of_crawl(
     browse: &dyn Browse,
     crawl: CrawlId,
@@ -129,8 +129,8 @@ pub(super) async fn load_alert(
     Ok(read.find_map(|health| health.alert().cloned()))
 }
 
-/// The subject of a repair for this alert. Without a page from after the change, the change is when the alert was
-/// raised.
+/// The subject of a repair for this alert. Without a page from after the change, the time of the change is when the
+/// alert was raised.
 pub(super) fn repairs(alert: &Alert) -> Repairs {
     let first = alert.after.iter().map(|page| &page.at).min();
     Repairs {
@@ -139,7 +139,7 @@ pub(super) fn repairs(alert: &Alert) -> Repairs {
     }
 }
 
-/// Adds to pages from after a change the values that the mapping last read on them before it.
+/// Adds the values that the mapping last read on each page before the change. Pages from before it are left alone.
 pub(super) async fn add_previous_values(
     browse: &dyn Browse,
     repairs: &Repairs,

@@ -84,7 +84,7 @@ async fn show_start(visit: &Visit, bench: &Editor) -> Shown {
     visit.render_page("editor_start.html", "Editor", content)
 }
 
-/// The mappings with a standing alert; empty without a store.
+/// The mappings with a standing alert.
 async fn load_alerted_mappings(visit: &Visit) -> Result<Vec<String>, Problem> {
     let opened = visit.open_store().await?;
     let states = opened.store.health().await.map_err(Problem::unavailable)?;
@@ -172,7 +172,7 @@ fn name_after(url: &str) -> String {
     site.unwrap_or_default().replace(|c| !is_plain(c), "_")
 }
 
-/// The id of a new draft.
+/// Creates a draft, and returns its id.
 async fn create_draft(
     bench: &Editor,
     edited: Edited,

@@ -16,7 +16,7 @@ use super::files::Files;
 use super::state::State;
 use super::{Column, Kind, Meta};
 
-/// Characters of all values of a row together, and of one, that are kept for lists.
+/// The most characters kept for lists: of all values of a row together, and the least and the most of one value.
 const ROW_CHARS: usize = 60_000;
 const LEAST_CHARS: usize = 40;
 const MOST_CHARS: usize = 160;
@@ -69,14 +69,14 @@ pub(super) fn build_atomically(
         renamed.map_err(|error| format!("cannot write {}: {error}", index.display()))
     });
     if made.is_err() {
-        // What is left is only space, and the next attempt takes it away.
+        // If this fails, the remainder only takes up space, and the next attempt removes it.
         let _ = fs::remove_file(&part);
     }
     made
 }
 
-/// A journal that a broken write has left would be taken for one of the new index, too. Without it the old index is
-/// worth nothing.
+/// SQLite would apply a journal that an interrupted write has left to the new index, too. Without that journal the old
+/// index is useless, so it is removed first.
 fn remove_journal(index: &Path) -> io::Result<()> {
     let mut journal = index.as_os_str().to_owned();
     journal.push("-journal");
@@ -190,7 +190,7 @@ fn noted_fields(files: &Files) -> BTreeSet<String> {
         .collect()
 }
 
-/// The text of a cell; a list as its entries, anything else as JSON.
+/// The text of a cell: a list as its entries joined by `; `, an object as JSON.
 pub(crate) fn text_of(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Missing => None,
@@ -206,7 +206,7 @@ pub(crate) fn text_of(cell: &Cell) -> Option<String> {
 struct Columns {
     all: Vec<Column>,
     by_name: HashMap<String, usize>,
-    /// Whether it has any value yet.
+    /// For each column, whether it has had any value.
     has_values: Vec<bool>,
     most_chars: usize,
 }
@@ -222,7 +222,7 @@ impl Columns {
             })
             .collect();
         let names = all.iter().map(|column| column.name.clone());
-        // Of columns with one name the first.
+        // Of several columns with the same name, the first one is found.
         let by_name = names.zip(0..).collect::<Vec<_>>().into_iter().rev();
         Columns {
             by_name: by_name.collect(),
@@ -252,7 +252,7 @@ impl Columns {
         states.collect()
     }
 
-    /// Takes a line of the evidence.
+    /// Applies a line of the evidence to the states of its row.
     fn apply_evidence(&mut self, column: &str, state: &str, states: &mut [u8]) {
         if let (Some(&at), Some(state)) = (self.by_name.get(column), State::from_name(state)) {
             self.all[at].is_field = true;
@@ -272,8 +272,8 @@ impl Columns {
     }
 }
 
-/// The kind of values that have been of a kind, and one more. A number is one that is written as programs do: `007` is a
-/// text.
+/// The kind of a column whose values so far are of `kind`, with one more value. Only texts that programs write for
+/// numbers are numbers: `007` is a text.
 pub(super) fn merge_kind(kind: Kind, text: &str) -> Kind {
     let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|n| n.to_string() == text);
     let is_number = |text: &str| {
@@ -328,7 +328,7 @@ impl Sites {
 mod tests {
     use super::*;
 
-    /// As after the end of a dashboard in the middle of a write.
+    /// The state after a dashboard has ended in the middle of a write.
     #[test]
     fn a_journal_that_was_left_is_none_of_the_new_index() {
         let place = tempfile::tempdir().unwrap();

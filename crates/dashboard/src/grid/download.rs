@@ -131,14 +131,14 @@ pub(crate) struct RecordDownload {
     pub(crate) browse: Arc<dyn Browse>,
     pub(crate) filter: records::Filter,
     pub(crate) format: Format,
-    /// Where the store is read.
+    /// The runtime on which the store is read.
     pub(crate) handle: Handle,
 }
 
 /// The number of records that are read at a time.
 const STEP: usize = 500;
 
-/// The most columns of records. More are those of hostile data, or of no table.
+/// The most columns of records. More than these come from hostile data, or do not form a table.
 const MOST_COLUMNS: usize = 5_000;
 
 impl RecordDownload {
@@ -262,7 +262,7 @@ fn send(
     if error.kind() != io::ErrorKind::BrokenPipe {
         tracing::warn!(event = "download_failed", %error, "a table could not be sent to its end");
     }
-    // A file that ends early must not look whole. Of the other formats nothing can be read then.
+    // A file that ends early must not look whole. In the other formats, such a file cannot be read at all.
     if matches!(format, Format::Csv | Format::JsonLines) {
         let line = format!("\r\nwebfill: this file is incomplete: {error}\r\n");
         let _ = pieces.blocking_send(line.into());
@@ -274,7 +274,7 @@ trait RowWriter {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Sends what is written in pieces.
+/// Collects what is written, and sends it in pieces.
 struct ChunkWriter {
     to: Sender<Bytes>,
     kept: Vec<u8>,
@@ -334,7 +334,7 @@ fn escape_cell(text: String) -> String {
     }
 }
 
-/// An array, or one line for each row.
+/// Rows as JSON: an array, or one line for each row.
 struct JsonRows {
     out: ChunkWriter,
     names: Vec<String>,
@@ -455,7 +455,8 @@ impl RowWriter for ParquetRows {
     }
 }
 
-/// Names by which readers find columns. Of several columns with one name, the first has it.
+/// Distinct names by which readers find columns. The first of several columns with the same name keeps it, and the
+/// others get a number.
 fn unique_names(columns: &[Column]) -> Vec<String> {
     let own: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut taken: HashSet<String> = HashSet::new();
@@ -498,7 +499,8 @@ fn write_column(
     kind: Kind,
     texts: &[Option<String>],
 ) -> Result<(), ParquetError> {
-    // The column is one of numbers, because nearly all of its values are. A value that is not a number stays blank.
+    // All values of the column were numbers when its kind was determined. A value that is none, such as white space,
+    // stays blank.
     let of_number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let of_integer = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let mut column = group

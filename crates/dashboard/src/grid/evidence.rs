@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The longest line that is read, and the most of a row.
+/// The longest line that is read, in bytes, and the most lines that are read of a row.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_LINES: usize = 20_000;
 
@@ -65,7 +65,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The next line, if it is of this row, and where it begins. Lines of rows before are passed.
+    /// The next line, if it is of this row, and where it begins. Lines of earlier rows are skipped.
     pub(crate) fn next_of(&mut self, row: u64) -> Result<Option<(u64, Line)>, String> {
         while self.next.as_ref().is_some_and(|(_, line)| line.row < row) {
             self.read_next()?;
@@ -83,7 +83,7 @@ impl Lines {
     }
 }
 
-/// The lines of a cell whose row begins at this byte; none: the file is another one by now.
+/// The lines of a cell, whose row begins at this byte. There are none if the file has been replaced meanwhile.
 pub(crate) fn read_cell(
     path: &Path,
     at: u64,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Raised when the index has another content for the same files.
+/// Incremented when indexes get another content for the same files.
 const INDEX_FORM: u32 = 1;
 
 /// See the module.
@@ -20,7 +20,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Those of a project folder.
+    /// The files of a project folder.
     pub(crate) fn from_project_folder(folder: &Path) -> Result<Files, String> {
         let owner = folder.join("table.txt");
         let named = fs::read_to_string(&owner)
@@ -90,7 +90,7 @@ mod tests {
             Files::from_project_folder(&folder).unwrap().input,
             place.path().join("passwd")
         );
-        // That of a collection is in the folder.
+        // The table of a collection is in the folder.
         fs::write(folder.join("table.txt"), "books.v2.jsonl").unwrap();
         fs::write(folder.join("books.v2.jsonl"), "").unwrap();
         let files = Files::from_project_folder(&folder).unwrap();

@@ -37,7 +37,7 @@ enum Job {
 /// What a visitor gets.
 pub(crate) enum IndexOutcome {
     Ready(Box<Grid>),
-    /// The index is being made or sorted: the number of rows done so far.
+    /// The index is being made, with the number of rows done so far, or sorted, with the number of all rows.
     Preparing(u64),
 }
 
@@ -55,7 +55,7 @@ impl Jobs {
         }
     }
 
-    /// The same with an order by a column.
+    /// Like [`Jobs::open_or_build`], for an index that is sorted by a column.
     pub(crate) fn open_or_sort(
         &self,
         files: &Files,
@@ -71,7 +71,7 @@ impl Jobs {
         let (own, kind) = (files.clone(), grid.meta.columns[column].kind);
         let rows = grid.meta.rows;
         drop(grid);
-        // Under the key of the index itself: two of its changes at a time would lose one.
+        // The key is that of the index itself, because one of two concurrent changes to it would be lost.
         self.start_or_wait(&files.index, move |_| {
             listing::sort(&own.index, column, kind)
         })?;

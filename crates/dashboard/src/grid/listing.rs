@@ -159,9 +159,9 @@ impl Grid {
         read.optional()
     }
 
-    /// The last row before the line of a person's count.
+    /// The last row before a line, as people count lines; 0 if there is none.
     pub(crate) fn row_before_line(&self, number: u64) -> Result<i64, String> {
-        // Lines grow with the rows, so the place is found by halving.
+        // Line numbers grow with the rows, so the place is found by bisection.
         let (mut low, mut high) = (0, i64::try_from(self.meta.rows).unwrap_or(i64::MAX));
         let mut select = self
             .conn
@@ -179,7 +179,7 @@ impl Grid {
         Ok(low)
     }
 
-    /// The cells of each state in a column, or in all.
+    /// The number of cells of each state, in a column or in all.
     pub(crate) fn counts(&self, column: Option<usize>) -> Result<Vec<(State, u64)>, String> {
         let read = || -> rusqlite::Result<Vec<(State, u64)>> {
             let sql = "SELECT state, count FROM counts WHERE col = ?1";
@@ -205,7 +205,7 @@ struct Search<'g> {
 }
 
 impl Search<'_> {
-    /// In the order of the table, along the index with the fewest rows.
+    /// Reads rows in the order of the table, along the index with the fewest rows.
     fn read_in_table_order(&mut self, filter: &Filter, after: Option<i64>) -> rusqlite::Result<()> {
         let conn = &self.grid.conn;
         let after = after.unwrap_or(0);
@@ -242,7 +242,7 @@ impl Search<'_> {
         }
     }
 
-    /// By the values of a column; rows without one come last.
+    /// Reads rows in the order of the values of a column; rows without one come last.
     fn read_in_column_order(
         &mut self,
         column: usize,
@@ -290,7 +290,7 @@ impl Search<'_> {
         self.collect_rows(select.query([after])?).map(drop)
     }
 
-    /// Takes the rows that the filter takes. Returns whether the page is full.
+    /// Collects the rows that match the filter. Returns whether the page is full.
     fn collect_rows(&mut self, mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<bool> {
         let sql = "SELECT states, sites FROM rows WHERE n = ?1";
         let mut check = self.grid.conn.prepare_cached(sql)?;
@@ -340,7 +340,7 @@ pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
     found.is_ok()
 }
 
-/// Sorts the rows of an index by a column: a copy of it, which takes its place.
+/// Adds the order by a column to a copy of an index, which then replaces the index.
 pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String> {
     building::build_atomically(index, |part| {
         let copied = fs::copy(index, part);

@@ -40,7 +40,7 @@ impl Origin {
         Err(format!("the table has no row in line {number}"))
     }
 
-    /// What stands between several values of a column where a person types them.
+    /// The separator between several values of a column where a person types them.
     pub(crate) fn find_separator(files: &Files, column: &str) -> Result<String, String> {
         let (table, at) = understand_table(files, column)?;
         let separator = table.shapes[at].separator.clone();
@@ -84,7 +84,7 @@ impl Origin {
         split_text(text, self.separator.as_deref())
     }
 
-    /// The doubt that an answer goes with, as the command lists them.
+    /// The doubt that an answer belongs to, in the form in which the command lists doubts.
     pub(crate) fn doubt_json(&self, about: &CellEvidence<'_>, page: &[String]) -> Value {
         json!({
             "id": self.id,

@@ -2,7 +2,7 @@
 //! cells. A page follows the store's index of keys (or of states of records) and checks a bounded number of records
 //! for the rest of a filter.
 //!
-//! The state of a cell is that of its record: where its value is from, which other values pages have had, how the
+//! The state of a cell follows from its record: where its value is from, which other values pages have had, how the
 //! record's pages have ended, and what people have decided.
 
 use std::cmp::Ordering;
@@ -31,13 +31,13 @@ const SEARCH_TIME: Duration = Duration::from_millis(120);
 /// The number of records read at a time if a filter needs their pages.
 const STEP: u32 = 200;
 
-/// Sorting by a column reads all records, so there must be no more.
+/// The most records that can be sorted by a column, because sorting reads all of them.
 pub(crate) const MOST_SORTED: u64 = 10_000;
 
 /// The maximum number of a record's URLs whose pages are looked up.
 const MOST_URLS: usize = 3;
 
-/// The maximum number of crawls in which they are looked up.
+/// The maximum number of crawls in which the pages of a record are looked up.
 const MOST_CRAWLS: usize = 2;
 
 /// The number of characters of a value that count when records are sorted.
@@ -124,7 +124,7 @@ impl Filter {
         }
     }
 
-    /// Whether a record is taken because of its pages.
+    /// Whether the filter depends on the pages of records.
     fn needs_pages(&self) -> bool {
         !matches!(self.state, None | Some(State::Filled | State::Conflicting))
     }
@@ -140,7 +140,7 @@ pub(crate) fn names_of(document: &Value) -> impl Iterator<Item = &str> {
     names.map(|(name, _)| name.as_str()).chain(others)
 }
 
-/// The URLs that a record was given with, and those of its values.
+/// The URLs that a record was given with, and those of its values and doubts.
 fn urls_of(document: &Value) -> impl Iterator<Item = &str> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -155,7 +155,7 @@ fn sites_of(document: &Value) -> impl Iterator<Item = String> {
     urls.map(|url| site(&url))
 }
 
-/// Values of other pages that are not the field's own; parts of an unfinished list are none.
+/// Values from pages that differ from the field's own value, without parts of unfinished lists.
 pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     let own = &document["fields"][name];
     let candidates = document["candidates"][name].as_array();
@@ -243,7 +243,7 @@ pub(crate) fn value_on_page<'a>(
     })
 }
 
-/// The answer that a person has given about a field, unless another value has come since.
+/// The answer that a person has given about a field. A rejection no longer counts once the field has a value.
 pub(crate) fn answer_of<'a>(document: &'a Value, name: &str) -> Option<&'a str> {
     let answer = document["decisions"][name]["answer"].as_str();
     let is_over = |answer: &&str| *answer == "rejected" && has_value(&document["fields"][name]);
@@ -402,7 +402,8 @@ impl SortValue {
     }
 }
 
-/// The keys of all records of a small dataset, sorted by a column. With one of them as `after`, those behind it.
+/// A page of the records of a small dataset, sorted by a column. It begins behind the record with the key `after`;
+/// `None` if that record no longer exists.
 pub(crate) async fn sorted_page(
     browse: &dyn Browse,
     filter: &Filter,

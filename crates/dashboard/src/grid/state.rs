@@ -22,7 +22,7 @@ pub(crate) enum State {
     Kept,
 }
 
-/// A state for people and for files.
+/// How a state is shown to people, and written to files.
 struct Words {
     state: State,
     /// In the index.
@@ -158,7 +158,7 @@ impl State {
         found.expect("every state has words")
     }
 
-    /// In the order of the legend.
+    /// All states, in the order of the legend.
     pub(crate) fn all() -> impl Iterator<Item = State> {
         WORDS.iter().map(|words| words.state)
     }
@@ -172,7 +172,7 @@ impl State {
         found.map_or(State::Kept, |words| words.state)
     }
 
-    /// That of the evidence, or of an address.
+    /// The state with this name in the evidence or in an address.
     pub(crate) fn from_name(name: &str) -> Option<State> {
         let found = WORDS.iter().find(|words| words.name == name);
         found.map(|words| words.state)
@@ -182,7 +182,7 @@ impl State {
         self.words().name
     }
 
-    /// Whether rows are listed by it.
+    /// Whether the index lists the rows that have a cell in this state.
     pub(crate) fn is_marked(self) -> bool {
         !matches!(self, State::Given | State::Kept)
     }

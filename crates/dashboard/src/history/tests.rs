@@ -96,7 +96,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let lines = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
     assert!(lines.lines().count() <= 2 * MOST);
     let again = History::open(Some(folder.path()));
-    // Merged a little later.
+    // Opening merges samples, so those in memory are merged again, too.
     history.thinned_at = 0;
     history.thin();
     assert_eq!(again.samples, history.samples);
@@ -145,7 +145,7 @@ fn the_chart_of_a_run_begins_and_ends_with_it() {
             .map(|one| (one.at - one.over, one.at, one.pages));
         spans.collect::<Vec<_>>()
     };
-    // Nothing was recorded, as of a run of seconds.
+    // Nothing was recorded, because the run took only seconds.
     assert_eq!(completed(vec![], of(1_012, 12, 8)), [(1_000, 1_012, 8)]);
     // It began and ended between two readings.
     let samples = vec![of(990, 30, 0), of(1_020, 30, 0), of(1_060, 30, 0)];

@@ -101,11 +101,11 @@ impl Dashboard {
         is_due
     }
 
-    /// Sites in trouble, whose changes are kept.
+    /// Summarises the sites in trouble, and records their changes.
     async fn record_sites(self: &Arc<Self>, listed: Vec<Value>, is_more: bool) -> Sites {
         let sites = sites_in_trouble(&listed, is_more);
         let dashboard = Arc::clone(self);
-        // It may write to a disk. What was not written is known until the process ends.
+        // Writing may block. Changes that cannot be written are known until the process ends.
         let _ = tokio::task::spawn_blocking(move || {
             let writing = dashboard
                 .site_log()
@@ -328,7 +328,7 @@ async fn count_records(
     Ok(records)
 }
 
-/// Whether a crawl has no URLs left to try.
+/// Whether a crawl has ended.
 fn is_over(state: CrawlState) -> bool {
     match state {
         CrawlState::Running | CrawlState::Paused | CrawlState::Interrupted => false,

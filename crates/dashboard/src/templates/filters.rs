@@ -105,7 +105,7 @@ fn time(at_ms: Option<i64>) -> Value {
     let iso = iso_time(at_ms);
     let (date, clock) = iso.split_once('T').unwrap_or((&iso, ""));
     let clock = clock.get(..5).unwrap_or(clock);
-    // Only digits and letters of a number.
+    // The text is made from a number, so it needs no escaping.
     Value::from_safe_string(format!(
         "<time datetime=\"{iso}\">{date}\u{a0}{clock}\u{a0}UTC</time>"
     ))

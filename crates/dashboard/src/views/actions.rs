@@ -111,7 +111,7 @@ fn parse_field(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, P
     })
 }
 
-/// Removes a setting.
+/// The text that removes a setting.
 const NONE: &str = "none";
 
 fn parse_number(member: &str, text: &str) -> Result<Value, Problem> {

@@ -96,7 +96,7 @@ fn parse_cursor(text: &str) -> Option<(usize, u64)> {
 }
 
 /// Files are numbered from the newest. If a new one begins meanwhile, a page may repeat some lines. The logs of keys
-/// and dashboards are short, and completely on the first page.
+/// and dashboards are short: their latest lines are all on the first page.
 fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Result<FoundLines> {
     let mut files = audit_files(logs)?;
     files.reverse();
@@ -140,7 +140,7 @@ fn search_backwards(
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut end = end.map_or(length, |end| end.min(length));
-    // The text after the last line end of the part that was read.
+    // The end of a line whose beginning is not read yet.
     let mut tail: Vec<u8> = Vec::new();
     while end > 0 {
         if *left == 0 {

@@ -141,7 +141,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("cell.html", "Evidence", content)
 }
 
-/// What stands between the values of a list, so that they are the same values when the form comes back.
+/// The separator of the values of a list, so that they are the same values when the form comes back.
 async fn load_separator(files: Files, cell: &Cell) -> String {
     let usual = String::from("; ");
     if cell.lines.len() < 2 {
@@ -273,7 +273,7 @@ fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a form wants.
+/// What a form requests.
 pub(super) enum CellRequest {
     Page,
     /// The candidate of this place.
@@ -347,7 +347,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     if let Some(value) = &kept.value {
         about["value"] = value.as_str().into();
     }
-    // First: no answer counts that the audit log does not have.
+    // The audit log comes first, so that it has every answer that counts.
     visit
         .write_audit_entry("table_review", about.clone())
         .await?;
@@ -398,7 +398,7 @@ fn prepare_answer(
         doubt,
         value,
     };
-    // As the command has listed it.
+    // About the value of the page, a listed doubt is answered as the command has written it.
     let is_of_page = !matches!(wanted, CellRequest::Candidate(_) | CellRequest::Text(_));
     if let Some(doubt) = listed.filter(|_| is_of_page) {
         return Ok(kept(doubt.doubt.clone(), None));

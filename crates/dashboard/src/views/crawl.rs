@@ -39,12 +39,12 @@ struct Funnel {
     found: u64,
     skipped: u64,
     reasons: Vec<Step>,
-    /// Those that became tasks.
+    /// The URLs that became tasks.
     wanted: u64,
     queued: u64,
     leased: u64,
     done: u64,
-    /// Those that were fetched, or had not changed.
+    /// The URLs whose pages were fetched, or had not changed.
     pages: u64,
     outcomes: Vec<Step>,
 }
@@ -193,7 +193,7 @@ async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem
     Ok(content)
 }
 
-/// The fleet's status of the crawl; `None` if the fleet has pruned it, or never had it.
+/// The fleet's status of the crawl; `None` without a fleet.
 async fn fleet_status(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() {
         return Ok(None);

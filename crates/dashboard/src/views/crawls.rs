@@ -18,7 +18,7 @@ struct Row {
     state: &'static str,
     started_at_ms: i64,
     finished_at_ms: Option<i64>,
-    /// Up to the limit of counting.
+    /// The crawl's counter; null if it has none.
     pages: Value,
     records: Value,
     resolved: Value,

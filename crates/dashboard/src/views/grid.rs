@@ -23,7 +23,7 @@ struct GridQuery {
     filter: Filter,
     order: Order,
     after: Option<i64>,
-    /// The line of a person's count from which rows are shown.
+    /// The line, as people count lines, from which rows are shown.
     from: Option<u64>,
     /// The first column that is shown.
     first: usize,
@@ -49,7 +49,7 @@ impl GridQuery {
         })
     }
 
-    /// Names of columns in the address are those of the table.
+    /// Checks that the table has the columns named in the query.
     fn check(&self, columns: usize) -> Result<(), Problem> {
         let named = [self.filter.column, self.order.column];
         match named.into_iter().flatten().all(|column| column < columns) {

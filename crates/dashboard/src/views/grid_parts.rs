@@ -32,7 +32,7 @@ const FILES: [(&str, &str); 4] = [
 /// Where a list begins anew.
 pub(super) const BEGINNING: [(&str, &str); 2] = [("after", ""), ("from", "")];
 
-/// The links of a page, with other values in its query and from the beginning of the list.
+/// The link to this page with other values in its query, from the beginning of the list.
 pub(super) fn anew(visit: &Visit, values: &[(&str, &str)]) -> String {
     visit.link_with(&[&BEGINNING[..], values].concat())
 }
@@ -70,7 +70,7 @@ pub(super) fn head(visit: &Visit, at: usize, name: &str, key: &str, can_sort: bo
     json!({"at": at, "name": name, "sorted": sorted, "link": link})
 }
 
-/// The states, each with the link that lists the rows with it; `count` is null where it is not known.
+/// A state, with the link that lists the rows with it; `count` is null where it is not known.
 pub(super) fn legend(
     visit: &Visit,
     state: State,
@@ -86,7 +86,7 @@ pub(super) fn legend(
     shown
 }
 
-/// The links to the files of a list: its own, without the page and the order. `files` is the address of its files
+/// The links to a list as files: with its filter, but without its page and order. `files` is the address of the files
 /// without their endings.
 pub(super) fn files(visit: &Visit, files: &str) -> Vec<Value> {
     let query = anew(visit, &[("sort", ""), ("order", ""), ("first", "")]);
@@ -106,7 +106,7 @@ pub(super) fn number(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
     read.transpose()
 }
 
-/// The same as a place in a list.
+/// A number of the query, as a position in a list.
 pub(super) fn place(visit: &Visit, key: &str) -> Result<Option<usize>, Problem> {
     Ok(number(visit, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }

@@ -123,7 +123,7 @@ fn pages_around_break(report: &Value, texts: &BTreeSet<String>) -> Option<Value>
         })
     };
     let (former, now): (Vec<&Value>, Vec<&Value>) = (kept("before")?, kept("after")?);
-    // The same page is compared best.
+    // Two versions of the same page show the change best.
     let same = now.iter().rev().find_map(|after| {
         let before = former.iter().rfind(|one| one["url"] == after["url"])?;
         Some((before, after))

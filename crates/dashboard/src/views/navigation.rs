@@ -25,7 +25,7 @@ enum Needs {
     Editor,
 }
 
-/// The views of a area: path, label, needs. The paths of what a list leads to are in [`view_of`].
+/// The views of an area: path, label, needs. [`view_of`] names the view that any other page belongs to.
 type Views = &'static [(&'static str, &'static str, Needs)];
 
 const DOORS: [(&str, Views); 3] = [("Data", DATA), ("Crawls", CRAWLS), ("System", SYSTEM)];

@@ -31,7 +31,7 @@ const ENDINGS: [&str; 8] = [
 /// Pieces that wait for the disk.
 const PIECES: usize = 8;
 
-/// Whether this visitor may drop tables here: the service, and the folder.
+/// The service and the folder for dropped tables, if this visitor may drop tables here.
 pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     let filler = visit.dashboard.setup.filler.as_deref()?;
     let home = visit.dashboard.tables.home()?;
@@ -39,7 +39,7 @@ pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     may.then_some((filler, home))
 }
 
-/// For the page of tables: the runs that were started here and have no project yet, or have failed.
+/// For the page of tables: the runs started here that are running, or that have failed.
 pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
     let Some((filler, _)) = upload_target(visit) else {
         return Vec::new();
@@ -103,7 +103,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
     };
     let about = json!({"table": name, "contact": contact});
     save(body, &table, replaces).await?;
-    // First: nothing starts that the audit log does not have.
+    // The audit log comes first, so that it has every run that starts.
     if let Err(problem) = visit.write_audit_entry("table_fill", about).await {
         let _ = fs::remove_file(&table);
         return Err(problem);
@@ -254,7 +254,7 @@ fn write(table: &Path, replaces: bool, mut pieces: mpsc::Receiver<Piece>) -> Res
         file.sync_all()?;
         match replaces {
             true => fs::rename(&part, table)?,
-            // Unlike a renaming, a second name replaces no file that has come meanwhile.
+            // Unlike a rename, a hard link does not replace a file that has appeared meanwhile.
             false => fs::hard_link(&part, table)?,
         }
         Ok(true)

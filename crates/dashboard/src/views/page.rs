@@ -77,7 +77,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     visit.render_page("page.html", "Page", content)
 }
 
-/// The extracted values, each with the chain that served.
+/// The extracted values, each with the number of the chain that yielded it, if it is not the first.
 fn fields(page: &Value) -> Vec<Value> {
     let fields = page["fields"].as_object().into_iter().flatten();
     fields

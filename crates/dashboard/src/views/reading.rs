@@ -20,7 +20,7 @@ const MOST_WAIT: Duration = Duration::from_secs(10);
 /// The rows on a page of a list.
 pub(crate) const ROWS: u32 = 50;
 
-/// The store.
+/// Opens the store, within the time limit.
 pub(crate) async fn open_store(visit: &Visit) -> Result<BrowseHandles, Problem> {
     match tokio::time::timeout(MOST_WAIT, visit.open_store()).await {
         Ok(opened) => opened,

@@ -1,6 +1,7 @@
-//! Why fields of a record are missing: the results of its URLs, and what the mappings that read them search for.
+//! Why fields of a record are missing: the results of its URLs, and whether the mappings that read them have such
+//! fields.
 //!
-//! To limit the cost, only some URLs are checked in some crawls: the URLs that the record came with, in the crawls
+//! To limit the cost, only the first URLs that the record came with or was filled from are checked, in the first crawls
 //! that it is in.
 
 use std::collections::BTreeSet;

@@ -24,7 +24,7 @@ use crate::snapshot::now_ms;
 use crate::templates::encoded;
 use crate::visit::Visit;
 
-/// What stands between the values of a list where a person types them.
+/// The separator of the values of a list where a person types them.
 const SEPARATOR: &str = ";";
 
 /// A cell, with all that is known of it.
@@ -90,7 +90,7 @@ impl Cell {
         has_value(self.value()) && self.own("sources").is_null()
     }
 
-    /// The page that has a value for a field that no page has filled.
+    /// A page with a value for this field, if no page has filled the field.
     fn page(&self) -> Option<(&PageResult, &Value)> {
         let is_open = self.is_given() || self.state == State::Refused;
         let has_value = value_on_page(&self.row.pages, &self.field, |_| true);
@@ -286,7 +286,7 @@ pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) ->
         }
         _ => {}
     }
-    // First: no decision counts that the audit log does not have.
+    // The audit log comes first, so that it has every decision that counts.
     visit
         .write_audit_entry("record_review", about.clone())
         .await?;
@@ -323,7 +323,7 @@ async fn answer(
 ) -> Result<DecisionAnswer, Problem> {
     Ok(match wanted {
         CellRequest::Undo => DecisionAnswer::Undo,
-        // Rejecting what a page says of the user's own value keeps that.
+        // Rejecting what a page says about the user's own value keeps that value.
         CellRequest::Reject if cell.is_given() => DecisionAnswer::Accept,
         CellRequest::Reject => DecisionAnswer::Reject,
         CellRequest::Text(text) => {

@@ -107,7 +107,7 @@ impl Asked {
     }
 }
 
-/// Links may name the state of records in the place of that of cells.
+/// Links may name the state of records in the parameter for the state of cells.
 fn record_state(visit: &Visit) -> Result<Option<RecordState>, Problem> {
     match visit.query_value("records") {
         Some(name) => match of_records(name) {
@@ -134,7 +134,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Sorting reads all records.
+    /// Whether columns can be sorted. Sorting reads all records, so there must not be too many.
     fn can_sort(&self) -> bool {
         !self.total.is_more
     }
@@ -262,7 +262,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
     })
 }
 
-/// What cannot be had, and why.
+/// What the list cannot do, and why.
 fn notes(asked: &Asked, listed: &Listed) -> Vec<String> {
     let mut notes = Vec::new();
     if !listed.can_sort() {

@@ -36,7 +36,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("review.html", "Review of doubts", content)
 }
 
-/// Keeps an answer and leads to the next open doubt, or takes the last one back and leads to its doubt.
+/// Keeps an answer and leads to the next open doubt, or takes an answer back and leads to its doubt.
 pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let project = find_project(visit, name)?;
     if !visit.can_change() {
@@ -69,7 +69,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let mut about =
         json!({"table": name, "row": doubt.row, "column": doubt.column, "answer": decision});
     let by = json!(visit.visitor.name.as_deref());
-    // First: no answer counts that the audit log does not have.
+    // The audit log comes first, so that it has every answer that counts.
     visit
         .write_audit_entry("table_review", about.clone())
         .await?;
@@ -89,7 +89,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
         visit.write_audit_entry("table_review", about).await?;
         return Err(problem);
     }
-    // The answered one is not looked for; of the others the first open one behind it.
+    // The next open doubt: behind the answered one, or else before it.
     let mut places = (place + 1..review.doubts.len()).chain(0..place);
     let next = match decision {
         Decision::Undo => Some(place),
@@ -124,7 +124,7 @@ fn doubt_json(review: &Review, place: usize) -> Value {
     shown
 }
 
-/// An excerpt of a page, parted at the value.
+/// An excerpt of a page, split at the value.
 pub(super) fn split_at_value<'e>(excerpt: &'e str, value: &str) -> [&'e str; 3] {
     let found = (!value.is_empty()).then(|| excerpt.find(value));
     match found.flatten() {

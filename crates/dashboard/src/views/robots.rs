@@ -1,6 +1,6 @@
 //! robots.txt for people: its lines as they were read, those that apply to the crawler, and those that forbid URLs. The
-//! judgement itself is the worker's; this finds the line behind it by the same rules (RFC 9309: the group of the
-//! crawler's name or else of `*`, the longest pattern, `Allow` before `Disallow`).
+//! worker judges URLs; this module finds the line behind its judgement by the same rules (RFC 9309: the group of the
+//! name of the crawler or else of `*`, the longest pattern, `Allow` before `Disallow`).
 
 use serde::Serialize;
 use webfill_store::RobotsEntry;
@@ -20,7 +20,7 @@ pub(super) struct Robots {
     status: Option<u16>,
     fetched_at_ms: i64,
     expires_at_ms: i64,
-    /// What it means as a whole, if it has no rules of its own.
+    /// What it means as a whole, if it has no rules that apply.
     meaning: Option<&'static str>,
     lines: Vec<Line>,
     is_cut: bool,
@@ -30,7 +30,7 @@ pub(super) struct Robots {
 struct Line {
     number: usize,
     text: String,
-    /// Of the group of rules that applies.
+    /// Whether it is a rule of the group that applies.
     applies: bool,
     /// A URL that it forbids.
     forbids: Option<String>,
@@ -94,7 +94,7 @@ pub(super) fn parse_robots(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
 fn parse_rules(text: &str) -> Vec<Rule> {
     let (mut own, mut of_all) = (Vec::new(), Vec::new());
     let mut has_own = false;
-    // Whether the present group is of the crawler, and of all; and whether its names are complete.
+    // Whether the current group is for the crawler, and for all; and whether the list of its names is complete.
     let (mut is_own, mut is_all, mut has_rules) = (false, false, true);
     for (line, text) in text.lines().enumerate() {
         let text = text.split('#').next().unwrap_or_default();

@@ -51,7 +51,8 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     visit.render_page("site.html", &format!("Site {site}"), content)
 }
 
-/// The states of a site as they followed each other, the latest first. The first one is that of its first page.
+/// The states of a site as they followed each other, the latest first. The earliest one begins with the first known
+/// page of the site.
 fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
     let mut changes = visit.dashboard.site_log().of_site(site, CHANGES);
     let is_cut = changes.len() == CHANGES;
@@ -106,7 +107,7 @@ async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Proble
 #[derive(Debug, Clone, Copy)]
 struct First {
     at_ms: i64,
-    /// Otherwise there are earlier ones.
+    /// Whether it is the first of all; otherwise there are earlier ones.
     is_exact: bool,
 }
 

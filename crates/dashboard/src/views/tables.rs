@@ -20,7 +20,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("tables.html", "Tables", content)
 }
 
-/// Runs what reads or writes files.
+/// Runs work on files in a blocking thread.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -47,7 +47,7 @@ fn row(project: &Project) -> Value {
     })
 }
 
-/// The same for people: the share of filled gaps of each part in percent, and probabilities with three digits.
+/// The overview for people: the share of filled gaps of each part in percent, and probabilities with three digits.
 pub(crate) fn with_percent(mut overview: Value) -> Value {
     let percent = |part: &Value| {
         let (filled, gaps) = (part["filled"].as_f64()?, part["gaps"].as_f64()?);

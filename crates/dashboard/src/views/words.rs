@@ -43,7 +43,7 @@ pub(crate) fn of_backoff(reason: &str) -> &'static str {
     }
 }
 
-/// The same in a line about the site, or about several; empty if it needs nobody.
+/// Why sites back off, in a line about one or several of them; empty if nobody needs to act.
 pub(crate) fn of_trouble(reason: &str) -> &'static str {
     match reason {
         "robots" => "robots.txt unavailable",

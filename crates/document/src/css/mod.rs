@@ -25,7 +25,7 @@ use crate::xpath::{EvaluateError, XValue};
 /// Supported are type, `*`, `*|type`, `#id`, `.class`, `[attribute]` with all operators and the flags `i` and `s`,
 /// comments, the combinators ` `, `>`, `+`, `~`, also in first place. So are the pseudo-classes `:first-child`,
 /// `:last-child`, `:only-child`, `:nth-child()` and `:nth-last-child()`, also with `of`, the same `-of-type`, `:not()`,
-/// `:is()`, `:where()`, `:has_test()`, `:root`, `:scope`, `:empty`, `:checked`, `:lang()` and `:contains("text")`. A
+/// `:is()`, `:where()`, `:has()`, `:root`, `:scope`, `:empty`, `:checked`, `:lang()` and `:contains("text")`. A
 /// selector may end in `::text` (the text nodes) or `::attr(name)`.
 ///
 /// On HTML pages the names of elements and attributes match in any case, and so do the values of some attributes, such

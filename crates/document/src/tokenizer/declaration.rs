@@ -72,7 +72,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::CommentToken(without_nul(self.input, from, to)));
     }
 
-    /// Reads a CDATA section, which is text, up to its end or the next NUL.
+    /// Reads a CDATA section, which is text. Each NUL in it is a token of its own.
     fn read_cdata(&mut self, from: usize) {
         let mut from = from;
         let end = memmem::find(&self.bytes[from..], b"]]>").map(|found| from + found);

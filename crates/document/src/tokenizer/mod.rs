@@ -43,7 +43,7 @@ const LINE: u64 = 1;
 
 /// A receiver of tokens that may stop the tokenizer.
 pub(crate) trait Audience: TokenSink {
-    /// Whether to stop. Called after every token.
+    /// Whether to stop. Called after every few tokens.
     fn should_stop(&self) -> bool;
 
     /// Whether to stop; checks the clock. Called within long input that yields no token.
@@ -129,7 +129,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         }
     }
 
-    /// Moves to the end of the page, which cuts off the current token.
+    /// Moves to the end of the page, which ends or cuts off the current token.
     fn skip_to_end(&mut self) {
         self.at = self.bytes.len();
     }

@@ -9,8 +9,8 @@ use super::names::Name;
 use super::run::Run;
 use super::{Audience, Tokenizer, class};
 
-/// After this many dropped attributes of a tag, the audience checks the clock. To find a repeated name, it is compared
-/// with all others of its tag, which takes quadratic time.
+/// After this many dropped attributes of a tag, the audience checks the clock. To find repeated attributes, the name of
+/// each is compared with those of all attributes kept before it, which takes long if a tag has very many.
 const LOST_BETWEEN_CHECKS: usize = 1 << 10;
 
 impl<'i, A: Audience> Tokenizer<'i, A> {

@@ -6,8 +6,8 @@ use memchr::{memchr, memchr2, memchr3};
 use super::run::{REPLACEMENT, Run};
 use super::{Audience, Content, Tokenizer, class};
 
-/// Texts up to this length are searched byte by byte. Most texts between tags are a few spaces or words, too short for
-/// a vectorised search to pay.
+/// The number of bytes of a text that are searched one by one, before the vectorised search begins. Most texts between
+/// tags are a few spaces or words, too short for a vectorised search to pay.
 const SHORT: usize = 16;
 
 impl<A: Audience> Tokenizer<'_, A> {
@@ -48,7 +48,8 @@ impl<A: Audience> Tokenizer<'_, A> {
         Some(self.at + found?)
     }
 
-    /// Reads RCDATA and RAWTEXT: text up to the end tag of its element. References count in RCDATA.
+    /// Reads text up to the end tag of its element: RCDATA, in which references are resolved, or RAWTEXT, in which they
+    /// are not.
     pub(super) fn read_raw_text(&mut self, references: bool) {
         let mut run = Run::new(self.input, self.at);
         loop {

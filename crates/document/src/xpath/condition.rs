@@ -142,8 +142,8 @@ impl<'d> Evaluator<'d> {
         })
     }
 
-    /// Whether two texts are the same once normalized. The first word usually distinguishes a long text from a short
-    /// one, so long texts are not normalized for the comparison.
+    /// Whether two texts are the same. A normalized text is compared with a literal without being normalized first: the
+    /// first word usually distinguishes a long text from a short one.
     fn is_same_text(
         &self,
         left: &'d Text,
@@ -163,7 +163,8 @@ impl<'d> Evaluator<'d> {
         Ok(left == right)
     }
 
-    /// Evaluates a comparison with a node-set, which is true if it is true for one of the nodes (section 3.4).
+    /// Evaluates a comparison with a node-set (section 3.4). It is true if it is true for one of the nodes. A boolean
+    /// is compared with whether there are any nodes.
     fn compare(
         &self,
         comparison: Comparison,

@@ -8,7 +8,8 @@ use super::lexer::{Token, Word, tokens};
 pub(crate) const EXPRESSION_BYTES: usize = 4 * 1024;
 /// The most levels of brackets, function calls, predicates and chained operators.
 pub(crate) const NESTING: usize = 64;
-/// The most operands of one chain of `or`, `and` or `|`, and the most steps of one path.
+/// The most operands of one chain of `or`, `and` or `|`, steps of one path, arguments of one call, and predicates of
+/// one step.
 const CHAIN: usize = 256;
 
 pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {

@@ -1,8 +1,8 @@
 //! Walks the axes of XPath over the tree.
 //!
-//! A walk starts from a whole node-set and visits no node twice, even if the nodes contain each other: `//*//*//*`
-//! costs three passes over the page. From a single node, it goes in the order of the axis, so that a search for a
-//! position can stop early.
+//! A walk starts from a whole node-set and, except on the axis `parent`, visits no node twice, even if the nodes
+//! contain each other: `//*//*//*` costs three passes over the page. From a single node, it goes in the order of the
+//! axis, so that a search for a position can stop early.
 
 use std::ops::{ControlFlow, Range};
 
@@ -56,7 +56,7 @@ pub(crate) enum ResolvedTest<'p> {
     Instruction(Option<&'p str>),
 }
 
-/// Why a walk ends early: the visitor stops it, or the time is used up.
+/// Why a walk ends early: the visitor has enough, or there was an error, such as the end of the time budget.
 pub(crate) enum WalkEnd<E> {
     Enough,
     Error(E),

@@ -5,7 +5,7 @@ use webfill_health::{Alert, Warning};
 
 use crate::firehose::NotificationPublisher;
 
-/// The page that caused a report.
+/// The crawl of the page that caused a report.
 #[derive(Debug, Clone)]
 pub(super) struct Owner {
     pub(super) app_id: String,
@@ -24,7 +24,7 @@ impl Owner {
     }
 }
 
-/// A report, and its recipients.
+/// A report, and the crawl whose application receives it.
 pub(super) struct Report {
     pub(super) owner: Owner,
     pub(super) what: AlertEvent,

@@ -12,7 +12,7 @@ struct Depth {
 }
 
 impl Depth {
-    /// Whether a character is outside brackets and quotes.
+    /// Advances over a character. Returns whether it is outside brackets and quotes.
     fn is_outside(&mut self, c: char) -> bool {
         match (self.quote, c) {
             (Some(quote), c) => {
@@ -161,7 +161,7 @@ fn plain_member(text: &str) -> String {
         .map_or_else(|| text.to_owned(), |name| format!(".{name}"))
 }
 
-/// Adds the row of a cell (`td`) as a piece, even if the selector does not name it.
+/// Adds the row of a cell (`td` or `th`) as a piece if the selector does not name it.
 fn with_rows(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::with_capacity(pieces.len() + 1);
     for mut piece in pieces {

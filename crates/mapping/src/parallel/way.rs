@@ -1,4 +1,4 @@
-//! The way of a chain to its values, cut into comparable pieces: `li.rating a::attr(href)` passes `li.rating` and
+//! The path of a chain to its values, cut into comparable pieces: `li.rating a::attr(href)` leads over `li.rating` and
 //! `a`, and reads an attribute.
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(super) enum Language {
     JsonLd,
 }
 
-/// A piece of a way: what is searched for, and how it is reached from the previous piece.
+/// A piece of a path: what is searched for, and how it is reached from the previous piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) language: Language,
@@ -24,7 +24,7 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// The way of a chain to its values; see the module.
+/// The path of a chain to its values; see the module.
 pub(super) struct ChainPath {
     pub(super) pieces: Vec<Piece>,
     /// The attribute or text that is read at the end; the element itself if empty.
@@ -60,7 +60,7 @@ impl ChainPath {
         self.pieces.starts_with(prefix)
     }
 
-    /// Whether the way's values form a list of their own below the prefix, such as the tags of each item.
+    /// Whether the path's values form a list of their own below the prefix, such as the tags of each item.
     pub(super) fn is_list_below(&self, prefix: &[Piece]) -> bool {
         let tail = &self.pieces[prefix.len()..];
         let Some((last, before)) = tail.split_last() else {
@@ -81,8 +81,8 @@ impl ChainPath {
         processors
     }
 
-    /// The processors that read the way's values within rows that something else selects. `None` if the way does not
-    /// lead to a row.
+    /// The processors that read the path's values within rows that something else selects. `None` if the path begins at
+    /// the root of the page, or leads into JSON.
     pub(super) fn processors_in_row(&self) -> Option<Vec<Value>> {
         let first = self.pieces.first()?;
         let is_anywhere = match first.language {
@@ -317,7 +317,7 @@ impl Piece {
     }
 }
 
-/// Elements that never occur alone.
+/// Elements that hardly ever occur alone.
 const ROW_TAGS: [&str; 4] = ["tr", "li", "item", "entry"];
 const LIST_TAGS: [&str; 5] = ["ul", "ol", "li", "dl", "table"];
 /// Words that often name list entries, and hardly ever whole pages.

@@ -160,7 +160,8 @@ fn is_date(text: &str) -> bool {
     }
 }
 
-/// Whether the text is a mail address as accepted by HTML's `input type=email`: a dot-atom and a host with a dot.
+/// Whether the text has the form of a mail address, much as HTML's `input type=email` checks it: a name, and a host
+/// with a dot.
 fn is_email(text: &str) -> bool {
     let Some((name, host)) = text.split_once('@') else {
         return false;

@@ -110,7 +110,7 @@ impl<'s, 'p> Search<'s, 'p> {
         }
     }
 
-    /// The pieces that match together and need the fewest changes.
+    /// Changed pieces that match together: with a single change if possible, and with at most `faults` changes.
     fn find_cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
         let (at, found) = self.find_break(pieces)?;
         let cures = (self.cures)(&Break {

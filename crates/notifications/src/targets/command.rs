@@ -58,7 +58,7 @@ impl Target for Command<'_> {
     }
 }
 
-/// A command, and its input in addition to the notification.
+/// A command, and its input: the notification, its key and the watch.
 struct Call<'a> {
     argv: &'a [String],
     key: &'a str,

@@ -123,7 +123,7 @@ impl Context {
         (wait_ms.max(0) + 999) / 1_000
     }
 
-    /// Why no request is taken or no task is handed out; `None` if both are.
+    /// Why no requests are accepted or no tasks are handed out; `None` if nothing holds them up.
     pub(super) fn hold_reason(&self, now_ms: i64) -> Option<String> {
         if self.draining {
             return Some(String::from("it drains"));

@@ -75,7 +75,7 @@ pub(super) fn queue_crawl_write(
     Ok(())
 }
 
-/// Queues store writes for up to `most` changed crawls; returns whether there are more.
+/// Queues store writes for up to `most` changed crawls. Returns true if there may be more.
 pub(super) fn queue_crawl_writes(
     cx: &mut Context,
     most: usize,

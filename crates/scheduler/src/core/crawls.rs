@@ -11,7 +11,7 @@ use crate::frontier::FrontierError;
 const UNLINKED_AT_ONCE: usize = 250;
 
 /// Registers a crawl, new or from before the start, and queues its pending backfills. The crawl is not finished
-/// before its false pages are taken back.
+/// until the values of its pages that turned out to be blocks have been taken back.
 pub(super) fn register_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -33,8 +33,8 @@ pub(super) fn register_crawl(
     Ok(())
 }
 
-/// Queues some of the pages that a run has not found, once it has finished all others. Returns false if none are
-/// left.
+/// Queues some of the pages that a run has not found, if all of its seeds were fed. Returns whether there may be
+/// more.
 pub(super) fn queue_unlinked(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -60,7 +60,7 @@ pub(super) fn queue_unlinked(
     Ok(has_more)
 }
 
-/// The time until which all remaining sites of the crawls back off, if that is longer than `patience_ms`.
+/// The time until which all remaining sites of the crawls back off, if it is more than `patience_ms` away.
 pub(super) fn common_backoff_end_ms(
     cx: &mut Context,
     crawls: &[CrawlKey],

@@ -110,7 +110,7 @@ fn put_off_if_empty(cx: &mut Context, grant: &Grant, batch: &LeaseBatch, now_ms:
     }
 }
 
-/// When [`apply_frontier_changes`] has something to do next.
+/// When [`hand_out`] next has to apply changes in the frontier or to continue an interrupted turn.
 pub(super) fn next_frontier_event_ms(cx: &Context, last_tick_ms: i64) -> Option<i64> {
     if cx.frontier.has_crawls_to_release() || cx.window.has_more {
         return Some(last_tick_ms);

@@ -100,7 +100,7 @@ pub(super) fn warn_if_clock_differs(cx: &mut Context, peer: &Caller, before_ms: 
     }
 }
 
-/// Why no connected supervisor reaches the web, and since when; `None` if one does.
+/// Why no connected supervisor reaches the web, and since when; `None` if one does, or none is connected.
 pub(super) fn longest_offline_if_all(cx: &Context) -> Option<&Offline> {
     cx.dispatch.fleet.longest_offline_if_all()
 }

@@ -40,7 +40,7 @@ pub struct CoreMetrics {
 /// Conditions that hold back queued tasks and are not in the file.
 #[derive(Debug, Clone, Default)]
 pub struct HoldConditions {
-    /// Whether a connected supervisor fetches the pages of the lane.
+    /// Whether a connected supervisor fetches pages of the lane `http`.
     pub serves_http: bool,
     pub serves_browser: bool,
     /// Whether nothing at all is handed out.

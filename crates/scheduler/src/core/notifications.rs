@@ -32,7 +32,8 @@ const CHECK_EVERY_MS: i64 = 500;
 /// How often targets are checked for failing deliveries.
 const JUDGE_EVERY_MS: i64 = 1_000;
 
-/// How long after a start waiting notifications are only tried and raise no alert: nothing could be delivered before.
+/// For this long after a start, waiting notifications are only tried and raise no alert, because nothing could be
+/// delivered while the dispatcher was down.
 const FIRST_TRIES_MS: i64 = 60_000;
 
 /// How often old notifications are dropped.
@@ -50,7 +51,7 @@ pub(super) struct Notifications {
     due_at_ms: i64,
     judge_at_ms: i64,
     sweep_at_ms: i64,
-    /// Up to where events were reported, as stored.
+    /// The position up to which events of a watch were reported, as stored.
     reported: BTreeMap<(String, NotificationTime), Reported>,
     /// The known changes of each watch, by its name, and the open questions to the store.
     reading: BTreeMap<String, ChangesReader>,
@@ -59,7 +60,7 @@ pub(super) struct Notifications {
     pub(super) deliveries: Vec<Delivery>,
     /// The targets that have an alert, because notifications do not reach them.
     undelivered: Vec<Undelivered>,
-    /// Notifications that were dropped without an attempt. Each is an alert.
+    /// Notifications that were dropped because they were too old or too many. Each is an alert.
     dropped: Vec<Undelivered>,
 }
 

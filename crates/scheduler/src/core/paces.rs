@@ -11,10 +11,10 @@ const SPAN_MS: i64 = 60_000;
 /// The minimum measuring time before a pace is reported.
 const LEAST_MS: i64 = 10_000;
 
-/// Notes that are older than this say nothing about the present.
+/// Samples that are older than this say nothing about the present.
 const FORGOTTEN_MS: i64 = 3 * SPAN_MS;
 
-/// A crawl without a finished task for this long has no pace.
+/// A crawl without a finished task for this long has a pace of 0.
 const STILL_MS: i64 = 2 * SPAN_MS;
 
 /// The maximum number of crawls that are measured. Further ones have no pace.

@@ -9,7 +9,7 @@
 //!   was sent before the supervisor had received the recall: a heartbeat says how many messages have arrived (see
 //!   `on_lease_renewed`). Workers hear of a later lease only after the recall.
 //! - An expired lease is renewed by a new session only. A supervisor that begins a session first recalls everything
-//!   from its workers, so tasks that it held before cannot start after the lease of the session before (see
+//!   from its workers, so tasks that it held before cannot start after the end of the former session's lease (see
 //!   `on_session_begun`).
 //!
 //! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask again.

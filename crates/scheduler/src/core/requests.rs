@@ -72,7 +72,7 @@ impl Core {
         self.answer(requester, audited, reply, now_ms)
     }
 
-    /// Logs the refused lines of a feed that are for applications of others in an entry of their own.
+    /// Logs the refused lines of a feed that are for other applications, in a separate entry.
     fn audit_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
         let refusal = rights::foreign_application_refusal("$.appid").answer();
         let audited = AuditedAction::from_foreign_lines(refused);

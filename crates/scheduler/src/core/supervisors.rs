@@ -184,7 +184,7 @@ pub(super) fn restore_leases(cx: &mut Context, now_ms: i64) -> Result<(), Fronti
     return_leases(cx, ownerless, now_ms)
 }
 
-/// Takes back leases that their supervisor no longer holds, or whose supervisor is lost.
+/// Takes back leases that their supervisor no longer holds, or whose supervisor has left or is lost.
 fn return_leases(
     cx: &mut Context,
     leases: Vec<(TaskId, Lease)>,

@@ -1,6 +1,6 @@
 //! Watches: crawls that run repeatedly. This module decides, by the caller's time, when a run begins and when it is
 //! over; a watch has one run at a time. Each check compares due times with the wall clock, even if that was set
-//! meanwhile. The length of a run also follows from the caller's clock, which is never set back. Another process
+//! meanwhile. The window of a run also ends by the caller's clock, which is never set back. Another process
 //! reads the seeds of a run; the caller starts it on request ([`FeederOrder`]).
 //!
 //! A run, its record and its crawl start in one transaction. After a crash an unfinished run continues, including its

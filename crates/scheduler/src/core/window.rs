@@ -47,9 +47,9 @@ impl UnderservedCrawls {
 
 /// When and how to fill the window.
 pub(super) struct Window {
-    /// When the first site outside the window is due.
+    /// When to admit sites to the window next; `None`: none waits outside it.
     pub(super) next_site_ms: Option<i64>,
-    /// Crawls with few sites in a full window, which are admitted first.
+    /// Crawls with few sites in the window, whose sites are admitted first.
     pub(super) underserved: UnderservedCrawls,
     /// When to try again to fill the window after it was full.
     pub(super) fill_again_ms: i64,
@@ -71,8 +71,8 @@ impl Window {
     }
 }
 
-/// Admits sites that will soon be due to the window. When seven eighths of it are full, sites that are not due for
-/// long leave it, and the last eighth is reserved for underserved crawls.
+/// Admits to the window sites that are or will soon be due. When seven eighths of it are full, sites that are due
+/// only much later leave it, and the last eighth is reserved for underserved crawls.
 pub(super) fn refill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let is_due = cx
         .window
@@ -107,7 +107,7 @@ pub(super) fn refill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
     Ok(())
 }
 
-/// Admits sites of underserved crawls, if the window is more than half full.
+/// Admits sites of underserved crawls, if the window is at least half full.
 fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     if free_places(cx) > cx.settings.window_sites / 2 {
         return Ok(());

@@ -2,7 +2,7 @@
 //! that are offline.
 //!
 //! Every grant needs this. Checking hundreds of machines costs far more than the rest of a grant, so the result is
-//! reused for a while. Its users check the few machines that it names again.
+//! reused for a while. Its users check again the few machines that it names.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::Dispatch;
 const HOLDS_MS: i64 = 100;
 
 /// A site moves to a machine with fewer sites if its owner exceeds its share by more than one part in this number, or
-/// if the other machine is that far below its own. A difference of a few sites moves none.
+/// if the other machine is that far below its own share. A difference of a few sites moves none.
 const SHARE_TOLERANCE: usize = 10;
 const FEW_SITES: usize = 2;
 

@@ -14,7 +14,7 @@ use crate::frontier::{NothingHandedOut, SiteId, Turn};
 const FIRST_MS: i64 = 100;
 const LONGEST_MS: i64 = 60_000;
 
-/// For how long a site is set aside, and why.
+/// For how long a site is set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetAsideWait {
     pub for_ms: i64,

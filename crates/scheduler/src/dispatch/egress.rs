@@ -33,12 +33,13 @@ const RECENT_MS: i64 = 300_000;
 /// The number of sites that must have been tried before machines are compared.
 const ENOUGH_TO_COMPARE: u32 = 8;
 
-/// The number of healthy sites in a row whose failure shows a cut-off machine, if none has answered for this long.
+/// The number of healthy sites in a row whose failures show that a machine is offline, if none has answered for this
+/// long.
 const WELL_IN_A_ROW: usize = 5;
 const QUIET_MS: i64 = 3_000;
 
-/// The number of sites in a row without a route that shows a cut-off machine: one that has reached nothing yet, and
-/// one that has.
+/// The number of sites in a row without a route that shows that a machine is offline: for a machine that has reached
+/// nothing yet, and for one that has.
 const NO_ROUTE_AT_FIRST: usize = 5;
 const NO_ROUTE_LATER: usize = 20;
 
@@ -49,7 +50,8 @@ const MOST_EXCUSED: usize = 100_000;
 /// The maximum number of simultaneous probes of a machine while no other reaches the web.
 pub(super) const PROBES_IN_A_ROUND: usize = 16;
 
-/// The wait before the first round of probes. It doubles with each further round, up to the longest wait.
+/// The wait before each of the first two rounds of probes. It then doubles with each further round, up to the longest
+/// wait.
 pub(super) const FIRST_PROBE_MS: i64 = 5_000;
 const LONGEST_WAIT_MS: i64 = 60_000;
 

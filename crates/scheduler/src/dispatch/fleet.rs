@@ -131,7 +131,7 @@ impl Fleet {
         }
     }
 
-    /// Begins the session of a supervisor that was greeted.
+    /// Begins the session of a supervisor whose hello was accepted.
     pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
         let (starved, egress) = self.remove_with_egress(&hello.supervisor);
         let particulars = SupervisorDetails {
@@ -271,7 +271,7 @@ impl Fleet {
         session.is_some_and(|session| session.note_crawl_sent(crawl))
     }
 
-    /// Supervisors that have said goodbye and whose last outcomes have arrived.
+    /// Supervisors that have said goodbye and whose last outcomes have arrived, or are overdue.
     pub(crate) fn departed(&self, now_ms: i64) -> Vec<String> {
         let patience_ms = self.patience_ms();
         let has_left = |supervisor: &Supervisor| {

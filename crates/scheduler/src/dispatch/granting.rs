@@ -131,7 +131,7 @@ impl Dispatch {
         }
     }
 
-    /// Whether the owner is offline or going, or the next task needs a browser, which the owner lacks and
+    /// Whether the owner is offline or gets no more tasks, or the next task needs a browser, which the owner lacks and
     /// another supervisor has.
     pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
         let lacks_browser = self.next_lane(id) == Lane::Browser

@@ -204,7 +204,7 @@ impl Dispatch {
         self.on_lease_end(lease.site)
     }
 
-    /// Notes the address of the site of a leased task, which came back for that reason.
+    /// Notes the address of a leased task's site. The task was returned because the address differs from the known one.
     pub fn note_address(&mut self, task: TaskId, address: IpAddr) {
         if let Some(lease) = self.leases.get(task) {
             self.schedule.set_address(lease.site, address);

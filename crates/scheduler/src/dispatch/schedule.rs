@@ -13,8 +13,8 @@
 //! - *full*: as many of its tasks are leased as its pace allows;
 //! - *idle*: no task can be handed out; it leaves the window when its last outcome has arrived.
 //!
-//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that are not due for
-//! long leave it, so that slow sites keep no others out.
+//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that are due only much
+//! later leave it, so that slow sites keep no others out.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -100,7 +100,7 @@ impl Schedule {
         }
     }
 
-    /// Removes a supervisor that is gone as the owner of its sites.
+    /// Leaves the sites of a supervisor that is gone without an owner.
     pub(super) fn remove_owner(&mut self, name: &str) {
         for site in self.sites.values_mut() {
             if site.clock.owner.as_deref() == Some(name) {
@@ -217,7 +217,7 @@ impl Schedule {
         self.end_put_off(woken.site);
     }
 
-    /// Applies a changed rule or backoff of a site, or that it was forgotten.
+    /// Applies a changed rule or backoff of a site. `is_forgotten`: the data learned about the site were dropped.
     pub(crate) fn apply_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
         let Some(site) = self.sites.get_mut(&due.id) else {
             return;
@@ -319,7 +319,7 @@ impl Schedule {
         }
     }
 
-    /// Adds a scheduled site to the ready sites, unless it is delayed or ready already.
+    /// Adds a scheduled site to the ready sites, unless it is delayed, ready already, or waiting in its group.
     pub(super) fn make_ready(&mut self, id: SiteId) {
         let Some(site) = self.sites.get_mut(&id) else {
             return;
@@ -428,8 +428,8 @@ impl Schedule {
         left
     }
 
-    /// Evicts up to `most` sites that are not due for long: first those of crawls that have more
-    /// than `few` sites in the window, then any.
+    /// Evicts up to `most` sites that are not due within [`LONG_MS`]: first those of crawls that have more than `few`
+    /// sites in the window, then any.
     pub(crate) fn evict_distant(
         &mut self,
         most: usize,

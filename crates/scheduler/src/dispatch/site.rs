@@ -36,7 +36,7 @@ pub(super) struct Site {
     pub(super) lowest_leased: u8,
     /// Leased tasks below this priority were recalled.
     pub(super) recalled_below: u8,
-    /// Whether the site is delayed, ready or starved.
+    /// Whether the site is delayed, ready, starved or waiting in its group.
     pub(super) scheduled: bool,
     /// When the site becomes ready, if it is delayed.
     pub(super) ready_from_ms: Option<i64>,
@@ -73,7 +73,7 @@ impl Site {
         self.sends_last_request = false;
     }
 
-    /// Counts the delay from now: the worker is dead, and its request may have been in flight until now.
+    /// Counts the delay from now, because a request may have been in flight until now.
     pub(super) fn note_possible_request(&mut self, default_delay_ms: u32, now_ms: i64) {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
@@ -81,8 +81,8 @@ impl Site {
         self.sends_last_request = true;
     }
 
-    /// Applies a changed rule or backoff. If the due time is later than the last request plus the delay, because the
-    /// server demands it, it stays, unless the site was forgotten.
+    /// Applies a changed rule or backoff. A due time later than the last request plus the delay was demanded by the
+    /// server, so it stays, unless the site was forgotten.
     pub(super) fn apply_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
         self.backoff_until_ms = due.backoff_until_ms;
         self.is_unreachable = due.is_unreachable;
@@ -181,8 +181,8 @@ impl Site {
         self.leases == 0 && self.queued == 0 && !self.scheduled
     }
 
-    /// How many tasks may be leased at once: as many as the delay allows requests within the lookahead. Only one
-    /// until the delay is known, and one as the probe after a backoff.
+    /// How many tasks may be leased at once: as many as requests may start within the lookahead. Only one until the
+    /// delay is known, and one as the probe after a backoff. An unreachable site has no delay.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
         if self.is_unreachable {
             return MAX_LEASES;

@@ -139,7 +139,7 @@ impl FeedSums {
 
 impl AuditedAction {
     /// The action of a request. `None` for requests outside the public language, which only this user's processes can
-    /// send.
+    /// send, and for a feed of foreign lines only.
     pub fn from_request(asked: &ControlRequest) -> Option<AuditedAction> {
         match asked {
             ControlRequest::Local(_) => None,

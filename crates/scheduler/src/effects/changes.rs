@@ -1,5 +1,5 @@
 //! The core's questions about changes of pages, for notifications. The core does not read the store: the process
-//! answers the questions, sooner or later, through [`Core::on_changes_answered`](crate::Core::changes_answered).
+//! answers the questions, sooner or later, through [`Core::on_changes_answered`](crate::Core::on_changes_answered).
 
 use serde_json::{Map, Value};
 use webfill_notifications::ReadChanges;

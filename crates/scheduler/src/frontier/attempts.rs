@@ -108,7 +108,8 @@ pub(super) fn apply_failure(
 }
 
 /// Whether a site's backoffs were caused by a single page, whose last failure this is. Then this page ends alone, and
-/// the site is open: other pages, which are held back or found later, may be well. Only for sites that have answered.
+/// the site is open: other pages, which are held back or found later, may be fetched successfully. Only for sites that
+/// have answered.
 pub(super) fn is_fault_of_one_page(
     cx: &Context,
     task: &HeldTask,

@@ -206,9 +206,8 @@ impl Sites<'_> {
         })
     }
 
-    /// The sites of these crawls with findings about scripts, up to `most`, and their total number. They are sites
-    /// that need a browser, because their pages are or may be empty shells, and sites whose pages were filled by
-    /// scripts.
+    /// The sites of these crawls with this finding about scripts, up to `most`, and their total number. `is_shell`:
+    /// only kinds of pages that are, or are not, empty shells.
     pub fn scripted(
         &mut self,
         crawls: &[CrawlKey],

@@ -139,7 +139,7 @@ impl Recorder {
             let noted: Vec<([Value; MOST_KEYS], i64)> = noted.collect::<Result<_>>()?;
             changed.extend(table.read(db, &noted)?);
         }
-        // A number of SQLite's own moves only with a row of its table.
+        // A number in SQLite's own table changes only together with a row of the table that it counts for.
         changed.extend(self.changed_sequences(db)?);
         db.prepare_cached("DELETE FROM changed_rows")?.execute([])?;
         Ok(match changed.is_empty() {
@@ -346,12 +346,12 @@ fn encode(changed: &Vec<ChangedTable>) -> Vec<u8> {
     postcard::to_stdvec(changed).expect("it holds only types that postcard can encode")
 }
 
-/// Applies the changes of a commit, within the caller's transaction. An error means that the file is not what the
-/// program that wrote the changes had: it must be dropped, and made anew from a snapshot.
+/// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the
+/// one in which the changes were made: it must be dropped, and made anew from a snapshot.
 pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     let changed: Vec<ChangedTable> =
         postcard::from_bytes(changes).map_err(|error| unequal(error.to_string()))?;
-    // Rows leave before others come, so that no value that must be unique is there twice.
+    // Rows are deleted before others are inserted, so that no value that must be unique is there twice.
     for table in &changed {
         table.delete(db)?;
     }
@@ -360,7 +360,7 @@ pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     }
     for table in &changed {
         if table.name == SEQUENCES {
-            // Rows that were just inserted have moved these numbers already.
+            // SQLite has already raised these numbers for rows that were inserted above, so they are replaced.
             table.delete(db)?;
         }
         table.insert(db)?;

@@ -34,7 +34,7 @@ pub struct FrontierConfig {
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// How to start if the file is a backup, or another copy that may be older than the state of the fleet. `None`:
-    /// no dispatcher opens the file, so it is not started; a backup is refused.
+    /// the file is opened without a dispatcher, and a backup is refused.
     pub restoring: Option<Restoring>,
     /// Whether commits go to a journal, and to the file only with [`keep`](super::Frontier::keep).
     pub journalled: bool,

@@ -41,7 +41,7 @@ pub(super) struct Context {
     pub(super) wall_ahead_ms: i64,
     pub(super) doubts: Doubts,
     /// Pages that were found to be blocks since the last call of
-    /// [`take_new_retractions`](super::Records::take_false_pages).
+    /// [`take_new_retractions`](super::Records::take_new_retractions).
     pub(super) false_pages: Vec<TaskId>,
     pub(super) trickles: SlowedBranches,
     pub(super) holding: Holding,

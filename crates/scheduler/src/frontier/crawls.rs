@@ -52,7 +52,7 @@ impl<'a> Crawls<'a> {
         }
     }
 
-    /// The crawls of `webfill crawl` that have queued or leased tasks.
+    /// The crawls that have queued or leased tasks and are not on demand.
     pub fn unfinished(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.run("list the crawls", |cx| {
             write_counters(cx)?;

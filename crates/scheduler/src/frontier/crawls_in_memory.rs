@@ -22,7 +22,7 @@ pub(super) struct CrawlsInMemory {
     crawls: HashMap<CrawlKey, CachedCrawl>,
     /// Crawls that may have changed since [`CrawlsInMemory::take_used`].
     used: Vec<CrawlKey>,
-    /// The weight of all crawls, as of that call.
+    /// The weight of all crawls, as of the last call of [`CrawlsInMemory::take_used`].
     weight: usize,
 }
 

@@ -133,7 +133,7 @@ pub(super) struct FeedBatch<'a> {
     last_turn: i64,
     /// The additions, ordered by site, so that the order of later operations is repeatable.
     fed: BTreeMap<SiteId, FedSite>,
-    /// The number of tasks that the batch queues, new ones and ended ones again, by priority.
+    /// The number of tasks that the batch queues, including ended ones that it queues again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) ranks: Ranks,
     pub(super) new_tasks: NewTasks,

@@ -5,8 +5,10 @@
 //!
 //! - *hold*: a site whose turn comes finds that a crawl hands nothing out, and passes it over from then on (the
 //!   crawl's `top_priority` there becomes 0);
-//! - *release*: when the crawl continues, its sites are visited in slices of at most [`SLICE`];
-//! - *end*: the queue of a crawl that is over is closed in slices of at most [`MOST_CLOSED`] tasks.
+//! - *release*: when the crawl continues, its sites are visited in slices of at most
+//!   [`SLICE`](super::releasing::SLICE);
+//! - *end*: the queue of a crawl that is over is closed in slices of at most
+//!   [`MOST_CLOSED`](super::releasing::MOST_CLOSED) tasks.
 //!
 //! Holds are stored with the sites. At the start every unpaused crawl with held sites is released again, because
 //! releases in progress are not stored.

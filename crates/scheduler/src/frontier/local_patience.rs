@@ -18,7 +18,8 @@ use crate::site_state::{Phase, SiteState, Verdict};
 const TASKS_EXAMINED: usize = 256;
 
 impl SiteStates<'_> {
-    /// Gives the sites that are in trouble since an earlier command the whole patience of a new one: they are tried
+    /// Gives the sites that have been in trouble since an earlier command the whole patience of a new one: they are
+    /// tried
     /// again, one task first. A block lasts as long as it would have.
     pub fn renew_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
         let Some(patience) = self.0.cx.backoff.patience else {
@@ -87,9 +88,9 @@ pub(super) fn limit_by_patience(
     Ok(Verdict::Unreachable)
 }
 
-/// Whether a second attempt has confirmed that a site's name does not exist or that its certificate is not valid,
-/// which both mostly stay so. Only for sites that were never reached, and without queued tasks of another host, which
-/// may be healthy.
+/// Whether a second attempt has confirmed that a site's name does not exist or that its certificate is not valid;
+/// both rarely change. Only for sites that were never reached, and without queued tasks of another host, which may be
+/// healthy.
 fn is_permanently_unreachable(
     cx: &Context,
     patience: Patience,

@@ -172,9 +172,9 @@ pub struct LeaseBatch {
 /// Why a site had nothing to hand out, though some of its queued tasks are not held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NothingHandedOut {
-    /// Tasks of crawls that are over have ended instead, as many as one call may end.
+    /// Tasks of crawls that are over have ended instead.
     CrawlsOver,
-    /// Crawls without tasks to hand out were passed over, as many as one call may pass.
+    /// Crawls without tasks to hand out were passed over.
     CrawlsHeld,
     /// The site is unreachable, and now backs off for its later tasks.
     BackoffBegins,

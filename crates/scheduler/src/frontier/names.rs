@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-/// The number of names in each generation. Both together take some ten megabytes.
+/// The maximum number of names in each generation. Both together take some ten megabytes.
 const GENERATION: usize = 50_000;
 
 /// The cached ids of the names in one table.

@@ -1,9 +1,9 @@
 //! Writes the rows of new tasks several at a time. For each statement SQLite opens the table and all of its indexes,
 //! which takes as long as writing a row.
 //!
-//! Only the first row of a batch is written with its id. The following rows get their ids from SQLite, which counts
-//! on from the highest one. If they were written with ids, SQLite would first copy each page that a statement
-//! changes, to be able to undo that statement alone.
+//! Only the first row of a batch is written with its id. The following rows get their ids from SQLite, which continues
+//! from the highest one. If they were written with ids, SQLite would first copy each page that a statement changes,
+//! to be able to undo that statement alone.
 
 use std::sync::LazyLock;
 

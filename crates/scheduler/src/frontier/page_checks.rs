@@ -80,7 +80,7 @@ impl CheckHistory {
         self.slot = slot_of(self.rate.per_day(), is_listing);
     }
 
-    /// Sets the class of the page. Its usual rate matters only until the page itself is known.
+    /// Sets the class of the page. The usual rate of the class matters only until the page's own rate is known.
     fn set_class(&mut self, class: PageClass) {
         if self.times_checked < 2 {
             self.rate = Rate::prior(class);
@@ -89,7 +89,7 @@ impl CheckHistory {
         self.update_slot();
     }
 
-    /// What a check of a page has found according to the page's server, which calls unchanged pages unchanged. After
+    /// The result of a check if the server's answer decides: it is `not_modified` for an unchanged page. After
     /// [`UNCONDITIONAL_AFTER_MS`] an answer with a body shows nothing, because the page may have been requested
     /// unconditionally.
     fn result_by_server(&self, outcome: Outcome, now_ms: i64) -> Option<CheckResult> {

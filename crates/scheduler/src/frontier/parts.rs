@@ -1,5 +1,5 @@
-//! The parts of the frontier, as [`Frontier`](super::Frontier) hands them out. Their methods are in the modules of
-//! the steps.
+//! The parts of the frontier, as [`Frontier`](super::Frontier) hands them out. Their methods are in the other
+//! modules of the frontier.
 
 use super::transactions::Transactions;
 

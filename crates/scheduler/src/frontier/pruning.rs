@@ -53,7 +53,7 @@ pub struct Detached {
     pub crawls: Vec<CrawlKey>,
     /// The number of tasks that will be deleted.
     pub tasks: u64,
-    /// Whether there are more crawls to detach.
+    /// Whether there may be more crawls to detach.
     pub has_more: bool,
 }
 

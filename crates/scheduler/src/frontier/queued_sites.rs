@@ -54,7 +54,7 @@ impl Reports<'_> {
         })
     }
 
-    /// One such site; `None` if the crawl has nothing queued there.
+    /// A site at which a crawl has queued tasks; `None` if the crawl has nothing queued there.
     pub fn queued_site(
         &mut self,
         crawl: CrawlKey,

@@ -258,7 +258,7 @@ impl Crawls<'_> {
         })
     }
 
-    /// What the crawl has queued.
+    /// The counts of the crawl's queued tasks and of their sites.
     pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<QueuedCounts, FrontierError> {
         self.0.crawl(key)?;
         self.0.run("count what is queued", |cx| {

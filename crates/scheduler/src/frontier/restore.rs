@@ -2,7 +2,7 @@
 //!
 //! A copy does not contain the tasks that were handed out after it was made, and supervisors may still work on them.
 //! So a start from a copy begins anew: no lease and no supervisor of the file is valid any more, and every site
-//! counts as requested until nothing of the former fleet can be in flight.
+//! counts as requested until no request of the former fleet can be in flight any more.
 //!
 //! A backup is marked as one. Any other copy is detected by the creation time of the file: that is stored in the
 //! file, and the file system gives a new file another one. So a copy is not detected if it was written into the

@@ -1,7 +1,7 @@
 //! Takes back the values of pages that turn out to have been blocks. The store removes the values from records. Then
 //! the pages are queued again, together with the pages that were not fetched because the records were complete.
 //!
-//! Pages whose values the store still has to remove are durable (table `retraction_result`). After a crash the store is
+//! Pages whose values the store still has to remove are durable (table `taken_back`). After a crash the store is
 //! asked again; that is harmless if it was done already.
 
 use rusqlite::{OptionalExtension, Result};
@@ -64,7 +64,8 @@ impl Records<'_> {
         })
     }
 
-    /// Notes that the store has taken back the values of a page, so that these of its records are incomplete again.
+    /// Notes that the store has taken back the values of a page. `open`: those of its records that are incomplete
+    /// again.
     /// Returns the tasks to queue again.
     pub fn finish_retraction(
         &mut self,

@@ -17,8 +17,8 @@ const APPLICATION_ID: i64 = 0x7762_666C;
 /// The format of the file.
 const VERSION: i64 = 1;
 
-/// The write-ahead log is checkpointed after this many pages (32 MiB). More often would be bad, because the fsyncs of
-/// a checkpoint block the dispatcher.
+/// The write-ahead log is checkpointed after this many pages (32 MiB), and not more often, because the fsyncs of a
+/// checkpoint block the dispatcher.
 const CHECKPOINT_PAGES: i64 = 8_192;
 
 /// After another program has held the write lock for this long, calls fail.

@@ -302,7 +302,7 @@ pub(super) fn turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<N
     turns_in_order(db, sql, site, limit)
 }
 
-/// Those crawls by their wait alone: the one that has waited longest comes first, whatever its priority.
+/// The crawls with tasks to hand out at a site: the one that has waited longest comes first, whatever its priority.
 pub(super) fn turns_by_waiting_time(
     db: &Connection,
     site: SiteId,
@@ -329,7 +329,7 @@ fn turns_in_order(
     turns.collect()
 }
 
-/// Holds a crawl back at a site: the site passes it over until [`release`].
+/// Holds a crawl back at a site: the site passes it over until [`release_crawl_at`].
 pub(super) fn hold_crawl_at(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
     db.prepare_cached(sql)?.execute(params![crawl, site])?;

@@ -1,5 +1,5 @@
-//! Snapshots: copies of a dispatcher's file with which others begin, instead of with records of the journal that are
-//! no longer there.
+//! Snapshots: copies of a dispatcher's file from which other dispatchers start, if the journal no longer has the
+//! records that they lack.
 //!
 //! A snapshot knows how far it has applied the journal. It lacks what a file knows of itself: the runs of its index of
 //! seen URLs, and marks of backups and copies.
@@ -34,7 +34,7 @@ pub fn make_snapshot(state: &Path, copy: &Path) -> std::result::Result<Applied, 
     copied.map_err(fault)
 }
 
-/// How far a snapshot has applied the journal, if it is a whole file of a dispatcher.
+/// How far a snapshot has applied the journal. An error if the file is not a frontier or has another format.
 pub fn snapshot_applied(snapshot: &Path) -> std::result::Result<Applied, FrontierError> {
     let fault = |source| FrontierError::database("open the snapshot", snapshot, source);
     let db = open_snapshot(snapshot).map_err(fault)?;
@@ -46,8 +46,8 @@ fn open_snapshot(snapshot: &Path) -> Result<Connection> {
     Connection::open_with_flags(snapshot, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-/// Whether a snapshot is a later state of this file, and not that of another fleet: the first start of a dispatcher is
-/// the same. An unused file has none, so any snapshot continues it.
+/// Whether a snapshot is a later state of this file, and not that of another fleet: both then have the same first
+/// epoch. An unused file has no epoch, so any snapshot continues it.
 pub fn is_continued_by(db: &Connection, snapshot: &Path) -> Result<bool> {
     let own = first_epoch(db)?;
     Ok(own.is_none() || own == first_epoch(&open_snapshot(snapshot)?)?)
@@ -76,7 +76,7 @@ pub fn install_snapshot(state: &Path, snapshot: &Path) -> std::io::Result<()> {
 }
 
 /// Extends the index of seen URLs by the tasks of a file that no frontier has open, so that the next one need not read
-/// all of them. The last ones are left, as many as fit into memory. Returns the number of the last task.
+/// all of them. The latest tasks, as many as fit into memory, are left to it. Returns the number of the last task.
 pub fn extend_seen_index(
     db: &mut Connection,
     state: &Path,

@@ -11,7 +11,7 @@
 //! | `http://www.a.org/page` | `3/page` |
 //! | `http://a.org/page` | `4/page` |
 //!
-//! Any other, with a port for instance, is stored as it is. The view `tasks` has them all as they are.
+//! Any other URL, with a port for instance, is stored as it is. The view `tasks` shows all URLs in full.
 
 use std::borrow::Cow;
 

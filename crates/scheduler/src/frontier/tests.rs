@@ -38,7 +38,7 @@ pub(crate) fn empty_database() -> (TempDir, Connection) {
     (dir, db)
 }
 
-/// A frontier with one crawl of depth 3.
+/// A frontier with one crawl.
 struct Fixture {
     dir: TempDir,
     frontier: Frontier,

@@ -38,7 +38,8 @@ impl Transactions {
         &self.path
     }
 
-    /// Makes all calls since the last commit durable, together.
+    /// Ends the transaction, which makes all calls since the last commit durable, together. With a journal, only
+    /// [`keep`](Transactions::keep) does.
     pub(super) fn commit(&mut self) -> Result<(), FrontierError> {
         if !self.in_transaction {
             return Ok(());

@@ -3,8 +3,8 @@
 //! from such pages to further ones without an end. Of the new links of such pages, one is queued from time to time,
 //! behind everything else; the others are refused.
 //!
-//! When the last one was queued, and how many were refused, is kept in memory, and bounded. So a restart queues one
-//! more.
+//! The time of the last queued link and the number of refused ones are kept in memory, for a limited number of sites.
+//! So a restart queues one more.
 
 use std::collections::HashMap;
 

@@ -22,7 +22,7 @@ use super::{FrontierError, crawl_rows, feed};
 use crate::revisit::LONGEST_GAP_MS;
 
 /// The number of consecutive checks that must miss a page before it is dropped. By then it was reported as gone,
-/// unless the judge of checks was away for long: it judges two checks while it was down as one.
+/// unless checks were not judged for long: two checks that are judged late count as one.
 const MISSED: u32 = 3;
 
 /// What is known about a page.
@@ -43,7 +43,7 @@ impl KnownPage {
             KnownPage { lost, .. } => {
                 let gap_ms = period_ms.saturating_mul(1 << (lost - 1).min(30));
                 let gap_ms = gap_ms.min(LONGEST_GAP_MS).max(period_ms);
-                // Half a period earlier, because runs do not begin to the second.
+                // Half a period earlier, because runs do not begin exactly on time.
                 Some(gap_ms - period_ms / 2)
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! A note is added in the same transaction whenever the state of a site changes, and removed once the store has a
 //! state that was read later. So the copy becomes right in the end, whichever process dies and however long the store
-//! is away, and nothing waits in memory. At a start all states are noted: the ends of backoffs have moved, and
+//! is unavailable, and nothing waits in memory. At a start all states are noted: the ends of backoffs have moved, and
 //! anything that the store has lost is written again.
 
 use rusqlite::{Connection, Result, params};

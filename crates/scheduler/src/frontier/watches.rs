@@ -18,7 +18,7 @@ pub struct StoredWatch {
     /// The watch as it was given, as JSON.
     pub json: String,
     pub paused: bool,
-    /// From when on the watch waits for its first due time; milliseconds since the epoch.
+    /// When the watch began to wait for its first due time; milliseconds since the epoch.
     pub since_ms: i64,
     /// Whether a run is requested and has not started.
     pub asked: bool,
@@ -79,7 +79,7 @@ impl Watches<'_> {
         })
     }
 
-    /// Records a new or changed run. `current_run`: the data to continue it, unless it has ended.
+    /// Records a new or changed run. `under_way`: the data to continue it, unless it has ended.
     pub fn record_run(
         &mut self,
         watch: &str,

@@ -1,9 +1,9 @@
-//! The way of records into the journal, for the dispatcher that serves.
+//! Appends records to the journal, for the dispatcher that serves.
 //!
 //! One command is under way at a time; records that are made meanwhile share the next one. The store adds the records
 //! of a command in order and stops at the first number that is taken, so the journal never has a gap. A command whose
-//! answer is lost is sent again, with the same records under the same numbers: whatever of it was added before is
-//! found there under the own epoch.
+//! answer is lost is sent again, with the same records under the same numbers: those that were added before are found
+//! under this dispatcher's own epoch.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub struct Replaced {
     pub by_epoch: u64,
 }
 
-/// The limits of what is on its way.
+/// The maximum size of a part of a commit, and of the records that are not in the journal yet.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     part_bytes: usize,
@@ -37,8 +37,8 @@ pub struct Appends {
 }
 
 impl Appends {
-    /// Begins after the record with this number. A commit is divided into parts of `part_bytes`; with `bytes` on
-    /// their way, [`is_full`](Appends::is_full).
+    /// Begins after the record with this number. A commit is divided into parts of `part_bytes`.
+    /// [`is_full`](Appends::is_full) holds while at least `bytes` are not yet known to be in the journal.
     pub fn new(epoch: u64, appended: u64, part_bytes: usize, bytes: usize) -> Appends {
         Appends {
             epoch,
@@ -53,7 +53,7 @@ impl Appends {
     /// Adds a commit. Returns the number that must be in the journal before any effect of the commit.
     pub fn add(&mut self, changes: &[u8]) -> u64 {
         if changes.is_empty() {
-            // Nothing to keep, but what the effects report may be on its way still.
+            // Nothing is added, but earlier changes that the effects report may still be on their way.
             return self.last();
         }
         let mut parts = changes.chunks(self.limits.part_bytes).peekable();

@@ -1,18 +1,20 @@
 //! The size of the journal, and when a snapshot is due. Records are removed only if a snapshot has applied them, so a
-//! dispatcher that has missed them can begin with that.
+//! dispatcher that has missed them can begin with the snapshot.
 
 use std::collections::VecDeque;
 
 use super::Survey;
 
-/// In how many parts the kept journal is removed.
+/// The kept journal is removed in this many parts.
 const PARTS: u64 = 8;
 
-/// The records behind a snapshot may be this part of the file before the next one. A byte of records takes some twenty
-/// times as long to apply as a byte of a snapshot to receive, so a new dispatcher spends most of its time on them.
+/// A snapshot is due when the records behind the last one exceed the size of the file divided by this. A byte of
+/// records takes some twenty times as long to apply as a byte of a snapshot to receive, so a new dispatcher spends
+/// most of its time on them.
 const SHARE_OF_FILE: u64 = 8;
 
-/// They may also be this part of the kept journal, but not more than this, even if the file is small.
+/// However small the file, no snapshot is due for fewer bytes of records than the kept journal divided by this, or than
+/// [`LEAST_BYTES`], whichever is less.
 const SHARE_OF_KEPT: u64 = 4;
 const LEAST_BYTES: u64 = 32 << 20;
 
@@ -31,7 +33,7 @@ pub struct JournalBounds {
     first_added: Option<u64>,
     /// The records that were there before: the last number, and the size of all.
     earlier: Option<(u64, u64)>,
-    /// The first number that was there last.
+    /// The first number in the journal, as of the last survey.
     first: Option<u64>,
     /// The last record that the newest snapshot has applied; 0: there is none.
     snapshot: u64,
@@ -102,7 +104,7 @@ impl JournalBounds {
         let least = LEAST_BYTES.min(self.kept_bytes / SHARE_OF_KEPT);
         let limit = least.max(file_bytes / SHARE_OF_FILE);
         match serves {
-            // Nobody else may have the beginning.
+            // Perhaps no other dispatcher has the beginning of the journal.
             true => is_cut || self.bytes_behind_snapshot() > limit * PATIENCE_OF_SERVING,
             false => self.is_surveyed && self.bytes_behind_snapshot() > limit,
         }

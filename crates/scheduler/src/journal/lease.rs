@@ -3,12 +3,12 @@
 //!
 //! No clock is compared with another one. The holder counts from when it sent the renewal that succeeded, by its own
 //! clock since boot. Another dispatcher counts from when it received an answer that shows a new turn, by its own. So
-//! the holder's tenure is over before anybody else's begins, if the clocks of both run equally fast. The server's
-//! clock would not do: after an election it is the clock of another machine.
+//! the holder's tenure is over before anybody else's begins, if the clocks of both run equally fast. The store's own
+//! clock cannot be used: after an election it is the clock of another machine.
 
 use super::Lease;
 
-/// The lease as one that does not have it sees it.
+/// The lease, as seen by a dispatcher that does not hold it.
 #[derive(Debug)]
 pub struct LeaseWatch {
     instance: u64,
@@ -20,7 +20,7 @@ pub struct LeaseWatch {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     lease: Lease,
-    /// When a read first showed it so.
+    /// When a read first showed this epoch and turn.
     since_ms: u64,
     /// When it was last read.
     read_ms: u64,
@@ -39,7 +39,7 @@ impl LeaseWatch {
     }
 
     /// Notes what a read has shown; `now_ms`: when its answer came. While no read is answered, nobody can renew the
-    /// lease either: that time does not count against its holder, so that an election of the store costs no takeover.
+    /// lease either: that time does not count against its holder, so that an election of the store causes no takeover.
     pub fn note(&mut self, lease: Lease, now_ms: u64) {
         let most_between_ms = self.lasts_ms / 2;
         let known = self.seen.filter(|seen| {
@@ -74,7 +74,7 @@ pub struct Tenure {
 }
 
 impl Tenure {
-    /// Begins with the request that took the lease, by when it was sent.
+    /// Begins a tenure, which counts from when the request that took the lease was sent.
     pub fn begin(epoch: u64, lasts_ms: u64, sent_ms: u64) -> Tenure {
         Tenure {
             epoch,

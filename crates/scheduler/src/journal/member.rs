@@ -2,7 +2,7 @@
 //!
 //! A [`Member`] decides. The caller sends its [requests](JournalRequest) to the store, passes the answers with the time,
 //! and applies the commits that were read to a file. Requests and answers may be lost, late or repeated; the time is
-//! that of a clock that no one sets.
+//! that of a clock that is never set.
 
 use super::{
     AppendAnswer, Appends, JournalFault, JournalReader, Lease, LeaseWatch, ReadCommit, Record,
@@ -59,7 +59,7 @@ pub enum JournalAnswer {
         is_end: bool,
         lease: Lease,
     },
-    /// The new epoch; `None`: the lease was not as it was seen.
+    /// The new epoch; `None`: the lease has changed since it was read.
     Taken {
         epoch: Option<u64>,
         sent_ms: u64,
@@ -96,7 +96,7 @@ pub struct Member {
     /// The records of the tenure, from its first attempt to begin.
     appends: Option<Appends>,
     is_serving: bool,
-    /// When a read was asked for that is not answered yet.
+    /// When the read that is not answered yet was requested.
     read_sent_ms: Option<u64>,
     /// When the command under way was sent.
     command_sent_ms: u64,
@@ -125,7 +125,7 @@ impl Member {
         std::mem::take(&mut self.requests)
     }
 
-    /// Called some times in each lease: renews the lease, or reads on.
+    /// Called several times in each lease. Renews the lease, or requests further records.
     pub fn on_tick(&mut self, now_ms: u64) {
         if let Some(tenure) = self.tenure {
             self.requests.push(JournalRequest::Renew {
@@ -139,7 +139,7 @@ impl Member {
         self.resend_if_missed(now_ms);
     }
 
-    /// Reads on, unless the last read may still be answered.
+    /// Requests further records, unless the last read may still be answered.
     fn read_on(&mut self, now_ms: u64) {
         let missed_after_ms = self.terms.missed_after_ms;
         let is_awaited = |sent_ms: u64| now_ms < sent_ms + missed_after_ms;
@@ -233,7 +233,7 @@ impl Member {
         })
     }
 
-    /// The lease is taken. The former dispatcher may have added records since the last read.
+    /// If the lease was taken, reads again: the former dispatcher may have added records since the last read.
     fn on_taken(&mut self, epoch: Option<u64>, sent_ms: u64, now_ms: u64) {
         if let (Some(epoch), None) = (epoch, self.tenure) {
             self.tenure = Some(Tenure::begin(epoch, self.terms.lease_ms, sent_ms));

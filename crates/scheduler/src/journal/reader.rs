@@ -46,7 +46,7 @@ impl JournalReader {
         self.last
     }
 
-    /// Takes the next record. Returns the commit that it completes. A record that was read before is passed over.
+    /// Takes the next record. Returns the commit that it completes. A record that was read before is skipped.
     pub fn take(&mut self, record: Record) -> Result<Option<ReadCommit>, JournalFault> {
         let Record {
             number,
@@ -77,7 +77,7 @@ impl JournalReader {
         };
         Ok(match content {
             Content::Begins => {
-                // Its dispatcher is gone, and nobody has heard of it.
+                // The dispatcher of an unfinished commit is gone, and no effect of the commit has left it.
                 self.unfinished.clear();
                 Some(complete(Vec::new()))
             }

@@ -9,7 +9,7 @@ use super::Survey;
 /// A dispatcher that has reported within this time stands by.
 const PRESENT_MS: u64 = 10_000;
 
-/// How many times are kept.
+/// The maximum number of entries in [`AppendTimes`].
 const MOST_TIMES: usize = 600;
 
 /// When records were added, by the clock of the dispatcher that serves: the last number at some times.
@@ -22,7 +22,7 @@ pub struct StandbyReport {
     pub name: String,
     /// The last record that it has applied.
     pub record: u64,
-    /// How many records were there that it had not applied, and since when the oldest of them was.
+    /// The number of records that it had not applied, and how long the oldest of them had been in the journal.
     pub behind_records: u64,
     pub behind_ms: u64,
     pub seen_ago_ms: u64,
@@ -46,7 +46,8 @@ impl AppendTimes {
         }
     }
 
-    /// How many records a dispatcher was behind that had applied this one at that time, and for how long.
+    /// How many records a dispatcher was behind if this record was the last that it had applied at that time, and for
+    /// how long.
     fn behind(&self, record: u64, at_ms: u64) -> (u64, u64) {
         let known = self.0.iter().take_while(|(time_ms, _)| *time_ms <= at_ms);
         let missed: Vec<&(u64, u64)> = known.filter(|(_, last)| *last > record).collect();

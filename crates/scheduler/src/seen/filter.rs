@@ -23,7 +23,7 @@ impl KeyFilter {
         }
     }
 
-    /// A filter without lines, as a placeholder. It contains nothing, and is too small for any number of keys.
+    /// A filter without lines, as a placeholder. It may contain every key, and is too small for any number of keys.
     pub(super) fn empty() -> Self {
         KeyFilter {
             lines: CacheLines::new(0),

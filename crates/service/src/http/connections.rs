@@ -58,7 +58,8 @@ impl ConnectionPermits {
         }
     }
 
-    /// A place for a connection; `None` if its address has reached its limit.
+    /// A place for a connection, if necessary taken from a stranger. `None` if known clients hold all places of its
+    /// address.
     pub(crate) fn try_take(
         self: &Arc<ConnectionPermits>,
         from: IpAddr,

@@ -23,7 +23,7 @@ const DIGEST_MARK: &str = "sha256:";
 /// The least length of a token listed in plain text, in characters.
 const LEAST_CHARACTERS: usize = 32;
 
-/// The bits of a file's mode that give access to other users than its owner.
+/// The bits of a file's mode that give access to users other than its owner.
 pub(crate) const OTHERS: u32 = 0o077;
 
 pub type TokenDigest = [u8; 32];

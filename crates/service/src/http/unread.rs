@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A connection whose writes fail once written bytes have waited this long for the client. The time applies to an
-/// answer as a whole: reading a byte now and then does not extend it.
+/// A connection whose writes fail once written bytes have waited for the client for the time `within`. The time applies
+/// to an answer as a whole: reading a byte now and then does not extend it.
 pub(crate) struct WriteDeadline<S> {
     stream: S,
     within: Duration,
@@ -28,7 +28,7 @@ impl<S: AsyncWrite + Unpin> WriteDeadline<S> {
         }
     }
 
-    /// Continues a write. `ends` says that after it no bytes wait any more, so the deadline is removed.
+    /// Continues a write. `ends` means that no bytes wait once the write is complete, so the deadline is removed then.
     fn poll_write_until_deadline<T>(
         &mut self,
         context: &mut Context<'_>,

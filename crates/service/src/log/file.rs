@@ -173,8 +173,8 @@ fn today() -> u64 {
 const EPOCH: u64 = 719_468;
 const DAYS_OF_400_YEARS: u64 = 146_097;
 
-/// The Gregorian date of a day since the epoch. Years are counted from March, so that the day of a
-/// leap year is their last.
+/// The Gregorian date of a day since the epoch. Years are counted from March, so that a leap day is the last day of its
+/// year.
 fn date_of_day(day: u64) -> String {
     let day = day + EPOCH;
     let (era, day) = (day / DAYS_OF_400_YEARS, day % DAYS_OF_400_YEARS);

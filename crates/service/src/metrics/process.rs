@@ -47,8 +47,8 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
     .value(starts);
 }
 
-/// Adds the metrics of these processes, as far as they can be read: one of them may have just ended. Except for the
-/// first, their names are those used by all Prometheus clients.
+/// Adds the metrics of these processes, as far as they can be read: a process may have just ended. Except for the first
+/// metric, the names are those that all Prometheus clients use.
 pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
     let known: Vec<(&ReportedProcess<'_>, ProcessFacts)> = processes
         .iter()

@@ -1,5 +1,5 @@
-//! Browses the database ([`Browse`]). Each list names its index, so the server uses no other. Without that index, the
-//! list is in the order of keys.
+//! Browses the database ([`Browse`]). Each list names its index, so the server uses no other. Without that index, pages
+//! and records are listed in the order of their keys.
 
 mod crawls;
 mod pages;

@@ -19,8 +19,7 @@ const COMMAND_MAX: Duration = Duration::from_secs(15);
 /// How long the server waits for the majority before it reports that there is none (`wtimeout`).
 const MAJORITY_WITHIN_MS: i32 = 10_000;
 
-/// The size at which a message is full. A message may have 48 MB, so one more statement of the largest size still
-/// fits.
+/// The most bytes of statements in a message that has more than one statement. The server accepts messages of 48 MB.
 const MESSAGE_BYTES: usize = 28 << 20;
 
 /// The most documents in one answer.

@@ -169,8 +169,8 @@ impl Iterator for Documents {
 }
 
 impl Dataset {
-    /// Connects, and checks that the collection exists and is not one of webfill's own, and that the server accepts
-    /// the query and the projection.
+    /// Connects, and checks that the collection exists and is not webfill's own collection of records, and that the
+    /// server accepts the query and the projection.
     pub async fn open(source: DatasetSource) -> Result<Dataset, StoreError> {
         let store = format!("{}/{}", source.uri, source.collection);
         let thread = RuntimeThread::start().map_err(|error| StoreError::Fatal {
@@ -202,7 +202,7 @@ impl Dataset {
         })
     }
 
-    /// Checks that the collection can be written to, and is not one of webfill's own.
+    /// Checks that the collection can be written to, and is not webfill's own collection of records.
     pub async fn check_writable(&self, to: &WriteBack) -> Result<(), StoreError> {
         let (db, to) = (self.db.clone(), to.clone());
         let checking = async move {

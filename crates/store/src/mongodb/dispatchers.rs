@@ -96,7 +96,7 @@ fn from_document(stored: &RawDocument) -> Option<SeenDispatcher> {
     })
 }
 
-/// The size of the journals of all groups. There is one group.
+/// The size of the journals of all groups. Usually there is only one group.
 async fn journal_bytes(db: &Db) -> Result<u64, Fault> {
     let answer = db.run(rawdoc! {"collStats": JOURNAL}).await?;
     Ok(number(&answer, "size").max(0) as u64)

@@ -20,7 +20,7 @@ use crate::site_state::SiteState;
 
 const FENCE: &str = "dispatcher_fence";
 
-/// How often a transaction is begun that conflicts with another one.
+/// How many times a transaction is tried if it conflicts with another one.
 const ATTEMPTS: usize = 10;
 
 /// A command within a transaction: its name, its collection, and its statements.
@@ -101,7 +101,7 @@ async fn attempt(
     Ok(FencedWrite::Written)
 }
 
-/// Commits. It may be sent again as long as nobody knows whether it has happened.
+/// Commits. The command is sent again as long as it is unknown whether it took effect.
 async fn commit(session: &mut ClientSession) -> Result<(), Error> {
     loop {
         match session.commit_transaction().await {

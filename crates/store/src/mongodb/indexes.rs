@@ -17,7 +17,7 @@
 //! | `changes`, `versions` | `at`, `checked_at` | old changes and versions; only in a store that drops pages |
 //! | `bodies` | `at` | bodies that are too old, or too many; only in a store that keeps bodies or drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
-//! | `sites` | `expiry_expression` (TTL) | the server deletes clocks of sites that are no longer fetched from |
+//! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
 //! *If browsed*: the index is created only for a store that is browsed. All other access is by `_id`.
 

@@ -7,8 +7,9 @@
 //! | `format` | the format of the changes |
 //! | `changes`, `is_last` | a part of a commit, and whether it is the last one; missing: a dispatcher begins |
 //!
-//! The key is unique, so adding a record compares and adds. The journal is cut at its front only, and its last record
-//! stays. So a dispatcher whose numbers were cut can add its record, but not as the last one, and finds that out.
+//! The key is unique, so an insert also checks that the number is free. Only the first records of the journal are cut,
+//! and the last record stays. So a dispatcher can add a record under a number that was cut, but then it finds that its
+//! record is not the last one.
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
@@ -95,8 +96,7 @@ fn to_document(group: &str, record: &Record) -> RawDocumentBuf {
     document
 }
 
-/// Finds out whose the record is that the server has refused to add again. It is the sender's own if the command was
-/// sent before.
+/// Finds out which epoch wrote the record whose number is taken. It is the own epoch if the command was sent before.
 async fn explain_refusal(
     db: &Db,
     group: &str,
@@ -159,8 +159,8 @@ async fn epochs(db: &Db, group: &str, first: u64, last: u64) -> Result<Vec<(u64,
     with_timeout(find).await
 }
 
-/// Checks that a record that was added is the last one of the journal. Otherwise its number was taken before, and the
-/// journal was cut behind it.
+/// Checks that a record that was added is the last one of the journal. Otherwise its number was used before, and that
+/// earlier record was cut.
 async fn check_is_last(
     db: &Db,
     group: &str,

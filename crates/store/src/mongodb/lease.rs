@@ -87,7 +87,7 @@ async fn free(db: &Db, group: &str, epoch: u64) -> Result<(), Fault> {
     find_and_modify(db, command).await.map(drop)
 }
 
-/// Asks the holder of this epoch to hand over. Returns false if it has not the lease any more.
+/// Requests that the holder of this epoch hands over. Returns false if it no longer has the lease.
 async fn ask_hand_over(db: &Db, group: &str, epoch: u64) -> Result<bool, Fault> {
     let command = rawdoc! {
         "findAndModify": LEASE,

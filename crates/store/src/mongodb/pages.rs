@@ -166,7 +166,7 @@ async fn upsert_pages(
     Ok(kept)
 }
 
-/// The statement that stores a page, unless the stored one was started later.
+/// The statement that stores a page, unless a later version of it is stored.
 fn statement(
     page: &Page,
     records: &[String],
@@ -409,7 +409,8 @@ pub(super) async fn apply(
 
 #[async_trait]
 impl Pages for Mongo {
-    /// A call of `save` takes three round trips, whatever the number of pages.
+    /// A call of `save` takes three round trips, whatever the number of pages. Rows, lists and samples take further
+    /// ones.
     fn save_pace(&self, processes: u16) -> SavePace {
         SavePace {
             max_entries: 512,

@@ -1,8 +1,8 @@
 //! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]).
 //!
 //! One `findAndModify` decides and grants, by the server's own clock (`$$NOW`). The rules are those of
-//! [`SiteClock::decide_reservation`](crate::site_clock::SiteClock::decide), written as an expression. In stored documents, the
-//! reservation is the member `slot`.
+//! [`SiteClock::decide_reservation`](crate::site_clock::SiteClock::decide_reservation), written as an expression. In
+//! stored documents, the reservation is the member `slot`.
 
 use mongodb::bson::{DateTime, RawDocumentBuf, rawdoc};
 

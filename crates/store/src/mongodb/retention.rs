@@ -1,8 +1,8 @@
 //! Drops old pages, old entries of the log and samples, a few at a time.
 //!
-//! First the header of the log records the entry ([`CUT`]) up to which readers are too late. Only then are these
-//! entries deleted, and after them the pages. So if a reader checks the header after reading pages, it knows that none
-//! was missing. The newest entry always stays, because the next one is numbered after it.
+//! First the header of the log records the last entry that is too old for readers ([`page_log::set_cut`]). Only then
+//! are the entries up to it deleted, and after them the pages. So if a reader checks the header after reading pages, it
+//! knows that none was missing. The newest entry always stays, because the next one is numbered after it.
 
 use async_trait::async_trait;
 use mongodb::Collection;

@@ -76,8 +76,9 @@ async fn part(
     Ok(contents.map(|contents| contents.bytes.to_owned()))
 }
 
-/// Names a snapshot whose parts are there, and removes those of earlier ones. Returns false if a later one was named
-/// meanwhile: then its own parts are removed.
+/// Makes a snapshot whose parts are stored the newest one, and removes the parts of earlier ones. Returns false if the
+/// newest snapshot is another one of the same record, or of a later record: then the parts of this snapshot are
+/// removed.
 async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault> {
     let Snapshot { number, maker, .. } = snapshot;
     let command = rawdoc! {
@@ -117,7 +118,7 @@ fn of_maker(group: &str, number: u64, maker: u64) -> (Document, Document) {
     (first, behind)
 }
 
-/// The order of the members is the order of the keys.
+/// Keys are sorted by their members in this order.
 fn part_key(group: &str, (number, maker): (u64, u64), part: u64) -> Document {
     let mut key = key(group, number);
     key.insert("maker", maker as i64);

@@ -3,7 +3,7 @@
 //! - An accepted or typed value is final: no page replaces it and no refresh asks for another one. A page's value keeps
 //!   its source, a typed one has a source without a URL. Both are written back like values of pages.
 //! - A rejected value does not come back, from whatever page. Its field is missing until another value comes.
-//! - A value that the user's input has since is newer than any decision, and ends it.
+//! - A value that the user's input gives later is newer than any decision, and ends it.
 //! - The last state before the first decision is kept, so that all decisions about a field can be undone.
 //!
 //! Decisions are kept with the record's [`doubts`](super::doubts).
@@ -122,7 +122,7 @@ impl StoredRecord {
         self.missing.retain(|one| one != name);
     }
 
-    /// Returns whether there was a value of a page to reject.
+    /// Returns whether there was a value to reject.
     fn reject(&mut self, decision: &Decision, kept: &Value, now_ms: i64) -> bool {
         let name = decision.field.as_str();
         let wrong: Vec<Value> = match has_value(kept) {
@@ -209,7 +209,7 @@ impl StoredRecord {
     }
 }
 
-/// A value is kept several times, so it must not be large.
+/// Whether a value can be accepted or typed. It must not be large, because it is stored several times.
 fn is_usable(value: &Value) -> bool {
     has_value(value) && value.to_string().len() <= MAX_CANDIDATE_BYTES
 }

@@ -129,7 +129,8 @@ impl Doubts {
         }
     }
 
-    /// Removes the notes on a page that fills the record after all.
+    /// Removes the note on a page that fills the record after all, unless the note is about rivals. Returns whether it
+    /// was removed.
     pub(super) fn clear_page(&mut self, page: &PageValues<'_>) -> bool {
         let Some(Value::Object(pages)) = self.0.get_mut("pages") else {
             return false;
@@ -143,7 +144,7 @@ impl Doubts {
         is_other
     }
 
-    /// Removes the notes on rivals, once no field is in conflict.
+    /// Removes the notes on rivals.
     pub(super) fn settle_rivals(&mut self) {
         if let Some(Value::Object(pages)) = self.0.get_mut("pages") {
             pages.retain(|_, page| page["why"] != IdentityDoubt::Rivals.as_str());

@@ -22,7 +22,7 @@ impl MappingOrder {
 
 /// What mappings say about filling records.
 pub trait MappingRules: Debug + Send + Sync {
-    /// The mapping whose values win in a record.
+    /// The mappings in the order in which their values win in a record.
     fn order(&self) -> MappingOrder;
 
     /// The mapping that reads the page with this URL.
@@ -156,7 +156,7 @@ pub(crate) struct Leads {
     pub(crate) lists_rows: bool,
 }
 
-/// The links of a page without links.
+/// The leads of a page without links.
 #[cfg(test)]
 pub(crate) static NOWHERE: Leads = Leads {
     forks: Vec::new(),

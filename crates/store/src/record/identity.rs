@@ -148,7 +148,8 @@ enum Overlap {
     Nothing,
 }
 
-/// One value is the other with additional words, such as a title or a second name.
+/// What two different values have in common. They share words if one is the other with additional words, such as a
+/// title or a second name, or if lists share an item.
 fn overlap_of(one: &Value, other: &Value) -> Overlap {
     let (Value::String(one), Value::String(other)) = (one, other) else {
         let has_common = |items: &[Value], others: &[Value]| {

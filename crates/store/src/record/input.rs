@@ -215,8 +215,8 @@ impl StoredRecord {
         }
     }
 
-    /// Notes that the dataset has this value. If it is the last written one, no earlier one is there any more. Any
-    /// other value is the user's, and then none of webfill's is there any more.
+    /// Notes that the dataset has this value. If it is the last written one, the earlier written ones are forgotten.
+    /// Otherwise all of them are: the value is in doubt if it is an earlier written one, and the user's if not.
     fn note_dataset_value(&mut self, name: &str, value: &Value) -> DatasetValueStatus {
         if !has_value(value) {
             return DatasetValueStatus::Unknown;

@@ -34,7 +34,7 @@ pub(crate) struct StoredRecord {
     pub(crate) written: Map<String, Value>,
     pub(crate) doubts: Doubts,
     /// If the record is a row of a page: where it was last seen, `{url, position, mapping, mapping_version, parent,
-    /// at}`.
+    /// at}`, with the links of the row and the lists that hold it, if there are any.
     pub(crate) row: Option<Value>,
 }
 
@@ -199,8 +199,8 @@ impl StoredRecord {
         true
     }
 
-    /// Takes a page's value for a missing field, unless the present value is from the same fetch. Returns whether it
-    /// was taken.
+    /// Takes a page's value for a missing field, unless the field already has this value from the same fetch. Returns
+    /// whether it was taken.
     pub(super) fn set_if_new_fetch(
         &mut self,
         name: &str,
@@ -286,7 +286,7 @@ impl StoredRecord {
         is_new || are_rivals
     }
 
-    /// Removes the notes on rivals once no field is in conflict.
+    /// Removes the notes on rivals if no field is missing any more.
     pub(super) fn settle_rivals(&mut self) {
         if self.missing.is_empty() {
             self.doubts.settle_rivals();

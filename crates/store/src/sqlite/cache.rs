@@ -123,8 +123,8 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
 }
 
 /// Stores robots.txt files, and deletes up to two old ones for each. So the table shrinks to useful entries, and no
-/// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Until
-/// then, reads ignore it.
+/// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Reads
+/// already ignore it that long after its fetch.
 pub(super) fn put_newer_robots(
     conn: &Connection,
     entries: &[RobotsEntry],

@@ -67,8 +67,8 @@ impl Db {
                 "its file system has no shared memory for a write-ahead log: use a local disk",
             )));
         }
-        // Each commit is on disk before its call is answered. So the page is on disk before the dispatcher's file,
-        // which then marks the task as done.
+        // Each commit is on disk before its call is answered. So a page is on disk before the dispatcher's file marks
+        // its task as done.
         self.conn.execute_batch(
             "PRAGMA synchronous = FULL;
              PRAGMA cache_size = -4096;

@@ -25,7 +25,7 @@ pub(super) struct ConnectionThread {
 }
 
 impl ConnectionThread {
-    /// Starts the thread, which opens the file of this name.
+    /// Starts the thread, which opens the file by `open`. `store` names the file in errors.
     pub(super) async fn start(
         store: String,
         open: impl FnOnce() -> Result<Db, StoreError> + Send + 'static,

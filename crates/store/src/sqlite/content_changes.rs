@@ -1,4 +1,4 @@
-//! The tables `changes`, `versions` and `judged`.
+//! The tables `page_changes`, `versions` and `judged`.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -20,19 +20,20 @@ use rusqlite::{Connection, OpenFlags};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 
-/// The mode of a copy, which may be readable to others where it is copied to.
+/// The mode of a copy. Its folder may be open to others, so the file must be private itself.
 const PRIVATE: u32 = 0o600;
 
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-/// The first number of a log whose checksums are of little-endian words; with one more, they are of big-endian ones.
+/// The first number of a log whose checksums use little-endian words. If the number is larger by one, they use
+/// big-endian words.
 const LITTLE_ENDIAN: u32 = 0x377f_0682;
 
-/// How often a pass begins again because the log begins anew meanwhile.
+/// How many times a pass is tried if the log begins anew meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// The start of a log. It is another one whenever the log begins anew.
+/// The header of a log. It differs each time the log begins anew.
 type Header = [u8; LOG_HEADER];
 
 /// A position in a log behind a commit.
@@ -49,7 +50,7 @@ pub enum FollowedChange {
     Nothing,
     /// Frames of the log that follow.
     Frames(Vec<u8>),
-    /// The end of a log, and the new one from its header.
+    /// The end of the former log, and the new log including its header.
     NewLog {
         end: Vec<u8>,
         log: Vec<u8>,
@@ -155,7 +156,7 @@ impl FollowedFile {
             return Ok(None);
         };
         let (frames, position) = frames_after(&self.log(), begin)?;
-        // Also frames without a commit may have overwritten it, and one that is half written.
+        // Frames without a commit, even a half-written one, may have overwritten it, too.
         let frame_bytes = FRAME_HEADER as u64 + u64::from(word(&header, 8));
         let is_whole = written_until(&self.log(), begin)? + frame_bytes <= known.offset;
         let log = [&header[..], &frames].concat();
@@ -218,7 +219,7 @@ impl FollowedFile {
         synced.map_err(unusable)
     }
 
-    /// Takes the log of the copy into the file, so that the copy is one file.
+    /// Merges the log of the copy into the file, so that the copy is one file.
     pub fn finish(&self) -> Result<(), StoreError> {
         take_log_in(&self.copy).map_err(|fault| self.refused(fault))
     }
@@ -336,7 +337,7 @@ fn append(log: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Takes the log of a copy into it. The log is removed with the only connection.
+/// Merges the log of a copy into the copy. SQLite removes the log when the only connection is closed.
 fn take_log_in(copy: &Path) -> Result<(), Fault> {
     let db = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -379,7 +380,7 @@ mod tests {
         }
     }
 
-    /// A row for each table's contents, read from another copy, because reading may change the files.
+    /// All rows of the table as one text, read from another copy, because reading may change the files.
     fn contents(path: &Path, folder: &Path) -> String {
         let other = folder.join("read.db");
         for ending in ["", "-wal", "-shm"] {

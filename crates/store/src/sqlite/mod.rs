@@ -1,10 +1,11 @@
 //! The SQLite backend: one file that the processes of one machine write, through the write-ahead log (WAL).
 //!
-//! Each process has one connection, owned by one thread ([`connection_thread`]). Calls reach it through a bounded
-//! queue. A call is one transaction, begun with BEGIN IMMEDIATE so that two processes cannot deadlock. With
-//! `synchronous = FULL`, the writes of an answered call survive the death of every process and a loss of power.
+//! Each process has one connection for its calls, owned by one thread ([`connection_thread`]). Calls reach it through a
+//! bounded queue. Browsing, bodies and exports have connections of their own. A call that writes is one transaction,
+//! begun with BEGIN IMMEDIATE so that two processes cannot deadlock. With `synchronous = FULL`, the writes of an
+//! answered call survive the death of every process and a loss of power.
 //!
-//! Only this folder uses rusqlite.
+//! In this crate, only this folder uses rusqlite.
 
 pub(crate) mod backup;
 mod batch;

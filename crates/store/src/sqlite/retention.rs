@@ -87,7 +87,7 @@ fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
 
 #[async_trait]
 impl Retention for Sqlite {
-    /// Drops old entries in one transaction, and in another one of the file of bodies.
+    /// Drops old entries in one transaction, and old bodies in a transaction of their own file.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<DropResult, StoreError> {
         let after = self.retained_to.load(Ordering::Relaxed);
         let drop_some = move |conn: &_| drop_old(conn, cutoff, after);

@@ -41,8 +41,8 @@ pub trait ContentChanges: Send + Sync {
         filter: &ChangeFilter,
     ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
-    /// How many documents a run of a crawl has seen for the first time. These are the pages that changes report as new
-    /// since the run began. The first run reports nothing as new, so there all pages fetched since then count.
+    /// How many documents a run of a crawl has seen for the first time. These are the documents that changes report as
+    /// new since the run began. The first run reports nothing as new, so there all documents fetched since then count.
     async fn count_new_documents(
         &self,
         crawl: &CrawlId,

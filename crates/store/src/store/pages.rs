@@ -33,9 +33,9 @@ const MAX_RECORDS_OF_PAGE: usize = 4;
 pub struct Saved {
     /// Records resolved by this page or earlier.
     pub resolved: Vec<String>,
-    /// Records that still lack a wanted field.
+    /// Records that need further pages, mostly because they still lack a wanted field.
     pub open: Vec<String>,
-    /// The page's rows whose records lack a wanted field, with their links.
+    /// The page's rows whose records need further pages, with their links.
     pub leads: Vec<RowLead>,
 }
 
@@ -60,7 +60,7 @@ pub struct ApplyPage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     pub state: RecordState,
-    /// The page's discovered links, which would have inherited the record.
+    /// The page's discovered links. They would have inherited the record if the page had been fetched for it.
     pub links: Vec<String>,
 }
 

@@ -38,6 +38,7 @@ pub trait Records: Send + Sync {
     /// Applies a person's decision about a value.
     async fn decide(&self, decision: Decision, now_ms: i64) -> Result<Decided, StoreError>;
 
-    /// The values of records that are not from pages, by the records' keys. Unknown records are left out.
+    /// The values of records that are not from pages, in the order of the given keys of records. An unknown record has
+    /// none.
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;
 }

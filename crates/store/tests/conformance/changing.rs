@@ -246,7 +246,7 @@ pub(crate) async fn a_reader_misses_nothing_while_several_save(clients: &Clients
         tokio::spawn(async move {
             for batch in 0..BATCHES {
                 let first = (writer * BATCHES + batch) * BATCH;
-                // Another writer has already saved the first page of each batch.
+                // Each batch also saves the first page of another writer's batch.
                 let before = (first + BATCHES * BATCH) % (WRITERS * BATCHES * BATCH);
                 save_batch(&*store, (first..first + BATCH).chain([before])).await;
             }

@@ -9,7 +9,8 @@ use super::*;
 
 const LIST: &str = "https://example.com/works/";
 
-/// One mapping for all pages. Its field `works` continues on further pages, and a record is recognised by its `isbn`.
+/// One mapping for all pages. Its field `works` continues on further pages, and a record is recognised by the given
+/// fields.
 #[derive(Debug)]
 struct Rules(Vec<String>);
 

@@ -1,7 +1,7 @@
 //! The promises of every backend, one test for each.
 //!
-//! The test file of a backend declares this module. It writes a function that returns two [`Clients`] of a fresh
-//! database, with a guard that keeps the database, and calls `conformance_tests!` with it. An attribute before the
+//! The test file of a backend declares this module. It has a function that returns the [`Clients`] of a fresh database
+//! and a guard that keeps the database, and passes the function to `conformance_tests!`. An attribute before the
 //! function's name is put before each test.
 
 pub(crate) mod bodies;

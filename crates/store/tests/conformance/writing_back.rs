@@ -5,7 +5,7 @@ use super::*;
 
 const COLLECTION: &str = "db.people";
 
-/// A record that was read from document 1. These fields may be written back.
+/// A record that was read from document 1. The fields in `writable` may be written back.
 pub(super) fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
         urls: Vec::new(),
@@ -371,7 +371,8 @@ pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients
     assert_eq!(history[7]["value"], "city 10", "a large one is not kept");
 }
 
-/// A record whose value London was written. Then a refresh found Paris, and writing that was begun but not confirmed.
+/// A record whose value London was written back. Then a refresh found Paris, and a write of Paris was begun but not
+/// confirmed.
 async fn begin_to_replace(store: &dyn Store) -> DatasetRecord {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
     input.record.want = vec![String::from("city")];

@@ -3,7 +3,7 @@
 use crate::format::{Dialect, Encoding, Escape};
 use crate::text::encode;
 
-/// The bytes of a cell, in quotes only if they are needed or if the empty cell had some. An error says why the dialect
+/// The bytes of a cell, in quotes only if they are needed or if the old cell had some. An error says why the dialect
 /// cannot express the value.
 pub(super) fn cell(
     value: &str,

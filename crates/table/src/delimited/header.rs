@@ -17,10 +17,10 @@ pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding
     is_header(&first_rows(beginning, dialect, encoding))
 }
 
-/// How many rows above the table are notes: they have hardly any of the cells that nearly all other rows have. A header
-/// that lacks the name of one column is none of them.
+/// The number of rows above the table that are notes: they have hardly any of the cells that nearly all other rows
+/// have. A header that lacks the name of one column is not a note.
 pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> u32 {
-    /// Fewer columns or rows show nothing.
+    /// The fewest columns and rows that are sufficient evidence.
     const COLUMNS: usize = 3;
     const LEAST_ROWS: usize = 3;
     const MOST_NOTES: usize = 20;

@@ -23,8 +23,8 @@ use crate::value::cell_text;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
-/// How many bytes may be examined in vain: `VAIN_BYTES` to begin with, and `VAIN_PER_BYTE` more for each byte that
-/// belongs to a row. This bounds the time for a text with many unclosed quotes.
+/// How many bytes may be examined in vain: `VAIN_BYTES` at first and at most. Each byte that belongs to a row adds
+/// `VAIN_PER_BYTE`. This bounds the time for a text with many unclosed quotes.
 const VAIN_BYTES: usize = 64 << 20;
 const VAIN_PER_BYTE: usize = 4;
 

@@ -17,7 +17,7 @@ pub(super) enum Meaning {
     Integer(u32, bool),
     Float,
     Double,
-    /// A decimal number: its digits after the point, and all its digits.
+    /// A decimal number: how many digits it has after the point, and how many in all.
     Decimal(i32, i32),
     Text,
     Date,
@@ -288,7 +288,7 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(padded))
 }
 
-/// The digits that remain of the fraction even if they are zeros.
+/// How many digits of the fraction remain even if they are zeros.
 const KEPT_DIGITS: usize = 2;
 
 /// The type decides how many digits the fraction has. Further zeros are dropped: the text 5.050 could also be 5,050 with

@@ -22,7 +22,7 @@ pub(super) const BATCH_ROWS: usize = 1_024;
 pub(crate) struct ParquetRows {
     file: SerializedFileReader<File>,
     columns: Vec<Column>,
-    /// One for each column; `None` for a column of objects.
+    /// How each column is stored; `None` for a column of objects.
     pub(super) stored: Vec<Option<StoredColumn>>,
     group: usize,
     /// The readers of the current row group, one for each column.
@@ -32,8 +32,8 @@ pub(crate) struct ParquetRows {
     number: u64,
 }
 
-/// Calls the crate `parquet` and turns a panic into an error: it panics at some damaged files. Whatever it was reading
-/// is not used again.
+/// Calls the crate `parquet` and turns a panic into an error, because the crate panics on some damaged files. The
+/// reader that it used must not be used again.
 pub(super) fn catch_panics<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let broken = || ParquetError::General(String::from("its content is not what it says"));

@@ -39,7 +39,7 @@ pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String
     }
 }
 
-/// Converts a time in ISO 8601 to a count. An error says what the text lacks, or has too much.
+/// Converts a time in ISO 8601 to a count. An error says why the text does not fit.
 pub(super) fn count_of(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, String> {
     let time = match is_utc {
         true => text

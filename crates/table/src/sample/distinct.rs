@@ -58,7 +58,7 @@ impl Repeats {
         self.repeated.as_deref()
     }
 
-    /// Whether repeats are searched for. In a table with very many columns they are not.
+    /// Whether repeated values are searched for: not in a table with very many columns.
     pub(crate) fn are_watched(&self) -> bool {
         self.most >= LEAST_OF_COLUMN
     }

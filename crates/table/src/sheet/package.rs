@@ -82,7 +82,7 @@ impl Package {
         }
     }
 
-    /// The name and part of the wished sheet, or of the first one.
+    /// The name and part of the requested sheet, or of the first one.
     pub(super) fn sheet(&mut self, wished: Option<&str>) -> Result<(String, String), String> {
         let sheets = &self.sheets;
         let found = match wished {

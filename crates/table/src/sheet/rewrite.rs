@@ -106,7 +106,7 @@ pub(super) fn styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fau
 }
 
 /// Writes the sheet with these cells. Cells left in `cells` afterwards were not written, because there is a formula in
-/// their place.
+/// their place, or their place was not found.
 pub(super) fn rewrite(
     sheet: impl BufRead,
     out: impl Write,

@@ -99,7 +99,7 @@ fn refusals_of(left: NewCells, first_column: u32) -> Vec<Refusal> {
     refusals
 }
 
-/// Copies all parts except the sheet as they are stored.
+/// Copies all parts as they are stored, except for the sheet, which is rewritten if it has new cells.
 fn copy_parts(
     package: &mut Package,
     part: &str,

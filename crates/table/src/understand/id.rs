@@ -48,8 +48,8 @@ const NAMES: &[&str] = &[
 /// The longest value that can be an id, in bytes.
 const MAX_BYTES: usize = 200;
 
-/// Finds the column that identifies rows: one that is named like an id, or else the first one without repeated values.
-/// Returns the reason too, also if there is no such column.
+/// Finds the column that identifies rows: one without repeated values that is named like an id, or else the first one
+/// without repeated values. Returns the reason too, also if there is no such column.
 pub(super) fn find(
     sample: &Sample,
     shapes: &[Shape],

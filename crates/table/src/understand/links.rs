@@ -59,8 +59,8 @@ fn with_scheme(text: String) -> Option<String> {
     is_host.then(|| format!("https://{text}"))
 }
 
-/// The links with a scheme in a text, once each. They end at white space, at a quote, at a bracket that was opened before
-/// them, and before the punctuation of the text.
+/// The links with a scheme in a text, once each. They end at white space, at a quote, at the end of a bracket that was
+/// opened before them, and before the punctuation of the text.
 fn links_within(text: &str) -> Vec<String> {
     let mut links: Vec<String> = Vec::new();
     let mut rest = text;
@@ -167,10 +167,10 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     chosen.into_iter().map(column).collect()
 }
 
-/// Leaves out the columns of websites, which some rows lack: nearly each of them is a site of its own, while another
-/// column has a page of each row on a few sites. They are values to be filled.
+/// Leaves out columns of websites: some rows have none, and at least half of the links are on sites of their own, while
+/// another column has a page of each row on a few sites. Websites are values to be filled.
 fn without_websites(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> Vec<usize> {
-    /// Fewer links show nothing.
+    /// The fewest links that are sufficient evidence.
     const LEAST: usize = 5;
     let counts = |column: usize| {
         let cells = sample
@@ -232,7 +232,7 @@ fn page_without_scheme(text: &str) -> Vec<String> {
     link.into_iter().collect()
 }
 
-/// `links_of`: the links of a text.
+/// Whether a column holds links to pages. `links_of` finds the links of a text.
 fn holds_links(
     sample: &Sample,
     shape: &Shape,

@@ -24,7 +24,7 @@ const CANDIDATES: [(&str, Use); 6] = [
     (",", Use::Any),
 ];
 
-/// Finds the separator if the cells are lists: entries are short, and many occur in several cells.
+/// Finds the separator if the cells look like lists of short entries.
 pub(super) fn find(values: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> = values.iter().filter_map(|cell| cell.text()).collect();
     let is_list = |(sign, used): &&(&str, Use)| looks_like_lists(&texts, sign, *used);
@@ -45,7 +45,7 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
     if lists < least_lists || lists * 5 < texts.len() || different.len() < least_different {
         return false;
     }
-    // In how many different cells each entry stands. That a whole cell comes again says nothing about its parts.
+    // The number of different cells in which each entry occurs. A repeated cell says nothing about its parts.
     let mut seen = HashSet::new();
     let different = texts.iter().filter(|text| seen.insert(**text));
     let mut cells: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -205,7 +205,7 @@ mod tests {
                 ],
                 None,
             ),
-            // Two records of one book, or a wrong value of another row.
+            // The same text in two cells, for example in two records of one book, is no evidence of a list.
             (
                 &[
                     "Knopf; First edition (1)",
@@ -220,10 +220,10 @@ mod tests {
                 Some("; "),
             ),
             (&["a | b", "c", "d", "e", "f", "g"], None),
-            // Of a column of lists, few may be known.
+            // A single known value is enough evidence for `|`, but not for `;`.
             (&["drama|crime"], Some("|")),
             (&["drama; crime"], None),
-            // One text that comes again shows no list.
+            // A repeated text is no evidence of a list.
             (
                 &["(1) 2; (3) 4", "(1) 2; (3) 4", "(1) 2; (3) 4", "(5) 6"],
                 None,

@@ -1,4 +1,5 @@
-//! Chinese and Japanese dates: `2024年3月1日(金) 午後3時5分` is `Friday 2024-3-1 3:5 PM`, `二〇二四年三月一日` is `2024-3-1`.
+//! Chinese and Japanese dates: `2024年3月1日(金) 午後3時5分` is `Friday 2024-3-1 03:05 PM`, `二〇二四年三月一日` is
+//! `2024-3-1`.
 
 use super::clock::InvalidTime;
 use super::names;

@@ -142,7 +142,8 @@ fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i
     Some((rest, month, weekday))
 }
 
-/// A date whose month is in letters: a year of four digits, and perhaps a day.
+/// A date whose month is in letters: with a year of four digits and perhaps a day, or with two numbers of at most two
+/// digits ([`Parts::Short`]).
 fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
     if marks.iter().any(|mark| !matches!(mark, '.' | '-' | '/')) {
         return None;

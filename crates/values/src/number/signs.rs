@@ -180,7 +180,7 @@ fn without_currency(text: &[char]) -> (&[char], bool) {
     }
 }
 
-/// The letters at the end of a text, up to the longest length of a currency.
+/// The letters at the end of a text, at most twelve.
 pub(super) fn word_before(text: &[char]) -> &[char] {
     let letters = text.iter().rev().take(12).take_while(|c| c.is_alphabetic());
     &text[text.len() - letters.count()..]

@@ -359,7 +359,8 @@ pub(super) fn vulgar_fraction(character: char) -> Option<(u32, u32)> {
     })
 }
 
-/// The digits of a fraction after the decimal point, such as `5` for 1/2; `None` if they do not end.
+/// The digits of a fraction after the decimal point, such as `5` for 1/2; `None` if there are more than twelve, or if
+/// the fraction is not less than one.
 pub(super) fn decimal_fraction(numerator: u32, denominator: u32) -> Option<String> {
     let denominator = u64::from(denominator);
     if denominator == 0 || u64::from(numerator) >= denominator {

@@ -150,8 +150,7 @@ impl Iterator for NumberScanner<'_> {
     fn next(&mut self) -> Option<LocatedNumber> {
         let start = next_start(self.text, self.at)?;
         let found = LocatedNumber::read_at(self.text, start, self.set);
-        // After a number that is part of a word, continue behind its digits: digits after a space may be another
-        // number.
+        // After a number that is part of a word, continue after its digits: digits after a space may be another number.
         self.at = match (found.is_glued, found.written.has_spaces()) {
             (false, _) => found.end,
             (true, true) => start + digits_at(self.text, start).len(),

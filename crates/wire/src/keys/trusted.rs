@@ -74,7 +74,8 @@ impl TrustedKeys {
         &self.current
     }
 
-    /// A handshake with the current key has succeeded. Returns whether the last one was with another key.
+    /// Records that a handshake with the current key has succeeded. Returns whether the previous one was with another
+    /// key, or there was none.
     pub(crate) fn note_admitted(&mut self) -> bool {
         self.failed = 0;
         let key = self.current.key;

@@ -128,8 +128,8 @@ impl Authenticator {
         }
     }
 
-    /// Answers the waiting handshake requests. `read_events` reads the events of connections, so that the number
-    /// attached to the messages of this connection ([`ADMITTED_AT`]) counts the event of its beginning.
+    /// Answers the waiting handshake requests. `read_events` first reads the events of connections, so that the number
+    /// attached to the messages of a connection ([`ADMITTED_AT`]) includes the event with which the connection began.
     pub(super) fn answer_handshakes(
         &self,
         refusal_log: &mut RefusalLog,
@@ -250,8 +250,8 @@ impl Authenticator {
     }
 }
 
-/// Logs that a client is still refused after a flood. Its address must not be banned, because its key is known and it
-/// is admitted again later.
+/// Logs that a client is still refused after a flood, as `handshake_failed` and not as `peer_refused`, for which its
+/// address could be banned: its key is known, and it is admitted again later.
 fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog) {
     let name = &*entry.name;
     if refusal_log.record_if_new(&format!("flooded {name} {address}")) {

@@ -76,7 +76,7 @@ pub struct ArrivedFrame {
     pub peer: Option<Peer>,
     /// The allow-list entry of the sender's key, on a guarded server socket that does not publish.
     pub sender: Option<Arc<Entry>>,
-    /// The sender's address, on a router socket. For a Unix socket it is `:USER:GROUP:PROCESS`.
+    /// The sender's address, on a router socket; `None` for a peer at a Unix socket.
     pub address: Option<String>,
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,

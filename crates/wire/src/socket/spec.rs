@@ -1,4 +1,4 @@
-//! Sockets as they are asked for.
+//! Specifications of the sockets to open.
 
 use crate::keys::{ClientKeys, Role, ServerKeys};
 

@@ -452,7 +452,7 @@ impl<A: FrameHandler> SocketThread<A> {
     }
 }
 
-/// Reads the results of handshakes, and records which connections are open.
+/// Reads the events of connections and the results of handshakes, and notes refusals.
 fn read_handshakes(open: &mut [OpenSocket], commands: &CommandQueue, refusal_log: &mut RefusalLog) {
     for open in open {
         if let Some(why) = open.read_handshakes(refusal_log) {

@@ -1,4 +1,4 @@
-//! Bars as inline SVG. They are stretched to the width that is there, so nothing in them is text.
+//! Bars as inline SVG. They are stretched to the available width, so they contain no text.
 
 use std::fmt::Write;
 
@@ -84,7 +84,7 @@ fn coverage(share: f64) -> String {
     )
 }
 
-/// A bar for each reason: its name, what it means, how often, and more.
+/// A bar for each reason, with its name, meaning, count and details.
 pub fn reason_bars(reasons: &[(&str, &str, usize, String)]) -> String {
     let most = reasons.iter().map(|reason| reason.2).max().unwrap_or(1);
     let mut text = String::from("<div class=\"bars reasons\">\n");

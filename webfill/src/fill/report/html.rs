@@ -1,6 +1,6 @@
-//! Texts of others as HTML: escaped, cut off, and kept from changing what stands beside them.
+//! Foreign texts as HTML: escaped, shortened, and kept from affecting the text beside them.
 
-/// Characters of a value or an excerpt that are shown.
+/// The most characters of a value or an excerpt that are shown.
 const MOST: usize = 400;
 
 /// Text as it is, without anything that a browser would take for a tag, an attribute or an entity. Control characters
@@ -29,7 +29,7 @@ fn cut(text: &str) -> (&str, &str) {
     }
 }
 
-/// A value, cut off where it is long. Its direction of writing stays its own.
+/// A value, cut off if it is long. Its writing direction does not affect the text around it.
 pub fn shortened(text: &str) -> String {
     let (text, more) = cut(text);
     format!("<bdi>{}{more}</bdi>", escaped(text))

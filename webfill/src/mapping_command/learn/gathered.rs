@@ -154,8 +154,8 @@ impl<'g> PageGatherer<'g> {
         }
     }
 
-    /// Whether there is space for a page with these URLs, of which the last one is that after redirects. Pages without
-    /// space are counted.
+    /// Whether there is space for a page with these URLs. The last one is the URL after redirects. Pages without space
+    /// are counted.
     pub fn has_room_or_count<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
         let (mut is_known, mut of) = (false, String::new());
         for url in urls {

@@ -82,8 +82,8 @@ impl StoredCrawl {
         read.await.map(drop).map_err(Fault::error)
     }
 
-    /// Gathers the pages for which `take` returns true, as long as there is room. [`StoredCrawl::for_each_url`] must have been
-    /// called before.
+    /// Gathers the pages for which `take` returns true, as long as there is room. [`StoredCrawl::for_each_url`] must
+    /// have been called before.
     pub async fn gather(
         &self,
         gathering: &mut PageGatherer<'_>,

@@ -1,5 +1,5 @@
-//! The part of the summary about rows: how many became records, and which values they have. Writing to a string
-//! cannot fail.
+//! The part of the summary about rows: how many became records, and which values they have. Results of `writeln!` are
+//! ignored, because writing to a string cannot fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

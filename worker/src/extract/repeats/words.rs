@@ -41,7 +41,7 @@ const YEARS: std::ops::Range<u64> = 1_900..2_200;
 pub(super) struct FoldedText<'a> {
     /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change.
     pub(super) text: String,
-    /// The numbers among them, including words that mix digits and letters.
+    /// The numbers among them that may distinguish pages, including words that mix digits and letters.
     pub(super) numbers: Vec<&'a str>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()))
 }
 
-/// A text in lower case, folded. `address`: the numbers of its page's address.
+/// Folds a text, which is in lower case. `address`: the numbers of its page's address.
 pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     let words: Vec<&str> = text.split_whitespace().map(trim_punctuation).collect();
     let has_digits = text.contains(|c: char| c.is_ascii_digit());

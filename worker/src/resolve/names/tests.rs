@@ -47,7 +47,7 @@ impl Bench {
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// A busy machine answers within it.
+/// Even a busy machine answers within this time.
 const SHORT: Duration = Duration::from_secs(1);
 
 #[tokio::test]

@@ -22,7 +22,7 @@ pub(super) enum Display {
     Title,
 }
 
-/// Elements that are written unchanged.
+/// Elements whose tags are written unchanged.
 const SAME: &[&str] = &[
     "a",
     "abbr",

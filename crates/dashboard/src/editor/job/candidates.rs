@@ -14,10 +14,10 @@ use super::page::Page;
 use super::reading::{build_engine, elements_of, extract, shorten};
 use super::{MOST_PAGES, PointedField, ROWS};
 
-/// Candidates tried for a field: fewer than in a command, because someone is waiting.
+/// The most candidates tried for a field: fewer than commands try, because someone is waiting.
 const MOST_CANDIDATES: usize = 800;
 
-/// Elements used among those pointed at on one page.
+/// The most elements used of those pointed at on one page.
 const MOST_POINTED: usize = 50;
 
 /// The best candidates for one field, with different kinds of anchors, and their results on all pages.

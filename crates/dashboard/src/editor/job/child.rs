@@ -36,7 +36,8 @@ const MOST_ORDER_BYTES: u64 = 32 << 20;
 ///
 /// The order cannot be read, or the answer cannot be written, because the parent has ended.
 pub fn run(decode: Decode) -> io::Result<()> {
-    // A page must not choose the message by which the end of this process is judged.
+    // Panics print nothing: the parent judges the end of this process by its error output, which a page must not
+    // influence.
     panic::set_hook(Box::new(|_| {}));
     let mut input = io::stdin().lock();
     let order = read_order(&mut input)?;

@@ -37,7 +37,7 @@ pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
     steps.collect()
 }
 
-/// The element at a path, or the one with the text or attribute at it.
+/// The number of the element at a path, or of the element that has the text or attribute there.
 pub(super) fn element_at(document: &Document, path: &str) -> Option<usize> {
     let found = document.evaluate(&XPath::compile(path).ok()?).ok()?;
     let node = match found.first()? {

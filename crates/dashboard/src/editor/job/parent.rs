@@ -14,7 +14,7 @@ use webfill_service::child::{kill_with_parent, own_program};
 
 use super::{Answer, Order};
 
-/// Jobs that run at a time. Each may use a gibibyte.
+/// The most jobs that run at a time. Each may use a gibibyte.
 const AT_ONCE: usize = 2;
 
 /// How long a job waits for its turn.
@@ -26,7 +26,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// The longest answer: a copy of 6 MiB as JSON, or the values of twenty pages.
 const MOST_ANSWER: u64 = 48 << 20;
 
-/// The last words of a child that are kept for the log.
+/// The most bytes kept of the error output of a child, to find out why it ended and for the log.
 const MOST_WORDS: usize = 2 << 10;
 
 /// Why a job has no result, for people.
@@ -178,7 +178,7 @@ async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>, bodies: Vec<Vec<u8>>) {
 async fn read_beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // An error ends it, too.
+        // A read error ends the output, too.
         let _ = (&mut pipe).take(most).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
     }

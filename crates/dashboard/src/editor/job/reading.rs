@@ -15,13 +15,13 @@ use super::page::Page;
 /// The time for one page.
 const PAGE_TIME: Duration = Duration::from_secs(20);
 
-/// How much is shown of a value, of a list, and of the links of a page.
+/// How much is shown of a value, of a list, and of the links and rows of a page.
 const SHOWN_CHARS: usize = 600;
 const SHOWN_VALUES: usize = 50;
 const SHOWN_LINKS: usize = 200;
 const SHOWN_ROWS: usize = 200;
 
-/// Fields and links of each page, by one mapping of a set.
+/// Fields, rows and links of each page, by one mapping of a set.
 pub(super) fn read(
     sources: Vec<Source>,
     mapping: &str,
@@ -86,7 +86,7 @@ pub(super) fn rows_of(extraction: &Extraction, is_whole: bool) -> Value {
     rules.collect()
 }
 
-/// The values of several fields of one mapping on a page.
+/// Extracts a page by one mapping.
 pub(super) fn extract(
     engine: &Engine,
     index: MappingIndex,

@@ -14,7 +14,7 @@ use super::page::Page;
 use super::reading::{build_engine, extract, rows_of};
 use super::{MOST_PAGES, PointedField, ROWS};
 
-/// Elements used among those pointed at as rows on one page.
+/// The most elements used of those pointed at as rows on one page.
 const MOST_POINTED: usize = 50;
 
 /// The chain that selects the rows, the rows' elements, and the rule with the fields that were pointed at in them.

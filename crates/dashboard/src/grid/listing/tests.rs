@@ -1,4 +1,4 @@
-//! The index of made tables, from their files to the rows that are listed and written.
+//! The index of generated tables, from their files to the rows that are listed and written.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::grid::files::Files;
 use crate::grid::jobs::{IndexOutcome, Jobs};
 use crate::grid::origin::{CellEvidence, Origin};
 
-/// A table of books: `title` and `year` are fields, every third title is a gap.
+/// A table of books. `title` is the field to fill, and every third title is a gap.
 struct Books {
     _folder: TempDir,
     files: Files,

@@ -181,7 +181,7 @@ impl Alerts {
             if trouble.is_empty() {
                 continue;
             }
-            // A site that refuses a rate is slowed down, which needs nobody.
+            // A site that refuses a rate is slowed down, which needs nobody's attention.
             let is_bad = reason != "busy";
             let waiting = match of.queued {
                 0 => String::new(),

@@ -37,8 +37,7 @@ fn check(case: &Value) -> usize {
     };
     // An unpaired surrogate is not text.
     let Some(case) = case else { return 0 };
-    // The input of a case is that after decoding, and our input drops a byte order mark. So one is added for it to
-    // drop.
+    // The input of a case is already decoded, but our input drops a byte order mark. So one is added for it to drop.
     let page = format!("\u{feff}{}", case["input"].as_str().unwrap());
     let element = case["lastStartTag"].as_str().unwrap_or("none");
     let data = json!(["Data state"]);

@@ -27,7 +27,7 @@ pub(super) struct ChangesReader {
     is_stale: bool,
     /// The run that the open question is about.
     run: Option<u64>,
-    /// Whether the end of that run is not reported before the answer.
+    /// Whether the end of that run is reported only after the answer.
     holds_run: bool,
     /// The changes to report.
     read: BTreeMap<NotificationTime, ReadChanges>,
@@ -54,8 +54,8 @@ impl Notifications {
         }
     }
 
-    /// Asks for the findings of the last run of a watch. If a question about an earlier run is open, that is done
-    /// once it is answered.
+    /// Asks for the findings of the last run of a watch. If a question about an earlier run is open, the new question
+    /// is asked after the answer to it.
     pub(in crate::core) fn request_run_changes(&mut self, watches: &Watches, name: &str) {
         if self.permissions.is_none() {
             return;

@@ -66,7 +66,7 @@ impl Notifications {
         for (name, time) in reported {
             self.report_watch(cx, watches, &name, time, now_ms)?;
             if time == NotificationTime::AtOnce {
-                // The report has moved the position, from which further changes are read.
+                // A report moves the position from which further changes are read.
                 self.request_changes(watches, &name);
             }
         }
@@ -87,7 +87,7 @@ impl Notifications {
         else {
             return Ok(());
         };
-        // A run is reported once its feeder and the judge of its checks have added their counts.
+        // A run is reported once the counts of its feeder and of its page checks have been added.
         let is_counted = !watches.fed.contains(name) && !self.is_run_held(name);
         let has_new_run = is_counted && watched.last_ended_number() > reported.run;
         let held = late_run_reason(cx, watches, name, watched, now_ms);

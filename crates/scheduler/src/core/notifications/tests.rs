@@ -137,7 +137,7 @@ impl World {
         self.commit(now_ms);
     }
 
-    /// Answers the open questions, if the store is there. Returns whether it is.
+    /// Answers the open questions, if the store is there. Returns whether there were any.
     fn answer(&mut self, now_ms: i64) -> bool {
         let Some(store) = &self.store else {
             return false;

@@ -62,8 +62,8 @@ fn send_retraction(
     Ok(())
 }
 
-/// Handles the store's confirmation that the values of a page were taken back. These of its records are incomplete
-/// again.
+/// Handles the store's confirmation that the values of a page were taken back. `open`: those of its records that
+/// are incomplete again.
 pub(in crate::core) fn on_page_retracted(
     cx: &mut Context,
     (crawl, task): (CrawlKey, TaskId),

@@ -1,4 +1,4 @@
-//! The parts that answers about one crawl have in common.
+//! Parts that the answers about one crawl share.
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, Spider, Subject};

@@ -84,7 +84,7 @@ impl FedBatch {
     }
 }
 
-/// Feeds a batch of an application. `whole`: if the requests of one crawl are refused, all are.
+/// Feeds a batch of crawl requests. `whole`: if the requests of one crawl are refused, all are.
 pub(super) fn feed_batch(
     cx: &mut Context,
     closing: &mut ClosingCrawls,
@@ -258,8 +258,8 @@ fn store_attrs(cx: &mut Context, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>,
 }
 
 /// Takes the settings that no request can contain from the command line of `webfill crawl`: which links are followed,
-/// how fresh pages must be, and whether there are browsers. Such a crawl ends when the command's seeds do, and
-/// without retries.
+/// how fresh pages must be, and whether there are browsers. Such a crawl ends when the command's seeds do, and retries
+/// failures only if the command's own crawl does.
 fn copy_command_settings(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
     let Some(command) = command else { return };
     spec.follow = command.follow;

@@ -3,8 +3,8 @@
 //!
 //! A list is accepted or refused as a whole: all of it is judged before any of it is fed. Then it is fed piece by
 //! piece, each in the commit of its turn. If one of its crawls is stopped in between, the stop counts as coming after
-//! the list, so the rest of the list is dropped for that crawl. After a crash the pieces so far are fed. The client
-//! got no answer and sends the list again; each URL is still fed only once.
+//! the list, so the rest of the list is dropped for that crawl. After a crash, the committed pieces stay fed. The
+//! client got no answer and sends the list again; each URL is still fed only once.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ use crate::effects::{Client, OutgoingMessage};
 use crate::frontier::FrontierError;
 use crate::requester::Requester;
 
-/// The maximum number of requests in one piece. A smaller batch is fed as a whole.
+/// The maximum number of requests in one piece. A batch of at most this many is fed as a whole.
 const PIECE: usize = 400;
 
 /// The maximum number of crawls judged or fed in one piece.

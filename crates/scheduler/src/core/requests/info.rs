@@ -1,5 +1,5 @@
-//! The answer to `info`: an application asks about all its crawls or about one. The answer has the keys of Scrapy
-//! Cluster's, and some more.
+//! The answer to `info`: an application asks about all its crawls or about one. The answer has the same keys as that
+//! of Scrapy Cluster, and some more.
 
 use serde_json::{Map, Value, json};
 use webfill_api::{InfoQuestion, Spider, Subject};
@@ -12,7 +12,7 @@ use crate::core::context::Context;
 use crate::core::requests::reports::ReportCache;
 use crate::frontier::FrontierError;
 
-/// The number of crawls on one page of the answer about an application. The totals count all crawls.
+/// The maximum number of crawls on one page of the answer about an application. The totals count all crawls.
 const CRAWLS_OF_A_PAGE: usize = 500;
 
 pub(super) fn answer_info(

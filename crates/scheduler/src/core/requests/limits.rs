@@ -29,7 +29,7 @@ impl Limit {
         self.used.is_some_and(|used| used as f64 >= self.most)
     }
 
-    /// The limit in words, such as `1000 of 1000 pages (applications.shop.max_pages): a greater one ... raises it`.
+    /// The limit in words, such as `1000 of 1000 pages (applications.shop.max_pages): raise it in ...`.
     pub(super) fn describe(&self) -> String {
         let (most, unit, name) = (self.most, self.unit, &self.name);
         let fill = match self.used {

@@ -276,8 +276,8 @@ fn feed_seeds(
     Ok(answer)
 }
 
-/// Feeds the crawl requests among the command's seeds. The answer is that to requests fed as lines, with the keys of
-/// their crawls in addition.
+/// Feeds the crawl requests among the command's seeds. The answer is the same as for requests fed as lines, plus the
+/// keys of their crawls.
 fn feed_requests(
     cx: &mut Context,
     closing: &mut ClosingCrawls,

@@ -1,6 +1,6 @@
 //! Prunes crawls on request: those that are over and have nothing in progress are detached immediately. Their rows
-//! are deleted in slices of a few milliseconds, alternating with other work. The answer does not wait for that: the
-//! next start continues in any case.
+//! are deleted in slices of a few milliseconds, alternating with other work. The answer does not wait for the
+//! deletion, which continues even after a crash.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ impl Core {
         Ok(Reply::Now(action_answer("prune", subject, spider, more)))
     }
 
-    /// Returns why a named crawl cannot be pruned. First flushes pending writes about it to the store.
+    /// Returns why a named crawl cannot be pruned. If it can, queues a last write of its state to the store.
     fn refusal_to_prune(
         &mut self,
         app_id: &str,

@@ -1,5 +1,5 @@
 //! Reports that cost too much to be made for each request: a report is kept for a moment and shared by all requests.
-//! Any change drops it.
+//! Actions that change something drop all reports; feeds drop only the totals.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ const MOST_UNFINISHED: usize = 20;
 /// A crawl with at most this many queued and leased tasks is small: its report is made for each request.
 const LARGE_CRAWL: u64 = 1_000;
 
-/// This many reports on large crawls check all sites. Further ones check only [`SITES_OF_FURTHER`], so that asking
-/// about many crawls costs little more than asking about one.
+/// This many reports on large crawls check up to [`MOST_SITES`] sites each. Further ones check only
+/// [`SITES_OF_FURTHER`], so that asking about many crawls costs little more than asking about a few.
 const MOST_CHECKED_FULLY: usize = 10;
 const SITES_OF_FURTHER: usize = 500;
 

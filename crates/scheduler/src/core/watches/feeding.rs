@@ -44,7 +44,7 @@ impl Watches {
         json!({"over": !is_under_way})
     }
 
-    /// Adds a feeder's counts to the record of its run, which is over.
+    /// Adds counts of the feeder, or of page checks, to the record of a run that is over.
     pub(in crate::core) fn add_run_counts(
         &mut self,
         cx: &mut Context,

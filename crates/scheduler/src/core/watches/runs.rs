@@ -281,7 +281,8 @@ impl Watches {
         let Some(run) = &mut watched.last else {
             return Ok(());
         };
-        // The run ended with its window. Runs that were due since then are made up for.
+        // If the window was over before this start, the run ended with it, and runs that were due since then are made
+        // up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
         let watch = under_way.as_ref().map(|under_way| &under_way.watch);
         let schedule = &watch.unwrap_or(&watched.watch).schedule;

@@ -262,7 +262,7 @@ fn a_feeder_that_fails_fails_its_run() {
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
 }
 
-/// Feeds a seed to a run, which is never fetched. Returns the run's crawl.
+/// Feeds to a run a seed that is never fetched. Returns the run's crawl.
 fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
     let answer = world.get_run(run);
     let crawl = answer["crawl"]

@@ -157,7 +157,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
         }
         assert_eq!(egress.probe_at_ms(), None, "one round at a time");
         assert_eq!(egress.free_probes(3, now_ms), Some(0));
-        // Answers to requests from before the cut-off do not count.
+        // Answers to requests from before the machine went offline do not count.
         assert_eq!(
             note(&mut egress, 7, ReachResult::Answered, false, now_ms),
             None

@@ -1,4 +1,4 @@
-//! What the fleet knows of its machines' egress, and how many tasks cut-off machines may get.
+//! What the fleet knows of its machines' egress, and how many tasks offline machines may get.
 
 use webfill_wire::Lane;
 
@@ -94,7 +94,7 @@ impl Fleet {
             .map(|(name, _)| name)
     }
 
-    /// If all connected supervisors are offline: the cut-off that has lasted longest.
+    /// If all connected supervisors are offline: the state of the one that has been offline longest.
     pub(crate) fn longest_offline_if_all(&self) -> Option<&Offline> {
         let mut longest: Option<&Offline> = None;
         for (name, _) in self.connected_lanes() {

@@ -61,7 +61,7 @@ impl Schedule {
         }
     }
 
-    /// Takes a site out of its group's waiting sites, and out of its call.
+    /// Removes a site from its group's waiting sites, and withdraws the call if the group has called it.
     pub(super) fn remove_from_group(&mut self, id: SiteId) {
         if let Some(site) = self.sites.get_mut(&id)
             && let Some(group) = &site.group

@@ -55,7 +55,7 @@ impl Schedule {
         least.max().unwrap_or(0)
     }
 
-    /// The number of sites of the window that are set aside.
+    /// The number of sites of the window that have had nothing to hand out more than once in a row.
     pub(crate) fn sites_set_aside(&self) -> usize {
         let sites = self.sites().values();
         sites.filter(|site| site.empty_grants > 1).count()

@@ -18,7 +18,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A dispatch with these limits and the supervisors `a` and `b`, which have much credit.
+/// A dispatch with these limits and the supervisor `a`, which has much credit.
 fn bounded(delay_ms: u32, in_flight: u32) -> Dispatch {
     let bounds = GroupBounds {
         delay_ms,

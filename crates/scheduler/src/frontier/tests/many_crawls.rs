@@ -54,7 +54,7 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     );
 }
 
-/// So no crawl is read again, and patterns are compiled again only to judge a URL.
+/// No crawl is read again, and patterns are compiled again only to judge a URL.
 #[test]
 fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
     let mut fixture = fixture();

@@ -78,8 +78,8 @@ fn newest_first_query(
     }
 }
 
-/// Lists pages in the order of their keys. The keys of a crawl's pages begin with its id and a slash, and `0` is the
-/// character after the slash.
+/// The query for pages in the order of their keys. The keys of a crawl's pages begin with its id and a slash, and `0`
+/// is the character after the slash.
 fn by_key_query(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> ListQuery<'static> {
     let first = filter.crawl.as_ref().map(|crawl| format!("{crawl}/"));
     let first = first.unwrap_or_default();
