@@ -233,8 +233,15 @@ impl Folder {
             Some(there) if *there != text => Some(keep_former(&path, there).map_err(failed)?),
             _ => None,
         };
-        write_whole(&path, text.as_bytes()).map_err(failed)?;
-        drop_oldest(&path).map_err(failed)?;
+        if let Err(error) = write_whole(&path, text.as_bytes()) {
+            if let Some(former) = &former {
+                // Left there, it would only repeat the file.
+                let _ = fs::remove_file(former);
+            }
+            return Err(failed(error));
+        }
+        // The mapping is saved; the next one to be saved drops what is left.
+        let _ = drop_oldest(&path);
         Ok(SavedFile {
             path,
             former,

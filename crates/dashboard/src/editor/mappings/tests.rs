@@ -64,6 +64,32 @@ fn former_versions_are_kept_and_their_number_is_bounded() {
 }
 
 #[test]
+fn a_former_version_that_cannot_be_dropped_makes_no_save_fail() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    folder
+        .save(&new("people.json"), &mapping("people", "//p"))
+        .unwrap();
+    // A folder is not removed as a file is.
+    fs::create_dir(dir.path().join("people.json.1")).unwrap();
+    for number in 0..=FORMER_VERSIONS {
+        let (_, edited) = folder.find("people").unwrap();
+        let expression = format!("//p{number}");
+        folder
+            .save(&edited, &mapping("people", &expression))
+            .unwrap();
+        assert!(
+            folder
+                .find("people")
+                .unwrap()
+                .0
+                .to_string()
+                .contains(&expression)
+        );
+    }
+}
+
+#[test]
 fn changes_by_others_are_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::new(dir.path());
