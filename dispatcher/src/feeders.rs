@@ -3,7 +3,6 @@
 //! next dispatcher starts them again.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -159,7 +158,10 @@ impl Feeder {
     }
 
     fn on_death(&mut self, (watch, run): (&str, u64), status: ExitStatus, now: Instant) -> State {
-        let last_line = self.child.take().map(last_stderr_line).unwrap_or_default();
+        let last_line = match self.child.take() {
+            Some(mut child) => child::last_stderr_line(&mut child),
+            None => String::new(),
+        };
         let why = match last_line.is_empty() {
             true => format!("the process that feeds it ended: {status}"),
             false => last_line,
@@ -186,18 +188,6 @@ fn start(setup: &FeederSetup, (watch, run): (&str, u64)) -> Result<Child, Fault>
     ];
     child::spawn(&arguments, Stdio::piped())
         .map_err(|error| Fault::error(format!("cannot start a feeder: {error}")))
-}
-
-/// The last line that an ended process wrote to standard error. Feeders write little.
-fn last_stderr_line(mut child: Child) -> String {
-    let mut text = Vec::new();
-    if let Some(stderr) = child.stderr.take() {
-        let _ = stderr.take(1 << 16).read_to_end(&mut text);
-    }
-    let text = String::from_utf8_lossy(&text);
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
-    let last = last.unwrap_or_default().trim_start_matches("webfill: ");
-    last.chars().take(500).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! would end the same way again, so the supervisor ends, too. Workers die with their supervisor (`PR_SET_PDEATHSIG`),
 //! so a killed supervisor leaves none behind.
 
-use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -150,7 +149,7 @@ impl WorkerProcess {
                 };
             }
         };
-        let message = last_stderr_line(process);
+        let message = child::last_stderr_line(process);
         self.process = None;
         self.ready = false;
         match status.code() {
@@ -173,18 +172,4 @@ impl WorkerProcess {
             }
         }
     }
-}
-
-/// The last line that the process wrote to standard error, which has its faults and panics.
-fn last_stderr_line(process: &mut Child) -> String {
-    let mut text = Vec::new();
-    if let Some(stderr) = &mut process.stderr {
-        // If this fails, only the exit status says why the process ended.
-        let _ = stderr.take(64 << 10).read_to_end(&mut text);
-    }
-    let text = String::from_utf8_lossy(&text);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    last.unwrap_or_default()
-        .trim_start_matches("webfill: ")
-        .to_owned()
 }

@@ -1,11 +1,10 @@
 //! `webfill changes`: lists changes of pages, as judged by the dispatchers of a store. It reads only the store, where a
 //! change appears a few seconds after the page was fetched.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use webfill_service::signals::{self, SignalRequest};
+use webfill_service::signals;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{Change, ChangeFilter, StoreUri, iso_time, open_existing, parse_iso_time};
 
@@ -50,10 +49,8 @@ const WATCHES: &str = "watches";
 /// How many changes are read at a time.
 const AT_ONCE: u32 = 500;
 
-/// How often a follower queries the store, how often it checks for signals meanwhile, and how often it reports an
-/// unreachable store.
+/// How often a follower queries the store, and how often it reports an unreachable store.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-const TICK: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// Parses a time such as `2026-11-20` or `3d`; returns milliseconds since the epoch.
@@ -117,23 +114,10 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
         if is_full {
             continue;
         }
-        if !options.follow || !sleep_unless_interrupted() {
+        if !options.follow || !signals::sleep_unless_interrupted(POLL_EVERY) {
             return Ok(ExitStatus::Done);
         }
     }
-}
-
-/// Sleeps until the next check. Returns false if a signal arrived.
-fn sleep_unless_interrupted() -> bool {
-    let until = Instant::now() + POLL_EVERY;
-    while signals::requested() == SignalRequest::Nothing {
-        if Instant::now() >= until {
-            return true;
-        }
-        // Blocking is fine: the thread has nothing else to do.
-        thread::sleep(TICK);
-    }
-    false
 }
 
 fn print_change(change: &Change, as_json: bool) -> Result<(), Fault> {

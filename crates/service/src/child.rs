@@ -1,7 +1,7 @@
 //! Child processes: webfill in other roles, and programs such as the browser. A child is killed by the
 //! kernel when its parent dies (`PR_SET_PDEATHSIG`), so a killed parent leaves none behind.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,6 +12,12 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The name of each process of webfill in `ps` and `pgrep`.
 const NAME: &str = "webfill";
+
+/// The most bytes read of an ended child's standard error.
+const MOST_STDERR_BYTES: u64 = 64 << 10;
+
+/// The most characters of a child's last line.
+const MOST_LINE_CHARS: usize = 2_000;
 
 /// The command that starts this program as a child.
 pub fn own_program() -> Command {
@@ -24,6 +30,20 @@ pub fn own_program() -> Command {
 pub fn restore_process_name() {
     // The name is only for people; everything works without it.
     let _ = std::fs::write("/proc/self/comm", NAME);
+}
+
+/// The last line that an ended child wrote to standard error, without the name of the program; it has the child's fault
+/// or panic. Empty if there is none, or if standard error is not a pipe.
+pub fn last_stderr_line(child: &mut Child) -> String {
+    let mut text = Vec::new();
+    if let Some(stderr) = &mut child.stderr {
+        // If this fails, only the exit status says why the process ended.
+        let _ = stderr.take(MOST_STDERR_BYTES).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    let last = last.unwrap_or_default().trim_start_matches("webfill: ");
+    last.chars().take(MOST_LINE_CHARS).collect()
 }
 
 /// Starts `webfill ARGS...` as a child that is killed when this process dies.

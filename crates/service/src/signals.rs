@@ -2,6 +2,11 @@
 //! settings. The handlers only set flags; the main loops check [`requested`] and [`take_reload_request`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a sleeping thread checks for signals.
+const TICK: Duration = Duration::from_millis(20);
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static RELOAD: AtomicBool = AtomicBool::new(false);
@@ -60,6 +65,18 @@ pub fn requested() -> SignalRequest {
         1 => SignalRequest::Drain,
         _ => SignalRequest::Stop,
     }
+}
+
+/// Blocks this thread for a time. Returns false, and early, if a signal has requested something.
+pub fn sleep_unless_interrupted(duration: Duration) -> bool {
+    let until = Instant::now() + duration;
+    while requested() == SignalRequest::Nothing {
+        if Instant::now() >= until {
+            return true;
+        }
+        thread::sleep(TICK);
+    }
+    false
 }
 
 /// Ignores SIGINT and SIGTERM, for workers: their supervisor makes them drain by a message, so a signal to the whole

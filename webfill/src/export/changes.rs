@@ -6,7 +6,6 @@
 //! page that was saved again is listed again, in its present version.
 
 use std::io::{self, Write};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -15,9 +14,6 @@ use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
 /// How often a follower queries the store for more pages.
 const POLL_EVERY: Duration = Duration::from_millis(200);
-
-/// How often to check for signals while waiting.
-const TICK: Duration = Duration::from_millis(20);
 
 /// How many bytes of lines are buffered. They are written earlier when there are no more lines.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -59,23 +55,10 @@ pub(super) async fn export(
             Err(error) => return Err(error),
         }
         lines.write()?;
-        if !follow || !sleep_unless_interrupted() {
+        if !follow || !signals::sleep_unless_interrupted(POLL_EVERY) {
             return Ok(());
         }
     }
-}
-
-/// Sleeps until the next check. Returns false if a signal arrived.
-fn sleep_unless_interrupted() -> bool {
-    let until = Instant::now() + POLL_EVERY;
-    while signals::requested() == SignalRequest::Nothing {
-        if Instant::now() >= until {
-            return true;
-        }
-        // Blocking is fine: the thread has nothing else to do.
-        thread::sleep(TICK);
-    }
-    false
 }
 
 /// Whether reading ended because of a signal.

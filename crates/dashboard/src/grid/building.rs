@@ -206,8 +206,6 @@ pub(crate) fn text_of(cell: &Cell) -> Option<String> {
 struct Columns {
     all: Vec<Column>,
     by_name: HashMap<String, usize>,
-    /// For each column, whether it has had any value.
-    has_values: Vec<bool>,
     most_chars: usize,
 }
 
@@ -226,7 +224,6 @@ impl Columns {
         let by_name = names.zip(0..).collect::<Vec<_>>().into_iter().rev();
         Columns {
             by_name: by_name.collect(),
-            has_values: vec![false; all.len()],
             most_chars: (ROW_CHARS / all.len().max(1)).clamp(LEAST_CHARS, MOST_CHARS),
             all,
         }
@@ -234,12 +231,11 @@ impl Columns {
 
     /// The states of a row without evidence.
     fn states_without_evidence(&mut self, cells: &[Option<String>]) -> Vec<u8> {
-        let columns = self.all.iter_mut().zip(&mut self.has_values);
-        let states = columns.enumerate().map(|(at, (column, has_values))| {
+        let columns = self.all.iter_mut().enumerate();
+        let states = columns.map(|(at, column)| {
             let text = cells.get(at).and_then(Option::as_deref);
             let text = text.filter(|text| !text.trim().is_empty());
             if let Some(text) = text {
-                *has_values = true;
                 column.kind = merge_kind(column.kind, text);
             }
             let state = match (column.is_field, text) {

@@ -91,10 +91,7 @@ impl Core {
         if changes {
             // Reports after a change show the state after it.
             match asked {
-                ControlRequest::Act(_) => {
-                    self.reports.clear();
-                    self.reports.unfinished = None;
-                }
+                ControlRequest::Act(_) => self.reports.clear(),
                 _ => self.reports.clear_totals(),
             }
         }
